@@ -86,6 +86,8 @@ _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline';
 """The policy of a document in a frame: no script, no form, nothing from elsewhere."""
 _CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
 """Where an element begins for which a browser looks up a host or connects to it before it asks the policy."""
+_NO_MARKS = re.compile("[^\u061c\u200e\u200f]+")
+"""Text between the marks with which texts in Arabic and Hebrew begin: they turn no letters around."""
 _LINK = re.compile(r"(?:(?<=<)|(?<=</))a(?=[\s/>])", re.IGNORECASE)
 """The name of a link, where it begins or ends: a click connects to its host, and may open a page there."""
 
@@ -236,7 +238,8 @@ def _shown(value: Any) -> Any:
     `exe.txt` as `txt.exe`. What a form sends back goes through the filter `exact` instead."""
     if value is None:
         return ""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    text = isinstance(value, str) and not isinstance(value, Markup)
+    return _NO_MARKS.sub(lambda found: printable(found[0]), value) if text else value
 
 
 async def _asset(request: Request) -> Response:

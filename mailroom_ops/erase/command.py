@@ -140,6 +140,8 @@ def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
     return Erased(
         stage=run.data.stage,
         dry_run=last is None,
+        at=iso(run.data.clock()),
+        by=run.data.caller,
         places=places,
         cancelled=0,
         remains=[] if last is None else run.remains,

@@ -61,6 +61,10 @@ class Erased(Struct, frozen=True):
 
     stage: str
     dry_run: bool
+    at: str
+    """Time of the run."""
+    by: str
+    """ARN of the operator."""
     places: list[ErasurePlace]
     cancelled: int
     remains: list[Left]

@@ -15,7 +15,7 @@ LONG_SECONDS = {READY: 120, "scheduled": 1800, "sending": 1800, "retrying": 7200
 LATE_SECONDS = 900
 """Seconds after the time of a message at which it is called late, if it still waits."""
 _FAILED = {
-    "invalid": "The item is at fault: correct it, and put it under a new id.",
+    "invalid": "Its content is at fault: correct it, and put it under a new id.",
     "expired": "It came too late for its expires_at: put it with a later one under a new id.",
     "content_gone": "Its item was gone when Mailroom read it, too late: ask its producer whether it was "
     "taken back. If not, put it under a new id.",
@@ -33,10 +33,10 @@ _SUPPRESSED = {
 }
 """What to do about a suppressed message, by the code of its error, in the fields of `Steps`."""
 _QUEUED = {
-    "sending": "It is back in its queue, and a worker claims it again.",
+    "sending": "It is back in its queue, and is tried again.",
     "scheduled": "It was handed over to its queue, which delivers it at its time.",
 }
-"""Place of a message that no worker has at this moment, by its status."""
+"""Place of a message that is in its queue, by its status."""
 _LISTED = "Why: {suppression}"
 
 
@@ -196,7 +196,7 @@ def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:
     match found.status, code:
         case "failed", "outcome_unknown":
             yield (
-                "A worker was cut off while it sent this, and the provider cannot tell: ask the recipient. "
+                "Sending was cut off, and the provider cannot tell whether it was sent: ask the recipient. "
                 f"If it did not arrive: {resend}"
             )
         case "failed", _:

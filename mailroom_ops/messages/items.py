@@ -85,19 +85,27 @@ def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
 
 
 _variables = msgspec.json.Decoder(float_hook=Decimal)
+_written = msgspec.json.Encoder(decimal_format="number")
 
 
-def set_values(channel: str, sets: Iterable[str]) -> dict[str, Any]:
+def set_values(channel: str, sets: Iterable[str], option: str = "--set") -> dict[str, Any]:
     """Return the attributes that `--set name=value` gives. A list, map or number of the contract is JSON; a
-    variable is JSON if it can be read as such, or else a text. Raises Refused."""
+    variable is JSON if it can be read as such, or else a text. Raises Refused that names the option."""
     contract = attributes_of(channel)
     try:
         return {
             name: contract.value(name, text) if contract.known(name) else _variable(text)
-            for name, text in pairs(sets, "--set").items()
+            for name, text in pairs(sets, option).items()
         }
     except Invalid as fault:
-        raise Refused(f"--set {fault}.") from None
+        raise Refused(f"{option} {fault}.") from None
+
+
+def text_of(channel: str, name: str, value: Any) -> str:
+    """Return the text from which `set_values` reads this value: a variable such as the text 42 is quoted, or
+    it would come back as a number."""
+    plain = isinstance(value, str) and (attributes_of(channel).known(name) or _variable(value) == value != "")
+    return value if plain else _written.encode(value).decode()
 
 
 def _variable(text: str) -> Any:

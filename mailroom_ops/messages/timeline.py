@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
+from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
@@ -23,11 +24,11 @@ _TOLD = (
 _SAME_SECONDS = 0.01
 """The ledger's outcome and its entry in the history are of one write."""
 _MEANING = {
-    READY: "It is in the mailbox, and no worker has claimed it.",
-    FORGOTTEN: "It is in the mailbox, and older than what the ledger remembers.",
-    "scheduled": "Its wait is over, and no worker has claimed it yet.",
-    "sending": "A worker has it, or its provider.",
-    "retrying": "It is not sent yet, and another attempt follows.",
+    READY: "It has come in, and waits for its turn.",
+    FORGOTTEN: "It is older than what Mailroom remembers.",
+    "scheduled": "Its wait is over, and it is about to be sent.",
+    "sending": "It is being sent.",
+    "retrying": "It is not sent yet, and another try follows.",
     "sent": "{provider} accepted it, and has not said more yet.",
     "delivered": "{provider} says that it was delivered.",
     "undelivered": "{provider} accepted it, and gave up later.",
@@ -78,7 +79,7 @@ def timeline(found: MessageStatus, now: float) -> list[Step]:
     """All steps, the first one first. `now` is in epoch seconds."""
     steps = sorted(_steps(found, now), key=lambda each: epoch(each.at or ""))
     # What was put before the ledger noted it has no time.
-    told = [Step(found.times.get("putAt"), "put", "into the mailbox")]
+    told = [Step(found.times.get("putAt"), "came in")]
     for step in steps:
         before = told[-1].at
         gap = None if before is None else epoch(step.at or "") - epoch(before)
@@ -88,6 +89,7 @@ def timeline(found: MessageStatus, now: float) -> list[Step]:
 
 def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
     times, provider = found.times, _name(found) or "its provider"
+    operator = found.details.get("erased_by")
     ended = times.get("completedAt")
     # What ended before its time, such as a cancelled message, is not due any more.
     in_line = found.wait is not None and found.wait.line
@@ -98,10 +100,11 @@ def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
         yield Step(found.scheduled_for, "due", detail, "ahead" if ahead else "")
     attempt = max(1, found.attempts + ("completedAt" not in times))
     for name, what, detail, kind in (
-        ("startedAt", "claimed", f"by a worker, for attempt {attempt}", ""),
+        ("startedAt", "sending began", f"try {attempt}" if attempt > 1 else "", ""),
         ("submittedAt", "submitted", f"to {_provider(found)}", ""),
         ("unsettled_since", "in doubt", "a try from then on may have sent it", "bad"),
-        ("dead_lettered_at", "dead letter", "its queue gave it up", "bad"),
+        ("dead_lettered_at", "dead letter", "given up after too many tries", "bad"),
+        (ERASED_AT, "erased", f"by {operator}" if operator else "", ""),
     ):
         if name in times:
             yield Step(times[name], what, detail, kind)
@@ -149,10 +152,10 @@ def _history(found: MessageStatus) -> Iterator[Step]:
             continue
         time, status, code = str(entry["at"]), str(entry.get("status", "")), str(entry.get("code", ""))
         if code == "reopened":
-            yield Step(time, "sent again", "an operator reopened it")
+            yield Step(time, "sent again", "by an operator")
         elif status == "retrying":
             ended = sum(each.get("code") != "reopened" for each in found.history[: at + 1])
-            yield Step(time, "attempt ended", f"number {ended}: {code}; another follows", "bad")
+            yield Step(time, "try failed", f"number {ended}: {code}; another follows", "bad")
         else:
             yield Step(
                 time, status, f"accepted by {_provider(found)}" if status == "sent" else code, _kind(status)
@@ -178,7 +181,8 @@ def _callback(name: str, entry: Mapping[str, Any]) -> str:
     tries, code = entry.get("tries"), entry.get("code")
     answered = f"the endpoint answered {code}" if code else entry.get("reason", "the endpoint did not answer")
     made = f"{tries} {'try' if tries == 1 else 'tries'}"
-    return f"of {status}, attempt {attempt}: {became}, {made}; {answered}"
+    number = "" if attempt == "1" else f", try {attempt}"
+    return f"of {status}{number}: {became}, {made}; {answered}"
 
 
 def _kind(word: str) -> str:

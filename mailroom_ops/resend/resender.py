@@ -41,6 +41,8 @@ ARRIVED = {
 }
 FORCED = "; --force sends it all the same"
 """How the reason ends for which a message is not sent again, where the option would send it."""
+SUPPRESSED = "; see mailroom suppressions"
+"""End of the reason if all recipients are suppressed or opted out."""
 _UNREACHED = ("undelivered", "bounced", "suppressed")
 """What an entry of `recipients` says of somebody who has not got it."""
 
@@ -219,7 +221,7 @@ class Resender:
             return Judgement(go=False, why=f"it would fail: {fault}; {anew}")
         blocked = "" if self._force else self._blocked(message)
         if blocked:
-            why = f"it would be suppressed again: {blocked}; see mailroom suppressions"
+            why = f"it would be suppressed again: {blocked}{SUPPRESSED}"
             return Judgement(go=False, why=why)
         return judgement
 

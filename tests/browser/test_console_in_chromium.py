@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import Stage
+from tests.browser.conftest import Stage, admitted
 
 api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
 expect = api.expect
@@ -42,6 +42,7 @@ PATHS = [
     "/message/repair?id=nobody",
     "/message/cancel?id=audited&channel=mail",
     "/lanes",
+    "/send?channel=mail&copy=audited",
     "/failures",
     "/failures/resend",
     "/dead-letters",
@@ -105,6 +106,7 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     expect(page.get_by_role("heading", level=1)).to_have_text("Your ticket")
     expect(page.locator(".status").first).to_have_text("bounced", timeout=SECONDS)
     page.get_by_role("link", name="What keeps ada+lifted@example.com").click(timeout=SECONDS)
+    page.get_by_text("Turn on").click()
     page.get_by_label("Why it is lifted").fill("She called")
     page.get_by_role("button", name="Lift").click()
     page.get_by_role("button", name="Lift").click()
@@ -122,9 +124,9 @@ def test_a_failure_is_found_and_sent_again(stage: Stage, page: Any) -> None:
     expect(page.locator(".status").first).to_have_text("failed")
     stage.put(**mail("fixed", text="Now it is right"))
     page.get_by_role("link", name="Send again").click()
-    expect(page.get_by_text("as attempt 2")).to_be_visible()
+    expect(page.get_by_text("as try 2")).to_be_visible()
     page.get_by_role("button", name="Send again").click()
-    expect(page.get_by_role("status")).to_have_text("You have sent it to its queue again.")
+    expect(page.get_by_role("status")).to_have_text("It is on its way again.")
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
 
 
@@ -133,7 +135,7 @@ def test_a_dead_letter_is_looked_at_and_put_back(stage: Stage, page: Any) -> Non
     page.goto("./")
     page.locator("#dead.bad").click(timeout=SECONDS)  # once SQS has counted it
     page.get_by_role("link", name="See why").click()
-    expect(page.get_by_role("heading", name="buried")).to_be_visible()
+    expect(page.get_by_role("link", name="buried")).to_be_visible()
     page.get_by_role("link", name="Put all back").click()
     page.get_by_role("button", name="Put them back").click()
     expect(page.get_by_role("status")).to_contain_text("1 moved, 0 left", timeout=SECONDS)
@@ -274,7 +276,7 @@ def test_an_update_waits_while_text_of_the_page_is_selected(stage: Stage, page: 
     with page.expect_response(lambda response: "/message" in response.url):
         pass
     page.wait_for_timeout(200)
-    assert "mailroom@example.com" in page.evaluate("`${getSelection()}`")
+    assert "read" in page.evaluate("`${getSelection()}`")
     page.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
     kept = page.locator(".status").first.element_handle()
     page.wait_for_function("node => !node.isConnected", arg=kept, timeout=SECONDS)
@@ -315,7 +317,7 @@ def test_a_second_click_waits_for_the_first(stage: Stage, page: Any) -> None:
     page.route("**/message/resend*", slowly)
     button = page.get_by_role("button", name="Send again")
     button.evaluate("button => { button.click(); button.click(); }")
-    expect(page.get_by_role("status")).to_contain_text("You have sent it to its queue again")
+    expect(page.get_by_role("status")).to_contain_text("It is on its way again")
     assert len(posts) == 1
 
 
@@ -328,3 +330,66 @@ def test_the_keyboard_reaches_the_content_and_keeps_its_place(stage: Stage, page
     with page.expect_response(f"{stage.console}/"):
         pass  # the page has updated itself
     expect(page.locator("#pause")).to_be_focused()
+
+
+def test_a_message_is_looked_at_as_a_mail_as_a_text_and_as_it_was_put(stage: Stage, page: Any) -> None:
+    stage.put(**mail("looked-at", html="<h1>Hello</h1>", text="Hello in plain"))
+    find(page, "looked-at")
+    text = page.get_by_text("Hello in plain", exact=True)
+    expect(page.frame_locator("iframe").get_by_role("heading")).to_have_text("Hello")
+    expect(text).to_be_hidden()
+    page.get_by_role("radio", name="Preview").focus()
+    page.keyboard.press("ArrowRight")
+    expect(text).to_be_visible()
+    expect(page.locator("iframe")).to_be_hidden()
+    page.get_by_text("Source", exact=True).click()
+    expect(page.get_by_text('"id": "looked-at"')).to_be_visible()
+
+
+def test_a_message_is_copied_for_a_ticket(stage: Stage, page: Any) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    stage.put(**mail("copied"))
+    find(page, "copied")
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    page.get_by_role("button", name="Copy for a ticket").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("local: mail copied\ndelivered since")
+
+
+def test_times_of_every_page_are_the_readers_own_after_one_click(stage: Stage, chromium: Any) -> None:
+    stage.put(**mail("timed", text="It was put at 2026-11-27 06:00:00 UTC"))
+    with admitted(stage, chromium, timezone_id="Asia/Kolkata") as page:
+        find(page, "timed")
+        since = page.locator(".life time").first
+        utc = since.inner_text()
+        page.get_by_role("button", name="UTC").click()
+        expect(page.locator(".lead")).to_contain_text("GMT+5:30")
+        hours, minutes = map(int, utc[11:16].split(":"))
+        later = (hours * 60 + minutes + 330) % 1440
+        expect(since).to_contain_text(f"{later // 60:02}:{later % 60:02}:{utc[17:19]} GMT+5:30")
+        expect(page.locator("pre").first).to_have_text("It was put at 2026-11-27 06:00:00 UTC")
+        page.goto("./people?recipient=ada@example.com")
+        expect(page.get_by_role("button", name="My time")).to_have_attribute("aria-pressed", "true")
+        page.get_by_role("button", name="My time").click()
+        page.goto("./message?id=timed&live=off")
+        expect(since).to_have_text(utc)
+
+
+def test_a_page_in_a_hidden_tab_asks_for_nothing(stage: Stage, page: Any) -> None:
+    stage.put(**mail("hidden"))
+    find(page, "hidden")
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    page.wait_for_load_state("networkidle")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.wait_for_timeout(7_000)
+    assert requests == []
+    with page.expect_response(lambda response: "/message" in response.url):
+        page.evaluate("Object.defineProperty(document, 'hidden', {value: false})")
+
+
+@pytest.mark.parametrize("path", ["/", "/people", "/inbox"])
+def test_the_menu_of_a_phone_shows_the_page_that_one_is_on(page: Any, path: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f".{path}")
+    expect(page.locator("header nav [aria-current]")).to_be_in_viewport(ratio=1)

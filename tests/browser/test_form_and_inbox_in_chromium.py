@@ -131,7 +131,7 @@ def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, siz
         page.goto(f".{path}&live=off")
         found[path] = faults(page)
     page.goto("./send?channel=mail")
-    page.locator("summary").click()
+    page.get_by_text("More attributes", exact=True).click()
     found["/send, with all fields"] = faults(page)
     page.get_by_role("button", name="Look at it first").click()
     found["/send, the step before"] = faults(page)
@@ -161,18 +161,39 @@ def test_a_test_of_a_template_is_sent_from_its_page_and_arrives(page: Any) -> No
     expect(page.locator("main")).to_contain_text("X-Mailroom-Test")
 
 
-def test_the_form_shows_the_mail_of_a_template_before_it_goes(page: Any) -> None:
+def test_the_form_shows_the_mail_of_a_template_while_its_variables_are_typed(page: Any) -> None:
     page.goto("./send?channel=mail")
     page.get_by_label("To", exact=True).fill("ada@example.com")
-    page.get_by_label("Template", exact=True).select_option("default")
     for field in ("Subject", "Text"):
         page.get_by_label(field, exact=True).fill("")
-    page.locator("summary").click()
-    page.get_by_label("Variables").fill("first_name=Ada\nlast_name=Lovelace\nshoe=7")
-    page.get_by_role("button", name="Look at it first").click()
+    page.get_by_label("Template", exact=True).select_option("default")
+    page.get_by_label("first_name").fill("Ada")
+    page.get_by_label("last_name").fill("Lovelace")
+    page.get_by_text("More attributes", exact=True).click()
+    page.get_by_label("More variables").fill("shoe=7")
+    page.get_by_label("To", exact=True).focus()
     frame = page.frame_locator("iframe[title='The HTML of the mail']")
     expect(frame.locator("body")).to_contain_text("Dear Ada Lovelace,")
     expect(page.locator("main")).to_contain_text("Nothing uses shoe.")
+    expect(page.get_by_label("To", exact=True)).to_have_value("ada@example.com")
+
+
+def test_a_mail_to_a_wrong_address_is_sent_to_the_right_one_with_its_list(page: Any, stage: Stage) -> None:
+    followers = {"first_name": "Ada", "new_followers": 2, "followers": ["Grace", "Mary"]}
+    wrong = {"id": "mistyped", "event_type": "mail", "to": "rejected@simulator.amazonses.com"}
+    stage.put(**wrong, template="weekly-followers", topic="followers", **followers)
+    page.goto("./message?id=mistyped")
+    page.get_by_role("link", name="Send to another address").click(timeout=SECONDS)
+    expect(page.get_by_label("To", exact=True)).to_be_focused()
+    page.keyboard.type("ada@example.com")
+    page.get_by_label("followers", exact=True).fill('["Grace", "Emmy"]')
+    page.get_by_label("Id", exact=True).focus()
+    frame = page.frame_locator("iframe[title='The HTML of the mail']")
+    expect(frame.locator("main")).to_contain_text("Emmy")
+    page.get_by_role("button", name="Look at it first").click()
+    page.get_by_role("button", name="Send it").click()
+    expect(page.locator("dd.id").first).to_have_text(re.compile("mistyped-again-"))
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
 
 
 def test_no_page_is_left_out() -> None:

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 
 from mailroom.aws.dynamo_values import image_of
+from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.campaigns.dry_run import Sample
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.dead_letters import DeadLetterMover
@@ -59,17 +61,17 @@ def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, brow
     )
     words = message(browser, "m").words
     steps = (
-        "put into the mailbox",
-        "claimed by a worker, for attempt 1 2026-11-21 14:00:00 UTC",
+        "came in",
+        "sending began 2026-11-21 14:00:00 UTC",
         "sent accepted by SES ses-1 2026-11-21 14:00:02 UTC after 2.0 s",
         "delivered reported by SES 2026-11-21 14:00:05 UTC after 3.0 s",
-        "callback of sent, attempt 1: taken, 2 tries; the endpoint answered 200",
+        "callback of sent: taken, 2 tries; the endpoint answered 200",
         "2026-11-21 14:00:07 UTC after 2.0 s",
     )
     places = [words.index(each) for each in steps]
     assert places == sorted(places)
     assert "SES says that it was delivered." in words
-    assert "Its item is gone from the mailbox" in words
+    assert "Its content is gone" in words
 
 
 def test_a_message_that_waits_says_for_what_and_can_be_cancelled(
@@ -256,6 +258,8 @@ def test_what_turns_the_direction_of_text_around_is_shown_as_a_mark(
 ) -> None:
     stage.put(mail("m", subject="invoice\u202efdp.exe", text="x"))
     assert "invoice\ufffdfdp.exe" in message(browser, "m").words
+    stage.put(mail("m", subject="\u200f\u05e9\u05dc\u05d5\u05dd", text="x"))
+    assert ">\u200f\u05e9\u05dc\u05d5\u05dd</dd>" in message(browser, "m").text
 
 
 def test_an_id_of_two_channels_lets_one_choose(stage: RepairStage, browser: Browser) -> None:
@@ -279,7 +283,7 @@ def test_ids_that_differ_in_the_spaces_around_them_are_two_messages(
 def test_an_action_hits_the_id_that_it_was_asked_for_though_its_page_shows_a_mark(
     stage: RepairStage, browser: Browser
 ) -> None:
-    shown, other = "m\u200e", "m\ufffd"
+    shown, other = "m\u202e", "m\ufffd"
     for id_ in (shown, other):
         stage.put(mail(id_, send_at="2099-01-01T00:00:00Z"))
     plan = browser.get("/message/cancel", id=shown, channel="mail")
@@ -369,7 +373,7 @@ def test_a_message_is_titled_by_its_subject_and_says_whom_it_is_for_and_what_goe
     known: dict[str, Any] = {"to": "ada@example.com", "subject": "Your invoice", "template": "invoice"}
     stage.know("spring#2026#ada", status="bounced", completedAt=1, **known)
     page = browser.get("/message", id="spring#2026#ada", channel="mail")
-    assert "<h1>Your invoice</h1>" in page.text
+    assert '<h1 dir="auto">Your invoice</h1>' in page.text
     for said in (
         *("bounced mail to ada@example.com", "From Shop <shop@example.com>", "Cc bob@example.com"),
         *("Attached invoice.pdf", "terms.pdf", "Template invoice", "Campaign spring"),
@@ -380,6 +384,19 @@ def test_a_message_is_titled_by_its_subject_and_says_whom_it_is_for_and_what_goe
     assert 'href="/people?recipient=ada%40example.com"' in page.text
 
 
+def test_a_message_is_for_a_ticket_without_its_content_and_its_recipient(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.put(mail("m", text="The secret is 42", code="42"))
+    error = {"code": "rejected", "message": "550 no ada@example.com"}
+    stage.know("m", status="failed", completedAt=1_795_269_602_000, to="ada@example.com", error=error)
+    (ticket,) = re.findall('data-copy="([^"]*)"', browser.get("/message", id="m", channel="mail").text)
+    first, status, last, now = ticket.splitlines()
+    assert (first, status.partition(" since")[0]) == ("dev: mail m", "failed (rejected)")
+    assert last == "Last: completed at 2026-11-21 14:00:02 UTC"
+    assert now.startswith("As of ")
+
+
 # actions
 
 
@@ -388,14 +405,14 @@ def test_a_resend_says_what_it_will_do_and_does_it(stage: RepairStage, browser: 
     stage.put(mail("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
     assert (
-        "Failed: rejected: 550 no. It is sent again from the item that the mailbox has now, as attempt 2."
+        "Failed: rejected: 550 no. It is sent again with the content that is there now, as try 2."
         in plan.words
     )
     assert stage.bodies("mail") == []
     done = browser.post("/message/resend", plan.hidden())
     assert (done.status, done.headers["location"]) == (303, "/message?id=m&channel=mail&done=resend")
     assert stage.bodies("mail") == [mail("m") | {"attempt": 2}]
-    assert "You have sent it to its queue again." in message(browser, "m", done="resend").words
+    assert "It is on its way again." in message(browser, "m", done="resend").words
 
 
 def test_a_resend_of_what_has_changed_since_it_was_shown_is_refused(
@@ -449,7 +466,7 @@ def test_a_resend_that_no_queue_took_says_that_it_is_reopened(
 def test_a_fax_is_sent_again_from_what_the_ledger_kept(stage: RepairStage, browser: Browser) -> None:
     stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=1)
     plan = browser.get("/message/resend", id="f", channel="fax")
-    assert "It is sent again from what the ledger kept of it, as attempt 2." in plan.words
+    assert "It is sent again with the content that it had, as try 2." in plan.words
 
 
 def test_a_form_that_the_console_did_not_make_is_refused(stage: RepairStage, browser: Browser) -> None:
@@ -472,6 +489,19 @@ def test_what_has_arrived_is_sent_again_by_force_alone(stage: RepairStage, brows
     assert browser.post("/message/resend", without).status == 400
     assert browser.post("/message/resend", forced.hidden()).status == 303
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
+
+
+def test_what_is_suppressed_is_lifted_first_and_not_sent_by_force(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.know("m", status="suppressed", completedAt=1, attempts=1, to="ada@example.com")
+    stage.put(mail("m"))
+    suppressions = Suppressions(stage.dynamodb, "mailroom-dev-suppressions")
+    suppressions.mark(Suppression("ada@example.com", "mail", "bounce", 1_795_251_600_000))
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    assert "it would be suppressed again" in plan.words.casefold()
+    assert 'id="lift-1" href="/people?recipient=ada%40example.com"' in plan.text
+    assert "force" not in plan.text
 
 
 def test_a_fax_that_nobody_can_end_is_ended_as_was_chosen(stage: RepairStage, browser: Browser) -> None:
@@ -777,7 +807,8 @@ def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any
     return day
 
 
-def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Browser) -> None:
+def remember_dead_letters(stage: RepairStage) -> None:
+    """Create the table of dead letters."""
     key = "message_id"
     stage.dynamodb.create_table(
         TableName="mailroom-dev-dead-letters",
@@ -785,14 +816,18 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
         KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
     )
+
+
+def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Browser) -> None:
+    remember_dead_letters(stage)
     stage.know("m", status="sending", trouble={"code": "misconfigured", "message": "no such sender"})
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody='{"id": "m", "event_type": "mail"}')
     listed = browser.get("/dead-letters")
     assert "mail 1 0 See why" in listed.words
     looked = browser.get("/dead-letters", queue="mail").words
-    assert "m mail Why" in looked
     assert "received 1 time, this look included" in looked
-    assert "Status dead-letter" in looked
+    assert "dead-letter m mail" in looked
+    assert "1 message, queued" in looked
     assert "no such sender (misconfigured)" in looked
     plan = browser.get("/dead-letters/redrive", queue="mail")
     assert "about 1 dead letters of mail go back into that queue." in plan.words
@@ -803,6 +838,27 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     assert "Done 1 moved, 0 left." in browser.get(started.headers["location"]).words
     assert stage.bodies("mail") == [{"id": "m", "event_type": "mail"}]
     assert "There are no dead letters in dev." in browser.get("/dead-letters").words
+
+
+def test_dead_letters_of_one_cause_are_one_card_and_go_back_together(
+    stage: RepairStage, browser: Browser
+) -> None:
+    remember_dead_letters(stage)
+    stage.know("c", status="sending", startedAt=1)
+    for id_ in ("a", "b", "c"):
+        body = json.dumps({"id": id_, "event_type": "mail"})
+        stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody=body)
+    page = browser.get("/dead-letters", queue="mail")
+    assert sorted(re.findall(r"\d messages?, queued", page.words)) == [
+        "1 message, queued",
+        "2 messages, queued",
+    ]
+    (ids,) = re.findall('only=([^"]*)">Put these 2 back', page.text)
+    plan = browser.get("/dead-letters/redrive", queue="mail", only=unquote_plus(ids))
+    assert "2 chosen of the 3 dead letters of mail go back into that queue." in plan.words
+    browser.post("/dead-letters/redrive", plan.hidden())
+    browser.site.jobs[RedriveJob, "mail"].wait()
+    assert {each["id"] for each in stage.bodies("mail")} == {"a", "b"}
 
 
 def test_a_message_whose_dead_letter_is_gone_is_requeued_from_its_page(

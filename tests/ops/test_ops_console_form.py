@@ -57,7 +57,11 @@ def test_what_is_shown_first_is_not_put(site: Site, stage: Stage) -> None:
 
 
 def test_both_commands_make_the_very_item_in_a_shell(site: Site, stage: Stage) -> None:
-    more = {"headers": '{"X-Team": "a"}', "variables": "first_name=O'Hara\nlast_name=-x", "lane": "bulk"}
+    more = {
+        "headers": '{"X-Team": "a"}',
+        "variables": 'first_name=O\'Hara\nlast_name=-x\ncode="42"\nlines=[1]',
+        "lane": "bulk",
+    }
     shown = posted(site, "preview", **HELLO, **more)
     item = json.loads(values_of(shown)["item"])
     assert item["text"] == HELLO["text"]
@@ -84,7 +88,7 @@ def test_send_puts_it_and_shows_the_message(site: Site, stage: Stage) -> None:
         ({"headers": '{"Subject": "x"}'}, "headers"),
         ({"send_at": "soon"}, "send_at"),
         ({"variables": "no pair"}, "variables"),
-        ({"variables": "attempt=1"}, "attempt"),
+        ({"variables": "attempt=soon"}, "attempt"),
         ({"ttl": "1e999"}, "ttl"),
         ({"headers": '{"X-A": ' + "[" * 600 + "]" * 600 + "}"}, "headers"),
     ],
@@ -143,3 +147,50 @@ def test_line_breaks_of_a_form_are_plain_in_a_text_by_the_contract(site: Site, s
     shown = posted(site, "preview", "sms", id="s", to="+16175551234", text="Hi\r\n\r\nit\u2019s you\t!")
     assert values_of(shown)["preview"].text == "Hi\n\nit\u2019s you !"
     assert values_of(shown)["preview"].encoding_reason.startswith("'\u2019' (U+2019) makes this text UCS-2")
+
+
+ORDER: dict[str, Any] = {
+    "template": "weekly-followers",
+    "topic": "followers",
+    "first_name": "Ada",
+    "new_followers": 2,
+    "followers": ["Grace", "Mary"],
+    "code": "42",
+    "price": "9.50",
+    "sure": "true",
+    "note": "",
+    "reply_to": ["a@example.com", "b@example.com"],
+    "headers": {"X-Team": "a"},
+}
+"""Attributes of a message of each type, and texts that look like numbers and words of JSON."""
+
+
+def test_a_message_goes_to_another_address_with_all_that_it_had_under_an_id_that_names_it(
+    site: Site, stage: Stage
+) -> None:
+    stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@exmaple.com", send_at="2026-11-22", **ORDER)
+    values = values_of(form.show(site, Asked({"channel": "mail", "copy": "order-42"})))["values"]
+    assert not {"to", "send_at"} & values.keys()
+    id_ = values["id"]
+    assert id_.startswith("order-42-again-")
+    typed = {name: text.replace("\n", "\r\n") for name, text in values.items()}  # as a browser sends them
+    assert posted(site, "send", **typed, to="ada@example.com") == Goto(f"/message?id={id_}&channel=mail")
+    assert stage.mailbox()[id_] == {"id": id_, "event_type": "mail", "to": "ada@example.com", **ORDER}
+
+
+def test_a_copy_is_shown_as_it_will_be_before_its_recipient_is_typed(site: Site, stage: Stage) -> None:
+    stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@exmaple.com", **ORDER)
+    shown = values_of(form.show(site, Asked({"channel": "mail", "copy": "order-42"})))
+    assert shown["preview"].headers["Subject"] == "Ada, you have 2 new followers"
+    assert "Grace" in form.frame(site, Asked({"document": shown["document"]})).html  # type: ignore[union-attr]
+
+
+def test_a_template_brings_a_field_for_each_variable_of_its_example_and_its_refusal(site: Site) -> None:
+    chosen = {"to": "ada@example.com", "template": "weekly-followers", "topic": "followers"}
+    shown = values_of(posted(site, "change", **chosen))
+    fields = {each.name: each.json for each in shown["variables"]}
+    assert fields == {"var.first_name": False, "var.followers": True, "var.new_followers": False}
+    assert shown["problem"].startswith("first_name: is missing; ")
+    followers = {"var.first_name": "Ada", "var.new_followers": "1"}
+    faults = values_of(posted(site, "send", **chosen, **followers))["faults"]
+    assert [*faults] == ["var.followers"]

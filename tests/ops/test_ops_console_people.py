@@ -1,12 +1,16 @@
 """The console's page of a person: what keeps messages from them, what they got, and all of it erased."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 import pytest
 
+from mailroom.clock import epoch
 from mailroom_ops.console.pages.erasing import EraseJob
+from mailroom_ops.erase.command import GOES
 from tests.support.ops.campaign import run as cli
 from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import Stage, erasable
@@ -43,10 +47,10 @@ def test_what_keeps_messages_from_somebody_and_what_they_got_stands_on_one_page(
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     page = browser.get("/people", recipient=" Ada <ADA@example.com> ")
     for said in (
-        "suppressed mail since",
+        "mail Off since",
         "a message to it came back for good",
         "By message m-1",
-        "news since",
+        "news Opted out since",
     ):
         assert said in page.words
     assert "bounced Your invoice ada@example.com" in page.words
@@ -63,13 +67,21 @@ def test_a_number_as_it_is_dialled_is_the_same_person_on_the_page_and_in_every_c
     browser.post("/people/change", plan.hidden())
     assert cli("preferences", "opt-out", typed, "--topic", "news").exit_code == 0
     page = browser.get("/people", recipient=typed).words
-    for sentence in ("suppressed sms since", "news since", "delivered s-1 +16175551234", "Channel sms mail"):
+    for sentence in ("sms Off since", "news Opted out since", "delivered s-1 +16175551234"):
         assert sentence in page
     survey = json.loads(cli("erase", typed, "--dry-run", "--json").stdout)
     places = {place["place"]: place["found"] for place in survey["places"]}
     assert (places["ledger"], places["suppressions"], places["preferences"]) == (1, 1, 1)
     assert cli("suppressions", "lift", typed, "--channel", "sms", "--yes").exit_code == 0
     assert cli("preferences", "opt-in", typed, "--topic", "news").exit_code == 0
+
+
+@pytest.mark.parametrize(("who", "channels"), [(ADA, ["mail"]), ("+16175551234", ["sms", "push"])])
+def test_a_person_has_a_switch_for_each_channel_that_can_reach_such_a_recipient(
+    browser: Browser, who: str, channels: list[str]
+) -> None:
+    page = browser.get("/people", recipient=who)
+    assert re.findall('id="switch-(mail|sms|push)"', page.text) == channels
 
 
 def test_a_change_that_the_channel_cannot_take_is_refused_before_the_question(browser: Browser) -> None:
@@ -107,7 +119,7 @@ def test_somebody_is_suppressed_and_opted_out_and_in_by_hand(stage: Stage, brows
     assert f"an operator put it on the list. asked by phone ({ME})" in page.words
     plan = browser.get("/people/change", do="opt-in", recipient=ADA, topic="news")
     browser.post("/people/change", plan.hidden())
-    assert "Of no topic." in browser.get("/people", recipient=ADA).words
+    assert "All topics On" in browser.get("/people", recipient=ADA).words
 
 
 @pytest.mark.parametrize(
@@ -141,7 +153,13 @@ def test_a_person_is_erased_once_somebody_has_seen_what_there_is_and_typed_the_r
     assert (refused.status, len(stage.items("suppressions"))) == (400, 1)
     erased = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
     browser.site.jobs[EraseJob, ADA].wait()
-    assert f"{ADA} is erased from dev." in browser.get(erased.headers["location"]).words
+    page = browser.get(erased.headers["location"])
+    assert f"{ADA} is erased from dev." in page.words
+    (receipt,) = re.findall('href="data:application/json,([^"]*)"', page.text)
+    facts = json.loads(unquote(receipt))
+    assert (facts["by"], facts["left"], epoch(facts["at"]) <= time.time()) == (ME, 0, True)
+    assert {goes["what"] for goes in facts["goes"]} == {*GOES}
+    assert ADA not in json.dumps(facts["places"])
     assert stage.items("suppressions") == stage.items("search") == []
     assert "to" not in stage.item("ledger", "m-1")
 

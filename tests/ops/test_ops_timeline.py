@@ -12,10 +12,10 @@ MS = int(NOW * 1000)
 
 
 def life(channel: str = "mail", **item: Any) -> list[tuple[str, str, float | None]]:
-    """The steps after the put: what, its details, and the seconds since the step before."""
+    """The steps after the message came in: what, its details, and the seconds since the step before."""
     found = of_ledger({"id": "m", "event_type": channel, **item})
     first, *steps = timeline(found, NOW)
-    assert (first.at, first.what) == (None, "put")
+    assert (first.at, first.what) == (None, "came in")
     return [(each.what, each.detail, each.after and round(each.after, 3)) for each in steps]
 
 
@@ -36,9 +36,9 @@ def test_each_attempt_of_a_fax_is_a_step_with_its_reason() -> None:
         completedAt=MS + 200_000,
         history=history,
     ) == [
-        ("attempt ended", "number 1: busy; another follows", None),
-        ("attempt ended", "number 2: no_answer; another follows", 60.0),
-        ("claimed", "by a worker, for attempt 3", 60.0),
+        ("try failed", "number 1: busy; another follows", None),
+        ("try failed", "number 2: no_answer; another follows", 60.0),
+        ("sending began", "try 3", 60.0),
         ("submitted", "to Telnyx f-3", 1.0),
         ("sent", "accepted by Telnyx f-3", 79.0),
     ]
@@ -67,8 +67,8 @@ def test_it_begins_when_it_was_put_and_each_fact_is_one_step() -> None:
         NOW,
     )
     assert [(each.what, each.detail, each.after) for each in told] == [
-        ("put", "into the mailbox", None),
-        ("claimed", "by a worker, for attempt 1", 1.0),
+        ("came in", "", None),
+        ("sending began", "", 1.0),
         ("sent", "accepted by SES 0101", 1.0),
         ("delivered", "reported by SES", 1.0),
     ]
@@ -95,8 +95,8 @@ def test_what_operators_did_is_part_of_its_life_and_counts_as_no_attempt() -> No
     steps = life(status="failed", attempts=3, completedAt=MS + 3_000, history=history)
     assert [each[:2] for each in steps] == [
         ("failed", "rejected"),
-        ("sent again", "an operator reopened it"),
-        ("attempt ended", "number 2: busy; another follows"),
+        ("sent again", "by an operator"),
+        ("try failed", "number 2: busy; another follows"),
         ("failed", "settled"),
     ]
 
@@ -116,7 +116,7 @@ def test_each_recipient_and_each_callback_has_its_steps() -> None:
     )
     assert steps == [
         ("delivered", "to ada@example.com, reported by SES", None),
-        ("callback", "of sent, attempt 1: failed, 9 tries; the endpoint did not answer", 5.0),
+        ("callback", "of sent: failed, 9 tries; the endpoint did not answer", 5.0),
     ]
 
 
@@ -143,20 +143,34 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
     unknown = {"code": "outcome_unknown", "message": "the worker was cut off"}
     assert of("failed", error=unknown).startswith("Nobody can tell whether it was sent.")
     trouble = {"code": "throttled", "message": "slow down"}
-    assert of("sending", trouble=trouble) == "A worker has it, or its provider. slow down (throttled)"
+    assert of("sending", trouble=trouble) == "It is being sent. slow down (throttled)"
     assert of("sent", provider="ses") == "SES accepted it, and has not said more yet."
     assert of("sent", "fax", provider="telnyx") == "Telnyx says that it went through."
     assert of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It may not be sent yet."
-    assert of("scheduled") == "Its wait is over, and no worker has claimed it yet."
+    assert of("scheduled") == "Its wait is over, and it is about to be sent."
     assert of("a status of a later version") == ""
     two = {"ada@example.com": {"status": "delivered"}, "bob@example.com": {}}
     assert of("sent", recipients=two) == "1 delivered, 1 without a report."
-    assert of("sending", recipients=two) == "A worker has it, or its provider."
+    assert of("sending", recipients=two) == "It is being sent."
 
 
 def test_since_when_a_message_is_in_doubt_is_a_step() -> None:
     assert life(status="sending", unsettled_tries=[f"{MS} "]) == [
         ("in doubt", "a try from then on may have sent it", None)
+    ]
+
+
+def test_an_erasure_is_a_step_with_its_operator_and_counts_as_no_try() -> None:
+    begun: dict[str, Any] = {
+        "startedAt": MS,
+        "completedAt": MS + 1_000,
+        "erased_at": MS + 9_000,
+        "erased_by": "ada",
+    }
+    assert life(status="sent", attempts=2, **begun) == [
+        ("sending began", "", None),
+        ("completed", "sent", 1.0),
+        ("erased", "by ada", 8.0),
     ]
 
 
@@ -180,7 +194,7 @@ def test_a_callback_that_mailroom_refused_says_why_and_blames_no_endpoint() -> N
         "reason": "url: 10.0.0.1 is a private address",
     }
     (step,) = life(status="sent", callbacks={"sent.1": entry})
-    assert step[1] == "of sent, attempt 1: failed, 1 try; url: 10.0.0.1 is a private address"
+    assert step[1] == "of sent: failed, 1 try; url: 10.0.0.1 is a private address"
     found = of_ledger({"id": "m", "event_type": "mail", "status": "sent", "callbacks": {"sent.1": entry}})
     (said,) = advice(found, commands(found, "dev"), NOW, None)
     assert said.startswith("Mailroom did not send these callbacks, because it refuses their URL: sent.1.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
-from mailroom.ledger.items import ARRIVED_BEFORE
+from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -32,12 +32,13 @@ TIMES = (
         "delayedAt",
         "undeliveredAt",
     ),
-    *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at"),
+    *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at", ERASED_AT),
 )
 """Attributes whose values are times, which the ledger stores in epoch milliseconds."""
 DETAILS = (
     *("segments", "encoding", "delay_type", "error_code", "bounce_type", "bounce_subtype"),
     *("diagnostic_code", "complaint_type", "complaint_subtype", "carrier_done_date", "redirected_to"),
+    "erased_by",
 )
 """Attributes with facts about a message, from the provider and from the sender."""
 TWICE = "may_have_arrived_twice"
@@ -189,7 +190,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item["id"],
         item["event_type"],
         item["status"],
-        int(item.get("attempts", 0)),
+        int(item.get("attempts", 0)) - (ERASED_AT in item),  # an erasure counts one more
         item.get("to"),
         item.get("error"),
         item.get("trouble"),

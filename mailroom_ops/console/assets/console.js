@@ -9,7 +9,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
 // another one is loaded anew.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const update = event.detail;
-  if (!update.shouldSwap) return;
+  if (!update.shouldSwap || update.target.id !== "live") return;
   const selection = getSelection();
   const reading = update.target.querySelector(":focus-visible:not([id]), details[open]:not([hx-preserve])");
   const busy = reading || (!selection.isCollapsed && selection.containsNode(update.target, true));
@@ -27,3 +27,56 @@ document.addEventListener("submit", (event) => {
   setTimeout(() => delete form.dataset.sent, 5000);
 });
 addEventListener("pageshow", (event) => event.persisted && location.reload());
+
+// Nobody sees a page in a hidden tab, so it asks for nothing, and no metric is paid for.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (document.hidden && event.detail.target.id === "live") event.preventDefault();
+});
+
+// Times are written in UTC. The switch writes them in the time zone of this computer, on every page; what others
+// wrote stays as it is.
+const UTC = /\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC/g;
+const OTHERS = "pre, .letter, textarea, .stream a, .bubble, dd.id";
+const written = new WeakMap();
+const local = (text) => {
+  const time = new Date(text.replace(" ", "T").replace(" UTC", "Z"));
+  const parts = { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" };
+  const [day, clock] = [time.toLocaleDateString("sv"), time.toLocaleTimeString("sv", parts)];
+  return `${day} ${text.length > 20 ? clock : clock.replace(/:\d\d /, " ")}`;
+};
+const writeTimes = () => {
+  const here = localStorage.zone === "here";
+  const zone = document.getElementById("zone");
+  zone.textContent = here ? "My time" : "UTC";
+  zone.setAttribute("aria-pressed", here);
+  const texts = document.createTreeWalker(document.getElementById("main"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    if (node.parentElement.closest(OTHERS)) continue;
+    if (!written.has(node) && node.data.match(UTC)) written.set(node, node.data);
+    if (written.has(node)) node.data = here ? written.get(node).replace(UTC, local) : written.get(node);
+  }
+};
+document.documentElement.classList.add("script");
+writeTimes();
+document.addEventListener("htmx:afterSwap", writeTimes);
+
+document.addEventListener("click", async ({ target }) => {
+  if (target.id === "zone") {
+    localStorage.zone = localStorage.zone === "here" ? "utc" : "here";
+    writeTimes();
+  }
+  if (!target.dataset.copy) return;
+  await navigator.clipboard.writeText(target.dataset.copy);
+  const label = target.textContent;
+  target.textContent = "Copied";
+  setTimeout(() => (target.textContent = label), 2000);
+});
+
+// On a phone the menu is a row that scrolls: it shows the page that one is on. scrollIntoView would let the first Tab
+// begin there, behind the link that skips to the content.
+const entry = document.querySelector("header nav [aria-current]");
+if (entry) {
+  const [menu, box] = [entry.closest("ul"), entry.getBoundingClientRect()];
+  menu.scrollLeft += box.left - (menu.clientWidth - box.width) / 2;
+}

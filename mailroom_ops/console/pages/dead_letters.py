@@ -90,7 +90,7 @@ def redrive(site: Site, asked: Asked) -> Answer:
         job.stopping = True
         return _to(job.queue)
     (queue,) = _queues(site).named(asked["queue"])
-    planned = Redrive(_queues(site).client, queue, [asked["only"]] if asked["only"] else ())
+    planned = Redrive(_queues(site).client, queue, asked["only"].split())
     if asked.form is None or asked["stop"]:
         return _plan(planned)
     if not planned.only and asked["shown"] and planned.found > 2 * _count(asked["shown"]) + FEW:

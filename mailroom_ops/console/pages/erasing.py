@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from mailroom_ops.console.job import Job
 from mailroom_ops.erase.command import Survey, carry_out, take_stock
 from mailroom_ops.erase.person import Person
@@ -25,6 +27,11 @@ class EraseJob(Job):
         self._session, self._who = session, who
         self._run: ErasureRun | None = None
         self.begin(self._look)
+
+    @property
+    def receipt(self) -> str:
+        """Return the answer as JSON, for whoever asked for the erasure."""
+        return msgspec.json.format(msgspec.json.encode(self.answer), indent=2).decode()
 
     def erase(self, *, keep_choices: bool) -> None:
         """Erase what was found."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import msgspec
 from msgspec import Struct, structs
 
 from mailroom.aws.dynamo_values import image_of
@@ -16,8 +17,8 @@ from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
-from mailroom_ops.messages.items import attributes_of, pairs
-from mailroom_ops.messages.send import judge, new_id, put
+from mailroom_ops.messages.items import attributes_of, set_values, text_of
+from mailroom_ops.messages.send import copy_of, judge, new_id, put
 from mailroom_ops.schema import schema_of
 from mailroom_ops.screen import Refused
 from mailroom_ops.stage import function_settings, name
@@ -27,7 +28,9 @@ from mailroom_stacks.paths import TEMPLATES
 MAX_DOCUMENTS = 20
 """Mails that are kept while somebody looks at them."""
 VARIABLES = "variables"
-"""The field for attributes that only a template knows, a line each."""
+"""The field for attributes that neither the channel nor the template's example knows, a line each."""
+_VARIABLE = "var."
+"""Start of the names of the fields for a template's variables: a variable may be called `step`."""
 _LABELS = {
     "id": "Id",
     "pdf_url": "URL of the PDF",
@@ -64,7 +67,9 @@ class Field(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """Name for people; a variable has the name that its template uses."""
+        if self.name.startswith(_VARIABLE):
+            return self.name.removeprefix(_VARIABLE)
         return _LABELS.get(self.name, self.name.replace("_", " ").capitalize())
 
 
@@ -74,6 +79,8 @@ class Form(View, frozen=True):
     channel: str
     channels: list[str]
     first: list[Field]
+    variables: list[Field]
+    """Fields for the variables of the template."""
     more: list[Field]
     opened: bool
     """Whether the fields in `more` are shown at once."""
@@ -83,6 +90,11 @@ class Form(View, frozen=True):
     """Faults by the names of their fields."""
     elsewhere: list[str]
     """Faults without a field in the form."""
+    preview: Preview | None
+    """The message as it would be now, to the example's recipient if the form has none."""
+    problem: str
+    """Reason why there is no preview."""
+    document: str
 
 
 class FormPreview(View, frozen=True):
@@ -102,14 +114,17 @@ def show(site: Site, asked: Asked) -> Answer:
     """The form; then the item, the commands and whom it reaches; then it is sent. Raises Refused."""
     channel = asked["channel"] if asked["channel"] in CONTRACTS else next(iter(CONTRACTS))
     if asked.form is None:
-        return _form(channel, _examples(channel) if site.stage == "local" else {}, {})
+        values = _examples(channel) if site.stage == "local" else {}
+        if asked["copy"]:
+            values = _values(channel, copy_of(site.session, site.stage, asked["copy"], channel))
+        return _form(site, channel, values, {})
     typed = {**asked.form, "id": asked.typed("id") or new_id(channel)}
     if asked["step"] == "change":
-        return _form(channel, typed, {})
+        return _form(site, channel, typed, {})
     item, faults = _item(channel, typed)
     judged = faults or _judged(site, item)
     if not isinstance(judged, Preview):
-        return _form(channel, typed, judged)
+        return _form(site, channel, typed, judged)
     if asked["step"] == "send":
         return _send(site, channel, typed, item)
     return _preview(site, channel, typed, item, judged)
@@ -135,7 +150,7 @@ def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
 def _send(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any]) -> Answer:
     if put(site.session, site.stage, item).result == "conflict":
         taken = "id: another message has it, and stays; use a new one, or leave it empty"
-        return _form(channel, typed, {"id": taken})
+        return _form(site, channel, typed, {"id": taken})
     return Goto(link("/message", id=item["id"], channel=channel))
 
 
@@ -145,16 +160,53 @@ def _examples(channel: str) -> dict[str, str]:
     return dict(CHANNELS[channel].example) | local
 
 
-def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
+def _values(channel: str, item: Mapping[str, Any]) -> dict[str, str]:
+    """Return an item's attributes as the form's fields hold them."""
+    attributes, values = attributes_of(channel), {}
+    for field, value in item.items():
+        text = text_of(channel, field, value)
+        if isinstance(value, list) and field in attributes.texts:
+            text = "\n".join(value)
+        elif not isinstance(value, str):
+            text = msgspec.json.format(text, indent=2)
+        values[field if attributes.known(field) else _VARIABLE + field] = text
+    return values
+
+
+def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
     fields, examples = _with_templates(channel, values), _examples(channel)
     first = [each for each in fields if each.name in ("id", "template", *examples) or each.required]
     first.sort(key=lambda each: _FIRST.index(each.name) if each.name in _FIRST else len(_FIRST))
     more = [each for each in fields if each not in first]
-    known = {VARIABLES, *(each.name for each in fields)}
-    opened = any(name in faults or values.get(name) for name in (VARIABLES, *(field.name for field in more)))
-    elsewhere = [fault for field, fault in faults.items() if field not in known]
-    view = Form(channel, list(CONTRACTS), first, more, opened, examples, values, faults, elsewhere)
+    example = _example(channel, values.get("template", ""))
+    texts = {name: text for name, text in {**example, **values}.items() if name.startswith(_VARIABLE)}
+    lists = {name for name, text in texts.items() if text[:1] in ("[", "{")}
+    variables = [Field(name, "", False, name in lists, False, name in lists, []) for name in texts]
+    known = {VARIABLES, *(each.name for each in (*fields, *variables))}
+    placed = {_VARIABLE + name if _VARIABLE + name in known else name: faults[name] for name in faults}
+    opened = any(name in placed or values.get(name) for name in (VARIABLES, *(field.name for field in more)))
+    preview, problem = _draft(site, channel, values) if values else (None, "")
+    elsewhere = [fault for name, fault in placed.items() if name not in known]
+    fields_shown = first, variables, more, opened, {**examples, **example}, values, placed, elsewhere
+    view = Form(channel, list(CONTRACTS), *fields_shown, preview, problem, _document(site, preview))
     return Shown(view, _title(channel), 400 if faults else 200)
+
+
+def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview | None, str]:
+    """Return the message as it would be now, or else the reason why it would be refused. Its recipient may
+    not be typed yet."""
+    recipient = {name: text for name, text in _examples(channel).items() if name in ("to", "url")}
+    typed = {name: text for name, text in values.items() if text.strip()}
+    item, faults = _item(channel, {"id": new_id(channel), **recipient, **typed})
+    judged = faults or _judged(site, item)
+    return (judged, "") if isinstance(judged, Preview) else (None, next(iter(judged.values())))
+
+
+def _example(channel: str, template: str) -> dict[str, str]:
+    """Return the variables of the first example of a template, as the form's fields hold them."""
+    folder = TemplateFolder(TEMPLATES)
+    named = [each for each in folder.all() if (each.channel, each.name) == (channel, template)]
+    return _values(channel, next(iter(folder.examples(named[0]).values()), {})) if named else {}
 
 
 def _with_templates(channel: str, values: Mapping[str, str]) -> list[Field]:
@@ -204,8 +256,10 @@ def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[
             item[field.name] = lines if field.several and len(lines) > 1 else value
         except Invalid as fault:
             faults[field.name] = f"{fault}"
+    texts = {name: text for name, text in typed.items() if name.startswith(_VARIABLE) and text.strip()}
+    sets = [f"{name.removeprefix(_VARIABLE)}={text}".replace("\r\n", "\n") for name, text in texts.items()]
     try:
-        item = pairs(typed.get(VARIABLES, "").splitlines(), "The variable") | item
+        item = set_values(channel, sets + typed.get(VARIABLES, "").splitlines(), "The variable") | item
     except Refused as fault:
         faults[VARIABLES] = f"{fault}"
     return item, faults
@@ -214,17 +268,24 @@ def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[
 def _preview(
     site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any], preview: Preview
 ) -> Shown:
-    document = ""
-    if preview.html is not None:
-        document = secrets.token_urlsafe(8)
-        site.documents[document] = preview.html
-        for old in list(site.documents)[:-MAX_DOCUMENTS]:
-            site.documents.pop(old, None)
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
     image = json.dumps(item, indent=2, ensure_ascii=False, default=str)
     commands = put_command(site.stage, item), send_command(site.stage, item)
-    view = FormPreview(channel, hidden, preview, document, reach(site, channel), image, *commands)
+    view = FormPreview(
+        channel, hidden, preview, _document(site, preview), reach(site, channel), image, *commands
+    )
     return Shown(view, f"{_title(channel)}?")
+
+
+def _document(site: Site, preview: Preview | None) -> str:
+    """Keep a preview's HTML for its frame. Return its token; an empty text without HTML."""
+    if preview is None or preview.html is None:
+        return ""
+    document = secrets.token_urlsafe(8)
+    site.documents[document] = preview.html
+    for old in list(site.documents)[:-MAX_DOCUMENTS]:
+        site.documents.pop(old, None)
+    return document
 
 
 def put_command(stage: str, item: Mapping[str, Any]) -> str:
@@ -237,7 +298,6 @@ def put_command(stage: str, item: Mapping[str, Any]) -> str:
 def send_command(stage: str, item: Mapping[str, Any]) -> str:
     """The same by `mailroom send`."""
     words = ["mailroom", "send", item["event_type"], "--stage", stage, "--id", item["id"]]
-    no_texts = attributes_of(item["event_type"]).others
     for field, value in item.items():
         if field == "to":
             words += [
@@ -246,8 +306,7 @@ def send_command(stage: str, item: Mapping[str, Any]) -> str:
         elif field in _OPTIONS:
             words += [f"--{field.replace('_', '-')}", value]
         elif field not in ("id", "event_type"):
-            text = field not in no_texts and isinstance(value, str)
-            words += ["--set", f"{field}={value if text else json.dumps(value)}"]
+            words += ["--set", f"{field}={text_of(item['event_type'], field, value)}"]
     return shlex.join(words)
 
 

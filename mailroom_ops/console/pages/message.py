@@ -22,7 +22,7 @@ from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
-from mailroom_ops.messages.items import rules_of
+from mailroom_ops.messages.items import attributes_of, rules_of, text_of
 from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
 from mailroom_ops.messages.timeline import Step, meaning, timeline
@@ -32,7 +32,7 @@ from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.requeue.selection import MessageRef
 from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.resend.resender import FORCED
+from mailroom_ops.resend.resender import FORCED, SUPPRESSED
 from mailroom_ops.screen import Refused
 from mailroom_ops.stage import function_variables, name
 
@@ -49,7 +49,7 @@ _VERBS: dict[Action, str] = {"resend": "Send again", "repair": "Repair", "cancel
 _LISTED = ("bounced", "complained", "suppressed")
 """Statuses for which the recipient's page says what keeps messages from reaching it."""
 _DONE = {
-    "resend": "You have sent it to its queue again.",
+    "resend": "It is on its way again.",
     "repair": "You have repaired it.",
     "cancel": "You have cancelled it: it is not sent.",
 }
@@ -70,11 +70,14 @@ class Message(View, frozen=True):
     request: str | None
     """Item of the mailbox; None if it is gone, or if only the live part is shown."""
     sample: Sample | None
+    variables: dict[str, str]
     of_template: str
     heads: dict[str, str]
     attachments: list[str]
     actions: dict[Action, str]
     """Verbs of what may help."""
+    copyable: bool
+    """Whether its content is there, to be sent to another recipient."""
     done: str
 
 
@@ -93,6 +96,8 @@ class MessageAction(View, frozen=True):
     """Fields of the form; None if the action cannot be done."""
     force: bool = False
     """Whether `--force` would do it."""
+    lift: Sequence[str] = ()
+    """Recipients whose suppression or opt-out has to end first."""
     cures: dict[str, str] = field(default_factory=dict)
     ending: Sequence[str] = ()
     """Sentences about what follows if the message is ended by hand."""
@@ -125,10 +130,16 @@ def show(site: Site, asked: Asked) -> Answer:
         steps=timeline(message, now),
         request=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
         sample=None if asked.update else _sample(site, item, message),
+        variables={
+            field: text_of(message.event_type, field, value)
+            for field, value in (item or {}).items()
+            if not attributes_of(message.event_type).known(field)
+        },
         of_template=titled(message.template or "", message.template_version),
         heads=_sender(site, message) | _heads(item or {}),
         attachments=_attachments(item or {}),
         actions={action: _VERBS[action] for action in _actions(site, message, item)},
+        copyable=item is not None,
         done=_DONE.get(asked["done"], ""),
     )
     return Shown(values, row_of(message).headline)
@@ -158,17 +169,20 @@ def resend(site: Site, asked: Asked) -> Answer:
         if sent.result == "unqueued":
             raise Refused(f"{asked['id']}: {sent.why}.")
         return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
-    why = found.why.removesuffix(FORCED)
+    why = found.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
     sentences = [f"{why[:1].upper()}{why[1:]}."]
     if ready:
-        kept = (
-            "what the ledger kept of it" if found.event_type == "fax" else "the item that the mailbox has now"
-        )
-        sentences.append(f"It is sent again from {kept}, as attempt {found.attempt}.")
+        content = "it had" if found.event_type == "fax" else "is there now"
+        sentences.append(f"It is sent again with the content that {content}, as try {found.attempt}.")
     if found.may_arrive_twice:
         sentences.append("It may arrive twice.")
     more = {"seen": seen, "force": "1" * force}
-    return _plan(asked, "resend", sentences, more if ready else None, force=not ready and not force)
+    lift = (
+        _recipients(_reader(site).find(found.id, found.event_type)[0])
+        if found.why.endswith(SUPPRESSED)
+        else []
+    )
+    return _plan(asked, "resend", sentences, more if ready else None, force=FORCED in found.why, lift=lift)
 
 
 def repair(site: Site, asked: Asked) -> Answer:

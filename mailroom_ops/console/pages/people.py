@@ -72,7 +72,7 @@ def show(site: Site, asked: Asked) -> Answer:
     opt_outs = [opted_out(entry) for entry in _opt_outs(site).of(who)]
     rows = [row_of(message) for message in finder.to(who).messages[:LISTED]] if finder else []
     done = change.after.format(**_named(asked)) if change else ""
-    channels = CHANNELS if "@" in who else tuple(sorted(CHANNELS, key="sms".__ne__))
+    channels = tuple(each for each in CHANNELS if (each == "mail") == ("@" in who))
     return Shown(People(who, suppressions, opt_outs, rows, finder is None, done, channels), who)
 
 
