@@ -81,7 +81,7 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def redrive(site: Site, asked: Asked) -> Answer:
-    """What a redrive would do, and then does; while it runs, how far it is."""
+    """Show what a redrive would do, and then do it; while it runs, show how far it is."""
     # A job's page asks AWS nothing: its links have the queue's own name.
     job = site.job(RedriveJob, asked["queue"])
     if job is not None and asked.form is None and asked["run"]:

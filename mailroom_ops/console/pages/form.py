@@ -43,7 +43,7 @@ _LABELS = {
     "media_urls": "URLs of media",
     "callback_url": "Callback URL",
 }
-"""What attributes are called, where their names in words do not say it."""
+"""Labels of attributes whose names in words would mislead."""
 _ALIASES = ("email",)
 """Attributes that are another's second name."""
 _FIRST = ("id", "to", "template")
@@ -182,11 +182,11 @@ def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[s
     texts = {name: text for name, text in {**example, **values}.items() if name.startswith(_VARIABLE)}
     lists = {name for name, text in texts.items() if text[:1] in ("[", "{")}
     variables = [Field(name, "", False, name in lists, False, name in lists, []) for name in texts]
-    known = {VARIABLES, *(each.name for each in (*fields, *variables))}
-    placed = {_VARIABLE + name if _VARIABLE + name in known else name: faults[name] for name in faults}
+    field_names = {VARIABLES, *(field.name for field in (*fields, *variables))}
+    placed = {_VARIABLE + name if _VARIABLE + name in field_names else name: faults[name] for name in faults}
     opened = any(name in placed or values.get(name) for name in (VARIABLES, *(field.name for field in more)))
     preview, problem = _draft(site, channel, values) if values else (None, "")
-    elsewhere = [fault for name, fault in placed.items() if name not in known]
+    elsewhere = [fault for name, fault in placed.items() if name not in field_names]
     fields_shown = first, variables, more, opened, {**examples, **example}, values, placed, elsewhere
     view = Form(channel, list(CONTRACTS), *fields_shown, preview, problem, _document(site, preview))
     return Shown(view, _title(channel), 400 if faults else 200)
@@ -205,8 +205,8 @@ def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview
 def _example(channel: str, template: str) -> dict[str, str]:
     """Return the variables of the first example of a template, as the form's fields hold them."""
     folder = TemplateFolder(TEMPLATES)
-    named = [each for each in folder.all() if (each.channel, each.name) == (channel, template)]
-    return _values(channel, next(iter(folder.examples(named[0]).values()), {})) if named else {}
+    names = [name for name in folder.all() if (name.channel, name.name) == (channel, template)]
+    return _values(channel, next(iter(folder.examples(names[0]).values()), {})) if names else {}
 
 
 def _with_templates(channel: str, values: Mapping[str, str]) -> list[Field]:

@@ -154,7 +154,7 @@ def frame(site: Site, asked: Asked) -> Answer:
 
 
 def resend(site: Site, asked: Asked) -> Answer:
-    """What `resend` would do, and then does."""
+    """Show what `resend` would do, and then do it."""
     force = bool(asked["force"])
     deployed = deployed_at(site)
     resender = resender_at(site, force=force)
@@ -186,7 +186,7 @@ def resend(site: Site, asked: Asked) -> Answer:
 
 
 def repair(site: Site, asked: Asked) -> Answer:
-    """What `repair` would do, and then does: the cure that was chosen, of those that the message has."""
+    """Show what `repair` would do, and then do it: the cure that was chosen, of those that the message has."""
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
     seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
@@ -218,7 +218,7 @@ def repair(site: Site, asked: Asked) -> Answer:
 
 
 def cancel(site: Site, asked: Asked) -> Answer:
-    """What cancelling would do, as the HTTP API does it, and then does it."""
+    """Show what a cancel would do, and then do it as the HTTP API does."""
     deployed = deployed_at(site)
     states = _states(site)
     id_, channel = asked["id"], asked["channel"] or None
@@ -291,7 +291,7 @@ def _attachments(item: Mapping[str, Any]) -> list[str]:
 
 
 def _sender(site: Site, message: MessageStatus) -> dict[str, str]:
-    """Whom a mail comes from whose item does not say so: the first of the stage's senders."""
+    """Return the sender of a mail whose item names none: the first of the stage's senders."""
     if message.event_type != "mail":
         return {}
     variables = site.kept(
@@ -336,7 +336,7 @@ def _seen(deployed: DeployedStage, asked: Asked) -> str:
 
 
 def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None) -> list[Action]:
-    """What may help; each looks for itself whether it can be done."""
+    """Return what may help; each of them checks for itself whether it can be done."""
     if message.status == READY or message.waits_for:
         return ["cancel"] if _states(site).can_cancel(message, item) else []
     if message.status in UNDER_WAY:

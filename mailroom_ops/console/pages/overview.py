@@ -133,8 +133,8 @@ def show(site: Site, _: Asked) -> Answer:
         _row(channel, names, snapshot, traffic, wrong[channel], configured, site.clock())
         for channel, names in lanes.items()
     ]
-    named = {each.name for row in lanes for each in _of(row, snapshot)}
-    others = [each for each in snapshot.queues if each.name not in named]
+    lane_queues = {queue.name for row in lanes for queue in _of(row, snapshot)}
+    others = [queue for queue in snapshot.queues if queue.name not in lane_queues]
     measured = any(row.accepted for row in rows)
     accepted = sum(sum(row.accepted.counts) for row in rows if row.accepted)
     rates = site.kept(
