@@ -28,7 +28,7 @@ from mailroom_stacks.paths import TEMPLATES
 MAX_DOCUMENTS = 20
 """Mails that are kept while somebody looks at them."""
 VARIABLES = "variables"
-"""The field for attributes that neither the channel nor the template's example knows, a line each."""
+"""Field for attributes that the channel and the example of the template lack, a line each."""
 _VARIABLE = "var."
 """Start of the names of the fields for a template's variables: a variable may be called `step`."""
 _LABELS = {
@@ -47,7 +47,7 @@ _LABELS = {
 _ALIASES = ("email",)
 """Attributes that are another's second name."""
 _FIRST = ("id", "to", "template")
-"""What one fills in first, in this order; the rest is in the schema's."""
+"""Fields that come first, in this order; the order of the schema follows."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
 _OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback_url")
 """Options of `mailroom send` with the attribute's own name; the others are set by --set."""
@@ -91,7 +91,7 @@ class Form(View, frozen=True):
     elsewhere: list[str]
     """Faults without a field in the form."""
     preview: Preview | None
-    """The message as it would be now, to the example's recipient if the form has none."""
+    """Message of the form, to the recipient of the example if the form has none."""
     problem: str
     """Reason why there is no preview."""
     document: str
@@ -161,7 +161,7 @@ def _examples(channel: str) -> dict[str, str]:
 
 
 def _values(channel: str, item: Mapping[str, Any]) -> dict[str, str]:
-    """Return an item's attributes as the form's fields hold them."""
+    """Return the attributes of an item in the form of the fields."""
     attributes, values = attributes_of(channel), {}
     for field, value in item.items():
         text = text_of(channel, field, value)
@@ -193,8 +193,8 @@ def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[s
 
 
 def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview | None, str]:
-    """Return the message as it would be now, or else the reason why it would be refused. Its recipient may
-    not be typed yet."""
+    """Return the message of the form, or else the reason why the stage would refuse it. The form may have no
+    recipient yet."""
     recipient = {name: text for name, text in _examples(channel).items() if name in ("to", "url")}
     typed = {name: text for name, text in values.items() if text.strip()}
     item, faults = _item(channel, {"id": new_id(channel), **recipient, **typed})
@@ -203,10 +203,10 @@ def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview
 
 
 def _example(channel: str, template: str) -> dict[str, str]:
-    """Return the variables of the first example of a template, as the form's fields hold them."""
+    """Return the variables of the first example of a template in the form of the fields."""
     folder = TemplateFolder(TEMPLATES)
-    names = [name for name in folder.all() if (name.channel, name.name) == (channel, template)]
-    return _values(channel, next(iter(folder.examples(names[0]).values()), {})) if names else {}
+    templates = [path for path in folder.all() if (path.channel, path.name) == (channel, template)]
+    return _values(channel, next(iter(folder.examples(templates[0]).values()), {})) if templates else {}
 
 
 def _with_templates(channel: str, values: Mapping[str, str]) -> list[Field]:

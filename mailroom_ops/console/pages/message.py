@@ -186,7 +186,7 @@ def resend(site: Site, asked: Asked) -> Answer:
 
 
 def repair(site: Site, asked: Asked) -> Answer:
-    """Show what `repair` would do, and then do it: the cure that was chosen, of those that the message has."""
+    """Show what `repair` would do, and then do it: the chosen one of the cures that the message has."""
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
     seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed

@@ -72,7 +72,7 @@ def show(site: Site, asked: Asked) -> Answer:
     opt_outs = [opted_out(entry) for entry in _opt_outs(site).of(who)]
     rows = [row_of(message) for message in finder.to(who).messages[:LISTED]] if finder else []
     done = change.after.format(**_named(asked)) if change else ""
-    channels = tuple(each for each in CHANNELS if (each == "mail") == ("@" in who))
+    channels = tuple(channel for channel in CHANNELS if (channel == "mail") == ("@" in who))
     return Shown(People(who, suppressions, opt_outs, rows, finder is None, done, channels), who)
 
 
