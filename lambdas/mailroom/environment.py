@@ -260,18 +260,14 @@ class CallerLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
-    """The HTTP API's: the mailbox, and the lanes that each channel of the stage has. `jwt_issuer` is who
-    signs its callers' tokens; "": they sign their requests by IAM. `caller_claim` is the claim of a token
-    that names its caller; `payload_prefixes` says how the keys of a caller's objects begin."""
+    """The HTTP API's: the mailbox, and the lanes that each channel of the stage has. `caller_claim` is
+    the claim of a token that names its caller; "": callers sign by IAM. `payload_prefixes` says how the keys
+    of a caller's objects begin."""
 
     mailbox_table: str
     lanes: dict[str, list[str]]
     callback_schemes: Sequence[str]
     callback_ports: Sequence[int]
-    public_url: str
-    jwt_issuer: str = ""
-    jwt_scopes: dict[str, str] = {}
-    """The scope that each operation needs: send, read and cancel; none: none does."""
     caller_claim: str = ""
     payload_prefixes: dict[str, str] = {}
     """The prefix of the objects that each caller may name; empty: every caller may name all."""

@@ -38,7 +38,6 @@ MESSAGES = (
 )
 """Each with what it does, which may need a scope. Those without an id in the path take it from the query,
 where it may hold a slash."""
-DOCUMENT = ("GET", "/openapi.json")
 TWILIO_PATH = "/callbacks/twilio"
 INBOUND_PATH = "/twilio/inbound"
 RESEND_PATH = "/callbacks/resend"
@@ -93,7 +92,7 @@ class ApiStack(StageStack):
         )
 
     def _messages(self, settings: Settings, storage: MailboxStack) -> None:
-        spec = messages_api(self, settings, storage, self.public_url)
+        spec = messages_api(self, settings, storage)
         behind = self._behind(settings, "MessagesApi", spec)
         jwt = settings.api.jwt
         authorizer: http.IHttpRouteAuthorizer = HttpIamAuthorizer()
@@ -104,12 +103,6 @@ class ApiStack(StageStack):
         scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
         for method, path, does in MESSAGES:
             self._stage.guarded(behind, method, path, authorizer, scopes.get(does))
-        method, path = DOCUMENT
-        if settings.api.public_docs:
-            reason = "The stage publishes its API's description, which holds no data."
-            self._stage.open(behind, [method], path, "public", reason)
-        else:
-            self._stage.guarded(behind, method, path, authorizer)
 
     def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> HttpLambdaIntegration:
         page = settings.api.unsubscribe.page()
@@ -199,7 +192,7 @@ class ApiStack(StageStack):
 CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call again."
 
 
-def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public_url: str) -> FunctionSpec:
+def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> FunctionSpec:
     """The function that takes messages in, says what became of them, and takes back what waits."""
     mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
@@ -239,9 +232,6 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             mail_senders=settings.mail.senders,
             fax_senders=settings.fax.senders if settings.fax else (),
             **templates_fields(settings, ""),
-            public_url=public_url,
-            jwt_issuer=jwt.issuer if jwt else "",
-            jwt_scopes=jwt.scopes.model_dump() if jwt and jwt.scopes else {},
             caller_claim=jwt.caller_claim if jwt else "",
             payload_prefixes=settings.api.payload_prefixes,
             **_callers(settings, storage),

@@ -18,7 +18,6 @@ OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
 def changed() -> Template:
     """The API of a stage with settings that have nothing to do with each other."""
     changes = {
-        "api.public_docs": True,
         "retention.mailbox_days": 30,
         "retention.payload_days": 50,
     }
@@ -41,7 +40,6 @@ MESSAGES = {
     *("POST /messages", "GET /messages", "GET /messages/{id}"),
     *("POST /messages/cancel", "POST /messages/{id}/cancel"),
 }
-DOCUMENTS = {"GET /openapi.json"}
 LINKS = {f"{method} /unsubscribe/{{token}}" for method in ("GET", "HEAD", "POST")}
 BY_RESEND = "POST /callbacks/resend"
 BY_TWILIO = {"POST /callbacks/twilio/{reference}", "POST /twilio/inbound"}
@@ -68,7 +66,7 @@ def routes_of(template: Template) -> dict[str, tuple[str, str]]:
 
 def test_messages_want_a_signature_links_and_callbacks_are_proofs_themselves(dev: Templates) -> None:
     assert routes_of(dev["api"]) == {
-        **dict.fromkeys(MESSAGES | DOCUMENTS, ("messages-api", "AWS_IAM")),
+        **dict.fromkeys(MESSAGES, ("messages-api", "AWS_IAM")),
         **dict.fromkeys({*LINKS, BY_RESEND}, ("unsubscribe", "NONE")),
         **dict.fromkeys(BY_TWILIO, ("twilio-callbacks", "NONE")),
     }
@@ -78,14 +76,13 @@ def test_messages_want_a_signature_links_and_callbacks_are_proofs_themselves(dev
 def test_tokens_of_one_issuer_may_be_let_in_instead() -> None:
     api = variant({"api.jwt": JWT})["api"]
     routes = routes_of(api)
-    assert {routes[each] for each in MESSAGES | DOCUMENTS} == {("messages-api", "JWT")}
+    assert {routes[each] for each in MESSAGES} == {("messages-api", "JWT")}
     assert {routes[each][1] for each in LINKS | CALLBACKS} == {"NONE"}
     (authorizer,) = api.all("ApiGatewayV2::Authorizer")
     assert authorizer["JwtConfiguration"] == {"Issuer": JWT["issuer"], "Audience": JWT["audience"]}
     assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
     (asked,) = {route.get("AuthorizerId", {}).get("Ref") for route in api.all("ApiGatewayV2::Route")} - {None}
     assert api.body["Resources"][asked]["Properties"] == authorizer
-    assert api.environment("mailroom-dev-messages-api")["JWT_ISSUER"] == JWT["issuer"]
 
 
 def test_a_token_needs_the_scope_of_what_its_caller_does() -> None:
@@ -97,15 +94,13 @@ def test_a_token_needs_the_scope_of_what_its_caller_does() -> None:
         "GET /messages/{id}": ["mailroom/read"],
         "POST /messages/cancel": ["mailroom/cancel"],
         "POST /messages/{id}/cancel": ["mailroom/cancel"],
-        **dict.fromkeys(DOCUMENTS | LINKS | CALLBACKS),
+        **dict.fromkeys(LINKS | CALLBACKS),
     }
-    assert json.loads(api.environment("mailroom-dev-messages-api")["JWT_SCOPES"]) == SCOPES
 
 
 def test_without_scopes_in_the_settings_no_route_wants_one() -> None:
     api = variant({"api.jwt": JWT})["api"]
     assert not [each for each in api.all("ApiGatewayV2::Route") if "AuthorizationScopes" in each]
-    assert "JWT_SCOPES" not in api.environment("mailroom-dev-messages-api")
 
 
 def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(dev: Templates) -> None:
@@ -116,12 +111,6 @@ def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(dev:
     given = up_to("api", changes)["api"].environment("mailroom-dev-messages-api")
     assert given["CALLER_CLAIM"] == "client_id"
     assert json.loads(given["PAYLOAD_PREFIXES"]) == {"shop": "shop/", "trusted": ""}
-
-
-def test_the_description_may_be_for_everybody_and_messages_are_not(changed: Template) -> None:
-    routes = routes_of(changed)
-    assert {routes[each] for each in DOCUMENTS} == {("messages-api", "NONE")}
-    assert {routes[each] for each in MESSAGES} == {("messages-api", "AWS_IAM")}
 
 
 def test_no_page_of_another_origin_may_call(dev: Templates) -> None:
@@ -137,7 +126,7 @@ def test_api_gateway_may_invoke_each_function_for_its_own_routes_alone(dev: Temp
         path = text(each["SourceArn"]).partition(":<ApiF70053CD>/*/*")[2]
         permitted.setdefault(name.removeprefix("mailroom-dev-"), set()).add(path)
     assert permitted == {
-        "messages-api": {each.partition(" ")[2] for each in MESSAGES | DOCUMENTS},
+        "messages-api": {each.partition(" ")[2] for each in MESSAGES},
         "unsubscribe": {"/unsubscribe/{token}", "/callbacks/resend"},
         "twilio-callbacks": {"/callbacks/twilio/{reference}", "/twilio/inbound"},
     }
@@ -159,20 +148,16 @@ def throttled(template: Template) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_whoever_floods_a_route_that_lets_everybody_in_takes_nothing_from_messages(
-    dev: Templates, changed: Template
-) -> None:
+def test_whoever_floods_a_route_that_lets_everybody_in_takes_nothing_from_messages(dev: Templates) -> None:
     assert throttled(dev["api"]) == {
         **dict.fromkeys(LINKS | CALLBACKS, (40, 40)),  # a fifth each of 0.2 x 1000
         "POST /callbacks/twilio/{reference}": (300, 300),
     }
-    for template in (dev["api"], changed):
-        routes = {each["RouteKey"]: each for each in template.all("ApiGatewayV2::Route")}
-        open_ = {key for key, route in routes.items() if route["AuthorizationType"] == "NONE"}
-        assert throttled(template).keys() == open_
-        (stage,) = template.all("ApiGatewayV2::Stage")
-        others = sum(rate for rate, _ in throttled(template).values())
-        assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] + others <= 1_000
+    routes = routes_of(dev["api"])
+    assert throttled(dev["api"]).keys() == {key for key, (_, let_in) in routes.items() if let_in == "NONE"}
+    (stage,) = dev["api"].all("ApiGatewayV2::Stage")
+    others = sum(rate for rate, _ in throttled(dev["api"]).values())
+    assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] + others <= 1_000
 
 
 def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> None:
@@ -183,7 +168,7 @@ def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> N
 
 
 def test_each_route_lets_one_request_through_at_least() -> None:
-    least = throttled(up_to("api", {"api.public_docs": True, "api.requests_per_second": 35})["api"])
+    least = throttled(up_to("api", {"api.requests_per_second": 35})["api"])
     assert {burst for _, burst in least.values()} == {1, 10}
 
 
@@ -276,7 +261,7 @@ def test_where_twilio_sends_nothing_its_routes_stay_and_it_has_no_function_or_se
     """API Gateway keeps a route's settings when the route goes, and then refuses each change of its stage."""
     stacks = variant(changes)
     routes = routes_of(stacks["api"])
-    assert routes.keys() == MESSAGES | DOCUMENTS | LINKS | CALLBACKS
+    assert routes.keys() == MESSAGES | LINKS | CALLBACKS
     assert {routes[each] for each in CALLBACKS} == {("unsubscribe", "NONE")}
     functions = {each["FunctionName"] for each in stacks["api"].all("Lambda::Function")}
     assert functions == {"mailroom-dev-messages-api", "mailroom-dev-unsubscribe"}
@@ -379,7 +364,6 @@ def test_both_functions_have_numbers_of_their_own(dev: Templates) -> None:
     [
         ("api.jwt.issuer", "http://login.example.com", "'http://login.example.com' does not fit "),
         ("api.jwt.audience", [], "is empty; give at least one: a token's `aud` has to be one of these."),
-        ("api.public_docs", "yes", "'yes' is not true or false."),
     ],
 )
 def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str) -> None:

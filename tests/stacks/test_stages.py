@@ -58,7 +58,6 @@ PLAIN_LOCAL = {
         {"sms": None, "channels.sms": REMOVED},
         {
             "api.jwt": JWT,
-            "api.public_docs": True,
             "deployment.point_in_time_recovery": False,
             "fax": None,
         },

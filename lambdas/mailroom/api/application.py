@@ -70,8 +70,6 @@ class Application:
     def _routed(self, event: Mapping[str, Any]) -> Response:
         route, id_ = route_of(event)
         query = event.get("queryStringParameters") or {}
-        if route == "GET /openapi.json":
-            return self._description()
         caller = self._callers.of(lambda: _caller(self._settings.caller_claim, event))
         match route:
             case "POST /messages":
@@ -82,18 +80,12 @@ class Application:
                 return answers.of_status(self._states.of(_id(id_, query), query.get("event_type")))
             case "POST /messages/cancel" | "POST /messages/{id}/cancel":
                 return answers.of_status(self._states.cancel(_id(id_, query), query.get("event_type")))
-        raise ApiError(HTTPStatus.NOT_FOUND, "there is nothing here; see /openapi.json")
+        raise ApiError(HTTPStatus.NOT_FOUND, "there is nothing here; see docs/api.md")
 
     def _taken(self, event: Mapping[str, Any], caller: Caller) -> Response:
         entries, listed = entries_of(event)
         taken = self._intake.take(entries, _prefix(self._settings, event), caller)
         return answers.of_list(taken) if listed else answers.of_one(taken[0])
-
-    def _description(self) -> Response:
-        # A cold start does not wait for what only the description needs.
-        from mailroom.api import document
-
-        return answers.response(HTTPStatus.OK, answers.JSON, document.text_of(self._settings))
 
 
 def _id(in_path: str | None, query: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The API's description of itself: OpenAPI 3.1, from the routes, the models and the channels' contracts."""
+"""The API's description: OpenAPI 3.1, from the routes, the models and the channels' contracts."""
 
 from typing import Any, get_args
 
@@ -9,7 +9,6 @@ from mailroom.api.answers import PROBLEM_JSON
 from mailroom.api.listing import MAX_RECIPIENT
 from mailroom.api.requests import MAX_BODY_BYTES, MAX_MESSAGES
 from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, REFERENCES, component_of, components_of
-from mailroom.environment import MessagesApiSettings
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom.message.outcome import Status
 from mailroom.search.finder import PAGE, SECONDS
@@ -23,6 +22,10 @@ Takes messages and says what became of them. The same request again is always sa
 At most {MAX_MESSAGES:,} messages and {MAX_BODY_BYTES // 1024**2} MiB a request. Errors are `{PROBLEM_JSON}`
 (RFC 9457), with the fields at fault in `errors`. What API Gateway refuses by itself
 (401, 403, 404, 413, 429 and 503) is `{{"message": "…"}}`.
+
+The URL is the output `ApiUrl` of the stack `mailroom-<stage>-api`. Callers sign their requests by IAM, as
+described here. A stage whose setting `api.jwt` names an issuer takes the issuer's tokens in
+`Authorization: Bearer` instead.
 
 An id in a path is percent-encoded. Ids with `/`, `?`, `%` or `\\`, and `.` and `..`, do not come through so:
 name them by `?id=…` instead, as `href` does.
@@ -50,7 +53,13 @@ _EXAMPLES = {
 }
 
 
-_TOKEN = "jwt"  # noqa: S105 - the name of a scheme
+_SIGNED = {
+    "type": "apiKey",
+    "name": "Authorization",
+    "in": "header",
+    "x-amazon-apigateway-authtype": "awsSigv4",
+    "description": "AWS Signature Version 4, service execute-api",
+}
 
 
 def _json(*names: str, description: str) -> dict[str, Any]:
@@ -128,38 +137,34 @@ _FILTERS = [
 ]
 
 
-def text_of(settings: MessagesApiSettings) -> str:
-    """The description of a stage's API, as JSON."""
-    name, scheme = _security(settings)
+def text() -> str:
+    """Return the description of the API of a stage that has every channel, as JSON."""
     _, answers = msgspec.json.schema_components(models.ANSWERS, ref_template=REFERENCES)
     document = {
         "openapi": "3.1.0",
         "info": {"title": TITLE, "version": VERSION, "description": DESCRIPTION},
-        "servers": [{"url": settings.public_url}],
-        "paths": _paths(settings),
+        "paths": _paths(),
         "components": {
-            "schemas": {**answers, **components_of(settings.lanes)},
-            "securitySchemes": {name: scheme},
+            "schemas": {**answers, **components_of(CONTRACTS)},
+            "securitySchemes": {"sigv4": _SIGNED},
         },
-        "security": [{name: []}],
+        "security": [{"sigv4": []}],
     }
     return msgspec.json.encode(document).decode()
 
 
-def _paths(settings: MessagesApiSettings) -> dict[str, Any]:
-    status = {"summary": "Where a message is", "responses": _LOOKED_UP, **_needed(settings, "read")}
+def _paths() -> dict[str, Any]:
+    status = {"summary": "Where a message is", "responses": _LOOKED_UP}
     cancel = {
         "summary": "Take back a message that waits for its send_at",
         "responses": _CANCELLED,
-        **_needed(settings, "cancel"),
     }
     post = {
         "operationId": "send",
         "summary": "Send one message, or a list",
         "description": "Each message of a list is taken or refused on its own; the answer says which.",
-        "requestBody": _request_body(tuple(settings.lanes)),
+        "requestBody": _request_body(),
         "responses": _POSTED,
-        **_needed(settings, "send"),
     }
     in_path, in_query = [_ID_IN_PATH, _EVENT_TYPE], [{**_ID_IN_QUERY, "required": True}, _EVENT_TYPE]
     listed = {
@@ -170,7 +175,6 @@ def _paths(settings: MessagesApiSettings) -> dict[str, Any]:
         "it, or once it waits for its time.",
         "parameters": [_ID_IN_QUERY, _EVENT_TYPE, *_FILTERS],
         "responses": _LISTED,
-        **_needed(settings, "read"),
     }
     return {
         "/messages": {
@@ -183,29 +187,9 @@ def _paths(settings: MessagesApiSettings) -> dict[str, Any]:
     }
 
 
-def _security(settings: MessagesApiSettings) -> tuple[str, dict[str, str]]:
-    if settings.jwt_issuer:
-        url = settings.jwt_issuer.rstrip("/") + "/.well-known/openid-configuration"
-        said = {"description": "A token in Authorization: Bearer", "openIdConnectUrl": url}
-        return _TOKEN, {"type": "openIdConnect", **said}
-    return "sigv4", {
-        "type": "apiKey",
-        "name": "Authorization",
-        "in": "header",
-        "x-amazon-apigateway-authtype": "awsSigv4",
-        "description": "AWS Signature Version 4, service execute-api",
-    }
-
-
-def _needed(settings: MessagesApiSettings, operation: str) -> dict[str, Any]:
-    """The scope that an operation needs, if any does."""
-    scopes = settings.jwt_scopes
-    return {"security": [{_TOKEN: [scopes[operation]]}]} if scopes else {}
-
-
-def _request_body(channels: tuple[str, ...]) -> dict[str, Any]:
+def _request_body() -> dict[str, Any]:
     """What POST /messages takes."""
-    messages = [{"$ref": REFERENCES.format(name=component_of(each))} for each in channels]
+    messages = [{"$ref": REFERENCES.format(name=component_of(each))} for each in CONTRACTS]
     listed = {
         "type": "object",
         "title": "Messages",

@@ -63,9 +63,8 @@ MESSAGES_MB = 512
 """Memory of the function that takes messages in and reports their status, in MiB."""
 PUBLIC_SHARE = 0.2
 """The part of `requests_per_second` and `burst` for what people do: links for opting out, the texts that they
-send, and the API's description if `public_docs`; and for Resend's events, which Resend repeats. Each route
-has an equal part. Messages have the rest: a flood of the routes that are open to everybody does not take it
-from them."""
+send, and for Resend's events, which Resend repeats. Each route has an equal part. Messages have the rest: a
+flood of the routes that are open to everybody does not take it from them."""
 CALLBACKS_SHARE = 0.3
 """The part for Twilio's status callbacks."""
 PUBLIC_ROUTES = 5
@@ -96,8 +95,6 @@ class Api(Section):
     callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
     """What each caller may send. A caller that is not here gets 403 for every request; if nobody is,
     everybody may send everything."""
-    public_docs: bool = False
-    """Whether /openapi.json is for everybody."""
     requests_per_second: int = Field(default=1_000, ge=35, le=10_000)
     """What more comes in a second is answered 429, over all routes: one a second at least for each."""
     unsubscribe: Unsubscribe = Unsubscribe()
@@ -110,10 +107,9 @@ class Api(Section):
     @property
     def throttles(self) -> dict[str, Throttle]:
         """The throttle of one route, by what the route is for."""
-        public_routes = PUBLIC_ROUTES + (1 if self.public_docs else 0)
         shares = {
             "messages": 1 - PUBLIC_SHARE - CALLBACKS_SHARE,
-            "public": PUBLIC_SHARE / public_routes,
+            "public": PUBLIC_SHARE / PUBLIC_ROUTES,
             "callbacks": CALLBACKS_SHARE,
         }
         return {

@@ -34,7 +34,6 @@ ENVIRONMENT = {
     "LANES": '{"mail": ["normal", "bulk"], "sms": ["normal"], "fax": ["normal"], "webhook": ["normal"]}',
     "CALLBACK_SCHEMES": '["https"]',
     "CALLBACK_PORTS": "[443]",
-    "PUBLIC_URL": "https://api.example.com",
     "DEFAULT_REGION": "US",
     "MAILBOX_TTL_SECONDS": "0",
     "PAYLOAD_TTL_SECONDS": "7776000",

@@ -1,4 +1,4 @@
-"""Answers of the API, each compared with what the API says of itself."""
+"""Answers of the API, each compared with the API's description."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from mailroom.api.document import text_of
+from mailroom.api.document import text
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,7 @@ class Answer:
 
 @cache
 def _document() -> dict[str, Any]:
-    from tests.support.unit.api_requests import settings
-
-    read: dict[str, Any] = json.loads(text_of(settings()))
+    read: dict[str, Any] = json.loads(text())
     return read
 
 

@@ -13,7 +13,6 @@ from tests.support.unit.api_answers import Answer, check_described
 from tests.support.unit.events import lambda_context
 from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, SEARCH, SEARCH_KEY, TTL, FakeClock
 
-PUBLIC_URL = "https://api.mailroom.example"
 ENVIRONMENT = {
     "LEDGER_TABLE": LEDGER,
     "LEDGER_TTL_SECONDS": str(int(TTL)),
@@ -30,7 +29,6 @@ ENVIRONMENT = {
     ),
     "CALLBACK_SCHEMES": '["https"]',
     "CALLBACK_PORTS": "[443]",
-    "PUBLIC_URL": PUBLIC_URL,
 }
 
 
@@ -43,7 +41,6 @@ def settings(**changes: Any) -> MessagesApiSettings:
         "lanes": json.loads(ENVIRONMENT["LANES"]),
         "callback_schemes": ["https"],
         "callback_ports": [443],
-        "public_url": PUBLIC_URL,
         "search_table": SEARCH,
         "search_key_name": SEARCH_KEY,
     }

@@ -4,18 +4,23 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
 
+from mailroom.api.document import text
 from tests.support.unit.api_requests import Api, event
 
+DESCRIPTION = "/openapi.json"
 Start = Callable[[str, list[tuple[str, str]]], Any]
 
 
 class Server:
-    """A WSGI application; each request is one event of an HTTP API."""
+    """A WSGI application; each request is one event of an HTTP API, but that for the API's description."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
+        if environ["PATH_INFO"] == DESCRIPTION:
+            start("200 OK", [("Content-Type", "application/json")])
+            return [text().encode()]
         answer = self._api.ask(_event(environ))
         headers = [(name.title(), value) for name, value in answer.headers.items()]
         start(f"{answer.status} {HTTPStatus(answer.status).phrase}", headers)

@@ -322,11 +322,6 @@ def test_a_named_caller_may_read_and_cancel_the_messages_of_another(api: Api, aw
     assert api.cancel("/messages/m-1/cancel", authorizer=by("news")).json["status"] == "cancelled"
 
 
-def test_the_description_of_the_api_is_for_whoever_api_gateway_lets_in(api: Api) -> None:
-    """With `api.public_docs` it asks nobody for a name."""
-    assert api.get("/openapi.json").status == 200
-
-
 @pytest.mark.parametrize(
     ("caller", "changes", "problem"),
     [

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.support.unit.api_requests import Api
-from tests.support.unit.api_server import Server
+from tests.support.unit.api_server import DESCRIPTION, Server
 from tests.support.unit.shared import Aws, FakeClock, item
 
 CHECKS = [
@@ -52,7 +52,7 @@ def schema(aws: Aws, clock: FakeClock) -> Iterator[Any]:
     api.post({"id": "two/of them", "event_type": "fax", **RIGHT["fax"]})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield from_wsgi("/openapi.json", Server(api))
+        yield from_wsgi(DESCRIPTION, Server(api))
 
 
 def operation(schema: Any, label: str) -> Any:
