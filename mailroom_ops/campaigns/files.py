@@ -11,7 +11,6 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
-from mailroom_ops.campaigns.schedule import words_of
 from mailroom_ops.screen import NotDeployed, Refused
 from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CAMPAIGN_FILE, PROJECT
@@ -62,14 +61,13 @@ do not enable it any more, and its schedule goes on."""
 
 
 class CampaignRow(Struct, frozen=True):
-    """One campaign: `when` is its schedule in words, `standing` its state in the stage, `last_run` the latest
-    run and its state ("": none)."""
+    """One campaign: `schedule` is its cron with its time zone, as its file has them, or `by hand`; `standing`
+    its state in the stage, `last_run` the latest run and its state ("": none)."""
 
     campaign: str
     channel: str
     audience: str
     schedule: str
-    when: str
     deployment: Deployment = field(name="standing")
     last_run: str
 
@@ -96,9 +94,6 @@ def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
             channel=str(settings.get("channel", "")),
             audience=str(settings.get("audience", {}).get("kind", "")),
             schedule=f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
-            when=words_of(str(schedule.get("cron")), schedule.get("time_zone", "UTC"), campaigns.clock())
-            if schedule
-            else "by hand",
             deployment=deployment,
             last_run=last_run,
         )
