@@ -150,7 +150,14 @@ def runs_table(runs: Iterable[Run]) -> Table:
 def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
     headings = ("campaign", "channel", "audience", "schedule", "deployment", "last run")
     cells = (
-        (row.campaign, row.channel, row.audience, row.schedule, row.deployment.replace("_", " "), row.last_run)
+        (
+            row.campaign,
+            row.channel,
+            row.audience,
+            row.schedule,
+            row.deployment.replace("_", " "),
+            row.last_run,
+        )
         for row in rows
     )
     return table_of(*map(fold, headings), rows=cells)

@@ -62,7 +62,7 @@ def cost(
         bool, typer.Option("--callbacks", help="Count a callback for each message.")
     ] = False,
     ses_plan: Annotated[
-        str, typer.Option(help=f"The account's plan at SES: {' or '.join(SES_PLANS)}. doctor says which.")
+        str, typer.Option(help=f"The account's plan at SES: {' or '.join(SES_PLANS)}.")
     ] = "none",
     as_json: AsJson = False,
 ) -> None:

@@ -66,7 +66,6 @@ class DeployedFunction(Struct, frozen=True):
     """A function: `name` is its short one."""
 
     name: str
-    memory_mb: int
     environment: dict[str, str]
 
 
@@ -79,7 +78,6 @@ class EventSource(Struct, frozen=True):
     source: str
     stream: bool
     state: str
-    batch: int
     concurrency: int | None
     last_result: str
 
@@ -167,7 +165,6 @@ class ExaminedStage:
         return [
             DeployedFunction(
                 each["FunctionName"],
-                each.get("MemorySize", 0),
                 each.get("Environment", {}).get("Variables", {}),
             )
             for each in self.pages("lambda", "list_functions", "Functions")
@@ -177,7 +174,7 @@ class ExaminedStage:
     def functions(self) -> dict[str, DeployedFunction]:
         """The stage's functions by their short names."""
         return {
-            name: DeployedFunction(name, function.memory_mb, function.environment)
+            name: DeployedFunction(name, function.environment)
             for function in self._every_function
             if (name := function.name.removeprefix(self.prefix)) != function.name
         }
@@ -209,7 +206,6 @@ class ExaminedStage:
             name.removeprefix(self.prefix).removesuffix(".fifo"),
             stream,
             found.get("State", ""),
-            found.get("BatchSize", 0),
             found.get("ScalingConfig", {}).get("MaximumConcurrency"),
             found.get("LastProcessingResult", ""),
         )

@@ -91,7 +91,7 @@ class _Dated(SimpleNamespace):
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 30
+    assert len({(each.subject, each.check) for each in found}) == 29
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -309,16 +309,6 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
         "lambda.ListEventSourceMappings",
         _mappings("mail", LastProcessingResult="PROBLEM: Function call failed"),
         *("functions", "mappings", "failed", "has trouble with mail"),
-    ),
-    (
-        "lambda.ListEventSourceMappings",
-        _mappings("mail", BatchSize=3),
-        *(
-            "functions",
-            "as the settings say",
-            "warning",
-            "batch_size is 10 in the settings, and deployed is 3",
-        ),
     ),
     (
         "lambda.GetAccountSettings",
@@ -740,7 +730,6 @@ def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: 
     others = [each for each in found if each.state != "ok"]
     assert {(each.check, each.state) for each in others} == {
         ("settings", "skipped"),
-        ("as the settings say", "skipped"),
         ("recipients", "skipped"),
     }
     assert "'moon' is unknown" in others[0].sentence
@@ -787,13 +776,6 @@ def test_a_secret_is_named_as_secrets_manager_finds_it(
     assert f" {arn} " in (bad.sentence if state is None else bad.fix)
 
 
-def test_threads_that_are_deployed_and_not_in_the_settings_are_named(answers: dict[str, Answer]) -> None:
-    found = looked(Aws(changed(answers, "send-mail", SUBMITS_AT_ONCE="5")), ["functions"])
-    (said,) = (each for each in found if each.state == "warning")
-    assert said.check == "as the settings say"
-    assert said.sentence == "mail: submits_at_once is 1 in the settings, and deployed is 5."
-
-
 def test_what_is_not_deployed_is_mended_by_the_command_that_knows_the_cdks_version(
     answers: dict[str, Answer],
 ) -> None:
@@ -832,16 +814,3 @@ def test_no_bus_or_another_accounts_is_not_asked_for(answers: dict[str, Answer],
     (found,) = (each for each in looked(aws, ["functions"]) if each.check == "event bus")
     assert (found.state, "events.DescribeEventBus" in aws.asked) == ("skipped", False)
     assert said in found.sentence
-
-
-@pytest.mark.parametrize(
-    ("plan", "said"),
-    [("ESSENTIALS", "--ses-plan essentials"), ("PRO", "without SES, for its price is not known here")],
-)
-def test_the_accounts_plan_at_ses_is_said_for_who_counts_costs(
-    answers: dict[str, Answer], plan: str, said: str
-) -> None:
-    account = answers["sesv2.GetAccount"]
-    assert isinstance(account, dict)
-    aws = Aws({**answers, "sesv2.GetAccount": {**account, "PricingAttributes": {"CurrentPlan": plan}}})
-    assert any(said in each.sentence for each in looked(aws, ["mail"]))

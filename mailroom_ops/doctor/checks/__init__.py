@@ -55,7 +55,6 @@ CHECKS: tuple[Check, ...] = (
     Check("stacks", "routes", stacks.routes),
     *(check for channel in CHANNELS for check in checks_of(channel)),
     Check("functions", "mappings", functions.mappings),
-    Check("functions", "as the settings say", functions.as_configured),
     Check("functions", "concurrency", functions.concurrency),
     Check("functions", "event bus", functions.event_bus),
     Check("functions", "recipients", functions.recipients),

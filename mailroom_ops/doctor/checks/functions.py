@@ -1,8 +1,7 @@
-"""What hands messages to the functions: on, as fast as the settings say, and within the account's bounds."""
+"""What hands messages to the functions: on, and within the account's bounds."""
 
 from collections.abc import Iterator
 
-from mailroom_ops.costs.lanes import ConfiguredLane
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.doctor.stage import EventSource, ExaminedStage
 from mailroom_ops.lanes.deployed import OFF, PAUSED
@@ -29,23 +28,6 @@ def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if lacking:
         yield failed(f"No function reads {', '.join(lacking)}.", stage.deploy)
     yield ok(f"{good} queues and streams are being read.")
-
-
-def as_configured(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether what is deployed has the numbers of cdk.json."""
-    if not stage.configured.lanes:
-        yield skipped(stage.configured.trouble)
-        return
-    by_queue = {each.source: each for each in stage.sources if not each.stream}
-    differing = [
-        difference
-        for lane in stage.configured.lanes
-        for difference in _differences(stage, lane, by_queue.get(lane.queue))
-    ]
-    for each in differing:
-        yield warning(each, stage.deploy)
-    if not differing:
-        yield ok(f"{len(stage.configured.lanes)} lanes are deployed with the numbers of cdk.json.")
 
 
 def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -148,25 +130,6 @@ def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
         f"{what}.",
         f"aws lambda update-event-source-mapping --enabled --uuid {source.id}",
     )
-
-
-def _differences(stage: ExaminedStage, lane: ConfiguredLane, source: EventSource | None) -> Iterator[str]:
-    if source is None:
-        yield f"The settings have the queue {lane.queue}, but it is not deployed."
-        return
-    function = stage.functions[source.function]
-    pace = float(function.environment.get("PACE_SECONDS", "0"))
-    at_once = int(function.environment.get("SUBMITS_AT_ONCE", "1"))
-    for key, configured, deployed in (
-        (lane.workers_setting, lane.workers, source.concurrency),
-        ("batch_size", lane.batch, source.batch),
-        ("memory_mb", lane.memory_mb, function.memory_mb),
-        ("submits_at_once", lane.at_once, at_once),
-        (lane.rate_setting, round(lane.pace, 4), round(pace, 4)),
-    ):
-        if configured != deployed:
-            what = "a submit every so many seconds, of each worker" if key == lane.rate_setting else key
-            yield f"{lane.queue}: {what} is {configured:g} in the settings, and deployed is {deployed}."
 
 
 def _reserved(stage: ExaminedStage, source: EventSource, reserved: int) -> CheckFinding:

@@ -3,12 +3,10 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from email.utils import parseaddr
 from typing import Any
 
 from mailroom.budget import Budget, limit_of
 from mailroom.clock import iso
-from mailroom_ops.costs.prices import SES_PLANS
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.doctor.checks import resend
 from mailroom_ops.doctor.stage import ExaminedStage
@@ -42,16 +40,6 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if status != "HEALTHY":
         found = warning if status == "PROBATION" else failed
         yield found(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
-    if plan := said.get("PricingAttributes", {}).get("CurrentPlan", "").lower():
-        known = f"--ses-plan {plan}" if plan in SES_PLANS else "without SES, for its price is not known here"
-        yield ok(f"The account's plan at SES is {plan}: mailroom cost counts {known}.")
-    reasons = said.get("SuppressionAttributes", {}).get("SuppressedReasons", [])
-    if {"BOUNCE", "COMPLAINT"} <= set(reasons):
-        yield ok("SES's list of the account takes in bounces and complaints.")
-    else:
-        yield ok(
-            "SES's list of the account does not take in all; the configuration set's own setting counts."
-        )
 
 
 @resend.or_by_resend(resend.quota)
@@ -171,7 +159,6 @@ Identity = dict[str, Any]
 def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each sender's identity: its address's, its domain's, or a domain's above that."""
     addresses = stage.mail_addresses
-    yield from _as_configured(stage, addresses)
     asked: dict[str, Identity | None] = {}
     for address in addresses:
         labels = address.rpartition("@")[2].split(".")
@@ -186,18 +173,6 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     for name, identity in asked.items():
         if identity is not None and "@" not in name:
             yield from _domain(name, identity)
-
-
-def _as_configured(stage: ExaminedStage, deployed: list[str]) -> Iterator[CheckFinding]:
-    settings = stage.configured.settings
-    if settings is None or not deployed:
-        return
-    configured = [parseaddr(sender)[1] for sender in settings.mail.senders]
-    if set(configured) != set(deployed):
-        yield warning(
-            f"The settings have the senders {', '.join(configured)}; deployed are {', '.join(deployed)}.",
-            stage.deploy,
-        )
 
 
 def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:
@@ -280,7 +255,7 @@ def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
             f"aws sesv2 put-configuration-set-sending-options --configuration-set-name {name} "
             "--sending-enabled",
         )
-    # Without options of its own the account's count: the check `account` says which those are.
+    # Without options of its own the account's count.
     reasons = found.get("SuppressionOptions", {}).get("SuppressedReasons")
     if reasons is None or not {"BOUNCE", "COMPLAINT"} - set(reasons):
         yield ok("SES suppresses who bounced or complained, for this set.")

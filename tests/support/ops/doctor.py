@@ -105,11 +105,9 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
     functions = [
         _function(
             f"send-{lane.queue}",
-            lane.memory_mb,
             {
                 **_environment(lane.channel, providers),
                 "PACE_SECONDS": f"{lane.pace:.6f}",
-                "SUBMITS_AT_ONCE": str(lane.at_once),
             },
         )
         for lane in lanes
@@ -121,9 +119,9 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
         "TOPICS": json.dumps([NEWS]),
     }
     functions += [
-        _function("send-push", 256, push),
-        _function("feedback", 256, {"FEEDBACK_TOPICS": json.dumps([TOPIC])}),
-        _function("outcomes", 256, {"EVENT_BUS": "orders"}),
+        _function("send-push", push),
+        _function("feedback", {"FEEDBACK_TOPICS": json.dumps([TOPIC])}),
+        _function("outcomes", {"EVENT_BUS": "orders"}),
     ]
     queues = [lane.queue for lane in lanes]
     names = [
@@ -303,18 +301,16 @@ def mapping(lane: Any, **changes: Any) -> dict[str, Any]:
         "FunctionArn": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{PREFIX}send-{lane.queue}",
         "EventSourceArn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
         "State": "Enabled",
-        "BatchSize": lane.batch,
         "ScalingConfig": {"MaximumConcurrency": lane.workers},
         "LastProcessingResult": "No records processed",
     }
     return {**usual, **changes}
 
 
-def _function(name: str, memory: int, variables: dict[str, str]) -> dict[str, Any]:
+def _function(name: str, variables: dict[str, str]) -> dict[str, Any]:
     return {
         "FunctionName": f"{PREFIX}{name}",
         "FunctionArn": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{PREFIX}{name}",
-        "MemorySize": memory,
         "Timeout": 60,
         "Environment": {"Variables": variables},
     }
