@@ -27,7 +27,7 @@ def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_ru
     assert rows[2:5] == [
         "draft sms module by hand not enabled",
         "news sms module by hand enabled",
-        f"weekly mail file Wednesdays 13:00 Europe/Berlin, next 2026-11-25 enabled {RUN} collected",
+        f"weekly mail file 0 13 ? * WED * Europe/Berlin enabled {RUN} collected",
     ]
     assert listed()["weekly"]["schedule"] == "0 13 ? * WED * Europe/Berlin"
     assert rows[-1] == "3 campaigns, 2 of them enabled in dev."
