@@ -49,7 +49,7 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
     most, rate = said["Max24HourSend"], _deployed_rate(stage)
     yield _rate(stage, rate, said["MaxSendRate"])
     if most != _UNLIMITED:
-        yield _day(said["SentLast24Hours"], most, min(rate or 0, said["MaxSendRate"]))
+        yield _day(said["SentLast24Hours"], most)
         yield from _days(stage, most)
 
 
@@ -106,9 +106,8 @@ def _rate(stage: ExaminedStage, rate: float | None, most: float) -> CheckFinding
     return warning(sentence, f"Set {key} to {most:g}, or request a higher rate: {_CONSOLE}")
 
 
-def _day(sent: float, most: float, rate: float) -> CheckFinding:
-    lasts = f"; at the full rate they last for {most / rate / 3600:.1f} h" if rate else ""
-    sentence = f"{sent:,.0f} of {most:,.0f} mails of 24 hours are used{lasts}."
+def _day(sent: float, most: float) -> CheckFinding:
+    sentence = f"{sent:,.0f} of {most:,.0f} mails of 24 hours are used."
     if sent >= most:
         return failed(sentence, f"They wait until it has room again; request a higher quota: {_CONSOLE}")
     if sent >= _NEARLY * most:
@@ -226,7 +225,7 @@ USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
 
 @resend.or_by_resend(resend.nothing)
 def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether it is there, may send, counts, and keeps SES's own suppression list."""
+    """Check that the configuration set exists, may send, and keeps SES's own suppression list."""
     for name in _names(stage):
         found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
         if found is None:
@@ -264,12 +263,6 @@ def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
             f"SES does not suppress for {', '.join(sorted({'BOUNCE', 'COMPLAINT'} - set(reasons)))}.",
             f"aws sesv2 put-configuration-set-suppression-options --configuration-set-name {name} "
             "--suppressed-reasons BOUNCE COMPLAINT",
-        )
-    if not found.get("ReputationOptions", {}).get("ReputationMetricsEnabled"):
-        yield warning(
-            f"SES does not count reputation for {name}.",
-            f"aws sesv2 put-configuration-set-reputation-options --configuration-set-name {name} "
-            "--reputation-metrics-enabled",
         )
 
 

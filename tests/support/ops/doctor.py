@@ -253,7 +253,6 @@ def configuration_set(**changes: Any) -> dict[str, Any]:
     usual = {
         "SendingOptions": {"SendingEnabled": True},
         "SuppressionOptions": {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]},
-        "ReputationOptions": {"ReputationMetricsEnabled": True},
     }
     return {**usual, **changes}
 
