@@ -108,6 +108,8 @@ def main() -> None:
     print(before, flush=True)
     started = time.process_time()
     try:
+        for fault in engine.faults():
+            raise fault
         engine.render(body, values_of(variables))
         result = "rendered"
     except Invalid as fault:

@@ -89,15 +89,9 @@ class TemplateFolder:
         return engine_of(parts).variables(parts)
 
     def parts(self, template: TemplateName) -> dict[str, str]:
-        """The sources of a template and of all that it refers to, by their paths in the channel's folder.
-        Raises Refused where a reference is not written out, and for a part that cannot be read."""
-        found = self._reached(template)
-        if unclear := [name for name, each in found.items() if each.open]:
-            raise Refused(
-                f"{template.channel}/{unclear[0]} includes what a variable names; a published template has "
-                "to name its parts."
-            )
-        return {name: each.source for name, each in sorted(found.items())}
+        """Return the sources of a template and of all that it refers to, by their paths in the channel's
+        folder. Raises Refused for a part that cannot be read."""
+        return {name: part.source for name, part in sorted(self._reached(template).items())}
 
     def faults(self, template: TemplateName, only: str | None = None) -> list[str]:
         """Return the faults of a template, each a sentence with file and line: what cannot be read, or else a

@@ -13,7 +13,7 @@ from minijinja import Environment, TemplateError, pass_state, safe
 from minijinja._lowlevel import State
 from msgspec import Struct
 
-from mailroom.content.source import references, strict, used
+from mailroom.content.source import from_variables, references, strict, used
 from mailroom.errors import Invalid
 
 FUEL = 250_000
@@ -44,8 +44,6 @@ class Part(Struct, frozen=True):
     variables: frozenset[str]
     parts: frozenset[str]
     """Names of the templates that it extends, includes or imports."""
-    open: bool
-    """Whether a variable names such a template, so that it may be any."""
 
 
 class Engine:
@@ -88,6 +86,8 @@ class Engine:
             rendered = self._environment.render_str(
                 f"{_unset(variables)}{{% include {name!r} %}}", **variables
             )
+        except TemplateFault:  # of a file that is included
+            raise
         except Exception as error:  # noqa: BLE001 - any error of a rendering is the template's or a variable's
             raise _fault_of(error, name) from None
         if (size := len(rendered.encode())) > MAX_RENDERED_BYTES:
@@ -96,8 +96,8 @@ class Engine:
         return rendered
 
     def part(self, name: str) -> Part:
-        """Return a template with what it names. Raises TemplateFault for a template that cannot be read, or
-        that uses an unknown filter or test."""
+        """Return a template with what it names. Raises TemplateFault for a template that cannot be read, that
+        uses an unknown filter or test, or that takes from a variable what it has to write out."""
         source = self._load(name) or ""
         self._check_names(name, source)
         named = [*references(source)]
@@ -111,18 +111,16 @@ class Engine:
             source,
             frozenset(variables - _BUILT_IN - self._environment.globals.keys()),
             frozenset(part for reference in named for part in reference.names),
-            any(reference.open for reference in named),
         )
 
     def reached(self, names: Iterable[str]) -> dict[str, Part]:
-        """Return these templates, and all to which they refer, by name. If a variable names a template, all
-        templates are among them. Raises TemplateFault."""
+        """Return these templates, and all to which they refer, by name. Raises TemplateFault."""
         parts, waiting = dict[str, Part](), [*names]
         while waiting:
             name = waiting.pop()
             if name not in parts and name in self:
                 parts[name] = part = self.part(name)
-                waiting += self._names() if part.open else part.parts
+                waiting += part.parts
         return parts
 
     def variables(self, names: Iterable[str]) -> frozenset[str]:
@@ -147,6 +145,10 @@ class Engine:
                 place = f"{name}:{line}"
                 problem = f"{place} uses the {kind} {word!r:.60}, which is unknown; see docs/templates.md"
                 raise TemplateFault("template", problem, place)
+        for argument, line in from_variables(source):
+            place = f"{name}:{line}"
+            problem = f"{place} takes {argument} from a variable; write out those that you mean, with `if`"
+            raise TemplateFault("template", problem, place)
 
 
 _BUILT_IN = frozenset(("caller", "kwargs", "loop", "self", "super", "varargs"))

@@ -20,7 +20,14 @@ _NAMES = {
     "filter": re.compile(r"(?:\||^\{%[-+]?\s*filter\s)\s*([A-Za-z_]\w*)"),
     "test": re.compile(r"\bis\s+(?:not\s+)?([A-Za-z_]\w*)"),
 }
+_FROM_VARIABLES = {
+    "an attribute": re.compile(r'\battribute\s*=\s*+(?!"")'),
+    "an indentation": re.compile(r"\btojson\s*\(\s*+(?:indent\s*=\s*+)?+(?![\d)])"),
+    "a pattern of format": re.compile(r'(?<!"")\.format\s*\('),
+}
+"""Arguments of which no fuel bounds the cost, if a producer's variable gives them; in code without texts."""
 _REFERENCE = re.compile(r"\{%[-+]?\s*(?:extends|include|import|from)\b(.*?)[-+]?%\}", re.DOTALL)
+_CONDITION = re.compile(r"\bif\b.*?\belse\b", re.DOTALL)
 _AFTER_REFERENCE = re.compile(r"\s(?:import|as|ignore|with|without)\s")
 _FILTERED = re.compile(
     rf"({_TEXT}|\|\s*\w+|\bis\s+(?:not\s+)?\w+|^\{{%[-+]?\s*(?:filter|set)\s+\w+)"
@@ -39,7 +46,7 @@ class Reference(Struct, frozen=True):
     names: list[str]
     """Names that are written out."""
     open: bool
-    """Whether a variable is part of the name."""
+    """Whether a variable is part of the name. It may choose among names that are written out."""
 
 
 def read_source(path: Path) -> str:
@@ -68,14 +75,30 @@ def strict(source: str) -> str:
 
 def used(source: str) -> Iterator[tuple[str, str, int]]:
     """Yield the filters and tests of a source: `filter` or `test`, its name, and its line."""
+    for code, line in _code(source):
+        for kind, pattern in _NAMES.items():
+            for name in pattern.findall(code):
+                yield kind, name, line
+
+
+def from_variables(source: str) -> Iterator[tuple[str, int]]:
+    """Yield what a source takes from a variable and has to write out, because a producer could make it cost
+    any time or memory; with its line."""
+    for code, line in _code(source):
+        if any(reference.open for reference in references(code)):
+            yield "the name of a part", line
+        for argument, pattern in _FROM_VARIABLES.items():
+            if pattern.search(code):
+                yield argument, line
+
+
+def _code(source: str) -> Iterator[tuple[str, int]]:
+    """Yield the tags of a source, with `""` for each text, and their lines."""
     line, end = 1, 0
     for tag in _tags(source):
         line += source.count("\n", end, tag.start())
         end = tag.start()
-        code = _TEXTS.sub('""', tag[1])
-        for kind, pattern in _NAMES.items():
-            for name in pattern.findall(code):
-                yield kind, name, line
+        yield _TEXTS.sub('""', tag[1]), line
 
 
 def references(source: str) -> Iterator[Reference]:
@@ -85,7 +108,7 @@ def references(source: str) -> Iterator[Reference]:
             blank = _TEXTS.sub(lambda text: "\0" * len(text[0]), f"{match[1]} ")
             expression = match[1][: len(_AFTER_REFERENCE.split(blank, maxsplit=1)[0])]
             names = [text[1:-1] for text in _TEXTS.findall(expression)]
-            is_open = re.search(r"\w", _TEXTS.sub("", expression)) is not None
+            is_open = re.search(r"\w", _CONDITION.sub("", _TEXTS.sub('""', expression))) is not None
             yield Reference(f"{{{{ {expression} }}}}", names, is_open)
 
 

@@ -72,12 +72,6 @@ def test_the_variables_are_those_of_all_parts_and_of_what_they_refer_to(shelf: S
     assert Templates(shelf.root).used("a") == {"name", "brand", "lines", "line"}
 
 
-def test_where_a_variable_names_a_part_every_part_counts(shelf: Shelf) -> None:
-    shelf.put("_x", text="{{ deep }}")
-    shelf.put("a", subject="Hi", text="{% include part %}")
-    assert Templates(shelf.root).used("a") == {"part", "deep"}
-
-
 def test_a_part_that_refers_to_itself_ends(shelf: Shelf) -> None:
     shelf.put("a", subject="Hi", text="{% if again %}{% include 'a/body.txt' %}{% endif %}")
     assert Templates(shelf.root).used("a") == {"again"}

@@ -67,7 +67,8 @@ def test_a_file_of_a_folder_may_change_between_two_mails(shelf: Shelf) -> None:
         ("{% from ' import b.txt' import one %}", [" import b.txt"], False),
         ("{% include name %}", [], True),
         ("{% include '_parts/' ~ name ~ '.txt' %}", ["_parts/", ".txt"], True),
-        ("{% extends 'a.txt' if wide else 'b.txt' %}", ["a.txt", "b.txt"], True),
+        ("{% extends 'a.txt' if wide else 'b.txt' %}", ["a.txt", "b.txt"], False),
+        ("{% extends 'a.txt' if wide else name %}", ["a.txt"], True),
     ],
 )
 def test_the_templates_that_a_tag_names_are_known(tag: str, names: list[str], is_open: bool) -> None:
@@ -95,10 +96,43 @@ def test_the_variables_of_a_template_are_those_of_all_its_parts(shelf: Shelf) ->
     assert used == {"base", "seen", "foot", "name", "lines", "items"}
 
 
-def test_a_name_that_a_variable_chooses_may_be_any_template(shelf: Shelf) -> None:
-    shelf.put("a", text="{% include '_parts/' ~ kind %}")
+def test_a_variable_may_choose_among_parts_that_are_written_out(shelf: Shelf) -> None:
+    shelf.put("a", text="{% include '_parts/body.txt' if wide else '_parts/body.html' %}")
     shelf.put("_parts", text="{{ one }}", html="{{ two }}")
-    assert engine_of(shelf.root).variables(["a/body.txt"]) == {"kind", "one", "two"}
+    assert engine_of(shelf.root).variables(["a/body.txt"]) == {"wide", "one", "two"}
+
+
+@pytest.mark.parametrize(
+    ("code", "argument"),
+    [
+        ("{% include '_parts/' ~ kind %}", "the name of a part"),
+        ("{% include names ignore missing %}", "the name of a part"),
+        ("{{ rows|sort(attribute=field) }}", "an attribute"),
+        ("{{ rows | map( attribute = field ) }}", "an attribute"),
+        ("{{ order|tojson(indent=width) }}", "an indentation"),
+        ("{{ order|tojson(width) }}", "an indentation"),
+        ("{{ pattern.format(name) }}", "a pattern of format"),
+        ("{{ ('{:>' ~ width ~ '}').format(name) }}", "a pattern of format"),
+    ],
+)
+def test_what_a_producer_could_make_cost_any_time_or_memory_is_written_out(code: str, argument: str) -> None:
+    (fault,) = engine_of({"a.txt": f"{{# {code} #}}\n{code}"}).faults()
+    assert (
+        fault.sentence
+        == f"a.txt:2 takes {argument} from a variable; write out those that you mean, with `if`"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "{{ rows|sort(attribute='price') }}",
+        "{{ order|tojson }}{{ order|tojson() }}{{ order|tojson(indent=2) }}{{ order|tojson(2) }}",
+        "{{ '{:>9}'.format(name) }}{{ '%s'|format(name) }}{{ format }}{{ 'x.format(y)' }}",
+    ],
+)
+def test_what_is_written_out_is_no_fault(code: str) -> None:
+    assert [*engine_of({"a.txt": code}).faults()] == []
 
 
 @pytest.mark.parametrize(
