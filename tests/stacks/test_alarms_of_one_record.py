@@ -14,7 +14,7 @@ from tests.support.stacks.variants import variant
 PERIOD = 300
 LONGEST_LOOK = 86_400
 """CloudWatch's limit for periods of under an hour."""
-LONG = {"channels.mail.timeout_seconds": 900}
+LONG = {"channels.mail.timeout_seconds": 900, "channels.mail.longest_throttling_seconds": 7_200}
 LAST_TO_LEARN = 60
 """Seconds within which CloudWatch looks at an alarm again."""
 
