@@ -13,7 +13,7 @@ from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
-RINGS_SECONDS = 20.0
+RINGS_SECONDS = 60.0
 MINUTE = 60
 
 
