@@ -312,7 +312,7 @@ def row_of(message: MessageStatus) -> MessageRow:
 def _cells(message: MessageRow) -> tuple[str | Text, ...]:
     put_at = short(message.put_at).removesuffix(" UTC") if message.put_at else ""
     lines = dict.fromkeys((message.headline, f"to {message.recipient}", message.id))
-    status = Text(message.standing.replace("waits for ", "waits for\n"), STYLES.get(message.status, ""))
+    status = Text(message.standing, STYLES.get(message.status, ""))
     return put_at, message.event_type, status, Text("\n").join(map(plain, lines))
 
 

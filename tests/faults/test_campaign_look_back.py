@@ -98,22 +98,6 @@ def test_looks_during_a_pause_do_not_count(new_campaign_world: NewWorld) -> None
     assert world.run().state == "stopped"
 
 
-def test_a_look_back_at_a_paused_run_that_an_operator_has_stopped_is_no_dead_letter(
-    new_campaign_world: NewWorld,
-) -> None:
-    world = new_campaign_world()
-    world.tallies = Tallies({"failed": 10})
-    world.start()
-    world.deliver(COLLECT, 1)
-    world.runs.pause("weekly", RUN, "a wrong link")
-    world.clock.now += 1
-    world.deliver(COLLECT, 1)
-    assert world.run().trouble == "its run was paused"
-    world.runs.stop("weekly", RUN, "ops")
-    world.settle()
-    assert (world.run().state, world.run().trouble, world.dead()) == ("stopped", "", 0)
-
-
 def test_people_who_get_no_message_are_no_reason_to_go_on(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world()
     world.preferences.opt_out(address("p4"), "news", "page")
@@ -142,13 +126,19 @@ def test_a_dead_letter_of_a_look_back_is_done_with_once_the_run_is_started_again
     assert (world.run().state, world.dead()) == ("collected", 0)
 
 
+@pytest.mark.parametrize("paused", [False, True])
 def test_a_look_back_at_a_run_that_an_operator_has_stopped_is_no_dead_letter(
-    new_campaign_world: NewWorld,
+    new_campaign_world: NewWorld, *, paused: bool
 ) -> None:
     world = new_campaign_world()
     world.tallies = Tallies({"failed": 10})
     world.start()
     world.deliver(COLLECT, 1)
+    if paused:
+        world.runs.pause("weekly", RUN, "a wrong link")
+        world.clock.now += 1
+        world.deliver(COLLECT, 1)
+        assert world.run().trouble == "its run was paused"
     world.runs.stop("weekly", RUN, "ops")
     world.settle()
     assert (world.run().state, world.run().trouble, world.dead()) == ("stopped", "", 0)

@@ -29,7 +29,12 @@ QUERIES: dict[str, list[dict[str, str]]] = {
         {"id": f"weekly#{RUN}#ada", "channel": "mail"},
         {"id": "nobody"},
     ],
-    "/failures": [{"since": "7d"}, {"since": "7d", "status": "bounced", "more": "1"}, {"since": "never"}],
+    "/failures": [
+        {"since": "7d"},
+        {"since": "7d", "status": "bounced", "more": "1"},
+        {"since": "never"},
+        {"twice": "yes"},
+    ],
     "/failures/resend": [{"since": "7d"}],
     "/dead-letters": [{"queue": "mail"}],
     "/dead-letters/redrive": [

@@ -1,1 +1,1 @@
-"""What a message says: payload objects and templates."""
+"""Content of messages: payload objects and templates."""

@@ -7,6 +7,7 @@ access to Python, counts its work as `FUEL`, and keeps nothing from one renderin
 import html
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from minijinja import Environment, TemplateError, pass_state, safe
@@ -33,7 +34,7 @@ class TemplateFault(Invalid):
 
     @property
     def sentence(self) -> str:
-        """The fault as its author reads it, which begins with its place."""
+        """Sentence for the author of the template, which begins with its place."""
         return self.problem if self.field == "template" else f"{self.place}: {self}"
 
 
@@ -61,6 +62,10 @@ class Engine:
         self._load = load
         self._names = names
         self._reload = reload
+        self.part = self._part if reload else cache(self._part)
+        """Function that returns a template with what it names, by the template's name. Raises TemplateFault
+        for a template that cannot be read, that uses an unknown filter or test, or that takes from a variable
+        what it has to write out."""
         self._environment = Environment(
             loader=self._strict_source,
             undefined_behavior="strict",
@@ -95,9 +100,7 @@ class Engine:
             raise TemplateFault("template", problem, name)
         return rendered
 
-    def part(self, name: str) -> Part:
-        """Return a template with what it names. Raises TemplateFault for a template that cannot be read, that
-        uses an unknown filter or test, or that takes from a variable what it has to write out."""
+    def _part(self, name: str) -> Part:
         source = self._load(name) or ""
         self._check_names(name, source)
         named = [*references(source)]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads, values_in
-from mailroom.errors import MAX_VARIABLES_BYTES, Invalid, Malformed
+from mailroom.errors import Invalid, Malformed, check_variables
 from mailroom.message.message import Message, decode
 
 ROUTING = (
@@ -16,8 +16,9 @@ ROUTING = (
 def expanded(payloads: Payloads, message: Message, ref: str) -> dict[str, Any]:
     """Return the item with the attributes of its payload, the object `ref`. Raises Invalid, also for an
     attribute that counts in the item alone: it had an effect before, or is a recipient."""
-    limit = MAX_PAYLOAD_BYTES if message.template_name is None else MAX_VARIABLES_BYTES
-    content = payloads.read("payload_ref", ref, limit)
+    content = payloads.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
+    if message.template_name is not None:
+        check_variables("payload_ref", len(content))
     values = values_in(content)
     if values > MAX_PAYLOAD_VALUES:
         raise Invalid(

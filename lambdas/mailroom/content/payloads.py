@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from mailroom.errors import MAX_VARIABLES_BYTES, Invalid, check_variables
+from mailroom.errors import Invalid, check_variables
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from mailroom.message.message import Message
 
 MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
-"""What a sender reads of an object."""
+"""Maximum number of bytes that a sender reads of an object."""
 MAX_PAYLOAD_VALUES = 150_000
 """Texts, numbers, lists and maps together. A list is two bytes of JSON and a hundred of memory: 10 MiB of
 them are more than a sender has, and would end its batch."""
 OVERSIZE = "oversize"
-"""Below it in the bucket lies what producers handed in that is too large for an item."""
+"""Folder of the bucket with the content of messages that are too large for an item."""
 _MAX_KEY_BYTES = 1024
 
 
 def values_in(content: bytes) -> int:
-    """How many values JSON text may hold, without reading it: each begins behind one of these characters, and
-    texts have few of them."""
+    """Return the largest number of values that a JSON text may hold: each begins behind one of these
+    characters, and texts have few of them."""
     return sum(map(content.count, (b"[", b"{", b",")))
 
 
@@ -38,7 +38,7 @@ class Payloads:
         return f"s3://{self._bucket}/{key}"
 
     def key(self, field: str, ref: str) -> str:
-        """The key in `s3://bucket/key`. Raises Invalid for any other place."""
+        """Return the key in `s3://bucket/key`. Raises Invalid for any other place."""
         prefix = f"s3://{self._bucket}/"
         if not ref.startswith(prefix) or len(ref) == len(prefix):
             raise Invalid(field, f"{ref!r:.120} is outside the payload bucket; use {prefix}key")
@@ -50,7 +50,7 @@ class Payloads:
         return key
 
     def read(self, field: str, ref: str, limit: int) -> bytes:
-        """An object's bytes. Raises Invalid where it does not exist or is over `limit` bytes."""
+        """Return the bytes of an object. Raises Invalid if it is missing, or has over `limit` bytes."""
         key = self.key(field, ref)
         try:
             reply = self._client.get_object(Bucket=self._bucket, Key=key)
@@ -58,13 +58,11 @@ class Payloads:
             raise Invalid(field, f"{ref!r:.120} does not exist; put the object before the message") from None
         with reply["Body"] as body:
             if (size := reply["ContentLength"]) > limit:
-                if limit == MAX_VARIABLES_BYTES:
-                    check_variables(field, size)
                 raise Invalid(field, f"has {size} bytes; use at most {limit}")
             return body.read()
 
     def presigned(self, field: str, ref: str, seconds: int) -> str:
-        """A URL by which anyone may read the object for `seconds`. Raises Invalid where there is none."""
+        """Return a URL by which anyone may read an object for `seconds`. Raises Invalid for other places."""
         self.require(field, ref)
         return self._client.generate_presigned_url(
             "get_object",

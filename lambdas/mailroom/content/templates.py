@@ -27,14 +27,14 @@ TOP: Mapping[str, str] = {"mail": "subject.txt", "sms": "body.txt"}
 EXAMPLES = "examples"
 """The folder of a template with items that show it."""
 MAX_COMPILED = 64
-"""Versions that a process keeps compiled: some 40 KB each."""
+"""Maximum number of published versions that a process keeps compiled."""
 MAX_VERSION_BYTES = 1024 * 1024
-"""What a published version may have, parts and examples together."""
+"""Maximum size of a published version, parts and examples together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A mail's parts; `html` or `text` is None where there is none."""
+    """Rendered parts of a mail; `html` or `text` is None if the template lacks it."""
 
     subject: str
     html: str | None
@@ -42,17 +42,19 @@ class Content:
 
 
 class Version(Struct, frozen=True):
-    """A published version of a template: an object of a bucket, which never changes. `parts` are its files
-    and those that they refer to, by their paths in the channel's folder; `examples` are items by name; `by`
-    is who published it, by AWS, and `at` when (ISO 8601)."""
+    """Published version of a template: an object of a bucket, which never changes."""
 
     channel: str
     name: str
     number: int
     parts: dict[str, str]
+    """Sources of the template and of all to which it refers, by their paths in the channel's folder."""
     examples: dict[str, dict[str, Any]]
+    """Items by name."""
     by: str
+    """Identity that published the version, as AWS names it."""
     at: str
+    """Time of the publication, in ISO 8601."""
 
     @property
     def key(self) -> str:
@@ -63,25 +65,25 @@ _versions = msgspec.json.Decoder(Version, float_hook=Decimal)  # numbers as an i
 
 
 def read_version(content: bytes) -> Version:
-    """The version that an object of the bucket is. Raises msgspec.DecodeError."""
+    """Read the object of a version. Raises msgspec.DecodeError."""
     return _versions.decode(content)
 
 
 def version_key(channel: str, name: str, number: int) -> str:
-    """Where a version lies in the bucket. S3 lists keys in their order, and so versions."""
+    """Return the key of a version in the bucket. S3 lists keys in their order, and so versions."""
     return f"{channel}/{name}/{number:06}.json"
 
 
 class Templates:
-    """The templates under one folder: `<name>/subject.txt` with `body.html`, `body.txt` or both; where texts
-    alone are sent, `<name>/body.txt`. What they are in another language lies in `<name>/fr/`, all of it.
+    """Templates of one channel, which lie in one folder.
 
-    Names that start with `_` are shared parts, for `extends` and `include` alone.
-
-    `published` reads the bucket of published versions; None: there are none.
+    A template is a folder with `subject.txt` and `body.html`, `body.txt` or both; of a text message with
+    `body.txt` alone. A folder in it, such as `fr`, has all parts in another language. A folder whose name
+    begins with `_` has parts for other templates.
     """
 
     def __init__(self, root: Path, published: Payloads | None = None) -> None:
+        """`published` reads the bucket of published versions. None: the stage publishes none."""
         self._root = root
         self._engine = engine_of(root)
         self._published = published
@@ -90,7 +92,7 @@ class Templates:
         self._used = self._variables if root.is_absolute() else lru_cache(MAX_COMPILED)(self._variables)
 
     def names(self, file: str = "subject.txt") -> list[str]:
-        """The templates there are, by the file that each of them has."""
+        """Return the names of the templates that have a file."""
         return sorted(path.parent.name for path in self._root.glob(f"[!_]*/{file}"))
 
     def render(
@@ -101,8 +103,8 @@ class Templates:
         locale: str | None = None,
         version: int | None = None,
     ) -> Content:
-        """The mail's content. Raises Invalid that names the template or the variable at fault, and botocore's
-        errors where a version cannot be read."""
+        """Render a mail. Raises Invalid that names the template or the variable at fault, and botocore's
+        errors if a version cannot be read."""
         engine, values = self._engine_for(name, version), values_of(variables)
         folder, subject = self._first(engine, name, "subject.txt", locale, values)
         html, text = (_rendered(engine, f"{folder}/{file}", values) for file in ("body.html", "body.txt"))
@@ -123,12 +125,12 @@ class Templates:
         locale: str | None = None,
         version: int | None = None,
     ) -> str:
-        """A text alone, of `body.txt`. Raises as `render`."""
+        """Render `body.txt` alone, and raise as `render`."""
         engine = self._engine_for(name, version)
         return self._first(engine, name, "body.txt", locale, values_of(variables))[1]
 
     def check(self, message: Templated) -> None:
-        """Raise Invalid for a template, or a version of one, that is not there or cannot be read."""
+        """Raise Invalid for an unknown template or version, and for one that cannot be read."""
         if (name := message.template_name) is None:
             return
         file = TOP[message.event_type]
@@ -138,7 +140,7 @@ class Templates:
         engine.part(f"{name}/{file}")
 
     def used(self, name: str, *, locale: str | None = None, version: int | None = None) -> frozenset[str]:
-        """The variables that a template uses in that language, by itself or in parts that it refers to.
+        """Return the variables that a template uses in a language, by itself or in parts to which it refers.
         Raises Invalid for a template that cannot be read."""
         return self._used(name, locale, version)
 
@@ -148,8 +150,8 @@ class Templates:
         return engine.variables(_files(engine, folder))
 
     def check_names(self, message: Templated, *, strict: bool = False) -> None:
-        """Raise Invalid for an attribute that is misspelt and that the message's template does not use;
-        `strict`: for any that nobody uses. The template is looked at for a doubtful name alone."""
+        """Raise Invalid for a misspelt attribute that the message's template does not use; if `strict`, for
+        any attribute that is not used. The template is read only if a name is doubtful."""
         if not (strict or (message.may_use and message.misspelt())):
             return
         name, used = message.template_name, frozenset[str]()
@@ -174,7 +176,7 @@ class Templates:
     def _first(
         self, engine: Engine, name: str, file: str, locale: str | None, values: Mapping[str, Any]
     ) -> tuple[str, str]:
-        """The folder of the language, and this file of it as rendered."""
+        """Return the folder of the language, and its rendered file."""
         for folder in _folders(name, locale):
             if (rendered := _rendered(engine, f"{folder}/{file}", values)) is not None:
                 return folder, rendered
@@ -189,14 +191,14 @@ class Templates:
 
 
 def templates_of(settings: MailSender | SmsSender) -> Templates:
-    """The templates of a sender's bundle, and those that its stage publishes."""
+    """Return the templates of a sender's bundle, with those that its stage publishes."""
     bucket = settings.templates_bucket
     return Templates(Path(settings.templates), Payloads(clients.s3(), bucket) if bucket else None)
 
 
 def _folders(name: str, locale: str | None) -> Iterator[str]:
-    """Where a template's files may lie: in the folder of the language, of a more general one, or in its own.
-    As RFC 4647, 3.4, shortens a tag: zh-Hant-TW, zh-Hant, zh."""
+    """Yield the folders that may have a template's files: of the language, of more general ones as RFC 4647,
+    3.4, shortens a tag (zh-Hant-TW, zh-Hant, zh), and the template's own."""
     subtags = canonical(locale).split("-") if locale else []
     while subtags:
         yield f"{name}/{'-'.join(subtags)}"
@@ -207,10 +209,10 @@ def _folders(name: str, locale: str | None) -> Iterator[str]:
 
 
 def canonical(locale: str) -> str:
-    """A language tag as its folder is called: fr, fr-CA, zh-Hant-TW (RFC 5646, 2.1.1)."""
+    """Return the folder name of a language tag: fr, fr-CA, zh-Hant-TW (RFC 5646, 2.1.1)."""
     language, *subtags = locale.split("-")
     forms = {2: str.upper, 4: str.title}
-    return "-".join((language.lower(), *(forms.get(len(each), str.lower)(each) for each in subtags)))
+    return "-".join((language.lower(), *(forms.get(len(subtag), str.lower)(subtag) for subtag in subtags)))
 
 
 def _files(engine: Engine, folder: str) -> list[str]:

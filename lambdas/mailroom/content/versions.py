@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 CURRENT = "current.json"
-"""The key of that object."""
+"""Key of that object."""
 FRESH_SECONDS = 30
-"""For how long a process goes by what it read: a new version counts everywhere within a minute."""
+"""Seconds until a process reads the object again: a new version counts everywhere within a minute."""
 DEPLOYED = 0
-"""The version that means the template of the sender's own bundle."""
-
-
+"""Number of the version that means the template of the sender's own bundle."""
 MAX_BEFORE = 100
-"""Versions of a template that a rollback can return to: every reader of templates reads them all."""
+"""Maximum number of versions to which a rollback can return: each reader of templates reads them all."""
 
 
 class Choice(Struct, frozen=True):
@@ -36,7 +34,7 @@ class Choice(Struct, frozen=True):
 
     version: int
     by: str
-    """Identity that chose it, as AWS names it."""
+    """Identity that chose the version, as AWS names it."""
     at: str
     """Time of the choice, in ISO 8601."""
     before: tuple[int, ...] = ()
@@ -44,16 +42,16 @@ class Choice(Struct, frozen=True):
 
 
 Choices = dict[str, Choice]
-"""By channel and name, as in mail/welcome."""
+"""Choices by channel and name, as in mail/welcome."""
 
 
 def read_choices(content: bytes) -> Choices:
-    """What the object says. Raises msgspec.DecodeError."""
+    """Read the object of choices. Raises msgspec.DecodeError."""
     return msgspec.json.decode(content, type=Choices)
 
 
 class CurrentVersions:
-    """The versions of one stage that count now."""
+    """Versions of one stage that count now."""
 
     def __init__(self, client: "S3Client", bucket: str, clock: Clock = time.time) -> None:
         self._client = client
@@ -63,17 +61,18 @@ class CurrentVersions:
         self._versions: dict[str, dict[str, int]] = {}
 
     def of(self, channel: str) -> Mapping[str, int]:
-        """The versions of a channel's templates, by their names; what is not among them was never published.
-        Raises botocore's errors where it has never been read; else what was read last goes on counting."""
-        now = self._clock()
-        if self._read_at is None or now - self._read_at >= FRESH_SECONDS:
+        """Return the versions of a channel's templates, by name; a missing template was never published. If
+        they cannot be read, the versions of the last read go on counting; raises botocore's errors if there
+        was none."""
+        moment = self._clock()
+        if self._read_at is None or moment - self._read_at >= FRESH_SECONDS:
             try:
                 self._versions = _by_channel(self._read())
             except (ClientError, BotoCoreError):
                 if self._read_at is None:
                     raise
                 logger.warning("the versions of templates were not read", exc_info=True)
-            self._read_at = now
+            self._read_at = moment
         return self._versions.get(channel, {})
 
     def _read(self) -> Choices:
@@ -84,13 +83,13 @@ class CurrentVersions:
         return read_choices(reply["Body"].read())
 
     def bound(self, message: Message, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The item of a message with the version of its template that counts now: whatever is published
-        later, each try says the same. Raises as `of`."""
+        """Return the item of a message with the version of its template that counts now, so that each try
+        renders the same. Raises as `of`."""
         name = unbound(message)
         return item if name is None else {**item, "template_version": self.version(message.event_type, name)}
 
     def version(self, channel: str, name: str) -> int:
-        """The version of a template that counts now. Raises as `of`."""
+        """Return the version of a template that counts now. Raises as `of`."""
         return self.of(channel).get(name, DEPLOYED)
 
 
@@ -103,13 +102,12 @@ def _by_channel(choices: Choices) -> dict[str, dict[str, int]]:
 
 
 def versions_of(bucket: str) -> CurrentVersions | None:
-    """The versions of a stage; None: it publishes none."""
+    """Return the versions of a stage, or None if the stage publishes none."""
     return CurrentVersions(clients.s3(), bucket) if bucket else None
 
 
 def unbound(message: Message) -> str | None:
-    """The template of a message that names no version of it; None: no template makes the message, or the
-    message names the version itself."""
+    """Return the template of a message that does not name its version. Returns None for any other message."""
     if not isinstance(message, Templated) or message.template_version is not None:
         return None
     return message.template_name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
 from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT
+from mailroom.ledger.run_states import PAUSED
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -224,8 +225,8 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
     # The list counts, because the mark keeps the first reason: that of a paused run too, after the pause.
-    first = mark["reason"].replace("paused", "outside_window")
-    reason = {"paused": "paused", "line": "day_used_up"}.get(kind, first)
+    first = "outside_window" if mark["reason"] == PAUSED else mark["reason"]
+    reason = {PAUSED: PAUSED, "line": "day_used_up"}.get(kind, first)
     return MarkedWait(reason, channel if kind == "line" else "", place)
 
 

@@ -81,7 +81,7 @@ class FailuresResend(View, frozen=True):
 def show(site: Site, asked: Asked) -> Answer:
     """The page. Raises Refused for a span that is none."""
     found, left_out = _found(site, asked)
-    filters = {name: asked[name] for name in FailureFilter.__struct_fields__}
+    filters = {name: asked[name] for name in DIMENSIONS}
     titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
     charts = [chart for name in DIMENSIONS if (chart := _chart(name, found)).bars]
     since, limit = asked.typed("since") or "24h", MOST if asked["more"] else QUICK
@@ -123,7 +123,7 @@ def _refs(text: str) -> list[MessageRef]:
 def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
     """What is asked for among the newest, and whether there are others behind. Raises Refused."""
     now, most = site.clock(), MOST if asked["more"] else QUICK
-    wanted = FailureFilter(**{name: asked[name] for name in FailureFilter.__struct_fields__})
+    wanted = FailureFilter(**{name: asked[name] for name in DIMENSIONS})
     channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)
     start = moment(asked.typed("since") or "24h", now)
     items = failed(site.client("dynamodb"), site.stage, start, now + AHEAD, channels, most + 1)

@@ -56,7 +56,7 @@ def put(aws: Aws, size: int) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="large.json", Body=body)
 
 
-def test_a_larger_payload_is_refused_by_its_length_before_it_is_read(aws: Aws) -> None:
+def test_a_larger_payload_is_refused_by_its_length_and_by_its_sender(aws: Aws) -> None:
     message, payloads = parse(templated(payload_ref=REF), CONTRACTS), Payloads(aws.s3, BUCKET)
     put(aws, MAX_VARIABLES_BYTES)
     payloads.require_all(message)
