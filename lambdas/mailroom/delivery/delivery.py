@@ -18,9 +18,10 @@ from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecor
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid, NotSent, OutcomeUnknown
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
+from mailroom.ledger.items import PAUSED
 from mailroom.ledger.ledger import NO_RESPONSE
-from mailroom.ledger.run_states import PAUSED, STOPPED, RunStates
 from mailroom.ledger.run_states import REASON as RUN_STOPPED
+from mailroom.ledger.run_states import STOPPED, RunStates
 from mailroom.ledger.waits import DAY_USED_UP
 from mailroom.message.message import Message, begun_of, parse
 from mailroom.message.outcome import (

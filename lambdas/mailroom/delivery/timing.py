@@ -11,7 +11,7 @@ from mailroom.delivery.worker import DONE, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender
 from mailroom.errors import Invalid
 from mailroom.ledger.contents import Contents, Held
-from mailroom.ledger.run_states import PAUSED
+from mailroom.ledger.items import PAUSED
 from mailroom.ledger.waits import AHEAD_SECONDS, DAY_USED_UP, OUTSIDE_WINDOW, PROVIDER_REFUSES, Wait, Waits
 from mailroom.message.message import Key, Message, encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Sent

@@ -26,9 +26,9 @@ from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import RELEASE_KEPT_BACK_SECONDS, LineSettings, ReleaseSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.contents import Contents, Held
-from mailroom.ledger.items import where
+from mailroom.ledger.items import PAUSED, where
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.run_states import PAUSED, REASON, STOPPED, RunStates
+from mailroom.ledger.run_states import REASON, STOPPED, RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, OUTSIDE_WINDOW, SEND_AT, WaitingRow, Waits
 from mailroom.mailbox import original
 from mailroom.message.message import Key, decode

@@ -39,6 +39,9 @@ WAIT = "wait"
 while the message's status is `scheduled`."""
 MARK = (WAIT, "waits_in", "waits_at")
 """Attributes of a message that may not be sent yet; the index `waiting` is by the last two."""
+PAUSED = "paused"
+"""State of a campaign's run that goes on later, and reason of the waits of the run's messages. It is apart
+from the state of the collecting, which a pause keeps."""
 ARRIVED_BEFORE = "arrived_before"
 """Attribute with the number of resends by operators after the message may have arrived."""
 LINES = "lines"

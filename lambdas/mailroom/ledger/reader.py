@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
-from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT
-from mailroom.ledger.run_states import PAUSED
+from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

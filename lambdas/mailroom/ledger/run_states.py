@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mailroom.aws.dynamo_batches import batch_get
 from mailroom.aws.dynamo_values import string
 from mailroom.clock import Clock
+from mailroom.ledger.items import PAUSED
 from mailroom.message.message import begun_of, run_of
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 STOPPED = "stopped"
 """State of a stopped run, and code of the `error` of a message that was cancelled because of it."""
-PAUSED = "paused"
-"""State of a run that goes on later. It is apart from the state of the collecting, which a pause keeps."""
 REASON = "its campaign's run was stopped before it was sent; it is sent if the run goes on"
 """Reason of such a message's end, for people."""
 FRESH_SECONDS = 5.0

@@ -20,8 +20,7 @@ from mailroom.aws.dynamo_updates import ConditionFailed, Update, try_update
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso
 from mailroom.environment import Common
-from mailroom.ledger.items import MARK, WAIT, about_of, where
-from mailroom.ledger.run_states import PAUSED
+from mailroom.ledger.items import MARK, PAUSED, WAIT, about_of, where
 from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, LedgerTable
 from mailroom.message.message import MAX_AHEAD_SECONDS, Key, Message, run_of
 from mailroom.message.window import Window

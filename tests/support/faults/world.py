@@ -22,10 +22,10 @@ from mailroom.dispatch.release import Lease, Mailbox, Release
 from mailroom.environment import LineSettings, SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
-from mailroom.ledger.items import LINES
+from mailroom.ledger.items import LINES, PAUSED
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.ledger.run_states import PAUSED, RunStates
+from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, INDEX, PROJECTED, Waits
 from mailroom.message.message import Key, Reference
 from mailroom.recipients.choices import Suppressions
