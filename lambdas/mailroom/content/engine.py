@@ -6,7 +6,7 @@ access to Python, counts its work as `FUEL`, and keeps nothing from one renderin
 
 import html
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -88,9 +88,8 @@ class Engine:
         if self._reload:
             self._environment.reload()
         try:
-            rendered = self._environment.render_str(
-                f"{_unset(variables)}{{% include {name!r} %}}", **variables
-            )
+            unset = _unset(self.variables([name]) - variables.keys())
+            rendered = self._environment.render_str(f"{unset}{{% include {name!r} %}}", **variables)
         except TemplateFault:  # of a file that is included
             raise
         except Exception as error:  # noqa: BLE001 - any error of a rendering is the template's or a variable's
@@ -170,14 +169,13 @@ def _written(state: State, value: Any) -> Any:
 
 
 _UNSET = "__unset_"
-_DICT_METHODS = tuple(name for name in dir(dict) if not name.startswith("_"))
+_DICT_METHODS = frozenset(name for name in dir(dict) if not name.startswith("_"))
 
 
-def _unset(variables: Collection[str]) -> str:
+def _unset(missing: frozenset[str]) -> str:
     """Return statements by which missing variables are undefined although dict has a method of that name:
     MiniJinja looks for variables in a dict, and would find its method `items`."""
-    missing = (name for name in _DICT_METHODS if name not in variables)
-    return "".join(f"{{% set {name} = {_UNSET}{name} %}}" for name in missing)
+    return "".join(f"{{% set {name} = {_UNSET}{name} %}}" for name in sorted(_DICT_METHODS & missing))
 
 
 _CAUSE = re.compile(r"^(?:caused by: )?([a-z][a-z ]*?)(?:: (.*))? \(in (.+):(\d+)\)$", re.MULTILINE)
