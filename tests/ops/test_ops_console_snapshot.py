@@ -80,35 +80,14 @@ def test_the_alarms_that_ring_are_named_and_no_other_stages(stage: Stage) -> Non
 
 def test_where_cloudwatch_is_out_of_reach_the_queues_are_shown_and_that_is_said(stage: Stage) -> None:
     class Away:
-        def get_metric_data(self, **_: Any) -> None:
+        def get_paginator(self, _: str) -> None:
             raise EndpointConnectionError(endpoint_url="https://monitoring.example")
 
     waiting(stage, "mail")
     stage.instead["cloudwatch"] = Away()
     found = look(stage)
     assert (found.alarms, found.waiting) == (None, 1)
-    assert found.note == "CloudWatch cannot be asked (EndpointConnectionError): no ages, no alarms."
-
-
-def test_the_age_of_the_oldest_is_the_newest_that_cloudwatch_has(stage: Stage) -> None:
-    class Cloud:
-        def get_metric_data(self, *, MetricDataQueries: Any, **_: Any) -> Any:  # noqa: N803 - boto3's names
-            names = {
-                each["Id"]: each["MetricStat"]["Metric"]["Dimensions"][0]["Value"]
-                for each in MetricDataQueries
-            }
-            mail = next(id_ for id_, name in names.items() if name == "mailroom-dev-mail")
-            return {"MetricDataResults": [{"Id": mail, "Values": [7200.0, 60.0]}]}
-
-        def get_paginator(self, _: str) -> Any:
-            return self
-
-        def paginate(self, **_: Any) -> list[Any]:
-            return [{}]
-
-    stage.instead["cloudwatch"] = Cloud()
-    ages = {each.name: each.oldest_seconds for each in look(stage).queues}
-    assert (ages["mail"], ages["webhook"]) == (7200.0, None)
+    assert found.note == "CloudWatch cannot be asked (EndpointConnectionError): no figures, no alarms."
 
 
 def test_a_stage_that_is_not_there_is_refused_on_the_first_look(stage: Stage) -> None:
