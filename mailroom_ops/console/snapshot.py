@@ -1,6 +1,5 @@
 """What a stage's queues hold, the dead letters among it, and the alarms that ring."""
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     import boto3
 
 _WORKERS = 8
-_COMMAND = re.compile(r"Next: ((?:mailroom|aws) [^,;(]+?)(?:[,;]| \(|\. See)")
-"""Command with which the next step of an alarm's description begins."""
 
 
 class QueueSnapshot(Struct, frozen=True):
@@ -37,18 +34,10 @@ class RingingAlarm(Struct, frozen=True):
     description: str
     """What the alarm means, what comes next, and the alarm's page."""
 
-    @property
-    def command(self) -> str:
-        """Command that comes next, or "" if the description begins its next step with none."""
-        command = _COMMAND.search(self.description)
-        return command[1] if command else ""
-
 
 class Snapshot(Struct, frozen=True):
-    """What there is at `at` (ISO 8601). `alarms` None: CloudWatch could not be asked, and `note` says why."""
+    """Queues and alarms of a stage. `alarms` None: CloudWatch could not be asked, and `note` says why."""
 
-    at: str
-    stage: str
     queues: list[QueueSnapshot]
     waiting: int
     dead: int
@@ -65,8 +54,8 @@ class Watcher:
         self._stage = stage
         self._prefix = stages.prefix(stage)
 
-    def look(self, now: float) -> Snapshot:
-        """What there is, at `now` (epoch seconds). Raises NotDeployed if the stage has no queue, and
+    def look(self) -> Snapshot:
+        """What there is now. Raises NotDeployed if the stage has no queue, and
         botocore's errors if SQS cannot be asked."""
         urls = stages.queue_urls(self._sqs, self._stage)
         if not urls:
@@ -78,7 +67,7 @@ class Watcher:
         queues = [QueueSnapshot(name, depths[name]) for name in sorted(urls, key=_order)]
         waiting = sum(queue.depth.all for queue in queues if not stages.is_dead(queue.name))
         dead = sum(queue.depth.all for queue in queues if stages.is_dead(queue.name))
-        return Snapshot(iso(now), self._stage, queues, waiting, dead, alarms, note)
+        return Snapshot(queues, waiting, dead, alarms, note)
 
     def _cloud(self) -> tuple[list[RingingAlarm] | None, str]:
         """What CloudWatch says. Without it the queues are worth a look all the same."""

@@ -23,8 +23,6 @@ PACE_MINUTES = 3
 """Minutes of which the best is the pace: the last one is not over, and its values come late."""
 Key = tuple[str, str]
 """A channel, and the name of a figure."""
-Query = tuple[Key, Any]
-"""A figure, and the `MetricStat` that it is of."""
 
 
 class Hour(Struct, frozen=True):
@@ -49,12 +47,10 @@ class Traffic:
         self, client: "CloudWatchClient", stage: str, routes: Mapping[str, Mapping[str, str]], moment: float
     ) -> None:
         self._values = defaultdict[Key, list[dict[float, float]]](list)
-        of_hours: list[Query] = []
-        of_minutes: list[Query] = []
+        of_hours, of_minutes = list[tuple[Key, Any]](), list[tuple[Key, Any]]()
         for channel, lanes in routes.items():
-            of_hours.append(
-                ((channel, "wrong"), _metric("Failed", {"channel": channel, "stage": stage}, HOUR))
-            )
+            of_channel = {"channel": channel, "stage": stage}
+            of_hours.append(((channel, "wrong"), _metric("Failed", of_channel, HOUR)))
             for lane, url in lanes.items():
                 queue = url.rpartition("/")[2]
                 name = f"send-{queue.removeprefix(prefix(stage)).removesuffix('.fifo')}"
@@ -62,7 +58,6 @@ class Traffic:
                 of_hours.append(((channel, "accepted"), _metric("Sent", sender, HOUR)))
                 of_minutes += [
                     ((channel, "sent"), _metric("Sent", sender)),
-                    ((channel, "went back"), _metric("Retried", sender)),
                     ((channel, "age"), _metric(AGE, {"QueueName": queue}, stat="Maximum")),
                 ]
                 if lane == "normal":
@@ -80,9 +75,8 @@ class Traffic:
 
     def hours(self) -> list[Hour]:
         """Return the hours of the last day, the oldest first; nothing without figures."""
-        accepted, wrong = (self._sum(name) for name in ("accepted", "wrong"))
-        starts = self._starts if self._values else []
-        return [Hour(iso(start), int(accepted[start]), int(wrong[start])) for start in starts]
+        accepted, wrong, starts = self._sum("accepted"), self._sum("wrong"), self._starts
+        return [Hour(iso(at), int(accepted[at]), int(wrong[at])) for at in starts if self._values]
 
     def count(self, channel: str, name: str) -> int:
         """Return the sum of a figure, such as `accepted`."""
@@ -107,7 +101,9 @@ class Traffic:
                     total.update(values)
         return total
 
-    def _read(self, client: "CloudWatchClient", queries: list[Query], start: float, end: float) -> None:
+    def _read(
+        self, client: "CloudWatchClient", queries: list[tuple[Key, Any]], start: float, end: float
+    ) -> None:
         """Read the values between two times (epoch seconds)."""
         reply = client.get_metric_data(
             MetricDataQueries=[

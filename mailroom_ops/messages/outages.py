@@ -20,31 +20,24 @@ class Outage(Struct, frozen=True):
     channel: str
     trouble: str
     """Response of the provider, or the error in its place."""
-    count: int
-    since: str
-    """Time when the first of the messages was put (ISO 8601)."""
-    looked_at: int
-    """Number of newest messages among which the messages were counted."""
-
-    @property
-    def sentence(self) -> str:
-        """Sentence about the outage: provider's response, number of messages, and the time of the first."""
-        return (
-            f"{self.channel}: {self.trouble}. {self.count:,} of the newest {self.looked_at:,} messages wait "
-            f"for that; the first was put on {short(self.since)}."
-        )
+    sentence: str
+    """Provider's response, number of messages, and the time when the first was put."""
 
 
 def outages_among(messages: Sequence[MessageStatus]) -> list[Outage]:
-    """Return the outages that the newest messages show, the largest first. Dead letters do not count: they
+    """Return the outages that the newest messages show. Dead letters do not count: they
     keep their trouble after an outage has ended."""
     put_times = defaultdict[tuple[str, str], list[str]](list)
     for message in messages:
         if message.trouble and "dead_lettered_at" not in message.times:
             put_times[message.event_type, message.trouble["message"]].append(message.times["putAt"])
-    outages = [
-        Outage(channel, trouble, len(times), min(times), len(messages))
+    return [
+        Outage(
+            channel,
+            trouble,
+            f"{channel}: {trouble}. {len(times):,} of the newest {len(messages):,} messages wait for that; the "
+            f"first was put on {short(min(times))}.",
+        )
         for (channel, trouble), times in put_times.items()
         if len(times) >= OUTAGE
     ]
-    return sorted(outages, key=lambda outage: -outage.count)

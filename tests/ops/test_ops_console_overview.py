@@ -95,7 +95,7 @@ def test_percentiles_are_asked_of_normal_lanes_alone_and_each_metric_once() -> N
     stats = [query["MetricStat"] for query in cloud.asked]
     took = [stat["Metric"]["Dimensions"][0]["Value"] for stat in stats if stat["Stat"] == "p99"]
     assert (took, figures.newest("mail", "p99")) == (["send-mail", "send-fax"], 1_100)
-    assert len({str(stat) for stat in stats}) == len(stats) == 18
+    assert len({str(stat) for stat in stats}) == len(stats) == 15
 
 
 def test_the_overview_has_a_row_for_each_channel_and_says_what_lies_dead(

@@ -13,7 +13,6 @@ from tests.support.ops.message import Stage, deployed
 from tests.support.ops.shared import REGION
 
 QUEUES = ("mail", "mail-dlq", "mail-bulk", "mail-bulk-dlq", "webhook", "webhook-dlq")
-NOW = 1_795_269_634.0
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 
 
 def look(stage: Stage, name: str = "dev") -> Snapshot:
-    return Watcher(stage.session, name).look(NOW)
+    return Watcher(stage.session, name).look()
 
 
 def url(stage: Stage, short: str) -> str:
