@@ -39,7 +39,6 @@ class Snapshot(Struct, frozen=True):
     """Queues and alarms of a stage. `alarms` None: CloudWatch could not be asked, and `note` says why."""
 
     queues: list[QueueSnapshot]
-    waiting: int
     dead: int
     alarms: list[RingingAlarm] | None
     note: str
@@ -63,27 +62,23 @@ class Watcher:
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
             read = pool.map(partial(stages.depth, self._sqs), urls.values())
             depths = dict(zip(urls, read, strict=True))
-        alarms, note = self._cloud()
+        alarms, note = self._alarms()
         queues = [QueueSnapshot(name, depths[name]) for name in sorted(urls, key=_order)]
-        waiting = sum(queue.depth.all for queue in queues if not stages.is_dead(queue.name))
         dead = sum(queue.depth.all for queue in queues if stages.is_dead(queue.name))
-        return Snapshot(queues, waiting, dead, alarms, note)
+        return Snapshot(queues, dead, alarms, note)
 
-    def _cloud(self) -> tuple[list[RingingAlarm] | None, str]:
-        """What CloudWatch says. Without it the queues are worth a look all the same."""
+    def _alarms(self) -> tuple[list[RingingAlarm] | None, str]:
+        """Return the alarms that ring. Without CloudWatch the queues are worth a look all the same."""
+        found: list[Any] = []
         try:
-            return self._alarms(), ""
+            pages = self._cloudwatch.get_paginator("describe_alarms").paginate(
+                AlarmNamePrefix=self._prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm", "CompositeAlarm"]
+            )
+            for page in pages:
+                found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
         except (ClientError, BotoCoreError) as error:
             code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
             return None, f"CloudWatch cannot be asked ({code}): no figures, no alarms."
-
-    def _alarms(self) -> list[RingingAlarm]:
-        pages = self._cloudwatch.get_paginator("describe_alarms").paginate(
-            AlarmNamePrefix=self._prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm", "CompositeAlarm"]
-        )
-        found: list[Any] = []
-        for page in pages:
-            found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
         alarms = [
             RingingAlarm(
                 each["AlarmName"],
@@ -93,7 +88,7 @@ class Watcher:
             for each in found
             if each["StateValue"] == "ALARM"  # not every emulator heeds both conditions at once
         ]
-        return sorted(alarms, key=lambda each: each.name)
+        return sorted(alarms, key=lambda each: each.name), ""
 
 
 def _order(name: str) -> tuple[str, bool]:

@@ -31,13 +31,9 @@ def outages_among(messages: Sequence[MessageStatus]) -> list[Outage]:
     for message in messages:
         if message.trouble and "dead_lettered_at" not in message.times:
             put_times[message.event_type, message.trouble["message"]].append(message.times["putAt"])
+    of = f"of the newest {len(messages):,} messages wait for that; the first was put on"
     return [
-        Outage(
-            channel,
-            trouble,
-            f"{channel}: {trouble}. {len(times):,} of the newest {len(messages):,} messages wait for that; the "
-            f"first was put on {short(min(times))}.",
-        )
-        for (channel, trouble), times in put_times.items()
+        Outage(channel, words, f"{channel}: {words}. {len(times):,} {of} {short(min(times))}.")
+        for (channel, words), times in put_times.items()
         if len(times) >= OUTAGE
     ]
