@@ -49,7 +49,7 @@ class Turn(Struct, frozen=True):
 
 
 class ClosedDay(Struct, frozen=True):
-    """Day of a channel that has no room for bulk."""
+    """Day of a channel whose part for bulk is used up."""
 
     channel: str
     until: str
@@ -102,7 +102,7 @@ def turn_of(
 
 
 def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[ClosedDay]:
-    """Return the channels whose day has no room for bulk; none if the budgets cannot be read."""
+    """Return the days whose part for bulk is used up, or an empty list if budgets cannot be read."""
     from mailroom.budget import Budget
     from mailroom.ledger.waits import MOST_COUNTED, Waits
 

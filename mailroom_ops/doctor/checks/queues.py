@@ -36,11 +36,11 @@ def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if finder is None:
         yield skipped(NO_SEARCH.format(stage=stage.name))
         return
-    found = outages_among(finder.newest(most=SAMPLE).messages)
-    for outage in found:
+    common = outages_among(finder.newest(most=SAMPLE).messages)
+    for outage in common:
         fix = f"mailroom list --channel {outage.channel} --status sending --stage {stage.name}"
         yield failed(outage.sentence, f"Correct what the response names, or wait for the provider: {fix}")
-    if not found:
+    if not common:
         yield ok(f"No trouble keeps {OUTAGE} or more of the newest {SAMPLE} messages from being sent.")
 
 
