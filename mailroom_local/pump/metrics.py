@@ -3,7 +3,7 @@ out."""
 
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ class LoggedMetrics:
             logged = log.read()
         lines = logged[: logged.rfind(b"\n") + 1]  # the last line may still be written
         self._offset += len(lines)
-        sums: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+        logged_values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
         for line in lines.splitlines():
             if not line.startswith(EMBEDDED):
                 continue
@@ -55,21 +55,17 @@ class LoggedMetrics:
                 print(f"not a metric: {fault!r}", flush=True)
                 continue
             for name, value in found:
-                sums[name].append(value)
+                logged_values[name].append(value)
         by_namespace: dict[str, list[Any]] = defaultdict(list)
-        for (namespace, minute, metric, unit, dimensions), values in sums.items():
-            statistics = {
-                "Sum": sum(values),
-                "SampleCount": len(values),
-                "Minimum": min(values),
-                "Maximum": max(values),
-            }
+        for (namespace, minute, metric, unit, dimensions), values in logged_values.items():
+            counts = Counter(values)
             by_namespace[namespace].append(
                 {
                     "MetricName": metric,
                     "Dimensions": [{"Name": name, "Value": value} for name, value in dimensions],
                     "Timestamp": minute,
-                    "StatisticValues": statistics,
+                    "Values": list(counts),  # not their sum: percentiles need each of them
+                    "Counts": list(counts.values()),
                     "Unit": unit,
                 }
             )

@@ -1,7 +1,6 @@
 """What a stage's queues hold, the dead letters among it, and the alarms that ring."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     import boto3
 
 _WORKERS = 8
-_AGE = "ApproximateAgeOfOldestMessage"
-_AGE_MINUTES = 10
-"""SQS writes its metrics each minute, some minutes late."""
 
 
 class QueueSnapshot(Struct, frozen=True):
@@ -27,24 +23,22 @@ class QueueSnapshot(Struct, frozen=True):
     name: str
     """The queue's name without the stage's."""
     depth: stages.Depth
-    oldest_seconds: float | None
-    """How long the oldest message waits, by CloudWatch; None if CloudWatch has no figure."""
 
 
 class RingingAlarm(Struct, frozen=True):
-    """One alarm that rings: its name, and since when (ISO 8601)."""
+    """Alarm that rings."""
 
     name: str
     since: str
+    """Time when the alarm began (ISO 8601)."""
+    description: str
+    """What the alarm means, what comes next, and the alarm's page."""
 
 
 class Snapshot(Struct, frozen=True):
-    """What there is at `at` (ISO 8601). `alarms` None: CloudWatch could not be asked, and `note` says why."""
+    """Queues and alarms of a stage. `alarms` None: CloudWatch could not be asked, and `note` says why."""
 
-    at: str
-    stage: str
     queues: list[QueueSnapshot]
-    waiting: int
     dead: int
     alarms: list[RingingAlarm] | None
     note: str
@@ -59,8 +53,8 @@ class Watcher:
         self._stage = stage
         self._prefix = stages.prefix(stage)
 
-    def look(self, now: float) -> Snapshot:
-        """What there is, at `now` (epoch seconds). Raises NotDeployed if the stage has no queue, and
+    def look(self) -> Snapshot:
+        """What there is now. Raises NotDeployed if the stage has no queue, and
         botocore's errors if SQS cannot be asked."""
         urls = stages.queue_urls(self._sqs, self._stage)
         if not urls:
@@ -68,53 +62,35 @@ class Watcher:
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
             read = pool.map(partial(stages.depth, self._sqs), urls.values())
             depths = dict(zip(urls, read, strict=True))
-        ages, alarms, note = self._cloud(list(urls), now)
-        names = sorted(urls, key=_order)
-        queues = [QueueSnapshot(name, depths[name], ages.get(name)) for name in names]
-        waiting = sum(queue.depth.all for queue in queues if not stages.is_dead(queue.name))
+        alarms, note = self._alarms()
+        queues = [QueueSnapshot(name, depths[name]) for name in sorted(urls, key=_order)]
         dead = sum(queue.depth.all for queue in queues if stages.is_dead(queue.name))
-        return Snapshot(iso(now), self._stage, queues, waiting, dead, alarms, note)
+        return Snapshot(queues, dead, alarms, note)
 
-    def _cloud(self, names: list[str], now: float) -> tuple[dict[str, float], list[RingingAlarm] | None, str]:
-        """What CloudWatch says. Without it the queues are worth a look all the same."""
+    def _alarms(self) -> tuple[list[RingingAlarm] | None, str]:
+        """Return the alarms that ring. Without CloudWatch the queues are worth a look all the same."""
+        found: list[Any] = []
         try:
-            return self._ages(names, now), self._alarms(), ""
+            pages = self._cloudwatch.get_paginator("describe_alarms").paginate(
+                AlarmNamePrefix=self._prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm", "CompositeAlarm"]
+            )
+            for page in pages:
+                found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
         except (ClientError, BotoCoreError) as error:
             code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
-            return {}, None, f"CloudWatch cannot be asked ({code}): no ages, no alarms."
-
-    def _ages(self, names: list[str], now: float) -> dict[str, float]:
-        end = datetime.fromtimestamp(now, UTC)
-        answer = self._cloudwatch.get_metric_data(
-            MetricDataQueries=[_query(at, self._prefix + name) for at, name in enumerate(names)],
-            StartTime=end - timedelta(minutes=_AGE_MINUTES),
-            EndTime=end,
-            ScanBy="TimestampDescending",
-        )
-        found = {each["Id"]: each["Values"] for each in answer["MetricDataResults"]}
-        return {name: found[f"q{at}"][0] for at, name in enumerate(names) if found.get(f"q{at}")}
-
-    def _alarms(self) -> list[RingingAlarm]:
-        pages = self._cloudwatch.get_paginator("describe_alarms").paginate(
-            AlarmNamePrefix=self._prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm", "CompositeAlarm"]
-        )
-        found: list[Any] = []
-        for page in pages:
-            found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
+            return None, f"CloudWatch cannot be asked ({code}): no figures, no alarms."
         alarms = [
-            RingingAlarm(each["AlarmName"], iso(each["StateUpdatedTimestamp"].timestamp()))
+            RingingAlarm(
+                each["AlarmName"],
+                iso(each["StateUpdatedTimestamp"].timestamp()),
+                each.get("AlarmDescription", ""),
+            )
             for each in found
             if each["StateValue"] == "ALARM"  # not every emulator heeds both conditions at once
         ]
-        return sorted(alarms, key=lambda each: each.name)
+        return sorted(alarms, key=lambda each: each.name), ""
 
 
 def _order(name: str) -> tuple[str, bool]:
     """A dead-letter queue behind its own."""
     return name.removesuffix(".fifo").removesuffix("-dlq"), stages.is_dead(name)
-
-
-def _query(at: int, queue: str) -> Any:
-    dimensions = [{"Name": "QueueName", "Value": queue}]
-    metric = {"Namespace": "AWS/SQS", "MetricName": _AGE, "Dimensions": dimensions}
-    return {"Id": f"q{at}", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Maximum"}}

@@ -48,6 +48,18 @@ class Turn(Struct, frozen=True):
     recipient, and only this line uses the day."""
 
 
+class ClosedDay(Struct, frozen=True):
+    """Day of a channel whose part for bulk is used up."""
+
+    channel: str
+    until: str
+    """Time at which the day has room again (ISO 8601)."""
+    waiting: int
+    """Number of messages that wait for the day."""
+    more: bool
+    """Whether the count ended at its limit, so that more messages may wait."""
+
+
 class _Release(Struct, frozen=True, kw_only=True, rename="upper"):
     """Variables of the function `release` that tell of lines."""
 
@@ -87,6 +99,26 @@ def turn_of(
     except (Refused, KeyError, ClientError, BotoCoreError):
         return None
     return Turn(before, before >= MOST_COUNTED, until)
+
+
+def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[ClosedDay]:
+    """Return the days whose part for bulk is used up, or an empty list if budgets cannot be read."""
+    from mailroom.budget import Budget
+    from mailroom.ledger.waits import MOST_COUNTED, Waits
+
+    days = []
+    try:
+        variables = function_settings(session.client("lambda"), name(stage, "release"), _Release)
+        dynamodb = session.client("dynamodb")
+        waits = Waits(dynamodb, variables.ledger_table, 0, clock)
+        for channel, line in variables.lines.items():
+            budget = Budget(dynamodb, variables.budgets_table, channel, line.per_day, line.reserve, clock)
+            if line.per_day and (again := budget.room().again) > clock():
+                waiting = waits.before(channel, int(clock()) + 1)
+                days.append(ClosedDay(channel, iso(again), waiting, waiting >= MOST_COUNTED))
+    except (Refused, ClientError, BotoCoreError):
+        return []
+    return days
 
 
 def place_of(message: MessageStatus, turn: Turn | None) -> str:

@@ -91,7 +91,7 @@ class _Dated(SimpleNamespace):
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 29
+    assert len({(each.subject, each.check) for each in found}) == 30
 
 
 def _quota(**changes: float) -> dict[str, Any]:

@@ -194,7 +194,8 @@ def test_the_console_pauses_and_resumes_a_lane_and_its_overview_says_so(browser:
     assert browser.post("/lanes", {**form, "why": REASON}).headers["location"] == "/lanes"
     assert "Resume" in browser.get("/lanes").text
     overview = browser.get("/").words
-    assert "Lane bulk of mail is paused since" in overview
+    assert "Sending by mail is paused in part." in overview
+    assert "Paused Mail, bulk: 0 wait Paused since" in overview
     assert REASON in overview
     browser.post("/lanes", {**form, "resume": "1"})
     assert "Resume" not in browser.get("/lanes").text

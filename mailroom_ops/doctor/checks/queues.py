@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.doctor.stage import ExaminedStage
+from mailroom_ops.messages.outages import OUTAGE, SAMPLE, outages_among
+from mailroom_ops.messages.search import NO_SEARCH, finder_of
 from mailroom_ops.stage import depth, is_dead, unprocessed_bucket
 
 
@@ -26,6 +28,20 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
         else:
             empty += 1
     yield ok(f"{empty} of {len(queues)} dead-letter queues are empty.")
+
+
+def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Troubles that many of the newest messages share, as the console's overview shows them."""
+    finder = finder_of(cast(Any, stage), stage.name, stage.clock)
+    if finder is None:
+        yield skipped(NO_SEARCH.format(stage=stage.name))
+        return
+    common = outages_among(finder.newest(most=SAMPLE).messages)
+    for outage in common:
+        fix = f"mailroom list --channel {outage.channel} --status sending --stage {stage.name}"
+        yield failed(outage.sentence, f"Correct what the response names, or wait for the provider: {fix}")
+    if not common:
+        yield ok(f"No trouble keeps {OUTAGE} or more of the newest {SAMPLE} messages from being sent.")
 
 
 def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:

@@ -22,6 +22,7 @@ from mailroom_ops.doctor.answer import Checked
 from mailroom_ops.doctor.checks import CHECKS
 from mailroom_ops.doctor.run import run
 from mailroom_ops.doctor.stage import ConfiguredStage, ExaminedStage
+from tests.support.ops.search import VARIABLES as SEARCH
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
@@ -174,6 +175,7 @@ def _general(queues: list[str], alarms: list[str], functions: list[dict[str, Any
             "AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 900}
         },
         "lambda.GetFunctionConcurrency": {},
+        "lambda.GetFunctionConfiguration": {"Environment": {"Variables": SEARCH}},
         "sqs.ListQueues": {"QueueUrls": [f"https://sqs/{ACCOUNT}/{each}" for each in queues]},
         "sqs.GetQueueAttributes": {"Attributes": {"ApproximateNumberOfMessages": "0"}},
         "sqs.ListQueueTags": {},
@@ -185,6 +187,7 @@ def _general(queues: list[str], alarms: list[str], functions: list[dict[str, Any
         "sns.ListSubscriptionsByTopic": {"Subscriptions": [subscription]},
         "dynamodb.ListTables": {"TableNames": [f"{PREFIX}ledger", "others"]},
         "dynamodb.GetItem": {},
+        "dynamodb.Query": {"Items": []},
         "dynamodb.DescribeTable": {"Table": {"TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}},
         "dynamodb.DescribeContinuousBackups": {
             "ContinuousBackupsDescription": {

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.waits import PROJECTED
 from mailroom.message.message import Key
 from mailroom_local.harness.stage_client import typed
 from mailroom_ops.repair.command import repair
@@ -107,6 +108,11 @@ class Session(boto3.Session):
         return super().client(service_name, *args, **kwargs)
 
 
+def _schema(keys: tuple[str, str]) -> list[dict[str, str]]:
+    kinds = zip(keys, ("HASH", "RANGE"), strict=True)
+    return [{"AttributeName": key, "KeyType": kind} for key, kind in kinds]
+
+
 class RepairStage:
     """The stage dev."""
 
@@ -191,22 +197,25 @@ class RepairStage:
         self.sqs.set_queue_attributes(QueueUrl=self.urls[short], Attributes={"RedrivePolicy": policy})
 
     def _create(self, table: str, keys: tuple[str, str]) -> None:
-        indexed = {"failed_on": "HASH", "completedAt": "RANGE"} if table == LEDGER else {}
-        index = {
-            "IndexName": "failures",
-            "KeySchema": [{"AttributeName": key, "KeyType": kind} for key, kind in indexed.items()],
-            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["error", "to", "attempts"]},
-        }
-        types = {**dict.fromkeys((*keys, *indexed), "S"), **({"completedAt": "N"} if indexed else {})}
+        indexes = {"failures": ("failed_on", "completedAt"), "waiting": ("waits_in", "waits_at")}
+        indexed = indexes if table == LEDGER else {}
+        included = {"failures": ["error", "to", "attempts"], "waiting": list(PROJECTED)}
+        types = {name: "S" for names in (keys, *indexed.values()) for name in names}
+        types |= {times: "N" for _, times in indexed.values()}
+        secondary = [
+            {
+                "IndexName": name,
+                "KeySchema": _schema(of_index),
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": included[name]},
+            }
+            for name, of_index in indexed.items()
+        ]
         self.dynamodb.create_table(
             TableName=table,
             BillingMode="PAY_PER_REQUEST",
-            KeySchema=[
-                {"AttributeName": keys[0], "KeyType": "HASH"},
-                {"AttributeName": keys[1], "KeyType": "RANGE"},
-            ],
+            KeySchema=_schema(keys),
             AttributeDefinitions=[{"AttributeName": key, "AttributeType": of} for key, of in types.items()],
-            **({"GlobalSecondaryIndexes": [index]} if indexed else {}),
+            **({"GlobalSecondaryIndexes": secondary} if secondary else {}),
         )
 
     def _variables(self) -> dict[str, dict[str, str]]:

@@ -73,7 +73,12 @@ class WholeStage(RepairStage):
         tables = {"LEDGER_TABLE": "mailroom-dev-ledger", "BUDGETS_TABLE": "budgets"}
         self.variables["mailroom-dev-release"] = {**tables, "LINES": json.dumps(LINE)}
         wait = {"version": "v", "reason": "day_used_up", "lane": "bulk", "recipients": 1, "lines_up": True}
-        line: Item = {"waits_in": "line#mail#0", "scheduledFor": "2026-11-21T14:05:00Z", "wait": wait}
+        line: Item = {
+            "waits_in": "line#mail#0",
+            "waits_at": int(NOW),
+            "scheduledFor": "2026-11-21T14:05:00Z",
+            "wait": wait,
+        }
         self.know("waits", status="scheduled", to=ADA, putAt=MS, ttl=1 << 33, **line)
 
     def fill(self) -> None:

@@ -1,0 +1,126 @@
+"""Figures of CloudWatch about a stage's channels: the last 24 hours, and the newest minutes."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+
+from mailroom.clock import iso
+from mailroom_ops.stage import prefix
+
+if TYPE_CHECKING:
+    from types_boto3_cloudwatch import CloudWatchClient
+
+MINUTE, HOUR = 60, 3600
+HOURS = 24
+AGE = "ApproximateAgeOfOldestMessage"
+NEWEST_MINUTES = 15
+"""Minutes for which a value counts as the newest one."""
+PACE_MINUTES = 3
+"""Minutes of which the best is the pace: the last one is not over, and its values come late."""
+Key = tuple[str, str]
+"""A channel, and the name of a figure."""
+
+
+class Hour(Struct, frozen=True):
+    """Messages of an hour."""
+
+    at: str
+    """Begin of the hour (ISO 8601)."""
+    accepted: int
+    wrong: int
+
+    @property
+    def all(self) -> int:
+        """Both together."""
+        return self.accepted + self.wrong
+
+
+class Traffic:
+    """Figures of a stage's channels at `moment` (epoch seconds), or none if CloudWatch cannot be asked.
+    `routes` are the URLs of queues, by channel and lane."""
+
+    def __init__(
+        self, client: "CloudWatchClient", stage: str, routes: Mapping[str, Mapping[str, str]], moment: float
+    ) -> None:
+        self._values = defaultdict[Key, list[dict[float, float]]](list)
+        of_hours, of_minutes = list[tuple[Key, Any]](), list[tuple[Key, Any]]()
+        for channel, lanes in routes.items():
+            of_channel = {"channel": channel, "stage": stage}
+            of_hours.append(((channel, "wrong"), _metric("Failed", of_channel, HOUR)))
+            for lane, url in lanes.items():
+                queue = url.rpartition("/")[2]
+                name = f"send-{queue.removeprefix(prefix(stage)).removesuffix('.fifo')}"
+                sender = {"service": name, "stage": stage}
+                of_hours.append(((channel, "accepted"), _metric("Sent", sender, HOUR)))
+                of_minutes += [
+                    ((channel, "sent"), _metric("Sent", sender)),
+                    ((channel, "age"), _metric(AGE, {"QueueName": queue}, stat="Maximum")),
+                ]
+                if lane == "normal":
+                    for stat in ("p50", "p99"):
+                        took = _metric("PutToAccepted", sender, 5 * MINUTE, stat)
+                        of_minutes.append(((channel, stat), took))
+        hour, self._minute = (moment // period * period for period in (HOUR, MINUTE))
+        self._starts = [hour - back * HOUR for back in reversed(range(HOURS))]
+        try:
+            # Two requests: CloudWatch bills each metric of a request, and a day has 1,440 minutes.
+            self._read(client, of_hours, self._starts[0], hour + HOUR)
+            self._read(client, of_minutes, self._minute - NEWEST_MINUTES * MINUTE, self._minute + MINUTE)
+        except (ClientError, BotoCoreError):
+            pass  # the snapshot of the queues says why
+
+    def hours(self) -> list[Hour]:
+        """Return the hours of the last day, the oldest first; nothing without figures."""
+        accepted, wrong, starts = self._sum("accepted"), self._sum("wrong"), self._starts
+        return [Hour(iso(at), int(accepted[at]), int(wrong[at])) for at in starts if self._values]
+
+    def count(self, channel: str, name: str) -> int:
+        """Return the sum of a figure, such as `accepted`."""
+        return int(self._sum(name, channel).total())
+
+    def pace(self, channel: str) -> float:
+        """Return the messages a second that were accepted in the best of the last minutes."""
+        first = self._minute - PACE_MINUTES * MINUTE
+        counts = self._sum("sent", channel).items()
+        return max((count for start, count in counts if start > first), default=0) / MINUTE
+
+    def newest(self, channel: str, name: str) -> float | None:
+        """Return the highest of the newest values of a figure, or None without values."""
+        return max((values[max(values)] for values in self._values.get((channel, name), ())), default=None)
+
+    def _sum(self, name: str, channel: str = "") -> Counter[float]:
+        """Add up the values of a figure by time: of one channel, or of all if `channel` is empty."""
+        total = Counter[float]()
+        for (of_channel, figure), series in self._values.items():
+            if figure == name and channel in ("", of_channel):
+                for values in series:
+                    total.update(values)
+        return total
+
+    def _read(
+        self, client: "CloudWatchClient", queries: list[tuple[Key, Any]], start: float, end: float
+    ) -> None:
+        """Read the values between two times (epoch seconds)."""
+        reply = client.get_metric_data(
+            MetricDataQueries=[
+                {"Id": f"q{at}", "MetricStat": metric} for at, (_, metric) in enumerate(queries)
+            ],
+            StartTime=datetime.fromtimestamp(start, UTC),
+            EndTime=datetime.fromtimestamp(end, UTC),
+        )
+        for result in reply["MetricDataResults"]:
+            values = zip(map(datetime.timestamp, result["Timestamps"]), result["Values"], strict=True)
+            if result["Values"]:
+                self._values[queries[int(result["Id"][1:])][0]].append(dict(values))
+
+
+def _metric(name: str, dimensions: dict[str, str], period: int = MINUTE, stat: str = "Sum") -> Any:
+    """Return the metric and the statistic of a query."""
+    pairs = [{"Name": dimension, "Value": value} for dimension, value in dimensions.items()]
+    namespace = "AWS/SQS" if name == AGE else "Mailroom"
+    metric = {"Namespace": namespace, "MetricName": name, "Dimensions": pairs}
+    return {"Metric": metric, "Period": period, "Stat": stat}

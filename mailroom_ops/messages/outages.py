@@ -1,0 +1,39 @@
+"""Outages: troubles that keep many of the newest messages from being sent."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from mailroom.ledger.reader import MessageStatus
+from mailroom_ops.times import short
+
+SAMPLE = 500
+"""Number of newest messages among which outages are looked for."""
+OUTAGE = 10
+"""Minimum number of messages with the same trouble."""
+
+
+class Outage(Struct, frozen=True):
+    """Trouble that many messages share."""
+
+    channel: str
+    trouble: str
+    """Response of the provider, or the error in its place."""
+    sentence: str
+    """Provider's response, number of messages, and the time when the first was put."""
+
+
+def outages_among(messages: Sequence[MessageStatus]) -> list[Outage]:
+    """Return the outages that the newest messages show. Dead letters do not count: they
+    keep their trouble after an outage has ended."""
+    put_times = defaultdict[tuple[str, str], list[str]](list)
+    for message in messages:
+        if message.trouble and "dead_lettered_at" not in message.times:
+            put_times[message.event_type, message.trouble["message"]].append(message.times["putAt"])
+    of = f"of the newest {len(messages):,} messages wait for that; the first was put on"
+    return [
+        Outage(channel, words, f"{channel}: {words}. {len(times):,} {of} {short(min(times))}.")
+        for (channel, words), times in put_times.items()
+        if len(times) >= OUTAGE
+    ]
