@@ -102,9 +102,8 @@ class CampaignsStack(StageStack):
                 databases=_connections(settings, databases),
             ),
             extras=extras(settings, self._campaigns, databases),
-            # A page's message leads to the next page's: however many those are, they are one chain, bounded
-            # by the campaign's max_pages. Lambda would take it for a loop and end it after 16.
-            recursive=True,
+            loop_ends="A run has max_pages pages at most. A page that must wait is queued again with a "
+            "delay, until its run goes on, expires or is stopped.",
             network=settings.campaigns.network,
         )
 

@@ -54,8 +54,7 @@ class FaxStack(StageStack):
             maximum_concurrency=fax.concurrent_calls,
             rules=rules,
             channel="fax",
-            # A fax that goes on under another group does so once, so the chain ends by itself.
-            recursive=True,
+            loop_ends="A fax is queued again once: under the group of its line, where it stays.",
             # It follows a fax until then, and hands it on to the next invocation.
             kept_back_seconds=times.fax_record,
             grants=[

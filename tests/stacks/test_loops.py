@@ -1,12 +1,99 @@
 """Lambda stops a loop of functions over queues, unless each function of it says otherwise."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
 from tests.support.stacks.loops import loops, recursion_allowed
-from tests.support.stacks.templates import Templates
+from tests.support.stacks.templates import Template, Templates
+
+FEEDING_THEMSELVES = {"collect", "send-fax"}
 
 
-def test_a_loop_of_functions_over_queues_alone_is_left_only_if_each_function_allows_it(
-    whole: Templates,
+def test_a_campaign_and_a_fax_under_another_group_loop_over_their_own_queues_alone(whole: Templates) -> None:
+    assert {*loops(whole)} == {frozenset({f"mailroom-dev-{name}"}) for name in FEEDING_THEMSELVES}
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "whole", "everything", "by_resend"])
+def test_exactly_the_functions_of_a_loop_are_left_running_by_lambda(
+    request: pytest.FixtureRequest, name: str
 ) -> None:
-    feeding_themselves = {"mailroom-dev-collect", "mailroom-dev-send-fax"}
-    assert {*loops(whole)} == {frozenset({name}) for name in feeding_themselves}
-    assert recursion_allowed(whole) == feeding_themselves
+    stage: Templates = request.getfixturevalue(name)
+    assert recursion_allowed(stage) == {function for loop in loops(stage) for function in loop}
+
+
+def function(name: str, action: str, resource: object) -> dict[str, Any]:
+    """Return the resources of a function that may do `action` on `resource`."""
+    statement = {"Effect": "Allow", "Action": action, "Resource": resource}
+    policies = [{"PolicyDocument": {"Statement": [statement]}}]
+    role = {"Fn::GetAtt": [f"{name}Role", "Arn"]}
+    return {
+        name: {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": name, "Role": role}},
+        f"{name}Role": {"Type": "AWS::IAM::Role", "Properties": {"Policies": policies}},
+    }
+
+
+def resource(kind: str, **properties: object) -> dict[str, Any]:
+    return {"Type": f"AWS::{kind}", "Properties": properties}
+
+
+def arn(name: str) -> dict[str, Any]:
+    return {"Fn::GetAtt": [name, "Arn"]}
+
+
+def polls(source: object, reader: str) -> dict[str, Any]:
+    return resource("Lambda::EventSourceMapping", EventSourceArn=source, FunctionName={"Ref": reader})
+
+
+def looping(resources: Mapping[str, Any]) -> set[frozenset[str]]:
+    templates = Templates(Path(), {"one": Template({"Resources": dict(resources)})})
+    return {*loops(templates)}
+
+
+QUEUE = {"Queue": resource("SQS::Queue", QueueName="queue")}
+SECOND = {
+    **QUEUE,
+    **function("second", "sqs:SendMessage", arn("Queue")),
+    "Mapping": polls(arn("Queue"), "first"),
+}
+
+
+def test_a_loop_may_lead_over_a_topic_and_its_queue() -> None:
+    topic = {
+        **function("first", "sns:Publish", {"Ref": "Topic"}),
+        "Topic": resource("SNS::Topic", TopicName="topic"),
+        "Answers": resource("SQS::Queue", QueueName="answers"),
+        "Subscribed": resource(
+            "SNS::Subscription", Protocol="sqs", TopicArn={"Ref": "Topic"}, Endpoint=arn("Answers")
+        ),
+        "Read": polls(arn("Answers"), "second"),
+    }
+    assert looping({**SECOND, **topic}) == {frozenset({"first", "second"})}
+    del topic["Subscribed"]
+    assert looping({**SECOND, **topic}) == set()
+
+
+def test_a_loop_may_lead_over_a_bucket_that_notifies_a_function() -> None:
+    notified = {"LambdaConfigurations": [{"Event": "s3:ObjectCreated:*", "Function": arn("second")}]}
+    objects = {"Fn::Join": ["", [arn("Bucket"), "/*"]]}
+    bucket = {
+        **function("first", "s3:PutObject", objects),
+        "Bucket": resource("S3::Bucket", BucketName="bucket", NotificationConfiguration=notified),
+    }
+    assert looping({**SECOND, **bucket}) == {frozenset({"first", "second"})}
+
+
+def test_a_loop_may_lead_over_an_invocation() -> None:
+    invoked = function("first", "lambda:InvokeFunction", arn("second"))
+    assert looping({**SECOND, **invoked}) == {frozenset({"first", "second"})}
+
+
+def test_a_loop_that_leads_over_a_table_is_not_stopped() -> None:
+    table = {
+        **function("first", "dynamodb:UpdateItem", arn("Table")),
+        "Table": resource("DynamoDB::Table", TableName="table"),
+        "Stream": polls({"Fn::GetAtt": ["Table", "StreamArn"]}, "second"),
+    }
+    assert looping({**SECOND, **table}) == set()

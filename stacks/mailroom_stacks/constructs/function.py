@@ -85,8 +85,9 @@ class FunctionSpec:
     """The folder in templates/ that the function takes along; "" for none."""
     extras: Mapping[str, bytes] = field(default_factory=dict)
     """Further files of the function's bundle, by their paths in it."""
-    recursive: bool = False
-    """Whether the function feeds its own queue: Lambda would stop it after some sixteen rounds."""
+    loop_ends: str = ""
+    """Reason why the function's loop ends, in which its messages invoke the function again; "" for a function
+    without a loop. Lambda would stop a loop without a reason after about 16 rounds."""
     network: Network | None = None
     """Where in a VPC the function stands; None: in none."""
     comes_back_seconds: int = 0
@@ -202,7 +203,7 @@ class HandlerFunction(Construct):
                 **({OWN_CHANNELS: json.dumps(settings.own_channels)} if bundle.knows_channels else {}),
                 **variables_of(spec.environment),
             },
-            recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
         )
         # CDK's own ways would look the VPC up, and give the role policies of AWS's.
         resource = self.resource.node.default_child

@@ -1,25 +1,41 @@
-"""Loops of functions over queues, in the templates of a stage."""
+"""Loops of functions over queues, topics and buckets, in the templates of a stage."""
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
+from tests.support.stacks.resolved import Resolver, as_list
 from tests.support.stacks.templates import Templates
 
-Graph = Mapping[str, set[str]]
+Edge = tuple[str, str]
+"""A function or resource, and one that it invokes or sends to: both by their ARNs."""
+
+_SENDS = {
+    "sqs:SendMessage": "",
+    "sns:Publish": "",
+    "s3:PutObject": "/*",
+    "lambda:InvokeFunction": "",
+}
+"""Actions by which an invocation of a function leads to further invocations, each with the ending of its
+resources that is no part of the ARN of the queue, topic, bucket or function."""
 
 
 def loops(stage: Templates) -> Iterator[frozenset[str]]:
-    """Return the functions of each loop in which every function sends to a queue that invokes the next one.
+    """Return the names of the functions of each loop in which Lambda counts the rounds.
 
-    Lambda stops such a loop after about 16 rounds
+    Lambda counts them over SQS, SNS, S3 and its own invocations, and stops the loop after about 16 rounds. It
+    does not follow a chain over another service, so a loop that leads over a table's stream is none here
     (https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html).
     """
-    graph = _graph(stage)
-    reached = {name: _reached(graph, name) for name in graph}
+    edges = {*_edges(stage)}
+    graph: dict[str, set[str]] = {}
+    for start, end in edges:
+        graph.setdefault(start, set()).add(end)
+    reached = {node: _reached(graph, node) for node in graph}
     yield from {
-        frozenset(other for other in reached[name] if name in reached.get(other, ()))
-        for name in graph
-        if name in reached[name]
+        frozenset(_function_name(other) for other in reached[node] if _in_loop(reached, node, other))
+        for node in graph
+        if _function_name(node) and node in reached[node]
     }
 
 
@@ -33,67 +49,73 @@ def recursion_allowed(stage: Templates) -> set[str]:
     }
 
 
-def _graph(stage: Templates) -> Graph:
-    """Return the functions that each function reaches by a queue."""
-    readers: dict[str, set[str]] = {}
-    senders: dict[str, set[str]] = {}
-    names = dict(_exports(stage))
-    for stack, template in stage.stacks.items():
-        resources = template.body["Resources"]
-        for mapping in template.all("Lambda::EventSourceMapping"):
-            if queue := _queue(names, stack, resources, mapping["EventSourceArn"]):
-                function = resources[mapping["FunctionName"]["Ref"]]["Properties"]["FunctionName"]
-                readers.setdefault(queue, set()).add(function)
-        for function in template.all("Lambda::Function"):
-            role = resources[function["Role"]["Fn::GetAtt"][0]]["Properties"]
-            for arn in _sends_to(role):
-                if queue := _queue(names, stack, resources, arn):
-                    senders.setdefault(function["FunctionName"], set()).add(queue)
-    return {
-        name: {reader for queue in queues for reader in readers.get(queue, ())}
-        for name, queues in senders.items()
+def _edges(stage: Templates) -> Iterator[Edge]:
+    resolver = Resolver(stage)
+    resources = [
+        (stack, name, resource)
+        for stack, template in stage.stacks.items()
+        for name, resource in template.body["Resources"].items()
+    ]
+    functions = {
+        resolver.text(stack, _arn(name)): (stack, resource["Properties"]["Role"])
+        for stack, name, resource in resources
+        if resource["Type"] == "AWS::Lambda::Function"
     }
+    triggers = [edge for each in resources for edge in _triggers(resolver, *each)]
+    yield from triggers
+    for function, (stack, role) in functions.items():
+        for pattern in _sends_to(resolver, stack, role):
+            for target in {*functions, *(source for source, _ in triggers)}:
+                if fnmatchcase(target, pattern):
+                    yield function, target
 
 
-def _exports(stage: Templates) -> Iterator[tuple[str, str]]:
-    """Return the name of each queue that a stack exports, by the name of the export."""
-    for stack, template in stage.stacks.items():
-        for output in template.body.get("Outputs", {}).values():
-            queue = _queue({}, stack, template.body["Resources"], output["Value"])
-            if "Export" in output and queue:
-                yield output["Export"]["Name"], queue
+def _triggers(resolver: Resolver, stack: str, name: str, resource: Mapping[str, Any]) -> Iterator[Edge]:
+    """Yield the edges from a queue, topic or bucket that a resource describes."""
+    match resource:
+        case {"Type": "AWS::Lambda::EventSourceMapping", "Properties": mapping}:
+            source = resolver.text(stack, mapping["EventSourceArn"])
+            if source.startswith("arn:aws:sqs:"):
+                yield source, resolver.text(stack, _arn(mapping["FunctionName"]["Ref"]))
+        case {"Type": "AWS::SNS::Subscription", "Properties": {"Protocol": "sqs" | "lambda"} as subscription}:
+            topic, endpoint = subscription["TopicArn"], subscription["Endpoint"]
+            yield resolver.text(stack, topic), resolver.text(stack, endpoint)
+        case {"Type": "AWS::S3::Bucket", "Properties": {"NotificationConfiguration": notifications}}:
+            bucket = resolver.text(stack, _arn(name))
+            for kind, target in (("Lambda", "Function"), ("Queue", "Queue"), ("Topic", "Topic")):
+                for each in notifications.get(f"{kind}Configurations", ()):
+                    yield bucket, resolver.text(stack, each[target])
 
 
-def _sends_to(role: Mapping[str, Any]) -> Iterator[Any]:
-    for policy in role["Policies"]:
-        for statement in policy["PolicyDocument"]["Statement"]:
-            if "sqs:SendMessage" in _as_list(statement["Action"]):
-                yield from _as_list(statement["Resource"])
+def _arn(name: str) -> dict[str, Any]:
+    return {"Fn::GetAtt": [name, "Arn"]}
 
 
-def _queue(names: Mapping[str, str], stack: str, resources: Mapping[str, Any], arn: Any) -> str | None:
-    """Return the queue that an expression names; None if it names another resource."""
-    match arn:
-        case {"Fn::ImportValue": name}:
-            return names.get(name)
-        case {"Fn::GetAtt": [resource, "Arn"]} if resources[resource]["Type"] == "AWS::SQS::Queue":
-            name = resources[resource]["Properties"]["QueueName"]
-            return str(name)
-        case {"Fn::Join": [_, [*_, str(end)]]} if end.startswith(":sqs:") or end.count(":") == 1:
-            return end.rpartition(":")[2]
-    return None
+def _function_name(arn: str) -> str:
+    """Return the name of a function; empty for the ARN of another resource."""
+    return arn.partition(":function:")[2]
 
 
-def _reached(graph: Graph, start: str) -> set[str]:
+def _sends_to(resolver: Resolver, stack: str, role: Any) -> Iterator[str]:
+    """Yield the ARNs that a role may send to; they may have wildcards."""
+    for policy in resolver.policies(stack, role["Fn::GetAtt"][0]):
+        for statement in policy["Statement"]:
+            if statement["Effect"] == "Allow":
+                for action in as_list(statement["Action"]):
+                    if action in _SENDS:
+                        yield from (each.removesuffix(_SENDS[action]) for each in statement["Resource"])
+
+
+def _in_loop(reached: Mapping[str, set[str]], node: str, other: str) -> bool:
+    return bool(_function_name(other)) and node in reached.get(other, ())
+
+
+def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
     reached: set[str] = set()
     waiting = [*graph.get(start, ())]
     while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting += graph.get(name, ())
+        node = waiting.pop()
+        if node not in reached:
+            reached.add(node)
+            waiting += graph.get(node, ())
     return reached
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
