@@ -133,9 +133,8 @@ _SAID = {
 
 def _results(results: Results) -> Iterable[tuple[str, str, str]]:
     """How the messages ended."""
-    for each in results.figures:
-        if each.name != "put":  # the run has said so
-            yield each.name, f"{each.count:,}", each.rate or _SAID.get(each.name, "")
+    for figure in results.figures:
+        yield figure.name, f"{figure.count:,}", figure.rate or _SAID.get(figure.name, "")
 
 
 def runs_table(runs: Iterable[Run]) -> Table:

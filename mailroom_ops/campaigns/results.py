@@ -1,5 +1,6 @@
 """A run's results: how its messages ended, and who has opted out since."""
 
+import math
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,14 +18,21 @@ if TYPE_CHECKING:
     import boto3
 
 
+ALWAYS = ("accepted", "delivered", "bounced", "complained", "failed")
+"""Figures that are shown if they are 0, too."""
+
+
 class Figure(Struct, frozen=True):
-    """How many messages, and which part of the accepted ones they are in words ("": of no interest). `status`
-    lists them ("": none does)."""
+    """Number of messages of one kind."""
 
     name: str
     count: int
     rate: str = ""
+    """Part of the accepted messages in words; empty if it is of no interest."""
     status: str = ""
+    """Status that lists the messages; empty if none does."""
+    bad: bool = False
+    """Whether somebody has to act."""
 
 
 class Results(Struct, frozen=True):
@@ -58,32 +66,34 @@ class Results(Struct, frozen=True):
         return self.delivered + self.complained
 
     @property
+    def wrong(self) -> int:
+        """Number of messages that went wrong."""
+        return self.undelivered + self.bounced + self.complained + self.failed
+
+    @property
     def figures(self) -> list[Figure]:
-        """What people want to know: what matters always, and whatever else there is."""
-        always = [
-            Figure("put", self.put),
-            Figure("accepted", self.accepted),
-            Figure("delivered", self.arrived, self._rate(self.arrived), "delivered"),
-            Figure("bounced", self.bounced, self._rate(self.bounced, BOUNCE_RATE), "bounced"),
-            Figure("complained", self.complained, self._rate(self.complained, COMPLAINT_RATE), "complained"),
-            Figure("failed", self.failed, status="failed"),
-        ]
-        others = [
+        """Return the figures in the order of a message's way; those that are rare, only if there are some."""
+        figures = [
             Figure("under way", self.under_way),
             Figure("waiting", self.waiting, status="scheduled"),
-            Figure("undelivered", self.undelivered, self._rate(self.undelivered), "undelivered"),
+            Figure("accepted", self.accepted),
+            self._rated("delivered", self.arrived),
+            self._rated("bounced", self.bounced, BOUNCE_RATE),
+            self._rated("complained", self.complained, COMPLAINT_RATE),
+            self._rated("undelivered", self.undelivered),
+            Figure("failed", self.failed, status="failed", bad=self.failed > 0),
             Figure("suppressed", self.suppressed, status="suppressed"),
             Figure("cancelled", self.cancelled, status="cancelled"),
         ]
         since = [] if self.opted_out_since is None else [Figure("opted out since", self.opted_out_since)]
-        return [*always, *(each for each in others if each.count), *since]
+        return [*(figure for figure in figures if figure.count or figure.name in ALWAYS), *since]
 
-    def _rate(self, count: int, limit: float = 0) -> str:
-        """The part of the accepted messages; `limit` is the one at which SES looks into the account."""
+    def _rated(self, status: str, count: int, limit: float = math.inf) -> Figure:
+        """Return a figure with its part of the accepted messages. SES looks into an account at `limit`."""
         if not self.accepted:
-            return ""
-        beside = f"; SES looks into {percent(limit)}" if limit else ""
-        return percent(count / self.accepted) + beside
+            return Figure(status, count, status=status)
+        part, beside = count / self.accepted, f"; SES looks into {percent(limit)}" if limit < 1 else ""
+        return Figure(status, count, f"{percent(part)}{beside}", status, bad=part >= limit)
 
 
 class ResultsReader:

@@ -1,5 +1,6 @@
 """The console's pages, and the server that answers with them."""
 
+import itertools
 import mimetypes
 import re
 import signal
@@ -7,7 +8,7 @@ import socket
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import uvicorn
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -17,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -36,7 +37,7 @@ from mailroom_ops.console.pages import (
     people,
     templates,
 )
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Asked, Download, Frame, Goto, Page, Shown, Site, View, link
 from mailroom_ops.requeue.stage import DeployedStage
 from mailroom_ops.screen import Refused, aws_fault_types, percent, print_line, sentences_of
 from mailroom_ops.terminal import printable
@@ -57,6 +58,7 @@ PAGES = (
     Page("/campaigns", "Campaigns", campaigns.show, menu=True),
     Page("/campaigns/start", "Start", campaigns.start, writes=True),
     Page("/campaigns/mail", "Mail", campaigns.frame),
+    Page("/campaigns/failures", "Failures of a run", campaigns.failures),
     Page("/campaigns/pause", "Pause a run", campaigns.pause, writes=True),
     Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
     Page("/templates", "Templates", templates.show, menu=True, writes=True),
@@ -211,6 +213,12 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked, hom
             return RedirectResponse(home + url, 303)
         case Frame(html):
             return HTMLResponse(_inert(html), headers={"content-security-policy": _INERT})
+        case Download(name, lines):
+            headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+            # Spreadsheets read a file as UTF-8 if it begins with a byte order mark.
+            return StreamingResponse(
+                itertools.chain(["\ufeff"], lines), headers=headers, media_type="text/csv"
+            )
     return _rendered(site, environment, page, asked, answer)
 
 

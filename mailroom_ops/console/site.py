@@ -4,7 +4,7 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlencode
 
@@ -80,7 +80,14 @@ class Frame(Struct, frozen=True):
     html: str
 
 
-Answer = Shown | Goto | Frame
+class Download(Struct, frozen=True):
+    """A file of text, which is read while it is sent."""
+
+    name: str
+    lines: Iterator[str]
+
+
+Answer = Shown | Goto | Frame | Download
 
 
 class Page(Struct, frozen=True):

@@ -22,7 +22,8 @@ from mailroom.ledger.items import where
 from mailroom.message.message import Key, run_of
 from mailroom.message.outcome import CODES, FAILED
 from mailroom.search.finder import Filter
-from mailroom_ops.messages.filters import check_names
+from mailroom_ops.messages.failures_csv import csv_lines
+from mailroom_ops.messages.filters import check_names, run_began
 from mailroom_ops.messages.status import first_recipient
 from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.screen import (
@@ -121,7 +122,12 @@ class FailuresAnswer(Struct, frozen=True):
 def failures(
     stage: Stage = "dev",
     *,
-    since: Annotated[str, typer.Option(help="Since 24h, 2d, 90m, 2026-11-20 or an ISO 8601 time.")] = "24h",
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Since 24h, 2d, 90m, 2026-11-20 or an ISO 8601 time; default: 24h, or since the run began."
+        ),
+    ] = None,
     channel: Annotated[str | None, typer.Option(help="Only messages of this channel.")] = None,
     status: Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")] = "",
     reason: Annotated[str, typer.Option(help="Only messages with this code, such as invalid.")] = "",
@@ -134,6 +140,9 @@ def failures(
         bool, typer.Option("--summary", help="Count by channel, status and reason instead.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not mask addresses and numbers.")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print all of them as CSV, for a spreadsheet.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the messages that failed, bounced, were not delivered, or brought a complaint, the newest first,
@@ -147,21 +156,35 @@ def failures(
     """
     now = time.time()
     with aws_faults(stage):
-        start = moment(since, now)
+        if as_csv and (as_json or summary):
+            raise Refused("--csv goes with neither --json nor --summary; leave out one of them.")
         session = aws_session()
         client = session.client("dynamodb")
+        began = run_began(client, stage, campaign) if since is None else None
+        start = moment(since or "24h", now) if began is None else began
+        criteria = FailureFilter(channel or "", status, template, campaign, reason=reason)
         with errors.status("reading the ledger"):
-            channels = [channel] if channel else list(CONTRACTS)
-            items = failed(client, stage, start, now + AHEAD, channels)
-            criteria = FailureFilter(channel or "", status, template, campaign, reason=reason)
-            listed = (failure_of(item, full=full) for item in items)
-            chosen = (failure for failure in listed if criteria.takes(failure))
+            chosen = choose(client, stage, start, now + AHEAD, criteria, full=full)
             counts = _counted(chosen) if summary else []
             newest = [] if summary else list(itertools.islice(chosen, limit + 1))
             if not (counts or newest):
                 check_names(session, stage, criteria, FAILED)
+        if as_csv:
+            for line in csv_lines(itertools.chain(newest, chosen)):
+                typer.echo(line, nl=False)
+            return
     answer = FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit, counts)
     print_answer(answer, partial(_show, summary=summary), as_json=as_json)
+
+
+def choose(
+    client: "DynamoDBClient", stage: str, start: float, end: float, criteria: FailureFilter, *, full: bool
+) -> Iterator[Failure]:
+    """Return an iterator over the failures between two times (epoch seconds) that a filter takes, the newest
+    first. It reads on as it is asked. `full`: see `failure_of`."""
+    channels = [criteria.event_type] if criteria.event_type else list(CONTRACTS)
+    listed = (failure_of(item, full=full) for item in failed(client, stage, start, end, channels))
+    return (failure for failure in listed if criteria.takes(failure))
 
 
 def moment(typed: str, now: float) -> float:

@@ -14,6 +14,7 @@ from mailroom_stacks.paths import CAMPAIGN_FILE, CAMPAIGNS
 
 if TYPE_CHECKING:
     import boto3
+    from types_boto3_dynamodb import DynamoDBClient
 
 
 def check_names(
@@ -32,7 +33,7 @@ def check_names(
     if not campaign:
         return
     client, (name, _, run) = session.client("dynamodb"), campaign.partition("#")
-    runs = Runs(client, stage_name(stage, "campaign-runs"))
+    runs = _runs(client, stage)
     latest: list[str] = []
     with suppress(client.exceptions.ResourceNotFoundException):  # a stage without campaigns
         latest = [entry.run for entry in runs.of_campaign(name)]
@@ -42,3 +43,17 @@ def check_names(
     if not latest and (run or name not in campaigns):
         listing = ", ".join(campaigns) or "none"
         raise Refused(f"campaign: {campaign!r:.60} had no run in {stage}; this folder has: {listing}.")
+
+
+def run_began(client: "DynamoDBClient", stage: str, campaign: str) -> float | None:
+    """Return the time (epoch seconds) when the run of a filter such as `spring#2026` began; None if the
+    filter names no run that the stage knows."""
+    name, _, run = campaign.partition("#")
+    known = None
+    with suppress(client.exceptions.ResourceNotFoundException):  # a stage without campaigns
+        known = _runs(client, stage).read(name, run) if run else None
+    return float(known.begun_at) if known else None
+
+
+def _runs(client: "DynamoDBClient", stage: str) -> Runs:
+    return Runs(client, stage_name(stage, "campaign-runs"))

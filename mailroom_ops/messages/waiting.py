@@ -15,6 +15,7 @@ from mailroom_ops.times import short
 
 if TYPE_CHECKING:
     import boto3
+    from types_boto3_dynamodb import DynamoDBClient
 
 SEND_AT = "send_at"
 """Reason of a wait; here as well, for the module with all reasons needs boto3, which no --help waits for."""
@@ -34,6 +35,8 @@ _UNTIL = {
     "paused": "for its campaign's run: mailroom campaign status shows who has paused the run, and why",
 }
 _DAY = 86_400
+_UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError)
+"""Errors after which nobody knows when a message is sent."""
 
 
 class Turn(Struct, frozen=True):
@@ -44,8 +47,17 @@ class Turn(Struct, frozen=True):
     more: bool
     """Whether the count ended at its limit, so that more messages may wait before this one."""
     until: float
-    """Time in epoch seconds at which the message is about to be sent: an estimate. Each message counts as one
-    recipient, and only this line uses the day."""
+    """Time in epoch seconds at which the message is about to be sent: see `Outlook`."""
+
+
+class Outlook(Struct, frozen=True):
+    """Estimate of when messages of bulk are sent. Each message counts as one recipient, and nothing else uses
+    the channel's pace and day."""
+
+    until: float
+    """Time in epoch seconds."""
+    waits_for_day: bool
+    """Whether bulk waits for the day's quota now."""
 
 
 class ClosedDay(Struct, frozen=True):
@@ -81,24 +93,46 @@ def turn_of(
     """Return the message's turn; None if it waits in no line, or if its turn cannot be told."""
     if not message.waits_for or message.wait is None or not message.wait.line:
         return None
-    from mailroom.budget import Budget
     from mailroom.ledger.waits import MOST_COUNTED, Waits
 
     try:
-        variables = function_settings(session.client("lambda"), name(stage, "release"), _Release)
-        line, dynamodb = variables.lines[message.wait.line], session.client("dynamodb")
-        before = Waits(dynamodb, variables.ledger_table, 0, clock).before(
-            message.wait.line, message.wait.place
-        )
-        until = clock() + before / line.per_second
-        if line.per_day:
-            of_day = (message.wait.line, line.per_day, line.reserve, clock)
-            budget = Budget(dynamodb, variables.budgets_table, *of_day)
-            days, remainder = divmod(before, max(1, budget.part()))
-            until = max(until, budget.room(remainder + 1).again + days * _DAY)
-    except (Refused, KeyError, ClientError, BotoCoreError):
+        variables, dynamodb = _release(session, stage), session.client("dynamodb")
+        waits = Waits(dynamodb, variables.ledger_table, 0, clock)
+        before = waits.before(message.wait.line, message.wait.place)
+        outlook = _outlook(dynamodb, variables, message.wait.line, before, clock)
+    except _UNKNOWN:
         return None
-    return Turn(before, before >= MOST_COUNTED, until)
+    return Turn(before, before >= MOST_COUNTED, outlook.until)
+
+
+def outlook_of(
+    session: "boto3.Session", stage: str, channel: str, messages: int, clock: Clock = time.time
+) -> Outlook | None:
+    """Return when the last of so many messages of a channel's bulk is sent; None if that cannot be told."""
+    try:
+        return _outlook(session.client("dynamodb"), _release(session, stage), channel, messages - 1, clock)
+    except _UNKNOWN:
+        return None
+
+
+def _release(session: "boto3.Session", stage: str) -> _Release:
+    return function_settings(session.client("lambda"), name(stage, "release"), _Release)
+
+
+def _outlook(
+    dynamodb: "DynamoDBClient", variables: _Release, channel: str, before: int, clock: Clock
+) -> Outlook:
+    """Return the outlook of a message of bulk with so many before it."""
+    from mailroom.budget import Budget
+
+    line = variables.lines[channel]
+    until = clock() + before / line.per_second
+    if not line.per_day:
+        return Outlook(until, waits_for_day=False)
+    budget = Budget(dynamodb, variables.budgets_table, channel, line.per_day, line.reserve, clock)
+    days, remainder = divmod(before, max(1, budget.part()))
+    room = budget.room(remainder + 1)
+    return Outlook(max(until, room.again + days * _DAY), waits_for_day=not room.recipients)
 
 
 def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[ClosedDay]:

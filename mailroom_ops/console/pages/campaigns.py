@@ -1,9 +1,9 @@
 """Campaigns: how each stands in the stage, its runs and their results, a start, a pause and a stop."""
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
-
-from msgspec import Struct
+from typing import Any
 
 from mailroom.campaigns.runs import Run
 from mailroom.clock import iso
@@ -12,13 +12,17 @@ from mailroom_ops.campaigns.answers import CONFLICT, MEANING
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
-from mailroom_ops.campaigns.results import Results, ResultsReader
+from mailroom_ops.campaigns.progress import STEPS, Progress
+from mailroom_ops.campaigns.results import ResultsReader
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Asked, Download, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.costs.message_cost import message_parts
 from mailroom_ops.costs.pace import Pace
+from mailroom_ops.messages.failures import AHEAD, FailureFilter, choose
+from mailroom_ops.messages.failures_csv import csv_lines
+from mailroom_ops.messages.waiting import Outlook, outlook_of
 from mailroom_ops.screen import Refused
 from mailroom_stacks.settings.sentences import SettingsError
 
@@ -26,29 +30,20 @@ LATEST = 10
 RECENT_SECONDS = 6 * 86_400
 """Seconds in which another run of a campaign calls for a second look: less than a week, for weekly
 campaigns."""
-ENDED = ("stopped", "expired")
 
 
-class RunRow(Struct, frozen=True):
-    """A run, how many of its recipients have an outcome, what its state means, and how its messages ended
-    (None: the stage has no search). `accounted` None: the run's counts do not tell, because several starts
-    put messages, or because some were counted twice."""
+class RunRow(Progress, frozen=True):
+    """A run as its page shows it."""
 
-    run: Run
-    accounted: int | None
     meaning: str
-    results: Results | None
+    """Meaning of the run's state."""
+    outlook: Outlook | None
+    """Time when its messages are sent; None if nobody knows."""
 
     @property
-    def can_stop(self) -> bool:
-        """Whether a stop changes something."""
-        return self.run.state not in ENDED and not self.done
-
-    @property
-    def done(self) -> bool:
-        """Whether everybody has a message that has ended. Without results nobody can tell."""
-        ended = self.results is not None and not self.results.under_way
-        return self.run.state == "collected" and self.accounted == self.run.recipients and ended
+    def until(self) -> str:
+        """Time when its messages are sent (ISO 8601); empty if nobody knows."""
+        return iso(self.outlook.until // 60 * 60) if self.outlook else ""
 
 
 class Campaigns(View, frozen=True):
@@ -64,6 +59,7 @@ class Runs(View, frozen=True):
     runs: list[RunRow]
     enabled: bool
     conflict: str
+    steps: tuple[str, ...] = STEPS
 
 
 class RunStop(View, frozen=True):
@@ -114,8 +110,8 @@ def show(site: Site, asked: Asked) -> Answer:
     campaigns, name = _campaigns(site), asked["campaign"]
     if not name:
         return Shown(Campaigns(files.campaign_rows(campaigns)))
-    topic = files.read(name).get("topic")
-    runs = [_row(site, each, topic) for each in campaigns.runs(name, LATEST)]
+    settings = files.read(name)
+    runs = [_row(site, run, settings) for run in campaigns.runs(name, LATEST)]
     enabled = name in files.enabled(site.stage)
     return Shown(Runs(name, runs, enabled, CONFLICT), name)
 
@@ -160,12 +156,12 @@ def frame(site: Site, request: Asked) -> Answer:
 def stop(site: Site, asked: Asked) -> Answer:
     """What a stop does, and then does. Raises Refused."""
     name, campaigns = asked["campaign"], _campaigns(site)
-    topic = files.read(name).get("topic")
+    settings = files.read(name)
     found = campaigns.run(name, asked["run"])
     if asked.form is not None:
         campaigns.stop(name, found.run)
         return Goto(link("/campaigns", campaign=name))
-    return Shown(RunStop(_row(site, found, topic)), f"Stop a run of {name}")
+    return Shown(RunStop(_row(site, found, settings)), f"Stop a run of {name}")
 
 
 def pause(site: Site, request: Asked) -> Answer:
@@ -176,6 +172,18 @@ def pause(site: Site, request: Asked) -> Answer:
         campaigns.pause(name, run.run, None if request["resume"] else request.typed("why"))
         return Goto(link("/campaigns", campaign=name))
     return Shown(RunPause(run), f"Pause a run of {name}")
+
+
+def failures(site: Site, request: Asked) -> Answer:
+    """Download the failures of a run as CSV. Raises Refused."""
+    name = request["campaign"]
+    files.read(name)
+    run = _campaigns(site).run(name, request["run"])
+    of_run = FailureFilter(campaign=f"{name}#{run.run}")
+    client, end = site.client("dynamodb"), site.clock() + AHEAD
+    chosen = choose(client, site.stage, run.begun_at, end, of_run, full=True)
+    first = [*itertools.islice(chosen, 1)]  # read before the download begins: a refusal has a page
+    return Download(f"{name} {run.run}.csv", csv_lines(itertools.chain(first, chosen)))
 
 
 def _recent(site: Site, starting: RunStart) -> Run | None:
@@ -192,11 +200,15 @@ def _campaigns(site: Site) -> DeployedCampaigns:
     return site.kept("campaigns", partial(DeployedCampaigns, site.session, site.stage))
 
 
-def _row(site: Site, run: Run, topic: str | None) -> RunRow:
+def _row(site: Site, run: Run, settings: dict[str, Any]) -> RunRow:
     reader = site.kept("results", partial(ResultsReader, site.session, site.stage))
-    done = run.composed + run.existed + run.conflicts + run.opted_out + run.left_out + run.expired
-    exact = len(run.starts) <= 1 and done <= run.recipients
-    return RunRow(run, done if exact else None, MEANING[run.phase], reader.of(run, topic))
+    results = reader.of(run, settings.get("topic"))
+    outlook, unsent = None, Progress(run, results).unsent
+    if run.phase == "collected" and unsent:
+        channel = str(settings.get("channel"))
+        read = partial(outlook_of, site.session, site.stage, channel, unsent, site.clock)
+        outlook = site.kept(f"outlook {run.campaign}#{run.run}", read)
+    return RunRow(run, results, MEANING[run.phase], outlook)
 
 
 def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:

@@ -1,0 +1,85 @@
+"""Progress of a run: its step, and its recipients by what has become of their messages."""
+
+from msgspec import Struct
+
+from mailroom.campaigns.runs import Run
+from mailroom_ops.campaigns.results import Results
+
+STEPS = ("Collecting", "Composing", "Sending", "Done")
+ENDED = ("stopped", "expired")
+
+
+class Part(Struct, frozen=True):
+    """Recipients whose messages are equally far."""
+
+    name: str
+    meaning: str
+    count: int
+    before: int
+    """Recipients in the parts before."""
+
+
+class Progress(Struct, frozen=True):
+    """A run beside the results of its messages."""
+
+    run: Run
+    results: Results | None
+    """None: the stage has no search."""
+
+    @property
+    def accounted(self) -> int | None:
+        """Number of recipients who have their message, or are known to get none; None if the counts cannot
+        tell: several starts put messages, or some were counted twice."""
+        run = self.run
+        of_latest = run.existed + run.conflicts + run.opted_out + run.left_out + run.expired
+        if len(run.starts) > 1:  # `composed` counts the messages of all starts
+            return of_latest if of_latest == run.recipients else None
+        return of_latest + run.composed if of_latest + run.composed <= run.recipients else None
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether a stop changes something."""
+        return self.run.state not in ENDED and self.step != "Done"
+
+    @property
+    def step(self) -> str:
+        """Step of `STEPS` that the run is at, or ended at. Without results no run is known to be done."""
+        run, accounted = self.run, self.accounted
+        if run.cursor is not None or not run.pages:
+            return "Collecting"
+        if accounted is not None and accounted < run.recipients:
+            return "Composing"
+        return "Done" if run.state == "collected" and self.unsent == 0 else "Sending"
+
+    @property
+    def unsent(self) -> int | None:
+        """Number of recipients whose message has no outcome yet; None if the counts cannot tell."""
+        if self.results is None or self.accounted is None:
+            return None
+        return self.results.under_way + self.run.recipients - self.accounted
+
+    @property
+    def parts(self) -> list[Part]:
+        """Parts of the recipients, in the order in which messages get there."""
+        run, results, accounted = self.run, self.results, self.accounted
+        counts = {"accounted": ("have their message, or get none", accounted or 0)}
+        if results is not None:
+            none = run.left_out + run.expired + run.conflicts + results.suppressed + results.cancelled
+            counts = {
+                "delivered": ("delivered", results.delivered),
+                "accepted": ("accepted", results.sent),
+                "wrong": ("went wrong", results.wrong),
+                "none": ("get none", none),
+                "unsent": ("to be sent", results.under_way),
+            }
+        if accounted is not None:
+            counts["without"] = ("without a message yet", run.recipients - accounted)
+        parts: list[Part] = []
+        for name, (meaning, count) in counts.items():
+            parts.append(Part(name, meaning, count, sum(part.count for part in parts)))
+        return parts
+
+    @property
+    def total(self) -> int:
+        """Sum of the parts, or the recipients if these are more."""
+        return max(1, self.run.recipients, sum(part.count for part in self.parts))
