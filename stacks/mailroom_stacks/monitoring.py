@@ -5,6 +5,7 @@ from typing import Any
 from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
@@ -12,7 +13,9 @@ from constructs import Construct
 
 from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.day_alarms import watch_days
+from mailroom_stacks.constructs.drops import watch_drops
 from mailroom_stacks.constructs.function import function_specs
+from mailroom_stacks.constructs.objective import watch_objective
 from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
@@ -34,6 +37,9 @@ class MonitoringStack(StageStack):
         begun, ended = self._topics(settings)
         self._concurrency(settings)
         watch_days(Construct(self, "Days"), settings)
+        if settings.monitoring.accepted_seconds:
+            watch_objective(Construct(self, "Objective"), settings, settings.monitoring.accepted_seconds)
+        watch_drops(self, settings)
         _known_queues(self, settings)
         if settings.monitoring.is_full:
             names = settings.name(), settings.name("parts")
@@ -61,11 +67,17 @@ class MonitoringStack(StageStack):
         # An alarm that is made goes from no data to OK: some 70 do on the first day, and nobody waits for it.
         # None of ours goes from ALARM to no data, because each says what missing data means.
         rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
+        # An incident service would open an incident for AWS's own, which no alarm ends.
+        alarm = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.exists_filter())
         for url in settings.monitoring.urls:
-            begun.add_subscription(subscriptions.UrlSubscription(url))
+            begun.add_subscription(
+                subscriptions.UrlSubscription(url, filter_policy_with_message_body={"AlarmName": alarm})
+            )
             ended.add_subscription(
                 subscriptions.UrlSubscription(url, filter_policy_with_message_body={"OldStateValue": rang})
             )
+        if settings.monitoring.is_full:
+            _tell_of_health(self, settings, begun)
         for address in settings.monitoring.emails:
             begun.add_subscription(subscriptions.EmailSubscription(address))
         write_to_chats(self, settings, begun.topic_arn)
@@ -111,6 +123,30 @@ def _known_queues(stack: StageStack, settings: Settings) -> None:
                 f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}: is not a queue of this stage; "
                 f"use one of {', '.join(queues)}."
             )
+
+
+HEALTH_SERVICES = (
+    *("APIGATEWAY", "CLOUDWATCH", "DYNAMODB", "EVENTS", "KMS", "LAMBDA"),
+    *("S3", "SECRETSMANAGER", "SES", "SNS", "SQS"),
+)
+"""Services that a stage uses, by the names that AWS Health has for them."""
+
+
+def _tell_of_health(stack: Stack, settings: Settings, topic: EventTopic) -> None:
+    """Publish AWS Health's events about these services in this account and region to the alarms' topic."""
+    name = settings.name("health")
+    kind = events.CfnRule
+    kind(
+        stack,
+        "Health",
+        name=name,
+        description="AWS Health has an event about a service that the stage uses",
+        event_pattern={"source": ["aws.health"], "detail": {"service": [*HEALTH_SERVICES]}},
+        targets=[kind.TargetProperty(id="Alarms", arn=topic.topic_arn)],
+    )
+    topic.let_publish(
+        "events.amazonaws.com", stack.format_arn(service="events", resource="rule", resource_name=name)
+    )
 
 
 GUARDRAIL = "CloudWatchReadOnlyAccess"

@@ -232,7 +232,15 @@ def test_where_a_silence_says_nothing_an_alarm_stays_as_it_was(whole: Templates,
 
 
 def test_everything_else_that_reports_nothing_is_idle(whole: Templates) -> None:
-    kinds = ("dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning", "release-late")
+    kinds = (
+        "dlq-not-empty",
+        "gave-up",
+        "-dropped",
+        "-rate",
+        "-rate-warning",
+        "release-late",
+        "canary-missing",
+    )
     others = [each.properties for each in alarms(whole) if not each.name.endswith(kinds)]
     assert len(others) > 60
     assert {each["TreatMissingData"] for each in others} == {"notBreaching"}

@@ -12,12 +12,13 @@ from mailroom_stacks.settings.stage import Settings
 URGENT = (
     *("dlq-not-empty", "waiting-long", "backlog-old", "gave-up", "dropped", "iterator-age", "api-5xx"),
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
+    *("canary-missing", "codes-late", "aws-drops"),
 )
 """Kinds of alarms that page somebody: if people do not act, messages wait or are lost, or sending ends.
 docs/operating has the same list."""
-SLOW_CODE = cloudwatch.HorizontalAnnotation(value=5_000, label="slow: 5 s")
-"""Milliseconds after which a code is slow: a code that SES throttles once takes as long. See
-docs/latency.md."""
+SLOW_SECONDS = 5
+"""Seconds after which a code is slow if the stage has no objective: a code that SES throttles once takes as
+long. See docs/latency.md."""
 FIRST_COMMANDS = (
     "**Mailroom {stage}** · functions and streams: [{parts}]({console}#dashboards:name={parts})\n\n"
     "`mailroom doctor --stage {stage}`  \n"
@@ -33,6 +34,8 @@ def overview(stage: IConstruct, settings: Settings, parts: str) -> list[list[clo
     urgent = of_kind(stage, *URGENT)
     minor = [alarm for alarm in stage_alarms(stage) if alarm not in urgent]
     letters = dead_letter_alarms(stage)
+    seconds = settings.monitoring.accepted_seconds or SLOW_SECONDS
+    slow = cloudwatch.HorizontalAnnotation(value=seconds * 1000, label=f"slow: {seconds} s")
     text = FIRST_COMMANDS.format(stage=settings.stage, parts=parts, console=CONSOLE)
     return [
         [
@@ -45,7 +48,7 @@ def overview(stage: IConstruct, settings: Settings, parts: str) -> list[list[clo
             graph("Dead letters", metrics.letters(), width=10, view=cloudwatch.GraphWidgetView.BAR),
         ],
         [
-            graph("Codes: from put to accepted, ms", metrics.codes(), lines=[SLOW_CODE]),
+            graph("Codes: from put to accepted, ms", metrics.codes(), lines=[slow]),
             graph("Accepted (left), failed (right)", metrics.accepted(), metrics.failed()),
             graph("Tries that went back, are in doubt, or were made again", metrics.unfinished()),
         ],

@@ -47,6 +47,13 @@ TOLD = {
 }
 """Everybody who can be told of alarms."""
 
+EVERY_ALARM = {
+    "monitoring.canary": True,
+    "channels.mail.per_day": 1000,
+    "monitoring.accepted_seconds": 5,
+}
+"""Settings of the alarms that a stage has only if it names them."""
+
 PAGE: dict[str, Any] = {
     "brand": "Example Books",
     "default_language": "de",
