@@ -118,8 +118,10 @@ def month_cost(
         channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
     if requests:
         channels.append(ChannelCost("api", "", requests, multiplied(request_parts(), requests)))
-    idle = multiplied(stage_parts(resources_of(settings), len(loads)), 1)
-    if canaries := settings.monitoring.canaries_a_day:
+    canaries = settings.monitoring.canaries_a_day
+    senders = {lane.channel for lane in loads} | ({"mail"} if canaries else set())
+    idle = multiplied(stage_parts(resources_of(settings), len(senders)), 1)
+    if canaries:
         parts = message_parts(settings, Pace(lane_of(settings, "mail")), ses_mail=ses_mail)
         idle["canaries"] = round(sum(parts.values()) * canaries * DAYS_A_MONTH + CUSTOM_METRIC, 8)
     total = sum(sum(parts.values()) for parts in (idle, *(channel.parts for channel in channels)))

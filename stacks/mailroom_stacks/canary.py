@@ -21,21 +21,15 @@ CANARIES_MISSED = 3
 def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function) -> None:
     """Invoke `release` for each canary, and make the alarm."""
     address = TEST_ADDRESSES[settings.mail.provider]
+    # The event's time is in the canary's id: an event that comes twice puts one canary.
+    event = events.RuleTargetInput.from_object({"canary": events.EventField.time, "to": address})
     rule = events.Rule(
         scope,
         "Canary",
         rule_name=settings.name("canary"),
         description=f"Puts a mail for {address} into the mailbox",
         schedule=events.Schedule.rate(Duration.minutes(CANARY_MINUTES)),
-        targets=[
-            targets.LambdaFunction(
-                release,
-                # The event's time is in the canary's id: an event that comes twice puts one canary.
-                event=events.RuleTargetInput.from_object({"canary": events.EventField.time, "to": address}),
-                max_event_age=Duration.minutes(CANARY_MINUTES),
-                retry_attempts=2,
-            )
-        ],
+        targets=[targets.LambdaFunction(release, event=event, retry_attempts=2)],
     )
     hold_permissions(rule, release)
     text = AlarmText(
@@ -43,10 +37,8 @@ def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function
         meaning=f"No canary was delivered for {CANARIES_MISSED * CANARY_MINUTES} minutes. A canary is a mail "
         f"for {address} that the stage puts every {CANARY_MINUTES} minutes. Other mails do not arrive "
         "either, or the provider's events do not.",
-        next_step=f"{read_log(settings, 'release')} (the ids of canaries), then mailroom status ID --stage "
-        f"{settings.stage}",
+        next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, 'release')} (ids)",
     )
     delivered = counted(settings, "feedback", "CanaryDelivered")
-    id_, missing = "CanaryMissing", TreatMissingData.BREACHING
-    periods = CANARIES_MISSED
-    stage_alarm(scope, id_, settings, text, delivered, 1, periods=periods, below=True, missing=missing)
+    missing, number = TreatMissingData.BREACHING, CANARIES_MISSED
+    stage_alarm(scope, "Missing", settings, text, delivered, 1, periods=number, below=True, missing=missing)

@@ -13,7 +13,6 @@ from constructs import Construct
 
 from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.day_alarms import watch_days
-from mailroom_stacks.constructs.drops import watch_drops
 from mailroom_stacks.constructs.function import function_specs
 from mailroom_stacks.constructs.objective import watch_objective
 from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
@@ -39,7 +38,7 @@ class MonitoringStack(StageStack):
         watch_days(Construct(self, "Days"), settings)
         if settings.monitoring.accepted_seconds:
             watch_objective(Construct(self, "Objective"), settings, settings.monitoring.accepted_seconds)
-        watch_drops(self, settings)
+        self._drops(settings)
         _known_queues(self, settings)
         if settings.monitoring.is_full:
             names = settings.name(), settings.name("parts")
@@ -97,6 +96,30 @@ class MonitoringStack(StageStack):
         many = settings.monitoring.many_functions
         stage_alarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
 
+    def _drops(self, settings: Settings) -> None:
+        """Make one alarm of what AWS's services drop between the parts of a stage, and report as a metric
+        alone. An alarm is paid for by its metrics."""
+        failed = "NumberOfNotificationsFailed"
+        rule = {"RuleName": settings.name("dead-letters-schedule")}
+        dropped = {
+            # Of all functions of the account: no function of a stage is in a loop that Lambda ends.
+            "loops": metric("AWS/Lambda", "RecursiveInvocationsDropped", "Sum"),
+            "passes": metric("AWS/Events", "FailedInvocations", "Sum", rule),
+            "events": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name("feedback")}),
+            "notices": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name(BEGUN)}),
+        }
+        about = AlarmText(
+            kind="aws-drops",
+            meaning="AWS dropped something between two parts: SNS an event of a provider or a notice of an "
+            "alarm, EventBridge a pass over the dead letters, or Lambda an invocation of any application of "
+            "the account that it took for a loop. A policy or key has probably changed since the deployment.",
+            next_step=f"mailroom doctor --stage {settings.stage} (what is missing?)",
+        )
+        total = cloudwatch.MathExpression(
+            expression=f"SUM([{', '.join(dropped)}])", using_metrics=dropped, label="dropped"
+        )
+        stage_alarm(self, "Drops", settings, about, total, 1)
+
 
 def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloudwatch.IWidget]]) -> None:
     """Make a dashboard of a day, in which each graph keeps its own period."""
@@ -125,28 +148,18 @@ def _known_queues(stack: StageStack, settings: Settings) -> None:
             )
 
 
-HEALTH_SERVICES = (
-    *("APIGATEWAY", "CLOUDWATCH", "DYNAMODB", "EVENTS", "KMS", "LAMBDA"),
-    *("S3", "SECRETSMANAGER", "SES", "SNS", "SQS"),
-)
+HEALTH_SERVICES = ("APIGATEWAY", "DYNAMODB", "EVENTS", "KMS", "LAMBDA", "S3", "SES", "SNS", "SQS")
 """Services that a stage uses, by the names that AWS Health has for them."""
 
 
 def _tell_of_health(stack: Stack, settings: Settings, topic: EventTopic) -> None:
     """Publish AWS Health's events about these services in this account and region to the alarms' topic."""
     name = settings.name("health")
-    kind = events.CfnRule
-    kind(
-        stack,
-        "Health",
-        name=name,
-        description="AWS Health has an event about a service that the stage uses",
-        event_pattern={"source": ["aws.health"], "detail": {"service": [*HEALTH_SERVICES]}},
-        targets=[kind.TargetProperty(id="Alarms", arn=topic.topic_arn)],
-    )
-    topic.let_publish(
-        "events.amazonaws.com", stack.format_arn(service="events", resource="rule", resource_name=name)
-    )
+    alarms = events.CfnRule.TargetProperty(id="Alarms", arn=topic.topic_arn)
+    pattern = {"source": ["aws.health"], "detail": {"service": [*HEALTH_SERVICES]}}
+    events.CfnRule(stack, "Health", name=name, event_pattern=pattern, targets=[alarms])
+    rule_arn = stack.format_arn(service="events", resource="rule", resource_name=name)
+    topic.let_publish("events.amazonaws.com", rule_arn)
 
 
 GUARDRAIL = "CloudWatchReadOnlyAccess"
