@@ -31,8 +31,9 @@ WAITING = {
 """Minutes, by queue."""
 
 
-def test_every_alarm_rings_at_its_threshold_and_above(whole: Templates) -> None:
-    assert {each.properties["ComparisonOperator"] for each in alarms(whole)} == {AT_LEAST}
+def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Templates) -> None:
+    others = [each.properties for each in alarms(whole) if each.name != "mailroom-dev-canary-missing"]
+    assert {each["ComparisonOperator"] for each in others} == {AT_LEAST}
 
 
 @pytest.mark.parametrize(("queue", "minutes"), WAITING.items())
