@@ -63,7 +63,7 @@ def resources_of(settings: Settings) -> StageResources:
         + ALARMS_OF_STAGE
         + codes
         + 2 * bulk
-        + 2 * bool(settings.monitoring.accepted_seconds) * sum(row.lane == "normal" for row in rows)
+        + 2 * settings.monitoring.canary * sum(row.lane == "normal" for row in rows)
     )
     return StageResources(
         queues=queues,

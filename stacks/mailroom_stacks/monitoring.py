@@ -36,8 +36,8 @@ class MonitoringStack(StageStack):
         begun, ended = self._topics(settings)
         self._concurrency(settings)
         watch_days(Construct(self, "Days"), settings)
-        if settings.monitoring.accepted_seconds:
-            watch_objective(Construct(self, "Objective"), settings, settings.monitoring.accepted_seconds)
+        if settings.monitoring.canary:
+            watch_objective(Construct(self, "Objective"), settings)
         self._drops(settings)
         _known_queues(self, settings)
         if settings.monitoring.is_full:
@@ -108,7 +108,7 @@ class MonitoringStack(StageStack):
             "events": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name("feedback")}),
             "notices": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name(BEGUN)}),
         }
-        about = AlarmText(
+        text = AlarmText(
             kind="aws-drops",
             meaning="AWS dropped something between two parts: SNS an event of a provider or a notice of an "
             "alarm, EventBridge a pass over the dead letters, or Lambda an invocation of any application of "
@@ -118,7 +118,7 @@ class MonitoringStack(StageStack):
         total = cloudwatch.MathExpression(
             expression=f"SUM([{', '.join(dropped)}])", using_metrics=dropped, label="dropped"
         )
-        stage_alarm(self, "Drops", settings, about, total, 1)
+        stage_alarm(self, "Drops", settings, text, total, 1)
 
 
 def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloudwatch.IWidget]]) -> None:

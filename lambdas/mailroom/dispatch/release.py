@@ -149,8 +149,8 @@ class Release(Struct, frozen=True):
             self.lease.give_back(name)
 
     def _put_canary(self, time: str, address: str) -> None:
-        """Put the canary of a time into the mailbox. EventBridge may send an event twice; the second put
-        changes nothing."""
+        """Put the canary of a time into the mailbox. EventBridge may send an event twice; the mailbox
+        takes one item."""
         key = Key(f"{CANARY}{time}", "mail")
         content = {"to": address, "subject": "Canary", "text": "This mail shows that the stage works."}
         writer = MailboxWriter(self.mailbox.client, self.mailbox.table, NEEDED_AFTER, clock=self.clock)

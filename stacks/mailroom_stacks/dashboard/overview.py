@@ -5,6 +5,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import IConstruct
 
 from mailroom_stacks.constructs.alarms import stage_alarms
+from mailroom_stacks.constructs.objective import SLOW_SECONDS
 from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms, of_kind
 from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
 from mailroom_stacks.settings.stage import Settings
@@ -16,9 +17,7 @@ URGENT = (
 )
 """Kinds of alarms that page somebody: if people do not act, messages wait or are lost, or sending ends.
 docs/operating has the same list."""
-SLOW_SECONDS = 5
-"""Seconds after which a code is slow if the stage has no objective: a code that SES throttles once takes as
-long. See docs/latency.md."""
+SLOW_CODE = cloudwatch.HorizontalAnnotation(value=SLOW_SECONDS * 1000, label=f"slow: {SLOW_SECONDS} s")
 FIRST_COMMANDS = (
     "**Mailroom {stage}** · functions and streams: [{parts}]({console}#dashboards:name={parts})\n\n"
     "`mailroom doctor --stage {stage}`  \n"
@@ -34,8 +33,6 @@ def overview(stage: IConstruct, settings: Settings, parts: str) -> list[list[clo
     urgent = of_kind(stage, *URGENT)
     minor = [alarm for alarm in stage_alarms(stage) if alarm not in urgent]
     letters = dead_letter_alarms(stage)
-    seconds = settings.monitoring.accepted_seconds or SLOW_SECONDS
-    slow = cloudwatch.HorizontalAnnotation(value=seconds * 1000, label=f"slow: {seconds} s")
     text = FIRST_COMMANDS.format(stage=settings.stage, parts=parts, console=CONSOLE)
     return [
         [
@@ -48,7 +45,7 @@ def overview(stage: IConstruct, settings: Settings, parts: str) -> list[list[clo
             graph("Dead letters", metrics.letters(), width=10, view=cloudwatch.GraphWidgetView.BAR),
         ],
         [
-            graph("Codes: from put to accepted, ms", metrics.codes(), lines=[slow]),
+            graph("Codes: from put to accepted, ms", metrics.codes(), lines=[SLOW_CODE]),
             graph("Accepted (left), failed (right)", metrics.accepted(), metrics.failed()),
             graph("Tries that went back, are in doubt, or were made again", metrics.unfinished()),
         ],

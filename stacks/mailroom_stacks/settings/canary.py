@@ -7,8 +7,8 @@ from mailroom_stacks.settings.monitoring import Monitoring
 from mailroom_stacks.settings.recipients import Recipients
 
 TEST_ADDRESSES = {"ses": "success@simulator.amazonses.com", "resend": "delivered@resend.dev"}
-"""Addresses that each provider accepts, reports as delivered, and delivers to nobody:
-https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html and
+"""Addresses by provider whose mails the provider discards and reports as delivered:
+https://docs.aws.amazon.com/ses/latest/DeveloperGuide/mailbox-simulator.html and
 https://resend.com/docs/dashboard/emails/send-test-emails."""
 
 
@@ -20,11 +20,11 @@ def canary_faults(
     if "mail" not in channels:
         yield "monitoring.canary: is a mail, and channels.mail is missing; add the row, or use false."
         return
-    least = min((limit for _, limit in channels["mail"].days), default=None)
-    if least is not None and least <= monitoring.canaries_a_day:
+    limits = [limit for _, limit in channels["mail"].days]
+    if limits and min(limits) <= monitoring.canaries_a_day:
         yield (
             f"monitoring.canary: sends {monitoring.canaries_a_day} mails a day, and channels.mail.per_day "
-            f"has room for {least}; raise per_day, or use false."
+            f"has room for {min(limits)}; raise per_day, or use false."
         )
     if recipients and {address, address.partition("@")[2]}.isdisjoint(recipients.only):
         yield (

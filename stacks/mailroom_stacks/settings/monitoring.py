@@ -67,13 +67,9 @@ class Monitoring(Section):
     """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
     """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
-    accepted_seconds: int | None = Field(default=None, ge=1, le=3_600)
-    """Latency objective of each normal lane: how long 99 % of its messages may take from the put, or from
-    their send_at, until the provider has accepted them. Two alarms ring if they take longer. null makes
-    none."""
     canary: bool = False
-    """Whether a mail goes to the provider's test address every 5 minutes, and an alarm rings if none of
-    them is delivered: docs/operating/canary-missing.md."""
+    """Whether a mail goes to the provider's test address every 5 minutes. Alarms ring if none of these
+    mails is delivered, and if codes are late: docs/operating/canary-missing.md, codes-late.md."""
     tracing: bool = False
     """Whether AWS X-Ray traces a sample of the functions' invocations."""
 

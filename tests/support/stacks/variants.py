@@ -47,11 +47,7 @@ TOLD = {
 }
 """Everybody who can be told of alarms."""
 
-EVERY_ALARM = {
-    "monitoring.canary": True,
-    "channels.mail.per_day": 1000,
-    "monitoring.accepted_seconds": 5,
-}
+EVERY_ALARM = {"monitoring.canary": True, "channels.mail.per_day": 1000}
 """Settings of the alarms that a stage has only if it names them."""
 
 PAGE: dict[str, Any] = {
