@@ -13,6 +13,6 @@ release = Release.of(environment.read(ReleaseSettings))
 
 @instrumented
 def handler(event: dict[str, Any], context: Any) -> None:
-    """Work off one shard of what is due, or the line of one channel, as the event's `shard` or `line`
-    says."""
+    """Work off one shard of what is due, or the line of one channel, or put a canary, as the event's
+    `shard`, `line` or `canary` says."""
     release.handle(event, context.get_remaining_time_in_millis)

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from mailroom_ops.costs.dollars import cost_table, money, multiplied
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
-from mailroom_ops.costs.message_cost import ASSUMED, message_parts, request_parts
+from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts, request_parts
 from mailroom_ops.costs.pace import Pace
-from mailroom_ops.costs.prices import SES_MAIL, SES_PLANS
+from mailroom_ops.costs.prices import CUSTOM_METRIC, SES_MAIL, SES_PLANS
 from mailroom_ops.costs.stage_cost import resources_of, stage_parts
 from mailroom_ops.options import AsJson, WrittenStage
 from mailroom_ops.screen import errors, plain, print_answer, print_line, screen
@@ -118,7 +118,12 @@ def month_cost(
         channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
     if requests:
         channels.append(ChannelCost("api", "", requests, multiplied(request_parts(), requests)))
-    idle = multiplied(stage_parts(resources_of(settings), len(loads)), 1)
+    canaries = settings.monitoring.canaries_a_day
+    senders = {lane.channel for lane in loads} | ({"mail"} if canaries else set())
+    idle = multiplied(stage_parts(resources_of(settings), len(senders)), 1)
+    if canaries:
+        parts = message_parts(settings, Pace(lane_of(settings, "mail")), ses_mail=ses_mail)
+        idle["canaries"] = round(sum(parts.values()) * canaries * DAYS_A_MONTH + CUSTOM_METRIC, 8)
     total = sum(sum(parts.values()) for parts in (idle, *(channel.parts for channel in channels)))
     return Cost(settings.stage, channels, idle, round(total, 8))
 

@@ -11,7 +11,7 @@ ALARMS_OF_QUEUE = 5
 ALARMS_OF_FUNCTION = 3
 ALARMS_OF_STREAM = 3
 ALARMS_OF_SES = 8
-ALARMS_OF_STAGE = 4
+ALARMS_OF_STAGE = 8
 """Metrics that the alarms watch of each queue, function and stream, of SES, and of the rest of a stage."""
 FUNCTIONS_WITHOUT_QUEUE = ("dispatch", "outcomes", "release", "dead-letters", "messages-api", "unsubscribe")
 METRICS_OF_SENDER, METRICS_OF_SENDING = 4, 3
@@ -63,10 +63,11 @@ def resources_of(settings: Settings) -> StageResources:
         + ALARMS_OF_STAGE
         + codes
         + 2 * bulk
+        + 2 * settings.monitoring.canary * sum(row.lane == "normal" for row in rows)
     )
     return StageResources(
         queues=queues,
-        alarm_metrics=queues * ALARMS_OF_QUEUE + full * alarms,
+        alarm_metrics=queues * ALARMS_OF_QUEUE + settings.monitoring.canary + full * alarms,
         mapping_metrics=full * streams * METRICS_OF_STREAM,
         dashboards=full * DASHBOARDS,
         keys=KEYS,

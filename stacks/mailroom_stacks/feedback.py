@@ -149,7 +149,8 @@ def _pair(
     # hours: CloudWatch's window slides unless an alarm asks for another (EvaluationWindow of PutMetricAlarm).
     hourly = metric("AWS/SES", f"Reputation.{of}Rate", "Maximum", period=HOUR).with_(label=f"{of.lower()}s")
     rate = MathExpression(
-        expression=f"IF(sent >= {LEAST_MAILS}, rate, 0)",
+        # SES leaves canaries out of its rates, and may count them as sent.
+        expression=f"IF(sent >= {LEAST_MAILS + settings.monitoring.canaries_a_day}, rate, 0)",
         using_metrics={
             "rate": hourly,
             "sent": metric("AWS/SES", "Send", "Sum"),

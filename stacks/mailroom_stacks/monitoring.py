@@ -5,6 +5,7 @@ from typing import Any
 from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
@@ -13,6 +14,7 @@ from constructs import Construct
 from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.day_alarms import watch_days
 from mailroom_stacks.constructs.function import function_specs
+from mailroom_stacks.constructs.objective import watch_objective
 from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
@@ -34,6 +36,9 @@ class MonitoringStack(StageStack):
         begun, ended = self._topics(settings)
         self._concurrency(settings)
         watch_days(Construct(self, "Days"), settings)
+        if settings.monitoring.canary:
+            watch_objective(Construct(self, "Objective"), settings)
+        self._drops(settings)
         _known_queues(self, settings)
         if settings.monitoring.is_full:
             names = settings.name(), settings.name("parts")
@@ -61,11 +66,17 @@ class MonitoringStack(StageStack):
         # An alarm that is made goes from no data to OK: some 70 do on the first day, and nobody waits for it.
         # None of ours goes from ALARM to no data, because each says what missing data means.
         rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
+        # An incident service would open an incident for AWS's own, which no alarm ends.
+        alarm = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.exists_filter())
         for url in settings.monitoring.urls:
-            begun.add_subscription(subscriptions.UrlSubscription(url))
+            begun.add_subscription(
+                subscriptions.UrlSubscription(url, filter_policy_with_message_body={"AlarmName": alarm})
+            )
             ended.add_subscription(
                 subscriptions.UrlSubscription(url, filter_policy_with_message_body={"OldStateValue": rang})
             )
+        if settings.monitoring.is_full:
+            _tell_of_health(self, settings, begun)
         for address in settings.monitoring.emails:
             begun.add_subscription(subscriptions.EmailSubscription(address))
         write_to_chats(self, settings, begun.topic_arn)
@@ -84,6 +95,30 @@ class MonitoringStack(StageStack):
         claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
         many = settings.monitoring.many_functions
         stage_alarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
+
+    def _drops(self, settings: Settings) -> None:
+        """Make one alarm of what AWS's services drop between the parts of a stage, and report as a metric
+        alone. An alarm is paid for by its metrics."""
+        failed = "NumberOfNotificationsFailed"
+        rule = {"RuleName": settings.name("dead-letters-schedule")}
+        dropped = {
+            # Of all functions of the account: no function of a stage is in a loop that Lambda ends.
+            "loops": metric("AWS/Lambda", "RecursiveInvocationsDropped", "Sum"),
+            "passes": metric("AWS/Events", "FailedInvocations", "Sum", rule),
+            "events": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name("feedback")}),
+            "notices": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name(BEGUN)}),
+        }
+        text = AlarmText(
+            kind="aws-drops",
+            meaning="AWS dropped something between two parts: SNS an event of a provider or a notice of an "
+            "alarm, EventBridge a pass over the dead letters, or Lambda an invocation of any application of "
+            "the account that it took for a loop. A policy or key has probably changed since the deployment.",
+            next_step=f"mailroom doctor --stage {settings.stage} (what is missing?)",
+        )
+        total = cloudwatch.MathExpression(
+            expression=f"SUM([{', '.join(dropped)}])", using_metrics=dropped, label="dropped"
+        )
+        stage_alarm(self, "Drops", settings, text, total, 1)
 
 
 def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloudwatch.IWidget]]) -> None:
@@ -111,6 +146,20 @@ def _known_queues(stack: StageStack, settings: Settings) -> None:
                 f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}: is not a queue of this stage; "
                 f"use one of {', '.join(queues)}."
             )
+
+
+HEALTH_SERVICES = ("APIGATEWAY", "DYNAMODB", "EVENTS", "KMS", "LAMBDA", "S3", "SES", "SNS", "SQS")
+"""Services that a stage uses, by the names that AWS Health has for them."""
+
+
+def _tell_of_health(stack: Stack, settings: Settings, topic: EventTopic) -> None:
+    """Publish AWS Health's events about these services in this account and region to the alarms' topic."""
+    name = settings.name("health")
+    alarms = events.CfnRule.TargetProperty(id="Alarms", arn=topic.topic_arn)
+    pattern = {"source": ["aws.health"], "detail": {"service": [*HEALTH_SERVICES]}}
+    events.CfnRule(stack, "Health", name=name, event_pattern=pattern, targets=[alarms])
+    rule_arn = stack.format_arn(service="events", resource="rule", resource_name=name)
+    topic.let_publish("events.amazonaws.com", rule_arn)
 
 
 GUARDRAIL = "CloudWatchReadOnlyAccess"

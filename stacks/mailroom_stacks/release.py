@@ -12,6 +12,7 @@ from constructs import Construct
 
 from mailroom.environment import RELEASE_KEPT_BACK_SECONDS, LineSettings, ReleaseSettings
 from mailroom.ledger.waits import INDEX, SHARDS
+from mailroom_stacks.canary import put_canaries
 from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
@@ -53,7 +54,7 @@ class Release(Construct):
             # Also of a channel whose lane was removed: messages may wait in its line.
             for row in sorted(settings.lane_rows(), key=lambda row: row.lane == "bulk")
         }
-        ledger = storage.ledger.table_arn
+        ledger, canary = storage.ledger.table_arn, settings.monitoring.canary
         contents = ["dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"]
         function = HandlerFunction(
             self,
@@ -68,7 +69,10 @@ class Release(Construct):
                 comes_back_seconds=MINUTE,
                 grants=[
                     *grants,
-                    Grant(["dynamodb:BatchGetItem"], [storage.mailbox.table_arn]),
+                    Grant(
+                        ["dynamodb:BatchGetItem", *(["dynamodb:PutItem"] if canary else [])],
+                        [storage.mailbox.table_arn],
+                    ),
                     Grant(["dynamodb:Query"], [f"{ledger}/index/{INDEX}"]),
                     Grant(contents, [storage.contents.table_arn]),
                     Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.table_arn]),
@@ -91,6 +95,8 @@ class Release(Construct):
         for channel in lines:
             _every_minute(self, settings, function, "line", channel)
         _watch(self, settings)
+        if canary:
+            put_canaries(self, settings, function)
 
 
 def _every_minute(

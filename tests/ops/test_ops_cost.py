@@ -149,6 +149,20 @@ def test_all_is_the_sum_of_its_parts() -> None:
     assert sum(cost.channels[0].parts.values()) == pytest.approx(sum(reckoned().values()))
 
 
+def test_a_months_canaries_cost_their_mails_and_a_metric() -> None:
+    def stage_parts(**changes: object) -> dict[str, float]:
+        return month_cost(load(with_settings(changes, "prod"), "prod"), {}).stage_parts
+
+    parts = stage_parts(**{"monitoring.canary": True})
+    of_a_mail = sum(reckoned().values()) / MILLION
+    assert parts.pop("canaries") == pytest.approx(288 * 30.4 * of_a_mail + 0.30)
+    # Its own, and two of each of the two channels.
+    assert parts.pop("alarms") == pytest.approx(stage_parts()["alarms"] + 5 * 0.10)
+    # A mail counts the metrics of a sender, and those of sending.
+    assert parts.pop("metrics") == pytest.approx(stage_parts()["metrics"] + 7 * 0.30)
+    assert parts.items() <= stage_parts().items()
+
+
 def test_a_channel_that_has_no_row_costs_what_every_message_does() -> None:
     chat = {"handler": "send_push", "messages_per_second": 1, "lanes": {"normal": {"share": 1}}}
     settings = load(with_settings({"channels.chat": chat}, "prod"), "prod")

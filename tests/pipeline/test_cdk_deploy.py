@@ -145,7 +145,7 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     late = {f"mailroom-dev-{name}-{why}" for name in readers for why in LATE}
     rates = (f"ses-{of}-rate{end}" for of in ("bounce", "complaint") for end in ("", "-warning"))
     days = ("mail-day-used-up", "mail-day-used-up-warning")
-    single = ("api-5xx", "webhooks-failing", "concurrency", "release-late", *rates, *days)
+    single = ("api-5xx", "webhooks-failing", "concurrency", "release-late", "aws-drops", *rates, *days)
     others = {f"mailroom-dev-{name}" for name in single}
     assert found == rings | fails | late | others
     boards = cloudwatch.list_dashboards()["DashboardEntries"]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.stacks.campaign_folders import AUDIENCES, EVERYTHING, changes_for, of_each_kind
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import PUSH, PUSH_ROW, variant
+from tests.support.stacks.variants import EVERY_ALARM, PUSH, PUSH_ROW, variant
 
 
 @pytest.fixture(scope="session")
@@ -29,9 +29,9 @@ def prod(stage: Callable[[str], Templates]) -> Templates:
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Templates:
-    """Stage dev with a campaign for each kind of audience."""
+    """Stage dev with a campaign for each kind of audience, and with every alarm."""
     campaigns = of_each_kind(tmp_path_factory.mktemp("whole"))
-    return variant(changes_for(*AUDIENCES), campaigns=campaigns)
+    return variant({**changes_for(*AUDIENCES), **EVERY_ALARM}, campaigns=campaigns)
 
 
 @pytest.fixture(scope="session")

@@ -31,8 +31,9 @@ WAITING = {
 """Minutes, by queue."""
 
 
-def test_every_alarm_rings_at_its_threshold_and_above(whole: Templates) -> None:
-    assert {each.properties["ComparisonOperator"] for each in alarms(whole)} == {AT_LEAST}
+def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Templates) -> None:
+    others = [each.properties for each in alarms(whole) if each.name != "mailroom-dev-canary-missing"]
+    assert {each["ComparisonOperator"] for each in others} == {AT_LEAST}
 
 
 @pytest.mark.parametrize(("queue", "minutes"), WAITING.items())
@@ -232,7 +233,15 @@ def test_where_a_silence_says_nothing_an_alarm_stays_as_it_was(whole: Templates,
 
 
 def test_everything_else_that_reports_nothing_is_idle(whole: Templates) -> None:
-    kinds = ("dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning", "release-late")
+    kinds = (
+        "dlq-not-empty",
+        "gave-up",
+        "-dropped",
+        "-rate",
+        "-rate-warning",
+        "release-late",
+        "canary-missing",
+    )
     others = [each.properties for each in alarms(whole) if not each.name.endswith(kinds)]
     assert len(others) > 60
     assert {each["TreatMissingData"] for each in others} == {"notBreaching"}

@@ -48,14 +48,16 @@ def policy(template: Template, topic: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_nobody_else_may(
+def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_only_aws_health_may_besides(
     dev: Templates, name: str
 ) -> None:
-    (allowed,) = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Allow")
+    allowed, *others = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Allow")
     assert (allowed["Action"], allowed["Principal"]) == (
         "sns:Publish",
         {"Service": "cloudwatch.amazonaws.com"},
     )
+    health = [{"Service": "events.amazonaws.com"}] if name == TOPICS[0] else []
+    assert [each["Principal"] for each in others] == health
     condition = allowed["Condition"]
     assert text(condition["StringEquals"]["aws:SourceAccount"]) == "111122223333"
     source = text(condition["ArnEquals"]["aws:SourceArn"])
@@ -68,14 +70,17 @@ def test_whatever_is_not_tls_is_refused(dev: Templates, name: str) -> None:
     assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_cloudwatch_may_use_the_key_to_encrypt(dev: Templates) -> None:
-    (own,) = (
+def test_cloudwatch_and_eventbridge_may_use_the_key_to_encrypt(dev: Templates) -> None:
+    services = [
         each
         for each in statements(dev["monitoring"], "KMS::Key", "KeyPolicy")
         if "Service" in each["Principal"]
-    )
-    assert own["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
-    assert set(own["Action"]) == {"kms:GenerateDataKey", "kms:Decrypt"}
+    ]
+    assert {each["Principal"]["Service"] for each in services} == {
+        "cloudwatch.amazonaws.com",
+        "events.amazonaws.com",
+    }
+    assert all({*each["Action"]} == {"kms:GenerateDataKey", "kms:Decrypt"} for each in services)
 
 
 def test_nobody_is_subscribed_until_a_setting_says_so(dev: Templates, prod: Templates) -> None:
@@ -107,13 +112,22 @@ def test_programs_hear_of_no_end_of_an_alarm_that_never_rang() -> None:
     (ended,) = (
         each
         for each in variant({"monitoring": TOLD})["monitoring"].all("SNS::Subscription")
-        if "FilterPolicy" in each
+        if "OldStateValue" in each.get("FilterPolicy", {})
     )
     assert (ended["FilterPolicyScope"], ended["FilterPolicy"]) == (
         "MessageBody",
         {"OldStateValue": ["ALARM"]},
     )
     assert "AlarmsEnded" in ended["TopicArn"]["Ref"]
+
+
+def test_programs_hear_of_alarms_and_not_of_what_no_alarm_ends() -> None:
+    begun = [
+        each["FilterPolicy"]
+        for each in variant({"monitoring": TOLD})["monitoring"].all("SNS::Subscription")
+        if each["Protocol"] == "https" and "AlarmsEnded" not in each["TopicArn"]["Ref"]
+    ]
+    assert begun == [{"AlarmName": [{"exists": True}]}]
 
 
 def test_chats_read_alarms_and_may_do_nothing() -> None:

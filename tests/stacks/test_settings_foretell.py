@@ -11,7 +11,7 @@ from mailroom_stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.resources import of_templates
-from tests.support.stacks.variants import variant
+from tests.support.stacks.variants import EVERY_ALARM, variant
 
 MAIL_ALONE: dict[str, Any] = {"channels.sms": REMOVED, "sms": REMOVED, "fax": REMOVED}
 FURTHER: dict[str, Any] = {
@@ -30,6 +30,7 @@ STAGES = {
     "mails by Resend": {"mail.provider": "resend"},
     "a row and a role": FURTHER,
     "everything": EVERYTHING,
+    "every alarm": EVERY_ALARM,
 }
 
 

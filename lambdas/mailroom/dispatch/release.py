@@ -30,8 +30,8 @@ from mailroom.ledger.items import PAUSED, where
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import REASON, STOPPED, RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, OUTSIDE_WINDOW, SEND_AT, WaitingRow, Waits
-from mailroom.mailbox import original
-from mailroom.message.message import Key, decode
+from mailroom.mailbox import NEEDED_AFTER, MailboxWriter, original
+from mailroom.message.message import CANARY, Key, decode
 from mailroom.telemetry import about, count, logger, record_duration
 
 if TYPE_CHECKING:
@@ -126,9 +126,12 @@ class Release(Struct, frozen=True):
         )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> None:
-        """Work off what `event` names: the `shard` of what is due, or the `line` of a channel. `remaining` is
-        Lambda's `get_remaining_time_in_millis`. A round that has too little time left ends, and the next one
-        goes on."""
+        """Work off what `event` names: the `shard` of what is due, or the `line` of a channel; or put the
+        `canary` of a time. `remaining` is Lambda's `get_remaining_time_in_millis`. A round that has too
+        little time left ends, and the next one goes on."""
+        if "canary" in event:
+            self._put_canary(event["canary"], event["to"])
+            return
         name = f"line#{event['line']}" if "line" in event else f"due#{event['shard']}"
         if not self.lease.take(name):
             logger.info("another round is at work", part=name)
@@ -144,6 +147,15 @@ class Release(Struct, frozen=True):
                 self._due(event["shard"], in_time)
         finally:
             self.lease.give_back(name)
+
+    def _put_canary(self, time: str, address: str) -> None:
+        """Put the canary of a time into the mailbox. EventBridge may send an event twice; the mailbox
+        takes one item."""
+        key = Key(f"{CANARY}{time}", "mail")
+        content = {"to": address, "subject": "Canary", "text": "This mail shows that the stage works."}
+        writer = MailboxWriter(self.mailbox.client, self.mailbox.table, NEEDED_AFTER, clock=self.clock)
+        result = writer.put({**about(key), **content})
+        logger.info("canary", extra=about(key), state=result.state, reason=result.error)
 
     def _due(self, shard: int, in_time: Callable[[], bool]) -> None:
         rows = self.waits.due(shard, self.clock() + AHEAD_SECONDS)

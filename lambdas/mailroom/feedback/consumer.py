@@ -21,7 +21,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, observe
 from mailroom.message import address
 from mailroom.message.address import spellings, to_e164
-from mailroom.message.message import Key
+from mailroom.message.message import CANARY, Key
 from mailroom.message.outcome import Event
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom.telemetry import about, count, logger
@@ -119,6 +119,8 @@ class Feedback(Struct, frozen=True):
             logger.exception("an event was not recorded; it is tried again", extra=about(key))
             return False
         count("Events", len(events))
+        if key.id.startswith(CANARY) and any(event.status == "delivered" for event in events):
+            count("CanaryDelivered")
         if isinstance(observed, Foreign | Outdated):
             kinds = sorted({event.kind for event in events})
             reason = type(observed).__name__

@@ -46,6 +46,10 @@ MAX_AHEAD_SECONDS = 366 * 86400
 MAX_GROUP = 128
 """Maximum number of characters of a message's group in a queue: SQS's MessageGroupId."""
 
+CANARY = "mailroom-canary-"
+"""Beginning of the ids of canaries: mails to the provider's test address, by which a stage shows that it
+works."""
+
 LANES = ("normal", "bulk")
 """Names of all lanes: the parallel queues of a channel."""
 

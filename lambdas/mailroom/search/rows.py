@@ -19,7 +19,7 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.errors import InvalidSecret
 from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO
 from mailroom.message.address import comparable
-from mailroom.message.message import Key, run_of
+from mailroom.message.message import CANARY, Key, run_of
 
 SHARDS = 8
 """Partitions that the newest messages are spread over. DynamoDB takes 1,000 writes a second of each
@@ -88,9 +88,10 @@ class Rows(Struct, frozen=True):
 
     def of(self, item: Mapping[str, Any]) -> list[Row]:
         """All rows of a ledger's item, in plain Python. One that was erased has none, nor has one that an
-        earlier version made, before it has an outcome. Raises InvalidSecret and botocore's errors."""
+        earlier version made, before it has an outcome, nor a canary: hundreds a day would hide the newest
+        messages. Raises InvalidSecret and botocore's errors."""
         put = _put(item)
-        if put is None or ERASED_AT in item:
+        if put is None or ERASED_AT in item or item["id"].startswith(CANARY):
             return []
         key, ttl = Key(item["id"], item["event_type"]), int(item["ttl"])
         recipients = dict.fromkeys(map(comparable, _recipients(item)))

@@ -129,12 +129,14 @@ def stage_alarm(
     drawn: Drawable | None = None,
     periods: int = 1,
     at_least: int | None = None,
+    below: bool = False,
     missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
 ) -> None:
     """Make the alarm mailroom-{stage}-{subject}-{kind}, if the stage's level of monitoring has that kind.
     The stage's topics get a notice when the alarm begins and when it ends.
 
-    The alarm rings if `metric` is at `threshold` or above in `at_least` (None: all) of the last `periods`.
+    The alarm rings if `metric` is at `threshold` or above (`below`: under it) in `at_least` (None: all) of
+    the last `periods`.
     `missing` is the meaning of a period without data: idle, or unknown.
     `drawn` is the metric that dashboards draw in place of `metric`, such as one with a label: CloudFormation
     would get an alarm on a metric with a label as an alarm on an expression.
@@ -155,6 +157,7 @@ def stage_alarm(
         evaluation_periods=periods,
         datapoints_to_alarm=at_least,
         treat_missing_data=missing,
+        comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD if below else None,
     )
     resource = alarm.node.default_child
     assert isinstance(resource, cloudwatch.CfnAlarm)

@@ -5,6 +5,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import IConstruct
 
 from mailroom_stacks.constructs.alarms import stage_alarms
+from mailroom_stacks.constructs.objective import SLOW_SECONDS
 from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms, of_kind
 from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
 from mailroom_stacks.settings.stage import Settings
@@ -12,12 +13,11 @@ from mailroom_stacks.settings.stage import Settings
 URGENT = (
     *("dlq-not-empty", "waiting-long", "backlog-old", "gave-up", "dropped", "iterator-age", "api-5xx"),
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
+    *("canary-missing", "codes-late", "aws-drops"),
 )
 """Kinds of alarms that page somebody: if people do not act, messages wait or are lost, or sending ends.
 docs/operating has the same list."""
-SLOW_CODE = cloudwatch.HorizontalAnnotation(value=5_000, label="slow: 5 s")
-"""Milliseconds after which a code is slow: a code that SES throttles once takes as long. See
-docs/latency.md."""
+SLOW_CODE = cloudwatch.HorizontalAnnotation(value=SLOW_SECONDS * 1000, label=f"slow: {SLOW_SECONDS} s")
 FIRST_COMMANDS = (
     "**Mailroom {stage}** · functions and streams: [{parts}]({console}#dashboards:name={parts})\n\n"
     "`mailroom doctor --stage {stage}`  \n"

@@ -13,6 +13,10 @@ LONGEST_MINUTES = 20_160
 """No queue keeps a message for longer than 14 days."""
 QUEUE_ALARMS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
 """The kinds of alarms that each queue has, which say whether messages arrive."""
+CANARY_ALARM = "canary-missing"
+"""The kind of the canary's alarm, which every stage with a canary has."""
+CANARY_MINUTES = 5
+"""Minutes between two canaries."""
 BOUNCE_RATE_WARNING, BOUNCE_RATE = 0.02, 0.05
 """The shares of mails that bounce for good: to warn of early, and at which SES reviews the account. It counts
 them over a representative volume."""
@@ -63,6 +67,9 @@ class Monitoring(Section):
     """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
     """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
+    canary: bool = False
+    """Whether a mail goes to the provider's test address every 5 minutes. Alarms ring if none of these
+    mails is delivered, and if codes are late: docs/operating/canary-missing.md, codes-late.md."""
     tracing: bool = False
     """Whether AWS X-Ray traces a sample of the functions' invocations."""
 
@@ -73,7 +80,12 @@ class Monitoring(Section):
 
     def wants(self, kind: str) -> bool:
         """Whether the stage has alarms of a kind."""
-        return self.is_full or kind in QUEUE_ALARMS
+        return self.is_full or kind in (*QUEUE_ALARMS, CANARY_ALARM)
+
+    @property
+    def canaries_a_day(self) -> int:
+        """The number of canaries that a stage sends in 24 hours."""
+        return 1440 // CANARY_MINUTES if self.canary else 0
 
     @property
     def many_functions(self) -> int:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mailroom_stacks.settings.api import Api, api_faults
 from mailroom_stacks.settings.campaigns import Campaigns
+from mailroom_stacks.settings.canary import canary_faults
 from mailroom_stacks.settings.channels import Channel, LaneRow, Mail, channels_faults, lane_rows
 from mailroom_stacks.settings.content import Items, Templates
 from mailroom_stacks.settings.databases import Database
@@ -130,6 +131,8 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     yield from stay_faults("webhook.delays_seconds", webhook_rules(settings.webhook, times), keep)
     if settings.recipients:
         yield from recipients_faults(settings.recipients, settings.channels, settings.push)
+    if settings.monitoring.canary:
+        yield from canary_faults(settings.monitoring, settings.channels, settings.mail, settings.recipients)
     yield from api_faults(settings.api)
     if settings.sms:
         # The emulator throttles no callback.

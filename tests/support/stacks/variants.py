@@ -47,6 +47,9 @@ TOLD = {
 }
 """Everybody who can be told of alarms."""
 
+EVERY_ALARM = {"monitoring.canary": True, "channels.mail.per_day": 1000}
+"""Settings of the alarms that a stage has only if it names them."""
+
 PAGE: dict[str, Any] = {
     "brand": "Example Books",
     "default_language": "de",

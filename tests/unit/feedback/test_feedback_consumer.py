@@ -14,6 +14,7 @@ from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import CANARY
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from tests.support import bodies
 from tests.support.bodies import TOPIC, by_sns, ses
@@ -387,3 +388,15 @@ def test_the_order_and_batching_of_a_mails_events_do_not_change_the_result(
 
     shuffled = data.draw(st.permutations(events + data.draw(st.lists(st.sampled_from(events), max_size=3))))
     assert end(events, len(events)) == end(shuffled, data.draw(st.integers(1, 4)))
+
+
+@pytest.mark.parametrize(
+    ("id_", "kind", "canaries"),
+    [(f"{CANARY}1", "Delivery", 1), (f"{CANARY}1", "Send", 0), ("m-1", "Delivery", 0)],
+)
+def test_a_canary_counts_when_its_provider_has_delivered_it(
+    desk: Desk, ledger: Ledger, counted: Counted, id_: str, kind: str, canaries: int
+) -> None:
+    _sent(ledger, id_)
+    desk.handle(by_sns(ses(kind, id_)))
+    assert counted().get("CanaryDelivered", 0) == canaries

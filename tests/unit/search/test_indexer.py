@@ -13,6 +13,7 @@ from mailroom.channels.sms.contract import Sms
 from mailroom.errors import InvalidSecret
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import CANARY
 from mailroom.search.rows import SHARDS
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.searching import Search, record, rows_with
@@ -199,3 +200,9 @@ def test_a_secret_that_is_no_key_says_so_and_is_not_quoted(text: str) -> None:
     with pytest.raises(InvalidSecret) as raised:
         rows_with(text).partition("ada@example.com")
     assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; put its key back')
+
+
+def test_canaries_are_not_among_the_newest_messages(search: Search, ledger: Ledger) -> None:
+    claimed(ledger, mail(f"{CANARY}1", to="ada@example.com"))
+    search.index()
+    assert search.rows() == []

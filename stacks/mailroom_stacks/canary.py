@@ -1,0 +1,44 @@
+"""The canary: every five minutes `release` puts a mail for the provider's test address into the mailbox. An
+alarm rings if the provider's events report none of these mails as delivered."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.aws_cloudwatch import TreatMissingData
+from constructs import Construct
+
+from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stage_alarm
+from mailroom_stacks.constructs.logical_ids import hold_permissions
+from mailroom_stacks.settings.canary import TEST_ADDRESSES
+from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
+from mailroom_stacks.settings.stage import Settings
+
+CANARIES_MISSED = 3
+"""Canaries in a row that have to be missing: one or two may be late."""
+
+
+def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function) -> None:
+    """Invoke `release` for each canary, and make the alarm."""
+    address = TEST_ADDRESSES[settings.mail.provider]
+    # The event's time is in the canary's id: an event that comes twice puts one canary.
+    event = events.RuleTargetInput.from_object({"canary": events.EventField.time, "to": address})
+    rule = events.Rule(
+        scope,
+        "Canary",
+        rule_name=settings.name("canary"),
+        description=f"Puts a mail for {address} into the mailbox",
+        schedule=events.Schedule.rate(Duration.minutes(CANARY_MINUTES)),
+        targets=[targets.LambdaFunction(release, event=event, retry_attempts=2)],
+    )
+    hold_permissions(rule, release)
+    text = AlarmText(
+        kind=CANARY_ALARM,
+        meaning=f"No canary was delivered for {CANARIES_MISSED * CANARY_MINUTES} minutes. A canary is a mail "
+        f"for {address} that the stage puts every {CANARY_MINUTES} minutes. Other mails do not arrive "
+        "either, or the provider's events do not.",
+        next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, 'release')} (ids)",
+    )
+    delivered = counted(settings, "feedback", "CanaryDelivered")
+    missing, number = TreatMissingData.BREACHING, CANARIES_MISSED
+    stage_alarm(scope, "Missing", settings, text, delivered, 1, periods=number, below=True, missing=missing)

@@ -1,0 +1,35 @@
+"""Alarms of the latency objective: how long 99 % of a normal lane's messages may take to be accepted."""
+
+from constructs import Construct
+
+from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stage_alarm
+from mailroom_stacks.settings.stage import Settings
+
+PAGE = "codes-late"
+SLOW_SECONDS = 5
+"""Seconds from which on a code is slow: a code that SES throttles once takes as long. See docs/latency.md."""
+WINDOWS = {"": (3, 3), "-warning": (12, 72)}
+"""By the end of an alarm's kind: the periods of five minutes in which the objective has to be missed, and the
+periods that are looked at. A fast loss is over in minutes, so a quarter of an hour pages somebody; a slow one
+adds up, to an hour of six."""
+
+
+def watch_objective(scope: Construct, settings: Settings) -> None:
+    """Make both alarms of each normal lane."""
+    for row in settings.lane_rows():
+        if row.lane != "normal":
+            continue
+        delay, slow_ms = counted(settings, row.function, "PutToAccepted", "p99"), SLOW_SECONDS * 1000
+        for suffix, (at_least, periods) in WINDOWS.items():
+            text = AlarmText(
+                subject=row.queue,
+                kind=f"{PAGE}{suffix}",
+                page=PAGE,
+                meaning=f"In {at_least} of the last {periods} periods of five minutes, a hundredth or more "
+                f"of the messages of {row.queue} took over {SLOW_SECONDS} s from the put, or from their "
+                "send_at, until the provider accepted them. They arrive late; none of them is lost.",
+                next_step=f"mailroom doctor --stage {settings.stage}, then "
+                f"{read_log(settings, row.function)}",
+            )
+            id_ = f"{row.queue}{suffix}"
+            stage_alarm(scope, id_, settings, text, delay, slow_ms, periods=periods, at_least=at_least)

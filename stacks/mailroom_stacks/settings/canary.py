@@ -1,0 +1,33 @@
+"""The canary, a mail to the provider's test address every few minutes: its numbers and its rules."""
+
+from collections.abc import Iterator, Mapping
+
+from mailroom_stacks.settings.channels import Channel, Mail
+from mailroom_stacks.settings.monitoring import Monitoring
+from mailroom_stacks.settings.recipients import Recipients
+
+TEST_ADDRESSES = {"ses": "success@simulator.amazonses.com", "resend": "delivered@resend.dev"}
+"""Addresses by provider whose mails the provider discards and reports as delivered:
+https://docs.aws.amazon.com/ses/latest/DeveloperGuide/mailbox-simulator.html and
+https://resend.com/docs/dashboard/emails/send-test-emails."""
+
+
+def canary_faults(
+    monitoring: Monitoring, channels: Mapping[str, Channel], mail: Mail, recipients: Recipients | None
+) -> Iterator[str]:
+    """Rules of `monitoring.canary`, which is true."""
+    address = TEST_ADDRESSES[mail.provider]
+    if "mail" not in channels:
+        yield "monitoring.canary: is a mail, and channels.mail is missing; add the row, or use false."
+        return
+    limits = [limit for _, limit in channels["mail"].days]
+    if limits and min(limits) <= monitoring.canaries_a_day:
+        yield (
+            f"monitoring.canary: sends {monitoring.canaries_a_day} mails a day, and channels.mail.per_day "
+            f"has room for {min(limits)}; raise per_day, or use false."
+        )
+    if recipients and {address, address.partition("@")[2]}.isdisjoint(recipients.only):
+        yield (
+            f"monitoring.canary: goes to {address}, whom recipients.only does not name; add the address, "
+            "or use false."
+        )

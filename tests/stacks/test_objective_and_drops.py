@@ -1,0 +1,74 @@
+"""Alarms of the latency objective, of what AWS drops, and AWS's own events about its services."""
+
+from typing import Any
+
+from tests.support.stacks.alarm import alarm, alarms
+from tests.support.stacks.dashboard import widgets
+from tests.support.stacks.templates import Templates, text
+
+
+def test_an_objective_watches_the_p99_of_each_normal_lane_in_a_short_and_in_a_long_window(
+    whole: Templates,
+) -> None:
+    late = {each.name: each.properties for each in alarms(whole) if "codes-late" in each.name}
+    windows = {
+        name.removeprefix("mailroom-dev-"): (rings["DatapointsToAlarm"], rings["EvaluationPeriods"])
+        for name, rings in late.items()
+    }
+    assert windows == {
+        f"{queue}-codes-late{end}": window
+        for queue in ("mail", "sms")
+        for end, window in (("", (3, 3)), ("-warning", (12, 72)))
+    }
+    for rings in late.values():
+        assert (rings["MetricName"], rings["ExtendedStatistic"]) == ("PutToAccepted", "p99")
+        assert (rings["Threshold"], rings["Period"]) == (5_000, 300)
+
+
+def test_the_line_of_slow_codes_is_at_the_objective(whole: Templates) -> None:
+    (codes,) = (each for each in widgets(whole, "metric") if "Codes" in each["properties"]["title"])
+    (line,) = codes["properties"]["annotations"]["horizontal"]
+    assert line["value"] == alarm(whole, "mailroom-dev-mail-codes-late")["Threshold"]
+
+
+def test_one_alarm_rings_for_each_thing_that_aws_drops_without_an_error(dev: Templates) -> None:
+    (drops,) = (each for each in alarms(dev) if each.name == "mailroom-dev-aws-drops")
+    assert drops.metrics() == {
+        ("AWS/Lambda", "RecursiveInvocationsDropped", ()),
+        ("AWS/Events", "FailedInvocations", (("RuleName", "mailroom-dev-dead-letters-schedule"),)),
+        ("AWS/SNS", "NumberOfNotificationsFailed", (("TopicName", "mailroom-dev-feedback"),)),
+        ("AWS/SNS", "NumberOfNotificationsFailed", (("TopicName", "mailroom-dev-alarms"),)),
+    }
+    (total,) = (each for each in drops.properties["Metrics"] if "Expression" in each)
+    # A sum by `+` has no value if one of its metrics has none.
+    assert total["Expression"] == "SUM([loops, passes, events, notices])"
+    assert (drops.properties["Threshold"], drops.properties["EvaluationPeriods"]) == (1, 1)
+
+
+def test_the_names_in_the_alarm_of_drops_are_those_of_the_stage(dev: Templates) -> None:
+    rules = {each["Name"] for each in dev["dead-letters"].all("Events::Rule")}
+    assert "mailroom-dev-dead-letters-schedule" in rules
+    assert dev["feedback"].one("SNS::Topic", TopicName="mailroom-dev-feedback")
+
+
+def test_aws_healths_events_about_the_stages_services_go_to_the_alarms_topic(dev: Templates) -> None:
+    rule = dev["monitoring"].one("Events::Rule", Name="mailroom-dev-health")
+    assert rule["EventPattern"]["source"] == ["aws.health"]
+    assert {"DYNAMODB", "LAMBDA", "SES", "SNS", "SQS"} < {*rule["EventPattern"]["detail"]["service"]}
+    (target,) = rule["Targets"]
+    topic = dev["monitoring"].body["Resources"][target["Arn"]["Ref"]]["Properties"]["TopicName"]
+    assert topic == "mailroom-dev-alarms"
+    allowed = [statement for statement in publishers(dev) if statement["Service"] == "events.amazonaws.com"]
+    assert [statement["source"] for statement in allowed] == [
+        "arn:aws:events:eu-central-1:111122223333:rule/mailroom-dev-health"
+    ]
+
+
+def publishers(stage: Templates) -> list[dict[str, Any]]:
+    """The services that may publish to a topic of the alarms, each with the source that it has to name."""
+    return [
+        {**each["Principal"], "source": text(each["Condition"]["ArnEquals"]["aws:SourceArn"])}
+        for policy in stage["monitoring"].all("SNS::TopicPolicy")
+        for each in policy["PolicyDocument"]["Statement"]
+        if each["Effect"] == "Allow"
+    ]
