@@ -58,44 +58,52 @@ class Pump:
         self._url = url
         self._s3 = session.client("s3", endpoint_url=url, config=patient(CONNECTIONS))
         self._functions = Functions(url)
+        self._driven: set[str] = set()
+        self._targets: list[tuple[str, str]] = []
 
     def run(self) -> None:
-        """Start all readers and pollers; they never end."""
-        pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
-        listed = [dict(each) for page in pages for each in page["EventSourceMappings"]]
-        streams = [StreamMapping.from_api(each) for each in listed if _source(each, ":dynamodb:")]
-        queues = [FifoMapping.from_api(each) for each in listed if _source(each, ":sqs:", ".fifo")]
-        if not streams and not queues:
+        """Take over mappings and rules, also those of later deployments, and fire the rules; never end."""
+        self._take_over()
+        if not self._driven:
             raise SystemExit("No function is mapped to a DynamoDB stream. Deploy the stacks first.")
-        for uuid in [*(each.uuid for each in streams), *(each.uuid for each in queues)]:
-            # A template's `Enabled: false` does not show in the emulator's answer.
-            self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
-        threads = [thread for mapping in streams for thread in self._readers(mapping)]
-        threads += [self._poller(mapping) for mapping in queues]
-        targets = self._targets()
-        threads.append(Thread(target=self._fire, args=(targets,), daemon=True))
-        driven = f"{len(streams)} stream mappings, {len(queues)} FIFO queues and {len(targets)} rules"
-        print(f"{DRIVING}{driven}", flush=True)
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def _targets(self) -> list[tuple[str, str]]:
-        """The function and the event of each rule of each minute, which the emulator fires no more."""
-        pages = self._events.get_paginator("list_rules").paginate()
-        rules = [rule for page in pages for rule in page["Rules"]]
-        names = [rule["Name"] for rule in rules if rule.get("ScheduleExpression") == EACH_MINUTE]
-        for name in names:
-            self._events.disable_rule(Name=name)
-        listed = [self._events.list_targets_by_rule(Rule=name)["Targets"] for name in names]
-        return [(target["Arn"], target["Input"]) for targets in listed for target in targets]
-
-    def _fire(self, targets: Sequence[tuple[str, str]]) -> None:
+        print(f"{DRIVING}{len(self._driven)} mappings and {len(self._targets)} rules", flush=True)
         while True:
-            for function, event in targets:
+            for function, event in self._targets:
                 self._functions.invoke(function, event)
             time.sleep(FIRE_SECONDS)
+            retry_until_ok(self._take_over)
+
+    def _take_over(self) -> None:
+        """Start readers and pollers of mappings that are new, and list the targets of the rules."""
+        pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
+        for mapping in (dict(each) for page in pages for each in page["EventSourceMappings"]):
+            if mapping["UUID"] not in self._driven and (threads := self._threads(mapping)):
+                # A template's `Enabled: false` does not show in the emulator's response.
+                self._lambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+                self._driven.add(mapping["UUID"])
+                for thread in threads:
+                    thread.start()
+        self._targets = self._listed_targets()
+
+    def _threads(self, mapping: dict[str, Any]) -> list[Thread]:
+        """Return the threads that deliver a mapping's records; none for a mapping that is the emulator's."""
+        if _source(mapping, ":dynamodb:"):
+            return self._readers(StreamMapping.from_api(mapping))
+        if _source(mapping, ":sqs:", ".fifo"):
+            return [self._poller(FifoMapping.from_api(mapping))]
+        return []
+
+    def _listed_targets(self) -> list[tuple[str, str]]:
+        """Return the function and the event of each rule of each minute, which the emulator fires no more. An
+        update of a rule enables the rule again."""
+        pages = self._events.get_paginator("list_rules").paginate()
+        listed = [rule for page in pages for rule in page["Rules"]]
+        rules = [rule for rule in listed if rule.get("ScheduleExpression") == EACH_MINUTE]
+        for rule in rules:
+            if rule["State"] == "ENABLED":
+                self._events.disable_rule(Name=rule["Name"])
+        targets = [self._events.list_targets_by_rule(Rule=rule["Name"])["Targets"] for rule in rules]
+        return [(target["Arn"], target["Input"]) for row in targets for target in row]
 
     def _poller(self, mapping: FifoMapping) -> Thread:
         invoke = partial(self._functions.invoke, mapping.function)

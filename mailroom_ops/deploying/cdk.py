@@ -55,12 +55,19 @@ def run_app(
     )
 
 
-def run(*arguments: str, quiet: bool = False) -> subprocess.CompletedProcess[str]:
+def compare(assembly: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Compare an assembly's templates with those that are deployed where `variables` lead, without a change
+    set; the output is for the caller alone."""
+    options = ("--app", str(assembly), "--method", "template", "--no-color", "--quiet")
+    return run("diff", *options, quiet=True, **variables)
+
+
+def run(*arguments: str, quiet: bool = False, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the program in the project's folder; what it says of `quiet` is for the caller alone."""
     return subprocess.run(  # noqa: S603 - no shell
         [str(cdk()), *arguments],
         cwd=PROJECT,
-        env=environment(),
+        env={**environment(), **variables},
         stdout=subprocess.PIPE if quiet else None,
         stderr=subprocess.STDOUT if quiet else None,
         text=True,

@@ -8,9 +8,9 @@ import typer
 
 from mailroom_ops.deploying import cdk
 from mailroom_ops.deploying.destroying import empty_what_goes
-from mailroom_ops.deploying.judgement import losses
+from mailroom_ops.deploying.judgement import losses, readable
 from mailroom_ops.options import WrittenStage, Yes
-from mailroom_ops.screen import errors, print_line, print_lines, refusals
+from mailroom_ops.screen import print_line, print_lines, refusals
 from mailroom_stacks.paths import PROJECT
 
 OUTPUT = PROJECT / "cdk.out"
@@ -20,6 +20,7 @@ WHAT_TO_DO = (
     "Nothing was changed. If an update of Mailroom does this, read what its changelog says under Before you "
     "deploy. If a setting does, take the setting back, or first move what is in there: docs/going-back.md."
 )
+NO_LOSS = "No table, queue, bucket or secret would be replaced or deleted."
 
 
 def synth(stage: WrittenStage = "dev") -> None:
@@ -41,16 +42,18 @@ def diff(stage: WrittenStage = "dev") -> None:
     """
     with refusals():
         _synthesize(stage)
-        compare = ("diff", "--app", str(OUTPUT), "--method", "template", "--no-color")
-        compared = cdk.run(*compare, quiet=True)
-        print_lines(compared.stdout)
+        compared = cdk.compare(OUTPUT)
         if compared.returncode:
+            print_lines(compared.stdout)
             raise typer.Exit(compared.returncode)
-    if found := [*losses(compared.stdout)]:
-        for each in found:
-            print_line(f"{each}", "red", errors)
-        print_line(WHAT_TO_DO, console=errors)
+    print_lines("\n".join(readable(compared.stdout)))
+    # On stdout like the comparison: a CI log may show stderr first, and the verdict has to come last.
+    if verdict := [*losses(compared.stdout)]:
+        for loss in verdict:
+            print_line(f"{loss}", "red")
+        print_line(WHAT_TO_DO)
         raise typer.Exit(1)
+    print_line(NO_LOSS)
 
 
 def deploy(

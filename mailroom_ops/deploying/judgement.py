@@ -21,6 +21,7 @@ FATES = {
 """How the CDK's command line ends the line of a resource, and what that means."""
 _STACK = re.compile(r"^Stack (\S+)")
 _RESOURCE = re.compile(rf"^\[[-+~]\] (AWS::\w+::\w+) (.*?) ?(\w+) ({'|'.join(FATES)})\s*$")
+_DASHBOARD = "[~] AWS::CloudWatch::Dashboard "
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,17 @@ class Loss:
 
     def __str__(self) -> str:
         return f"{self.stack}: the {self.kind} {self.resource} {FATES[self.fate]}."
+
+
+def readable(compared: str) -> Iterator[str]:
+    """Return the lines of a comparison from the first stack on: warnings precede it, and synth has printed
+    them. A changed dashboard is one line without its JSON."""
+    dashboard = started = False
+    for line in compared.splitlines():
+        started = started or _STACK.match(line) is not None
+        dashboard = line.startswith(_DASHBOARD) or (dashboard and line.startswith(" "))
+        if started and not (dashboard and line.startswith(" ")):
+            yield f"{line} changed" if dashboard else line
 
 
 def losses(compared: str) -> Iterator[Loss]:

@@ -68,6 +68,10 @@ def sqs(url: str) -> "SQSClient":
 
 @pytest.fixture(scope="module")
 def secrets(url: str) -> "SecretsManagerClient":
+    return generated(url)
+
+
+def generated(url: str) -> "SecretsManagerClient":
     """Two secrets that CloudFormation generated."""
     formation = LocalSession().client("cloudformation", endpoint_url=url, config=patient())
     formation.create_stack(StackName="secrets", TemplateBody=json.dumps(SECRETS))
@@ -177,6 +181,16 @@ def test_a_generated_secret_keeps_to_what_its_template_excludes(secrets: "Secret
     fax = json.loads(secrets.get_secret_value(SecretId="fax")["SecretString"])
     assert fax["project"] == "put yours"
     assert set(fax["token"]) <= set(string.ascii_lowercase) - set("abc")
+
+
+def test_a_generated_secret_is_the_same_at_the_next_start(
+    secrets: "SecretsManagerClient", tmp_path: Path
+) -> None:
+    with emulated(tmp_path) as url:
+        again = generated(url)
+        for name in ("signing", "fax"):
+            first = secrets.get_secret_value(SecretId=name)["SecretString"]
+            assert again.get_secret_value(SecretId=name)["SecretString"] == first
 
 
 def test_after_a_new_value_the_old_one_is_the_previous(secrets: "SecretsManagerClient") -> None:

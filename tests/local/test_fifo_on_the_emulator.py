@@ -107,7 +107,7 @@ def runs(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[R
     folder = tmp_path_factory.mktemp("fifo")
     run, crashing = mapped(url, folder, "fax"), mapped(url, folder, "crashing")
     with pumping(url, folder):
-        assert wait_until(lambda: "2 FIFO queues" in (folder / "pump.log").read_text(), SECONDS)
+        assert wait_until(lambda: "2 mappings" in (folder / "pump.log").read_text(), SECONDS)
         sent_at = time.time()
         crashing.send("crashing", "crash", "after")
         yield run, crashing, sent_at

@@ -62,11 +62,11 @@ def create_table(url: str) -> str:
     return created["TableDescription"]["LatestStreamArn"]
 
 
-def create_mapping(url: str, stream: str, seen: Path) -> None:
-    create_function(url, FUNCTION, CODE, {"SEEN": str(seen)})
+def create_mapping(url: str, stream: str, seen: Path, function: str = FUNCTION) -> None:
+    create_function(url, function, CODE, {"SEEN": str(seen)})
     LocalSession().client("s3", endpoint_url=url, config=patient()).create_bucket(Bucket=BUCKET)
     functions(url).create_event_source_mapping(
-        FunctionName=FUNCTION,
+        FunctionName=function,
         EventSourceArn=stream,
         Enabled=False,
         StartingPosition="TRIM_HORIZON",
@@ -123,3 +123,26 @@ def test_rules_of_each_minute_fire_again_and_again_one_after_another_each_with_i
 
     assert wait_until(lambda: len(fired()) >= 6, 30), fired()
     assert fired()[:6] == [*EVENTS, *EVENTS]
+
+
+def test_mappings_and_rules_of_a_later_deployment_are_taken_over_too(
+    url: str, seen: Path, tmp_path: Path
+) -> None:
+    def fired() -> str:
+        return (tmp_path / "fired").read_text()
+
+    put(url, "one")
+    assert wait_until(lambda: seen.read_text().split() == ["one"], 30)
+    later = tmp_path / "later"
+    later.touch()
+    streams = functions(url).list_event_source_mappings()["EventSourceMappings"]
+    create_mapping(url, streams[0]["EventSourceArn"], later, "index")
+    events = LocalSession().client("events", endpoint_url=url, config=patient())
+    events.put_rule(Name="0", ScheduleExpression="rate(1 minute)", State="ENABLED")  # as an update does
+    target = events.list_targets_by_rule(Rule="0")["Targets"][0]
+    events.put_rule(Name="3", ScheduleExpression="rate(1 minute)")
+    events.put_targets(Rule="3", Targets=[{**target, "Input": '{"line": "fax"}'}])
+    assert wait_until(lambda: later.read_text().split() == ["one"] and '"fax"' in fired(), 30), fired()
+    assert seen.read_text().split() == ["one"]
+    states = {rule["Name"]: rule["State"] for rule in events.list_rules()["Rules"]}
+    assert {states[name] for name in ("0", "1", "2", "3")} == {"DISABLED"}

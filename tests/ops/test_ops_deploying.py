@@ -1,5 +1,6 @@
 """What stands between `mailroom deploy` and AWS: programs from locks, and the judgement of a comparison."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,36 @@ def test_what_keeps_data_and_would_go_is_named_with_its_stack_and_no_other_resou
         Loss("mailroom-prod-channels", "secret", "KeyA1B2C3D4", "may be replaced"),
     ]
     assert {each.fate for each in losses(COMPARED)} == FATES.keys()
+
+
+CHANGED = """/tmp/lib/program.js:1:63996
+WARNING Periods of metrics have been overridden
+Stack mailroom-prod-monitoring
+Resources
+[~] AWS::CloudWatch::Dashboard Dashboard Dashboard
+ └─ [~] DashboardBody
+     └─ [~] .Fn::Join:
+[~] AWS::Lambda::Function Mail MailA1B2C3D4
+ └─ [~] Environment
+"""
+
+
+@pytest.mark.parametrize(
+    ("stack", "code", "verdict"), [("", 0, commands.NO_LOSS), (COMPARED, 1, commands.WHAT_TO_DO)]
+)
+def test_a_comparison_ends_with_its_verdict_and_names_a_changed_dashboard_without_its_json(
+    monkeypatch: pytest.MonkeyPatch, stack: str, code: int, verdict: str
+) -> None:
+    monkeypatch.setattr(commands, "_synthesize", lambda _: "")
+    compared = subprocess.CompletedProcess([], 0, stdout=CHANGED + stack)
+    monkeypatch.setattr("mailroom_ops.deploying.cdk.run", lambda *_, **__: compared)
+    reply = CliRunner().invoke(cli.app, ["diff", "--stage", "prod"])
+    assert (reply.exit_code, reply.stdout.splitlines()[-1]) == (code, verdict)
+    assert reply.stdout.startswith(
+        "Stack mailroom-prod-monitoring\nResources\n"
+        "[~] AWS::CloudWatch::Dashboard Dashboard Dashboard changed\n"
+        "[~] AWS::Lambda::Function Mail MailA1B2C3D4\n └─ [~] Environment\n"
+    )
 
 
 def test_a_program_is_installed_once_for_a_lock_and_anew_for_another(tmp_path: Path) -> None:

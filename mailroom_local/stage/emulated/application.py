@@ -8,7 +8,9 @@
 - MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
   name, ARN and outputs stay. No alarm is evaluated here: MiniStack mixes up what has the same metric name, so
   that a slow function would ring for all functions. The pump evaluates those that a local stage has data for.
-- Of the exclusions of a generated secret it knows `ExcludeCharacters` only: the others are translated.
+- MiniStack generates another secret at each start, and receivers would have to learn a new webhook key. Here a
+  generated secret follows from the stage's key and the secret's name, in letters and digits: it is the same
+  after `down` and `up`.
 - It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
   up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
   function writes to its folder, which is read-only on AWS. An archive's comment names a folder that has
@@ -19,6 +21,7 @@ prompt.py saves time too. This folder runs with the emulator's own Python and pa
 
 import hashlib
 import hmac
+import json
 import os
 import re
 import shutil
@@ -48,7 +51,6 @@ _CREDENTIAL = re.compile(r"(?:Credential|AWSAccessKeyId)=([^/,&\s]+)")
 EXCLUSIONS = {
     "ExcludeLowercase": string.ascii_lowercase,
     "ExcludeNumbers": string.digits,
-    "ExcludePunctuation": string.punctuation,
     "ExcludeUppercase": string.ascii_uppercase,
 }
 
@@ -70,13 +72,19 @@ def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
     return _record(name, kept | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
 
 
-def _without_excluded(properties: dict[str, Any]) -> Any:
+def _of_key(properties: dict[str, Any]) -> Any:
     wanted = properties.get("GenerateSecretString")
     if not wanted:
         return _secret(properties)
     excluded = wanted.get("ExcludeCharacters", "")
     excluded += "".join(marks for name, marks in EXCLUSIONS.items() if wanted.get(name) in (True, "true"))
-    return _secret(properties | {"GenerateSecretString": {**wanted, "ExcludeCharacters": excluded}})
+    marks = [each for each in string.ascii_letters + string.digits if each not in excluded]
+    digest = hashlib.shake_256(f"{KEY} {properties['Name']}".encode()).digest(
+        wanted.get("PasswordLength", 32)
+    )
+    text = "".join(marks[each % len(marks)] for each in digest)
+    template = wanted.get("SecretStringTemplate")
+    return json.dumps({**json.loads(template), wanted["GenerateStringKey"]: text}) if template else text
 
 
 def _is_known(scope: Any, headers: dict[str, str]) -> bool:
@@ -126,7 +134,7 @@ class Shared(zipfile.ZipFile):
 
 
 provisioners._cw_metric_alarm_record = _on_first_metric
-provisioners._sm_secret_string = _without_excluded
+provisioners._sm_secret_string = _of_key
 lambda_runtime.execution_credentials = _credentials
 lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": Shared})
 ticking(esm_wake)
