@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from mailroom_ops.manual import pages
 from tests.support import ROOT
 from tests.support.stacks.alarm import about, alarms, functions, queues, streams
 from tests.support.stacks.templates import Templates, text
@@ -15,7 +16,7 @@ PAGES = {
     *("gave-up", "iterator-age", "api-5xx", "concurrency", "webhooks-failing"),
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
 }
-"""Below docs/operating, one for each kind of alarm."""
+"""Pages of the manual, one for each kind of alarm."""
 WITHOUT_PAGE = {"dropped": "gave-up"}
 """Kinds whose page is another's."""
 MOST_OUTPUTS = 200
@@ -96,7 +97,7 @@ def test_every_alarm_is_named_after_its_stage_and_no_two_alike(each_stage: Templ
 def test_every_alarm_says_what_it_means_what_to_run_and_where_more_stands(each_stage: Templates) -> None:
     name = each_stage["monitoring"].all("SNS::Topic")[0]["TopicName"].split("-")[1]
     for each in alarms(each_stage):
-        said = re.fullmatch(r"(.{40,}) Next: (.+)\. See docs/operating/([a-z0-9-]+)\.md\.", each.description)
+        said = re.fullmatch(r"(.{40,}) Next: (.+)\. See `mailroom docs ([a-z0-9-]+)`\.", each.description)
         assert said, each.description
         assert re.search(r"mailroom [a-z-]+|aws [a-z]+ [a-z-]+", said[2])
         assert all(found == name for found in re.findall(r"--stage (\w+)", each.description))
@@ -109,12 +110,10 @@ def test_every_alarm_says_what_it_means_what_to_run_and_where_more_stands(each_s
 
 
 def test_every_kind_of_alarm_has_its_page(each_stage: Templates) -> None:
-    linked = {
-        re.findall(r"docs/operating/([a-z0-9-]+)\.md", each.description)[0] for each in alarms(each_stage)
-    }
+    linked = {re.findall(r"mailroom docs ([a-z0-9-]+)", each.description)[0] for each in alarms(each_stage)}
     assert linked == PAGES
-    missing = {page for page in PAGES if not (ROOT / "docs" / "operating" / f"{page}.md").exists()}
-    assert missing == set()
+    files = pages()
+    assert {page: files[page].parent for page in PAGES} == dict.fromkeys(PAGES, ROOT / "docs" / "operating")
 
 
 def test_a_command_in_a_description_names_a_log_group_that_is_there(each_stage: Templates) -> None:

@@ -14,10 +14,10 @@ URGENT = (
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
 )
 """Kinds of alarms that page somebody: if people do not act, messages wait or are lost, or sending ends.
-docs/operating has the same list."""
+`mailroom docs operating` has the same list."""
 SLOW_CODE = cloudwatch.HorizontalAnnotation(value=5_000, label="slow: 5 s")
 """Milliseconds after which a code is slow: a code that SES throttles once takes as long. See
-docs/latency.md."""
+`mailroom docs latency`."""
 FIRST_COMMANDS = (
     "**Mailroom {stage}** · functions and streams: [{parts}]({console}#dashboards:name={parts})\n\n"
     "`mailroom doctor --stage {stage}`  \n"
