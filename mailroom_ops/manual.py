@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.markdown import Markdown
 
-from mailroom_ops.screen import Refused, print_answer, print_line, print_lines, refusals, screen
+from mailroom_ops.screen import Refused, print_answer, print_lines, refusals, screen
 
 _SHIPPED = Path(__file__).with_name("manual")
 MANUAL = _SHIPPED if _SHIPPED.is_dir() else Path(__file__).parents[1]
@@ -43,8 +43,8 @@ def page_of(link: str) -> str:
 
 def pages() -> dict[str, Path]:
     """Return the file of each page."""
-    files = [file for pattern in FILES for file in sorted(MANUAL.glob(pattern))]
-    return {page_of(file.relative_to(MANUAL).as_posix()): file for file in files}
+    files = (file for pattern in FILES for file in sorted(MANUAL.glob(pattern)))
+    return {page_of(f"{file.relative_to(MANUAL)}"): file for file in files}
 
 
 def sections(page: str, text: str) -> Iterator[Section]:
@@ -94,22 +94,16 @@ def docs(
         if not matches:
             raise Refused(f"No page has {word!r}. `mailroom docs` lists the pages.")
     if path:
-        for page in {match.page: None for match in matches}:
-            print_line(f"{pages()[page]}")
-    elif len(matches) > 1:
-        print_answer(matches, _list, as_json=False)
+        print_lines("\n".join({f"{pages()[match.page]}": None for match in matches}))
     else:
-        print_answer(matches[0], _show, as_json=False)
+        print_answer(matches, _show, as_json=False)
 
 
-def _list(matches: list[Section]) -> None:
-    for match in matches:
-        print_line(f"mailroom docs {match.word}")
-
-
-def _show(section: Section) -> None:
-    file = pages()[section.page]
-    if file.suffix == ".md":
-        screen.print(Markdown(section.text, hyperlinks=False))  # a link's target is a WORD
+def _show(matches: list[Section]) -> None:
+    """Print a section, or the commands that show each of several."""
+    if len(matches) > 1:
+        print_lines("\n".join(f"mailroom docs {match.word}" for match in matches))
+    elif (file := pages()[matches[0].page]).suffix == ".md":
+        screen.print(Markdown(matches[0].text, hyperlinks=False))  # a link's target is a WORD
     else:
         print_lines(file.read_text())
