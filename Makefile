@@ -138,8 +138,9 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## write what is made of the code: docs/*.schema.json of items and events, docs/openapi.json, the tables of docs/settings.md
+schema: .venv/.ready ## write what is made of the code: docs/*.schema.json of items and events, docs/openapi.json, the tables of docs/settings.md and docs/supported.md
 	@$(PY) -m mailroom_stacks.settings.reference
+	@$(PY) -m tests.support.rehearsals
 	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel --output docs/$$channel.schema.json; done
 	@$(PY) -m mailroom_ops schema --event --output docs/event.schema.json
 	@$(PY) -m mailroom_ops schema --api --output docs/openapi.json

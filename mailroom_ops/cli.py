@@ -26,6 +26,7 @@ PANELS = {
         "failures": "mailroom_ops.messages.failures:failures",
         "console": "mailroom_ops.console.command:console",
         "doctor": "mailroom_ops.doctor.command:doctor",
+        "docs": "mailroom_ops.manual:docs",
     },
     "Setting up": {
         "new": "mailroom_ops.new.command:new",

@@ -1,4 +1,4 @@
-"""The days on which messages go out, if a day has a limit: docs/budget.md."""
+"""The days on which messages go out, if a day has a limit: `mailroom docs budget`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

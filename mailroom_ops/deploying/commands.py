@@ -18,7 +18,8 @@ OWN = "-deploy"
 """How the stack of the role ends that CI deploys with: that one is a person's to change, not the role's."""
 WHAT_TO_DO = (
     "Nothing was changed. If an update of Mailroom does this, read what its changelog says under Before you "
-    "deploy. If a setting does, take the setting back, or first move what is in there: docs/going-back.md."
+    "deploy. If a setting does, take the setting back, or first move what is in "
+    "there: `mailroom docs going-back`."
 )
 NO_LOSS = "No table, queue, bucket or secret would be replaced or deleted."
 

@@ -66,7 +66,7 @@ def get(section: Mapping[str, Any], key: str) -> Any:
 
 
 def in_order(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a valid section in the order in which docs/settings.md lists the settings."""
+    """Return a valid section in the order in which `mailroom docs settings` lists the settings."""
     return {name: section[name] for name in Settings.model_fields if name in section}
 
 
@@ -81,8 +81,8 @@ def changes(former: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[s
     removed = [name for name in channels_of(former) if name not in channels_of(section)]
     if removed:
         yield (
-            f"The stage has no {', '.join(removed)} any more. If that is deployed, first read Taking parts "
-            "out in docs/going-back.md."
+            f"The stage has no {', '.join(removed)} any more. If that is deployed, first read "
+            "`mailroom docs going-back#taking-parts-out`."
         )
 
 

@@ -181,7 +181,7 @@ def _waits(found: MessageStatus, steps: Steps, now: float, turn: Turn | None, *,
     if late > LATE_SECONDS and found.wait is not None and not found.wait.line:
         return (
             f"It is {duration(late)} late: release does not hand over what waits; see "
-            "docs/operating/release-late.md. The message is not lost, and needs no repair."
+            "`mailroom docs release-late`. The message is not lost, and needs no repair."
         )
     content = " It waits with its content, and is sent even if its item is deleted."
     return (

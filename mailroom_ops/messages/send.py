@@ -270,7 +270,7 @@ def _show(sent: SendAnswer) -> None:
     if sent.send_at:
         print_line(f"Its send_at has no offset and counts as UTC: {sent.send_at}.")
     if sent.unused:
-        print_line(f"Nothing uses {', '.join(sent.unused)}: see docs/messages.md.")
+        print_line(f"Nothing uses {', '.join(sent.unused)}: see `mailroom docs messages`.")
     if sent.status is not None:
         words = f"{sent.status}: {sent.error}" if sent.error else sent.status
         print_line(f"It waits for {WAITS_FOR[sent.waits_for]}" if sent.waits_for else f"It is {words}")

@@ -1,6 +1,9 @@
 """`mailroom rehearse`: sends, cancels, opts out and in, and puts a dead letter back, on a deployed stage."""
 
+import platform
 import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
 from importlib.metadata import version
 from typing import Annotated
 
@@ -13,15 +16,25 @@ from mailroom_ops.rehearse.rehearsal import Rehearsal, Step
 from mailroom_ops.screen import aws_faults, print_json, print_line, screen, status, table_of
 from mailroom_ops.stage import aws_session
 
+PACKAGES = {"mailroom": "mailroom-cdk", "cdk": "aws-cdk-lib", "boto3": "boto3"}
+"""Packages whose versions a report has."""
+
 
 class Report(Struct, frozen=True):
-    """The answer, without addresses: made to be attached to an issue."""
+    """Outcome of a rehearsal, for a public issue: without addresses, account and name of the stage."""
 
-    stage: str
+    day: str
+    versions: Mapping[str, str]
     region: str
-    version: str
     ok: bool
-    steps: list[Step]
+    steps: Sequence[Step]
+
+
+def report_of(steps: Sequence[Step], region: str, day: date) -> Report:
+    """Return the report of a rehearsal that has ended."""
+    versions = {name: version(package) for name, package in PACKAGES.items()}
+    versions["python"] = platform.python_version()
+    return Report(f"{day}", versions, region, all(step.ok for step in steps), steps)
 
 
 def rehearse(
@@ -42,29 +55,26 @@ def rehearse(
         session = aws_session()
         with status("sending", quiet=as_json) as say:
             steps = [*Rehearsal(session, stage, secrets.token_hex(4), seconds, say).steps()]
-    report = Report(
-        stage, str(session.region_name), version("mailroom-cdk"), all(each.ok for each in steps), steps
-    )
+    report = report_of(steps, f"{session.region_name}", datetime.now(UTC).date())
     if as_json:
         print_json(report)
     else:
         screen.print(_table(steps))
-        print_line(_said(report), "green" if report.ok else "red")
+        print_line(_verdict(report, stage), "green" if report.ok else "red")
     raise typer.Exit(0 if report.ok else 1)
 
 
 def _table(steps: list[Step]) -> Table:
-    table = table_of("", "step", "should be", "is", "accepted", "delivered", "why")
-    for each in steps:
-        seconds = (each.accepted_seconds, each.delivered_seconds)
-        times = (f"{of} s" if of is not None else "" for of in seconds)
-        table.add_row("ok" if each.ok else "WRONG", each.step, each.wanted, each.found, *times, each.said)
+    table = table_of("", "step", "should be", "is", "seconds from the put", "why")
+    for step in steps:
+        seconds = ", ".join(f"{station} {time}" for station, time in step.seconds.items())
+        table.add_row("ok" if step.ok else "WRONG", step.step, step.expected, step.outcome, seconds, step.why)
     return table
 
 
-def _said(report: Report) -> str:
-    about = f"Stage {report.stage} in {report.region}, Mailroom {report.version}: "
-    wrong = [each.step for each in report.steps if not each.ok]
+def _verdict(report: Report, stage: str) -> str:
+    place = f"Stage {stage} in {report.region}, Mailroom {report.versions['mailroom']}: "
+    wrong = [step.step for step in report.steps if not step.ok]
     if not wrong:
-        return f"{about}all {len(report.steps)} steps are as they should be."
-    return f"{about}wrong: {'; '.join(wrong)}. See mailroom doctor --stage {report.stage}."
+        return f"{place}all {len(report.steps)} steps are as they should be."
+    return f"{place}wrong: {'; '.join(wrong)}. See mailroom doctor --stage {stage}."

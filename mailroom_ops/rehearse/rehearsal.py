@@ -49,20 +49,22 @@ CONTENT = {"html": "<img src='cid:dot'>", "attachments": [DOT, {"filename": "emp
 
 
 class Step(Struct, frozen=True):
-    """What was done, the status that it should come to and the one that it has, and the seconds from its put
-    to the provider's acceptance and to its delivery. `said` is the error or trouble, without addresses."""
+    """Promise that was tried, and its outcome. Neither an address nor an account is in it."""
 
     step: str
-    wanted: str
-    found: str
-    accepted_seconds: float | None = None
-    delivered_seconds: float | None = None
-    said: str = ""
+    expected: str
+    """Status that the message should come to."""
+    outcome: str
+    """Status that the message has."""
+    seconds: Mapping[str, float] = {}
+    """Seconds from the put to each station of an accepted message: claimed, accepted, and the expected."""
+    why: str = ""
+    """Code of the message's error or trouble."""
 
     @property
     def ok(self) -> bool:
         """Whether all is as it should be."""
-        return self.found == self.wanted
+        return self.outcome == self.expected
 
 
 class Rehearsal:
@@ -147,25 +149,18 @@ class Rehearsal:
         while True:
             found = self._client.status(self._id(name), "mail")
             if (found and found.status == wanted) or time.monotonic() > deadline:
-                return _step(step, wanted, found)
+                return step_of(step, wanted, found)
             time.sleep(POLL_SECONDS)
 
 
-def _step(step: str, wanted: str, found: MessageStatus | None) -> Step:
-    if found is None:
-        return Step(step, wanted, "not there", said="the mailbox does not have it")
-    put, accepted, delivered = (found.times.get(each) for each in ("putAt", "completedAt", "deliveredAt"))
-    said = found.error or found.trouble or {}
-    return Step(
-        step,
-        wanted,
-        found.status,
-        _between(put, accepted) if found.provider_id else None,
-        _between(put, delivered),
-        # Its message may quote an address; its code does not.
-        said.get("code", ""),
-    )
-
-
-def _between(first: str | None, then: str | None) -> float | None:
-    return round(epoch(then) - epoch(first), 2) if first and then else None
+def step_of(step: str, expected: str, status: MessageStatus | None) -> Step:
+    """Compare a message with its expected status."""
+    if status is None:
+        return Step(step, expected, "not there", why="the mailbox does not have it")
+    stations = {"claimed": "startedAt", "accepted": "completedAt", expected: f"{expected}At"}
+    put = status.times.get("putAt") if status.provider_id else None
+    times = {name: status.times[time] for name, time in stations.items() if put and time in status.times}
+    seconds = {name: round(epoch(time) - epoch(put or ""), 2) for name, time in times.items()}
+    # The message of an error may quote an address; the code does not.
+    why = (status.error or status.trouble or {}).get("code", "")
+    return Step(step, expected, status.status, seconds, why)

@@ -453,7 +453,7 @@ def test_the_stages_own_day_is_said_with_the_time_until_which_bulk_waits(
     answers["dynamodb.GetItem"] = {"Item": {name: {"N": f"{value}"} for name, value in item.items()}}
     (found,) = (each for each in looked(Aws(answers), ["mail"]) if each.check == "day")
     assert (found.state, words in found.sentence) == (state, True), found
-    assert found.fix == ("" if state == "ok" else "See docs/operating/day-used-up.md.")
+    assert found.fix == ("" if state == "ok" else "See `mailroom docs day-used-up`.")
 
 
 def test_a_new_accounts_quota_is_to_be_set_so_that_its_alarm_can_ring(answers: dict[str, Answer]) -> None:

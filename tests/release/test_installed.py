@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mailroom_local.aws import fetch
+from mailroom_ops.manual import pages
 from mailroom_stacks.assemblies import NO_BUNDLES, assembly
 from mailroom_stacks.paths import BUNDLES, DOT_LOCAL
 from tests.support import ROOT
@@ -101,6 +102,14 @@ def test_the_wheel_has_our_four_packages_and_nothing_of_tests_bench_chaos_or_pro
     (wheel,) = (environment.folder.parent / "dist").glob("*.whl")
     tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert {top for top in tops if not top.endswith(".dist-info")} == PACKAGES
+
+
+def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environment, tmp_path: Path) -> None:
+    path = Path(environment.answer("mailroom", "docs", "budget", "--path", cwd=tmp_path).strip())
+    assert environment.folder in path.parents
+    assert path.read_text() == (ROOT / "docs" / "budget.md").read_text()
+    script = "from mailroom_ops.manual import pages; print(*pages())"
+    assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
 def test_a_new_folder_names_the_package_that_it_was_made_with(environment: Environment, team: Path) -> None:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from mailroom_ops.manual import pages
 from tests.support import ROOT
 from tests.support.stacks.alarm import about, alarms, functions, queues, streams
 from tests.support.stacks.templates import Templates, text
@@ -16,7 +17,7 @@ PAGES = {
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
     "aws-drops",
 }
-"""Below docs/operating, one for each kind of alarm that every stage has."""
+"""Pages of the manual, one for each kind of alarm that every stage has."""
 BY_SETTING = {"canary-missing", "codes-late"}
 """Pages of alarms that only stages with a setting have, such as the stage `whole`."""
 WITHOUT_PAGE = {"dropped": "gave-up"}
@@ -99,7 +100,7 @@ def test_every_alarm_is_named_after_its_stage_and_no_two_alike(each_stage: Templ
 def test_every_alarm_says_what_it_means_what_to_run_and_where_more_stands(each_stage: Templates) -> None:
     name = each_stage["monitoring"].all("SNS::Topic")[0]["TopicName"].split("-")[1]
     for each in alarms(each_stage):
-        said = re.fullmatch(r"(.{40,}) Next: (.+)\. See docs/operating/([a-z0-9-]+)\.md\.", each.description)
+        said = re.fullmatch(r"(.{40,}) Next: (.+)\. See `mailroom docs ([a-z0-9-]+)`\.", each.description)
         assert said, each.description
         assert re.search(r"mailroom [a-z-]+|aws [a-z]+ [a-z-]+", said[2])
         assert all(found == name for found in re.findall(r"--stage (\w+)", each.description))
@@ -111,17 +112,18 @@ def test_every_alarm_says_what_it_means_what_to_run_and_where_more_stands(each_s
         assert len(each.description) <= 1024
 
 
-def pages(stage: Templates) -> set[str]:
-    """The pages that a stage's alarms name."""
-    texts = [each.description for each in alarms(stage)]
-    return {re.findall(r"docs/operating/([a-z0-9-]+)\.md", text)[0] for text in texts}
+def named(stage: Templates) -> set[str]:
+    """Return the pages that a stage's alarms name."""
+    return {re.findall(r"mailroom docs ([a-z0-9-]+)", each.description)[0] for each in alarms(stage)}
 
 
 def test_every_kind_of_alarm_has_its_page(dev: Templates, prod: Templates, whole: Templates) -> None:
-    assert pages(dev) == pages(prod) == PAGES
-    assert pages(whole) == PAGES | BY_SETTING
-    folder = ROOT / "docs" / "operating"
-    assert {page for page in PAGES | BY_SETTING if not (folder / f"{page}.md").exists()} == set()
+    assert named(dev) == named(prod) == PAGES
+    assert named(whole) == PAGES | BY_SETTING
+    files, folder = pages(), ROOT / "docs" / "operating"
+    assert {page: files[page].parent for page in PAGES | BY_SETTING} == dict.fromkeys(
+        PAGES | BY_SETTING, folder
+    )
 
 
 def test_a_command_in_a_description_names_a_log_group_that_is_there(each_stage: Templates) -> None:

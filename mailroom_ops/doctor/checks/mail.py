@@ -68,9 +68,7 @@ def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield ok(f"{sentence}.")
         else:
             again = short(iso(room.again))
-            yield warning(
-                f"{sentence}. Bulk waits until about {again}.", "See docs/operating/day-used-up.md."
-            )
+            yield warning(f"{sentence}. Bulk waits until about {again}.", "See `mailroom docs day-used-up`.")
 
 
 @resend.or_by_resend(resend.nothing)
@@ -85,7 +83,7 @@ def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield skipped(f"SES has counted no {kind}s of the last day: too little was sent.")
             continue
         sentence = f"{share:.2%} of the mails end as a {kind} (warned of from {warned:.2%}, {alarmed:.2%})."
-        page = f"See docs/operating/ses-{kind}-rate.md."
+        page = f"See `mailroom docs ses-{kind}-rate`."
         if share >= alarmed:
             yield failed(sentence, page)
         else:
@@ -124,14 +122,14 @@ def _days(stage: ExaminedStage, most: float) -> Iterator[CheckFinding]:
         yield warning(
             f"The stages may reach {sum(days.values()):,} recipients today ({said}), SES takes {most:,.0f}.",
             "Lower channels.mail.per_day of one of them: else a campaign of one may use up what codes of the "
-            "others need. See docs/budget.md.",
+            "others need. See `mailroom docs budget`.",
         )
     elif stage.name in days:
         yield ok(f"The stages' limits of the day ({said}) are within the quota.")
     elif any(each.name.endswith("-bulk") for each in stage.senders("mail")):
         yield warning(
             f"Bulk may use up all of the {most:,.0f} mails of 24 hours, and codes wait then.",
-            f"Set {key} and the reserve of lane normal. See docs/budget.md.",
+            f"Set {key} and the reserve of lane normal. See `mailroom docs budget`.",
         )
 
 

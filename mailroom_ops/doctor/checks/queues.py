@@ -23,7 +23,7 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
         if count:
             yield failed(
                 f"{count:,} dead letters wait in {name}.",
-                f"mailroom dead-letters list --stage {stage.name}; see docs/operating/dlq-not-empty.md.",
+                f"mailroom dead-letters list --stage {stage.name}; see `mailroom docs dlq-not-empty`.",
             )
         else:
             empty += 1
@@ -53,7 +53,7 @@ def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
     elif found.get("Contents"):
         yield failed(
             "A stream gave up on messages: they wait to be replayed.",
-            f"mailroom repair --given-up --stage {stage.name} --dry-run; see docs/operating/gave-up.md.",
+            f"mailroom repair --given-up --stage {stage.name} --dry-run; see `mailroom docs gave-up`.",
         )
     else:
         yield ok("The streams gave up on nothing.")
@@ -125,8 +125,8 @@ def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _page(description: str) -> str:
-    _, found, page = description.rpartition("See docs/")
-    return f"See docs/{page}" if found else description
+    _, found, page = description.rpartition("See `mailroom docs ")
+    return f"See `mailroom docs {page}" if found else description
 
 
 def _listed(names: list[str]) -> str:

@@ -69,7 +69,7 @@ class Monitoring(Section):
     """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
     canary: bool = False
     """Whether a mail goes to the provider's test address every 5 minutes. Alarms ring if none of these
-    mails is delivered, and if codes are late: docs/operating/canary-missing.md, codes-late.md."""
+    mails is delivered, and if codes are late (`mailroom docs canary-missing`, `mailroom docs codes-late`)."""
     tracing: bool = False
     """Whether AWS X-Ray traces a sample of the functions' invocations."""
 

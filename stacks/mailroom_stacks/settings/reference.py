@@ -1,4 +1,4 @@
-"""The tables of docs/settings.md: every setting with its default, bounds and meaning. `make schema` writes
+"""The tables of the page settings: every setting with its default, bounds and meaning. `make schema` writes
 them."""
 
 from collections.abc import Iterator

@@ -217,7 +217,7 @@ def alarm(name: str, state: str = "OK", **changes: Any) -> dict[str, Any]:
     usual = {"ActionsEnabled": True, "AlarmActions": [f"{TOPIC}-alarms"], "StateValue": state}
     return {
         "AlarmName": name,
-        "AlarmDescription": "It is bad. See docs/operating/errors.md.",
+        "AlarmDescription": "It is bad. See `mailroom docs errors`.",
         **usual,
         **changes,
     }

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.docs_pages import Page
 
 pytestmark = pytest.mark.process
 
@@ -21,6 +22,27 @@ BOTO3 = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "
 """boto3 and the packages that boto3 requires."""
 
 OTHERS = ("msgspec", "aws_lambda_powertools", "pydantic", "aws_cdk", "minijinja", "phonenumbers", "psycopg")
+
+
+EXAMPLES = {
+    "outbox": next(
+        block.text.partition("SECRET =")[0]
+        for block in Page("docs/transactions.md").blocks("python")
+        if "relay" in block.text
+    ),
+    "test": "import mailroom_ops.testing.test_channels, mailroom_ops.templates.plugin",
+}
+"""Imports of users of an extra."""
+
+
+def packages(extra: str) -> set[str]:
+    """Return the names of the packages that an extra and the package itself require."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {"boto3"}
+    for requirement in project["optional-dependencies"][extra]:
+        inner = re.fullmatch(r"mailroom-cdk\[(\w+)\]", requirement)
+        names |= packages(inner[1]) if inner else {re.split("[>=]", requirement)[0]}
+    return names
 
 
 def run(script: str, library: Path = LIBRARY) -> str:
@@ -79,6 +101,47 @@ def test_the_extra_check_brings_all_that_the_client_needs_to_check_an_address() 
             print(Mailroom("test").send({{"id": "a", "subject": "S", "text": "T", **item}}).error)
     """)
     assert [line.partition(":")[0] for line in output.splitlines()] == ["to", "to"]
+
+
+@pytest.mark.parametrize(("extra", "script"), EXAMPLES.items())
+def test_an_extra_brings_every_package_that_its_modules_import(extra: str, script: str) -> None:
+    output = run(f"""
+        import sys
+        from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+        from packaging.requirements import Requirement
+        brought, waiting = set(), [(name, "") for name in {sorted(packages(extra))!r}]
+        while waiting:
+            name, extra = waiting.pop()
+            if name in brought:
+                continue
+            brought.add(name)
+            try:
+                needs = [Requirement(each) for each in requires(name) or ()]
+            except PackageNotFoundError:
+                continue
+            waiting += [(each.name.lower(), "") for each in needs
+                        if each.marker is None or each.marker.evaluate({{"extra": ""}})]
+        brought = {{name.replace("_", "-") for name in brought}}
+        owners = packages_distributions()
+
+        class Missing:
+            def find_spec(self, name, path=None, target=None):
+                top = name.partition(".")[0]
+                owner = {{each.lower().replace("_", "-") for each in owners.get(top, ())}}
+                if owner and not owner & brought and not top.startswith("mailroom"):
+                    raise ModuleNotFoundError(name)
+
+        for name in [name for name in sys.modules if name.partition(".")[0] in {OTHERS!r}]:
+            del sys.modules[name]
+        for name in [*sys.modules]:
+            if name.partition(".")[0] in owners and name.partition(".")[0] not in sys.stdlib_module_names:
+                del sys.modules[name]
+        sys.meta_path.insert(0, Missing())
+        sys.path[:0] = {[str(ROOT), str(ROOT / "stacks")]!r}
+        exec({script!r})
+        print("imported")
+    """)
+    assert output == "imported"
 
 
 def test_the_command_line_without_its_optional_packages_names_the_extra_to_install() -> None:

@@ -1,0 +1,62 @@
+"""The report of `mailroom rehearse --json`: what a stranger may read, and what makes it worth reading."""
+
+import json
+import re
+from datetime import date
+from importlib.metadata import version
+
+import msgspec
+
+from mailroom.client import MessageStatus
+from mailroom_ops.rehearse.command import report_of
+from mailroom_ops.rehearse.rehearsal import Step, step_of
+
+TIMES = {
+    "putAt": "2026-11-27T08:00:00.000Z",
+    "startedAt": "2026-11-27T08:00:00.250Z",
+    "completedAt": "2026-11-27T08:00:00.400Z",
+    "deliveredAt": "2026-11-27T08:00:02.000Z",
+}
+ACCEPTED = MessageStatus("rehearsal-1", "mail", "delivered", provider_id="0100-abc", times=TIMES)
+REFUSED = MessageStatus(
+    "rehearsal-1",
+    "mail",
+    "failed",
+    times=TIMES,
+    error={
+        "code": "rejected",
+        "message": "success@simulator.amazonses.com: arn:aws:ses:us-east-1:123456789012:identity/a unknown",
+    },
+)
+
+
+def test_an_accepted_message_has_the_seconds_from_its_put_to_each_station() -> None:
+    step = step_of("a mail", "delivered", ACCEPTED)
+    assert step.ok
+    assert step.seconds == {"claimed": 0.25, "accepted": 0.4, "delivered": 2.0}
+
+
+def test_a_message_that_nobody_accepted_has_no_latency_and_the_code_of_its_error() -> None:
+    assert step_of("a mail", "delivered", REFUSED) == Step("a mail", "delivered", "failed", {}, "rejected")
+
+
+def test_a_message_that_is_in_the_mailbox_alone_has_no_latency() -> None:
+    ready = MessageStatus("rehearsal-1", "mail", "ready", times={})
+    assert step_of("a mail", "delivered", ready) == Step("a mail", "delivered", "ready")
+
+
+def test_the_report_has_versions_region_and_each_promise_and_neither_an_address_nor_an_account() -> None:
+    steps = [step_of("a mail", "delivered", status) for status in (ACCEPTED, REFUSED, None)]
+    text = msgspec.json.encode(report_of(steps, "eu-west-1", date(2026, 11, 27))).decode()
+    report = json.loads(text)
+    assert report.keys() == {"day", "versions", "region", "ok", "steps"}
+    assert (report["day"], report["region"], report["ok"]) == ("2026-11-27", "eu-west-1", False)
+    assert report["versions"].keys() == {"mailroom", "python", "cdk", "boto3"}
+    assert report["versions"]["cdk"] == version("aws-cdk-lib")
+    assert [(step["expected"], step["outcome"]) for step in report["steps"]] == [
+        ("delivered", "delivered"),
+        ("delivered", "failed"),
+        ("delivered", "not there"),
+    ]
+    assert "@" not in text
+    assert not re.search(r"\d{12}", text)
