@@ -138,7 +138,8 @@ def test_the_console_shows_until_when_a_campaign_goes_out_if_the_day_has_a_limit
 
 def step(page: Reply) -> str:
     """Return the step at which the latest run is."""
-    return re.findall(r'<li aria-current="step">([^<]*)</li>', page.text)[0]
+    found: list[str] = re.findall(r'<li aria-current="step">([^<]*)</li>', page.text)
+    return found[0]
 
 
 def parts(page: Reply) -> list[tuple[str, int, int]]:
