@@ -90,7 +90,7 @@ class Results(Struct, frozen=True):
 
     def _rated(self, status: str, count: int, limit: float = math.inf) -> Figure:
         """Return a figure with its part of the accepted messages. SES looks into an account at `limit`."""
-        if not self.accepted:
+        if not count:
             return Figure(status, count, status=status)
         part, beside = count / self.accepted, f"; SES looks into {percent(limit)}" if limit < 1 else ""
         return Figure(status, count, f"{percent(part)}{beside}", status, bad=part >= limit)

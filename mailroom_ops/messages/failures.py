@@ -160,17 +160,17 @@ def failures(
             raise Refused("--csv goes with neither --json nor --summary; leave out one of them.")
         session = aws_session()
         client = session.client("dynamodb")
-        began = run_began(client, stage, campaign) if since is None else None
-        start = moment(since or "24h", now) if began is None else began
+        beginning = run_began(client, stage, campaign) if since is None else None
+        start = moment(since or "24h", now) if beginning is None else beginning
         criteria = FailureFilter(channel or "", status, template, campaign, reason=reason)
         with errors.status("reading the ledger"):
-            chosen = choose(client, stage, start, now + AHEAD, criteria, full=full)
-            counts = _counted(chosen) if summary else []
-            newest = [] if summary else list(itertools.islice(chosen, limit + 1))
+            selection = choose(client, stage, start, now + AHEAD, criteria, full=full)
+            counts = _counted(selection) if summary else []
+            newest = [] if summary else list(itertools.islice(selection, limit + 1))
             if not (counts or newest):
                 check_names(session, stage, criteria, FAILED)
         if as_csv:
-            for line in csv_lines(itertools.chain(newest, chosen)):
+            for line in csv_lines(itertools.chain(newest, selection)):
                 typer.echo(line, nl=False)
             return
     answer = FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit, counts)
@@ -180,8 +180,8 @@ def failures(
 def choose(
     client: "DynamoDBClient", stage: str, start: float, end: float, criteria: FailureFilter, *, full: bool
 ) -> Iterator[Failure]:
-    """Return an iterator over the failures between two times (epoch seconds) that a filter takes, the newest
-    first. It reads on as it is asked. `full`: see `failure_of`."""
+    """Yield the failures between two times (epoch seconds) that a filter takes, the newest first. `full`: see
+    `failure_of`."""
     channels = [criteria.event_type] if criteria.event_type else list(CONTRACTS)
     listed = (failure_of(item, full=full) for item in failed(client, stage, start, end, channels))
     return (failure for failure in listed if criteria.takes(failure))
@@ -266,7 +266,7 @@ def _counted(failures: Iterable[Failure]) -> list[Count]:
 
 
 def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
-    """One of them; addresses and numbers are masked, unless it is to be `full`."""
+    """Return the failure of an item of the ledger. Addresses and numbers are masked, unless it is `full`."""
     at = iso((int(item["completedAt"]) + 0.5) / 1000)
     to, (reason, message, field) = item.get("to"), _error(item)
     if full:

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mailroom_ops.terminal import printable
-
-if TYPE_CHECKING:
-    from mailroom_ops.messages.failures import Failure
 
 COLUMNS = ("to", "status", "reason", "message", "at", "event_type", "id")
 """Columns of the file: fields of `Failure`."""
@@ -15,7 +13,7 @@ _FORMULA = re.compile(r"[\s=+\-@]")
 """First character of a text that a spreadsheet may compute: OWASP ASVS 1.2.10."""
 
 
-def csv_lines(failures: Iterable["Failure"]) -> Iterator[str]:
+def csv_lines(failures: Iterable[Struct]) -> Iterator[str]:
     """Yield the header and a line for each failure, with the line ends of RFC 4180."""
     yield _line(COLUMNS)
     for failure in failures:
@@ -27,7 +25,6 @@ def _line(texts: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Quote a text that a provider or a producer wrote. A spreadsheet shows a text behind an apostrophe as it
-    is."""
+    """Quote a text that a provider or a producer wrote. After an apostrophe, spreadsheets compute nothing."""
     safe = printable(text).replace('"', '""')
     return f'"\'{safe}"' if _FORMULA.match(safe) else f'"{safe}"'

@@ -49,10 +49,10 @@ def run_began(client: "DynamoDBClient", stage: str, campaign: str) -> float | No
     """Return the time (epoch seconds) when the run of a filter such as `spring#2026` began; None if the
     filter names no run that the stage knows."""
     name, _, run = campaign.partition("#")
-    known = None
+    entry = None
     with suppress(client.exceptions.ResourceNotFoundException):  # a stage without campaigns
-        known = _runs(client, stage).read(name, run) if run else None
-    return float(known.begun_at) if known else None
+        entry = _runs(client, stage).read(name, run) if run else None
+    return float(entry.begun_at) if entry else None
 
 
 def _runs(client: "DynamoDBClient", stage: str) -> Runs:

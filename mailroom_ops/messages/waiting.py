@@ -36,7 +36,7 @@ _UNTIL = {
 }
 _DAY = 86_400
 _UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError)
-"""Errors after which nobody knows when a message is sent."""
+"""Errors after which the time of a message is unknown."""
 
 
 class Turn(Struct, frozen=True):
@@ -51,8 +51,8 @@ class Turn(Struct, frozen=True):
 
 
 class Outlook(Struct, frozen=True):
-    """Estimate of when messages of bulk are sent. Each message counts as one recipient, and nothing else uses
-    the channel's pace and day."""
+    """Estimate of when messages of bulk are sent. Each message counts as one recipient, and these messages
+    alone use the channel's pace and day."""
 
     until: float
     """Time in epoch seconds."""

@@ -85,13 +85,11 @@ def _until_at_rest(stage: Stage, chromium: Any) -> None:
     deadline = time.monotonic() + _SECONDS
     with _visit(stage, chromium) as page:
         for path, words in (
-            ("/inbox?channel=webhook", "Fax sent successfully"),
-            ("/campaigns?campaign=weekly-followers", "done"),
+            ("/inbox?channel=webhook", "text=Fax sent successfully"),
+            ("/campaigns?campaign=weekly-followers", "[aria-current=step]:text-is('Done')"),
         ):
             page.goto(f".{path}")
-            page.get_by_text(words, exact=words == "done").first.wait_for(
-                timeout=1000 * (deadline - time.monotonic())
-            )
+            page.locator(words).first.wait_for(timeout=1000 * (deadline - time.monotonic()))
     time.sleep(2 * LATE_SECONDS)  # until the figures are there too
 
 

@@ -1,13 +1,22 @@
 """A campaign's results: at the command line, and in the console with a start and a stop."""
 
+import csv
 import html
 import json
 import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from mailroom.aws.dynamo_values import image_of
 from mailroom_ops.console.pages.campaigns import StartJob
-from tests.support.ops.campaign import RUN, World, answers, run
+from mailroom_ops.messages.failures import Failure
+from mailroom_ops.messages.failures_csv import csv_lines
+from tests.support.ops.campaign import NOW, RUN, World, answers, run
 from tests.support.ops.console import Browser, Reply
+from tests.support.ops.search import VARIABLES as SEARCH
 
 ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
 ME = "arn:aws:sts::123456789012:user/moto"
@@ -77,13 +86,13 @@ def test_the_console_shows_results_that_lead_to_the_messages(world: World) -> No
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
     for said in (
         "40 recipients",
-        "40 put",
+        "36 delivered 4 went wrong",
         "36 delivered, 90.0%",
         "4 bounced, 10.0%; SES looks into 5.0%",
         "3 opted out since",
     ):
         assert said in page.words
-    assert '<span class="status done">done</span>' in page.text
+    assert step(page) == "Done"
     assert "campaign=weekly%232026-11-21T14%3A00Z&amp;status=bounced" in page.text
     assert "Stop …" not in page.words  # nothing is left to stop
 
@@ -127,6 +136,96 @@ def test_the_console_shows_until_when_a_campaign_goes_out_if_the_day_has_a_limit
     assert "so they go out on 2 days, until 20" in browser.get(looked.headers["location"]).words
 
 
+def step(page: Reply) -> str:
+    """Return the step at which the latest run is."""
+    found: list[str] = re.findall(r'<li aria-current="step">([^<]*)</li>', page.text)
+    return found[0]
+
+
+def parts(page: Reply) -> list[tuple[str, int, int]]:
+    """Return the parts of the latest run's bar: name, beginning and width."""
+    (bar, *_) = re.findall(r"<svg class=.share.*?</svg>", page.text)
+    found = re.findall(r'<rect class="([^"]+)" x="(\d+)" width="(\d+)"', bar)
+    return [(name, int(begin), int(width)) for name, begin, width in found]
+
+
+def test_a_run_goes_from_step_to_step_and_its_bar_holds_each_recipient_once(world: World) -> None:
+    world.counted(delivered=30, sent=4, bounced=1, suppressed=2)
+    browser = Browser(world.session).enter()
+    world.collected(recipients=50, composed=40, opted_out=2, left_out=1)
+    page = browser.get("/campaigns", campaign="weekly")
+    assert step(page) == "Composing"
+    assert parts(page) == [
+        ("delivered", 0, 30),
+        ("accepted", 30, 4),
+        ("wrong", 34, 1),
+        ("none", 35, 3),
+        ("unsent", 38, 5),
+        ("without", 43, 7),
+    ]
+    world.runs.count("weekly", RUN, {"composed": 7})
+    assert step(browser.get("/campaigns", campaign="weekly")) == "Sending"
+    world.runs.stop("weekly", RUN, ME)
+    assert step(browser.get("/campaigns", campaign="weekly")) == "Sending, stopped"
+
+
+def test_a_resumed_run_whose_messages_all_existed_and_have_ended_is_done(world: World) -> None:
+    world.collected(recipients=40, composed=40)
+    world.counted(delivered=40)
+    world.runs.stop("weekly", RUN, ME)
+    world.collected(start="s-2", recipients=40, existed=39)
+    browser = Browser(world.session).enter()
+    assert step(browser.get("/campaigns", campaign="weekly")) == "Sending"  # one may be left
+    world.runs.count("weekly", RUN, {"existed": 1})
+    assert step(browser.get("/campaigns", campaign="weekly")) == "Done"
+
+
+def test_only_what_somebody_has_to_act_on_is_red(world: World) -> None:
+    world.collected(recipients=1000, composed=1000)
+    world.counted(delivered=951, bounced=49)
+    browser = Browser(world.session).enter()
+    page = browser.get("/campaigns", campaign="weekly")
+    assert ("49 bounced, 4.9%" in page.words, "figure bad" in page.text) == (True, False)
+    assert ("wrong", 951, 49) in parts(page)
+    tally = {"found_by": f"tally#weekly#{RUN}#{int(NOW)}", "put": "1", "bounced": 2}
+    world.dynamodb.put_item(TableName=SEARCH["SEARCH_TABLE"], Item=image_of(tally))
+    page = browser.get("/campaigns", campaign="weekly")
+    assert re.findall(r'<a class="figure bad"[^>]*><b>(\d+)</b>', page.text) == ["51"]
+    assert ("wrong bad", 951, 51) in parts(page)
+
+
+@pytest.mark.parametrize(
+    ("per_day", "scheduled", "outlook"),
+    [
+        ([], 0, "Until about 2026-11-21 14:02:00 UTC, if nothing else is sent."),
+        ([], 30, "30 wait for their time."),
+        (
+            [["0001-01-01", 100]],
+            30,
+            "Until about 2026-11-23 15:15:00 UTC, if nothing else is sent. 30 wait for the day's quota.",
+        ),
+    ],
+)
+def test_a_run_says_until_when_it_is_sent_only_if_that_is_known(
+    world: World, per_day: list[list[Any]], scheduled: int, outlook: str
+) -> None:
+    world.limited(100, sent=90)
+    world.collected(recipients=200, composed=200)
+    world.counted(delivered=80, scheduled=scheduled)
+    line = {"per_second": 1, "per_day": per_day, "reserve": 0.1}
+    variables = {**world.functions.variables, "LINES": json.dumps({"mail": line})}
+    browser = Browser(world.session, clock=lambda: NOW).enter()
+    page = browser.get("/campaigns", campaign="weekly")
+    assert "if nothing else is sent" not in page.words  # the stage does not say how fast it sends
+    world.functions.variables = variables
+    page = Browser(world.session, clock=lambda: NOW).enter().get("/campaigns", campaign="weekly")
+    assert f"200 recipients found. {outlook}" in page.words
+    assert ("Until" in page.words) == ("Until" in outlook)
+    world.runs.pause("weekly", RUN, "since noon")
+    page = Browser(world.session, clock=lambda: NOW).enter().get("/campaigns", campaign="weekly")
+    assert "if nothing else is sent" not in page.words
+
+
 def looked_at(browser: Browser, **run: str) -> Reply:
     """Return the page of a look that is over."""
     looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look", **run})
@@ -157,7 +256,7 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> 
     assert browser.post("/campaigns/pause", {**page.hidden(), "why": "a wrong link"}).status == 303
     runs = browser.get("/campaigns", campaign="weekly")
     assert f"by {ME}: a wrong link" in runs.words
-    assert '<span class="status paused">paused</span>' in runs.text
+    assert step(runs) == "Collecting, paused"
     page = browser.get("/campaigns/pause", campaign="weekly", run=RUN)
     assert "a wrong link If it goes on, its messages are sent within minutes" in page.words
     browser.post("/campaigns/pause", page.hidden())
@@ -205,3 +304,91 @@ def test_a_dry_run_that_fails_says_why(world: World) -> None:
     looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
     browser.site.jobs[StartJob, "weekly"].wait()
     assert "mailroom-dev-collect failed" in browser.get(looked.headers["location"]).words
+
+
+def went_wrong(world: World, id_: str, seconds_after: float, **attributes: Any) -> None:
+    """The ledger has a failure, so long after the run began."""
+    at = NOW + seconds_after
+    day = datetime.fromtimestamp(at, UTC).date().isoformat()
+    item = {
+        "id": id_,
+        "event_type": "mail",
+        "status": "bounced",
+        "bounce_type": "Permanent",
+        "completedAt": int(at * 1000),
+        "failed_on": f"{day}#mail",
+        "to": "ada@example.com",
+        **attributes,
+    }
+    world.dynamodb.put_item(TableName="mailroom-dev-ledger", Item=image_of(item))
+
+
+HEADER = '"to","status","reason","message","at","event_type","id"'
+
+
+def make_ledger(world: World) -> None:
+    """A ledger with its index of failures."""
+    types = {"id": "S", "event_type": "S", "failed_on": "S", "completedAt": "N"}
+    index: Any = [
+        {"AttributeName": "failed_on", "KeyType": "HASH"},
+        {"AttributeName": "completedAt", "KeyType": "RANGE"},
+    ]
+    schema: Any = [
+        {"AttributeName": "id", "KeyType": "HASH"},
+        {"AttributeName": "event_type", "KeyType": "RANGE"},
+    ]
+    failures: Any = {
+        "IndexName": "failures",
+        "KeySchema": index,
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    attributes: Any = [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
+    world.dynamodb.create_table(
+        TableName="mailroom-dev-ledger",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=schema,
+        AttributeDefinitions=attributes,
+        GlobalSecondaryIndexes=[failures],
+    )
+
+
+def test_all_failures_of_a_run_are_one_file_by_page_and_by_command(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = NOW + 4 * 86_400
+    monkeypatch.setattr("mailroom_ops.messages.failures.time", SimpleNamespace(time=lambda: later))
+    make_ledger(world)
+    world.begun()
+    world.begun("other")
+    for at in range(120):
+        went_wrong(world, f"weekly#{RUN}#{at:03}#x", at)
+    went_wrong(world, f"weekly#{RUN}#later#x", 3 * 86_400, to="jürgen@example.com")
+    went_wrong(world, "weekly#other#ada#x", 5)
+    browser = Browser(world.session, clock=lambda: later).enter()
+    file = browser.get("/campaigns/failures", campaign="weekly", run=RUN)
+    assert file.headers["content-type"] == "text/csv; charset=utf-8"
+    assert "attachment; filename*=UTF-8''weekly%20" in file.headers["content-disposition"]
+    lines = file.text.split("\r\n")
+    assert lines[0] == f"\ufeff{HEADER}"
+    assert lines[1].startswith('"jürgen@example.com","bounced","Permanent",')
+    assert (len(lines), lines[-1]) == (1 + 121 + 1, "")
+    assert "weekly#other" not in file.text
+    command = ("failures", "--campaign", f"weekly#{RUN}", "--limit", "5", "--csv")
+    assert "\ufeff" + run(*command, "--full").stdout_bytes.decode() == file.text
+    assert "ada@example.com" not in run(*command).stdout
+    assert "leave out one of them" in run(*command, "--json").stderr
+
+
+def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
+    texts = ("=1+1", "+16175551234", "-2", "@a", "\t=1", 'say "no", please', "fine")
+    failures = [Failure("2026-11-21T14:00:34Z", "m", "mail", "failed", text, "code", "", 1) for text in texts]
+    cells = [row[0] for row in csv.reader(csv_lines(failures))]
+    guarded = ["'=1+1", "'+16175551234", "'-2", "'@a", "'\t=1"]
+    assert cells == ["to", *guarded, 'say "no", please', "fine"]
+
+
+def test_a_download_that_aws_refuses_is_a_page_and_no_file(world: World) -> None:
+    world.begun()  # and the stage has no ledger
+    reply = Browser(world.session).enter().get("/campaigns/failures", campaign="weekly", run=RUN)
+    assert reply.status == 502
+    assert "content-disposition" not in reply.headers

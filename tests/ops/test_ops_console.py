@@ -777,9 +777,10 @@ def test_campaigns_show_how_far_a_run_is_and_stop_it(world: World) -> None:
     world.collected(recipients=40, composed=30, existed=2)
     assert "weekly mail file" in browser.get("/campaigns").words
     runs = browser.get("/campaigns", campaign="weekly")
-    assert "32 of 40 recipients have their message, or are known to get none." in runs.words
+    assert "40 recipients found. 32 have their message, or get none 8 without a message yet" in runs.words
     assert "This stage has no search, so nobody counts how the messages ended." in runs.words
-    assert '<progress max="40" value="32"' in runs.text
+    assert '<svg class="share" viewBox="0 0 40 1"' in runs.text
+    assert '<rect class="accounted" x="0" width="32"' in runs.text
     plan = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
     assert "after some seconds sends no further message. 40 recipients were collected." in plan.words
     assert "Of 30 messages, those that are not sent yet are cancelled." in plan.words

@@ -45,6 +45,7 @@ QUERIES: dict[str, list[dict[str, str]]] = {
     "/campaigns": [{"campaign": "weekly"}, {"campaign": "nothing"}],
     "/campaigns/start": [{"campaign": "weekly"}, {"campaign": "weekly", "look": "1"}],
     "/campaigns/mail": [{"campaign": "weekly", "id": f"weekly#{RUN}#ada"}],
+    "/campaigns/failures": [{"campaign": "weekly", "run": RUN}, {"campaign": "weekly", "run": "gone"}],
     "/campaigns/stop": [{"campaign": "weekly", "run": RUN}],
     "/campaigns/pause": [{"campaign": "weekly", "run": RUN}],
     "/templates": [{"name": "weekly"}, {"name": "short"}],

@@ -18,7 +18,10 @@ from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.signals import interrupts_handled_by
 
 FORM = {"id": "m", "channel": "mail"}
-PAGES = ("/", "/message", "/message/mail", "/failures", "/dead-letters", "/campaigns", "/assets/console.css")
+PAGES = (
+    *("/", "/message", "/message/mail", "/failures", "/dead-letters", "/campaigns"),
+    *("/campaigns/failures", "/assets/console.css"),
+)
 
 
 @pytest.fixture

@@ -38,11 +38,11 @@ class RunRow(Progress, frozen=True):
     meaning: str
     """Meaning of the run's state."""
     outlook: Outlook | None
-    """Time when its messages are sent; None if nobody knows."""
+    """Estimate for the messages that are left; None if it is unknown."""
 
     @property
     def until(self) -> str:
-        """Time when its messages are sent (ISO 8601); empty if nobody knows."""
+        """Time until which the run is sent (ISO 8601); empty if it is unknown."""
         return iso(self.outlook.until // 60 * 60) if self.outlook else ""
 
 
@@ -181,9 +181,9 @@ def failures(site: Site, request: Asked) -> Answer:
     run = _campaigns(site).run(name, request["run"])
     of_run = FailureFilter(campaign=f"{name}#{run.run}")
     client, end = site.client("dynamodb"), site.clock() + AHEAD
-    chosen = choose(client, site.stage, run.begun_at, end, of_run, full=True)
-    first = [*itertools.islice(chosen, 1)]  # read before the download begins: a refusal has a page
-    return Download(f"{name} {run.run}.csv", csv_lines(itertools.chain(first, chosen)))
+    selection = choose(client, site.stage, run.begun_at, end, of_run, full=True)
+    first = [*itertools.islice(selection, 1)]  # read before the download begins: a refusal has a page
+    return Download(f"{name} {run.run}.csv", csv_lines(itertools.chain(first, selection)))
 
 
 def _recent(site: Site, starting: RunStart) -> Run | None:
