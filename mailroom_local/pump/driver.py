@@ -76,7 +76,8 @@ class Pump:
     def _take_over(self) -> None:
         """Start readers and pollers of mappings that are new, and list the targets of the rules."""
         pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
-        for mapping in (dict(each) for page in pages for each in page["EventSourceMappings"]):
+        mappings: Iterator[dict[str, Any]] = (dict(row) for page in pages for row in page["EventSourceMappings"])
+        for mapping in mappings:
             if mapping["UUID"] not in self._driven and (threads := self._threads(mapping)):
                 # A template's `Enabled: false` does not show in the emulator's response.
                 self._lambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
@@ -86,7 +87,7 @@ class Pump:
         self._targets = self._listed_targets()
 
     def _threads(self, mapping: dict[str, Any]) -> list[Thread]:
-        """Return the threads that deliver a mapping's records; none for a mapping that is the emulator's."""
+        """Return the threads that deliver a mapping's records; none if the emulator delivers them."""
         if _source(mapping, ":dynamodb:"):
             return self._readers(StreamMapping.from_api(mapping))
         if _source(mapping, ":sqs:", ".fifo"):

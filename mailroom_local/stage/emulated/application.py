@@ -9,8 +9,8 @@
   name, ARN and outputs stay. No alarm is evaluated here: MiniStack mixes up what has the same metric name, so
   that a slow function would ring for all functions. The pump evaluates those that a local stage has data for.
 - MiniStack generates another secret at each start, and receivers would have to learn a new webhook key. A
-  generated secret here follows from the stage's key and the secret's name, in letters and digits: it is the same
-  after `down` and `up`.
+  generated secret here follows from the stage's key and the secret's name, in letters and digits: it is
+  the same after `down` and `up`.
 - It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
   up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
   function writes to its folder, which is read-only on AWS. An archive's comment names a folder that has
@@ -78,11 +78,11 @@ def _of_key(properties: dict[str, Any]) -> Any:
         return _secret(properties)
     excluded = wanted.get("ExcludeCharacters", "")
     excluded += "".join(marks for name, marks in EXCLUSIONS.items() if wanted.get(name) in (True, "true"))
-    marks = [each for each in string.ascii_letters + string.digits if each not in excluded]
+    marks = [mark for mark in string.ascii_letters + string.digits if mark not in excluded]
     digest = hashlib.shake_256(f"{KEY} {properties['Name']}".encode()).digest(
         wanted.get("PasswordLength", 32)
     )
-    text = "".join(marks[each % len(marks)] for each in digest)
+    text = "".join(marks[byte % len(marks)] for byte in digest)
     template = wanted.get("SecretStringTemplate")
     return json.dumps({**json.loads(template), wanted["GenerateStringKey"]: text}) if template else text
 
