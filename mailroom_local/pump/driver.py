@@ -76,7 +76,7 @@ class Pump:
     def _take_over(self) -> None:
         """Start readers and pollers of mappings that are new, and list the targets of the rules."""
         pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
-        mappings: Iterator[dict[str, Any]] = (dict(row) for page in pages for row in page["EventSourceMappings"])
+        mappings: list[Any] = [mapping for page in pages for mapping in page["EventSourceMappings"]]
         for mapping in mappings:
             if mapping["UUID"] not in self._driven and (threads := self._threads(mapping)):
                 # A template's `Enabled: false` does not show in the emulator's response.
