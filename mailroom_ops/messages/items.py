@@ -94,7 +94,7 @@ def set_values(channel: str, sets: Iterable[str], option: str = "--set") -> dict
     contract = attributes_of(channel)
     try:
         return {
-            name: contract.value(name, text) if contract.known(name) else _variable(text)
+            name: contract.value(name, text) if contract.known(name) else variable_of(text)
             for name, text in pairs(sets, option).items()
         }
     except Invalid as fault:
@@ -104,11 +104,14 @@ def set_values(channel: str, sets: Iterable[str], option: str = "--set") -> dict
 def text_of(channel: str, name: str, value: Any) -> str:
     """Return the text from which `set_values` reads this value: a variable such as the text 42 is quoted, or
     it would come back as a number."""
-    plain = isinstance(value, str) and (attributes_of(channel).known(name) or _variable(value) == value != "")
+    plain = isinstance(value, str) and (
+        attributes_of(channel).known(name) or variable_of(value) == value != ""
+    )
     return value if plain else _written.encode(value).decode()
 
 
-def _variable(text: str) -> Any:
+def variable_of(text: str) -> Any:
+    """Return the value of a variable that an operator has typed: JSON, or else a text."""
     try:
         value = _variables.decode(text)
     except (msgspec.DecodeError, RecursionError):

@@ -10,12 +10,13 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
+from mailroom_ops.console.cells import VARIABLE, Rows, cells_of, read, tables_of
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.items import attributes_of, set_values, text_of
 from mailroom_ops.messages.send import copy_of, judge, new_id, put
@@ -29,8 +30,6 @@ MAX_DOCUMENTS = 20
 """Mails that are kept while somebody looks at them."""
 VARIABLES = "variables"
 """Field for attributes that the channel and the example of the template lack, a line each."""
-_VARIABLE = "var."
-"""Start of the names of the fields for a template's variables: a variable may be called `step`."""
 _LABELS = {
     "id": "Id",
     "pdf_url": "URL of the PDF",
@@ -67,9 +66,7 @@ class Field(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Name for people; a variable has the name that its template uses."""
-        if self.name.startswith(_VARIABLE):
-            return self.name.removeprefix(_VARIABLE)
+        """Label for people."""
         return _LABELS.get(self.name, self.name.replace("_", " ").capitalize())
 
 
@@ -79,8 +76,12 @@ class Form(View, frozen=True):
     channel: str
     channels: list[str]
     first: list[Field]
-    variables: list[Field]
-    """Fields for the variables of the template."""
+    templates: list[str]
+    """Names of the channel's templates in this checkout."""
+    variables: dict[str, Rows]
+    """Fields for the variables of the template, by variable."""
+    samples: dict[str, Any]
+    """Values of the template's example by field."""
     more: list[Field]
     opened: bool
     """Whether the fields in `more` are shown at once."""
@@ -116,10 +117,13 @@ def show(site: Site, asked: Asked) -> Answer:
     if asked.form is None:
         values = _examples(channel) if site.stage == "local" else {}
         if asked["copy"]:
-            values = _values(channel, copy_of(site.session, site.stage, asked["copy"], channel))
+            copied = copy_of(site.session, site.stage, asked["copy"], channel)
+            values = _values(channel, _fields(channel, copied))
         return _form(site, channel, values, {})
-    typed = {**asked.form, "id": asked.typed("id") or new_id(channel)}
-    if asked["step"] == "change":
+    row = asked["remove"] or "no row"
+    typed = {name: text for name, text in asked.form.items() if not name.startswith(row)}
+    typed["id"] = asked.typed("id") or new_id(channel)
+    if asked["step"] == "change" or asked["add"] or asked["remove"]:
         return _form(site, channel, typed, {})
     item, faults = _item(channel, typed)
     judged = faults or _judged(site, item)
@@ -160,35 +164,45 @@ def _examples(channel: str) -> dict[str, str]:
     return dict(CHANNELS[channel].example) | local
 
 
-def _values(channel: str, item: Mapping[str, Any]) -> dict[str, str]:
-    """Return the attributes of an item in the form of the fields."""
-    attributes, values = attributes_of(channel), {}
+def _fields(channel: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an item by field: a variable may have several."""
+    known, fields = attributes_of(channel).known, dict[str, Any]()
     for field, value in item.items():
+        fields |= {field: value} if known(field) else cells_of(field, value)
+    return fields
+
+
+def _values(channel: str, fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts of fields."""
+    attributes, values = attributes_of(channel), {}
+    for field, value in fields.items():
         text = text_of(channel, field, value)
         if isinstance(value, list) and field in attributes.texts:
             text = "\n".join(value)
         elif not isinstance(value, str):
             text = msgspec.json.format(text, indent=2)
-        values[field if attributes.known(field) else _VARIABLE + field] = text
+        values[field] = text
     return values
 
 
 def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
-    fields, examples = _with_templates(channel, values), _examples(channel)
+    fields, examples = fields_of(channel), _examples(channel)
+    templates = [path.name for path in TemplateFolder(TEMPLATES).all() if path.channel == channel]
     first = [each for each in fields if each.name in ("id", "template", *examples) or each.required]
     first.sort(key=lambda each: _FIRST.index(each.name) if each.name in _FIRST else len(_FIRST))
     more = [each for each in fields if each not in first]
-    example = _example(channel, values.get("template", ""))
-    texts = {name: text for name, text in {**example, **values}.items() if name.startswith(_VARIABLE)}
-    lists = {name for name, text in texts.items() if text[:1] in ("[", "{")}
-    variables = [Field(name, "", False, name in lists, False, name in lists, []) for name in texts]
-    field_names = {VARIABLES, *(field.name for field in (*fields, *variables))}
-    placed = {_VARIABLE + name if _VARIABLE + name in field_names else name: faults[name] for name in faults}
+    samples = _fields(channel, _example(channel, values.get("template", "")))
+    example = _values(channel, samples)
+    variables = {**tables_of(example), **tables_of(values)}
+    cells = {name for rows in variables.values() for row in rows.values() for name in row.values()}
+    field_names = {VARIABLES, *(field.name for field in fields), *cells, *map(VARIABLE.__add__, variables)}
+    placed = {VARIABLE + name if VARIABLE + name in field_names else name: faults[name] for name in faults}
     opened = any(name in placed or values.get(name) for name in (VARIABLES, *(field.name for field in more)))
     preview, problem = _draft(site, channel, values) if values else (None, "")
     elsewhere = [fault for name, fault in placed.items() if name not in field_names]
-    fields_shown = first, variables, more, opened, {**examples, **example}, values, placed, elsewhere
-    view = Form(channel, list(CONTRACTS), *fields_shown, preview, problem, _document(site, preview))
+    fields_shown = first, templates, variables, samples, more, opened
+    texts = {**examples, **example}, values, placed, elsewhere
+    view = Form(channel, list(CONTRACTS), *fields_shown, *texts, preview, problem, _document(site, preview))
     return Shown(view, _title(channel), 400 if faults else 200)
 
 
@@ -202,22 +216,11 @@ def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview
     return (judged, "") if isinstance(judged, Preview) else (None, next(iter(judged.values())))
 
 
-def _example(channel: str, template: str) -> dict[str, str]:
-    """Return the variables of the first example of a template in the form of the fields."""
+def _example(channel: str, template: str) -> dict[str, Any]:
+    """Return the first example of a template."""
     folder = TemplateFolder(TEMPLATES)
     templates = [path for path in folder.all() if (path.channel, path.name) == (channel, template)]
-    return _values(channel, next(iter(folder.examples(templates[0]).values()), {})) if templates else {}
-
-
-def _with_templates(channel: str, values: Mapping[str, str]) -> list[Field]:
-    """The fields of the channel; the templates to choose from are those of this checkout."""
-    names = [each.name for each in TemplateFolder(TEMPLATES).all() if each.channel == channel]
-    chosen = values.get("template", "")
-    choices = [*names, *([chosen] if chosen and chosen not in names else [])]
-    return [
-        structs.replace(each, choices=choices) if each.name == "template" else each
-        for each in fields_of(channel)
-    ]
+    return next(iter(folder.examples(templates[0]).values()), {}) if templates else {}
 
 
 @cache
@@ -256,10 +259,9 @@ def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[
             item[field.name] = lines if field.several and len(lines) > 1 else value
         except Invalid as fault:
             faults[field.name] = f"{fault}"
-    texts = {name: text for name, text in typed.items() if name.startswith(_VARIABLE) and text.strip()}
-    sets = [f"{name.removeprefix(_VARIABLE)}={text}".replace("\r\n", "\n") for name, text in texts.items()]
     try:
-        item = set_values(channel, sets + typed.get(VARIABLES, "").splitlines(), "The variable") | item
+        item = set_values(channel, typed.get(VARIABLES, "").splitlines(), "The variable") | item
+        item = read(typed, _fields(channel, _example(channel, typed.get("template", ""))), faults) | item
     except Refused as fault:
         faults[VARIABLES] = f"{fault}"
     return item, faults
