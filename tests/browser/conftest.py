@@ -48,9 +48,11 @@ class Stage:
         """Let SES bounce mails to an address: it is put onto the account's own suppression list."""
         self._ask({"listed": address})
 
-    def mailroom(self, *words: str) -> None:
-        """Run a command of the operator's."""
-        self._ask({"mailroom": words})
+    def mailroom(self, *words: str) -> str:
+        """Run a command of the operator's, and return its text without line breaks."""
+        answer = self._ask({"mailroom": words})
+        assert answer["code"] == 0, f"mailroom {' '.join(words)}: {answer['text']}"
+        return " ".join(answer["text"].split())
 
     def close(self) -> None:
         """End it."""
@@ -60,11 +62,11 @@ class Stage:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def _ask(self, command: object) -> None:
+    def _ask(self, command: object) -> dict[str, Any]:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
-        self._answer()
+        return self._answer()
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None

@@ -3,7 +3,8 @@
 It prints one line of JSON when it is up: the URLs of the console and of the providers' simulators. Then each
 line of standard input is a command, and is answered with a line: {"put": item} puts it into the mailbox,
 {"dead": {"queue": …, "body": …}} into a dead-letter queue, {"listed": address} an address onto SES's own
-suppression list, and {"mailroom": [word, …]} runs that command. The stage ends with standard input.
+suppression list, and {"mailroom": [word, …]} runs that command, whose text and exit code are the answer. The
+stage ends with standard input.
 """
 
 import json
@@ -37,7 +38,15 @@ def main() -> None:
                 stage.put(item)
             elif "mailroom" in command:
                 words = [sys.executable, "-m", "mailroom_ops", *command["mailroom"], "--stage", "local"]
-                subprocess.run(words, env=os.environ | running.variables(), check=True, stdout=sys.stderr)
+                ended = subprocess.run(
+                    words,
+                    env=os.environ | running.variables(),
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    check=False,
+                )
+                _say({"text": ended.stdout, "code": ended.returncode})
+                continue
             elif "listed" in command:
                 ses = LocalSession().client(
                     "sesv2", endpoint_url=running.endpoints.providers, config=patient()
