@@ -78,11 +78,11 @@ def _of_key(properties: dict[str, Any]) -> Any:
         return _secret(properties)
     excluded = wanted.get("ExcludeCharacters", "")
     excluded += "".join(marks for name, marks in EXCLUSIONS.items() if wanted.get(name) in (True, "true"))
-    marks = [each for each in string.ascii_letters + string.digits if each not in excluded]
+    marks = [mark for mark in string.ascii_letters + string.digits if mark not in excluded]
     digest = hashlib.shake_256(f"{KEY} {properties['Name']}".encode()).digest(
         wanted.get("PasswordLength", 32)
     )
-    text = "".join(marks[each % len(marks)] for each in digest)
+    text = "".join(marks[byte % len(marks)] for byte in digest)
     template = wanted.get("SecretStringTemplate")
     return json.dumps({**json.loads(template), wanted["GenerateStringKey"]: text}) if template else text
 
