@@ -87,7 +87,7 @@ class Pump:
         self._targets = self._listed_targets()
 
     def _threads(self, mapping: dict[str, Any]) -> list[Thread]:
-        """Return the threads that deliver a mapping's records; none for a mapping that is the emulator's."""
+        """Return the threads that deliver a mapping's records; none if the emulator delivers them itself."""
         if _source(mapping, ":dynamodb:"):
             return self._readers(StreamMapping.from_api(mapping))
         if _source(mapping, ":sqs:", ".fifo"):
