@@ -76,12 +76,12 @@ class Pump:
     def _take_over(self) -> None:
         """Start readers and pollers of mappings that are new, and list the targets of the rules."""
         pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
-        mappings: list[Any] = [mapping for page in pages for mapping in page["EventSourceMappings"]]
-        for mapping in mappings:
-            if mapping["UUID"] not in self._driven and (threads := self._threads(mapping)):
+        for mapping in (mapping for page in pages for mapping in page["EventSourceMappings"]):
+            uuid = mapping["UUID"]
+            if uuid not in self._driven and (threads := self._threads(dict(mapping))):
                 # A template's `Enabled: false` does not show in the emulator's response.
-                self._lambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
-                self._driven.add(mapping["UUID"])
+                self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
+                self._driven.add(uuid)
                 for thread in threads:
                     thread.start()
         self._targets = self._listed_targets()

@@ -8,8 +8,8 @@
 - MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
   name, ARN and outputs stay. No alarm is evaluated here: MiniStack mixes up what has the same metric name, so
   that a slow function would ring for all functions. The pump evaluates those that a local stage has data for.
-- MiniStack generates another secret at each start, and receivers would have to learn a new webhook key. A
-  generated secret here follows from the stage's key and the secret's name, in letters and digits: it is
+- MiniStack generates another secret at each start, and receivers would have to learn a new webhook key.
+  Here a generated secret follows from the stage's key and the secret's name, in letters and digits: it is
   the same after `down` and `up`.
 - It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
   up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
