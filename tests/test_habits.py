@@ -304,7 +304,7 @@ def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
     assert [{*re.findall(pattern, page)} for pattern in patterns] == [{"mailprod"}] * len(patterns)
     blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     (block,) = (each for each in blocks if "bootstrap aws://" in each)
-    assert "make policy STAGE=prod" in block
+    assert "mailroom policy --stage prod" in block
     assert block.count("aws iam create-policy ") == 1
     assert '--cloudformation-execution-policies "$policies"' in block
 

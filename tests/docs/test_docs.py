@@ -70,14 +70,6 @@ def test_every_test_that_the_text_names_is_in_the_file_that_it_links() -> None:
         assert re.search(rf"^def {name}\(", text, re.M), f"{path}: {name}"
 
 
-def test_every_page_that_the_code_names_is_there() -> None:
-    named = re.compile(r"docs/[\w/.-]+\.(?:md|json)")
-    for folder in ("stacks", "mailroom_ops", "lambdas", "mailroom_local"):
-        for file in (ROOT / folder).rglob("*.py"):
-            for path in named.findall(file.read_text()):
-                assert (ROOT / path).exists(), f"{file}: {path}"
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_alarm_has_its_page_which_the_index_names(kind: str) -> None:
     page = Page(f"docs/operating/{kind}.md")
