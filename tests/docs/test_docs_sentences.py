@@ -26,7 +26,8 @@ def strings(file: Path) -> Iterator[str]:
         return
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(f"{part.value}" if isinstance(part, ast.Constant) else "x" for part in node.values)
+            parts = (part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
+            yield "".join(part if isinstance(part, str) else "x" for part in parts)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 

@@ -81,6 +81,28 @@ def test_the_extra_check_brings_all_that_the_client_needs_to_check_an_address() 
     assert [line.partition(":")[0] for line in output.splitlines()] == ["to", "to"]
 
 
+def test_the_extra_outbox_brings_the_packages_that_the_example_of_the_outbox_imports() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    packages = {re.split("[>=]", package)[0].replace("-", "_") for package in extras["outbox"]}
+    needs = {"typing_extensions"}  # of psycopg and Powertools
+    output = run(f"""
+        installed = {{*sys.stdlib_module_names, *{BOTO3!r}, *{packages | needs!r}, "mailroom"}}
+
+        class Missing:
+            def find_spec(self, name, path=None, target=None):
+                if name.partition(".")[0] not in installed and not name.startswith("_sysconfigdata"):
+                    raise ModuleNotFoundError(name)
+
+        sys.meta_path.insert(0, Missing())
+        for name in {OTHERS!r}:
+            sys.modules.pop(name, None)
+        import mailroom.campaigns.databases, mailroom.client, mailroom.environment
+        from mailroom.outbox import relay
+        print(relay.__name__)
+    """)
+    assert output == "relay"
+
+
 def test_the_command_line_without_its_optional_packages_names_the_extra_to_install() -> None:
     output = run("""
         import sys
