@@ -43,7 +43,7 @@ setup: .venv/.ready ## install everything into this folder
 	@touch $@
 
 cdk: .venv/.ready ## install the CDK's command line: `cdk`, in an activated .venv
-	@$(PY) -m mailroom_ops.deploying
+	@$(MAILROOM) cdk -- --version >/dev/null
 	@ln -sf ../../.local/cdk/node_modules/.bin/cdk .venv/bin/cdk
 
 demo: setup ## the main job on the embedded AWS: messages on all channels, and the awkward ones
@@ -172,7 +172,7 @@ oracle: .venv/.ready .local/oracle/.ready ## compare AWS's own DynamoDB engine, 
 COMPILE = $(UV) pip compile --quiet --generate-hashes --universal --python-version 3.11 --custom-compile-command "make lock"
 lock: ## resolve every requirements file anew
 	$(COMPILE) requirements-dev.in lambdas/requirements/*.in -o requirements-dev.txt
-	$(COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
+	$(COMPILE) -c requirements-dev.txt --extra local --extra test pyproject.toml -o mailroom_ops/new/requirements.txt
 	$(COMPILE) mailroom_local/requirements.in -o mailroom_local/requirements.txt
 	$(COMPILE) browser/requirements.in -o browser/requirements.txt
 	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
@@ -183,8 +183,9 @@ lock: ## resolve every requirements file anew
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix mailroom_ops/cdk
 
-wheel: .venv/.ready ## build dist/mailroom_cdk-VERSION-py3-none-any.whl: what a team installs
+wheel: sbom ## build dist: the wheel that a team installs, the SBOM, and SHA256SUMS, by which a release is attested
 	@rm -rf dist && $(PY) -m hatchling build -t wheel
+	@cp .local/mailroom.cdx.json dist/ && cd dist && sha256sum *.whl *.json > SHA256SUMS
 
 clean: down ## remove everything that was installed or made
 	rm -rf .venv .local cdk.out dist

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, cast
 
 import typer
 from typer._click import Command, Context, HelpFormatter
@@ -30,6 +31,7 @@ PANELS = {
     },
     "Setting up": {
         "new": "mailroom_ops.new.command:new",
+        "update": "mailroom_ops.new.command:update",
         "init": "mailroom_ops.init.command:init",
         "plan": "mailroom_ops.costs.plan:plan",
         "cost": "mailroom_ops.costs.cost:cost",
@@ -47,6 +49,7 @@ PANELS = {
         "destroy": "mailroom_ops.deploying.commands:destroy",
         "rehearse": "mailroom_ops.rehearse.command:rehearse",
         "policy": "mailroom_ops.deploying.policy:policy",
+        "cdk": "mailroom_ops.deploying.commands:command_line",
     },
     "Templates": {
         "render": "mailroom_ops.templates.render:render",
@@ -142,8 +145,21 @@ OPTIONS: dict[str, Any] = {
 app = typer.Typer(cls=Commands, no_args_is_help=True, **OPTIONS)
 
 
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"mailroom {version('mailroom-cdk')}")
+        raise typer.Exit
+
+
 @app.callback()
-def main(context: typer.Context) -> None:
+def main(
+    context: typer.Context,
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end."),
+    ] = False,
+) -> None:
     """Operate a Mailroom stage. Set AWS credentials and region (AWS_REGION) in the environment, as for the
     AWS CLI."""
     # As for the CDK and the AWS CLI: a command looks where they have deployed. botocore reads the other only.

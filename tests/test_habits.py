@@ -17,9 +17,12 @@ from packaging.requirements import Requirement
 from tests.support import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TEAMS = sorted((ROOT / "mailroom_ops/new/project/.github/workflows").glob("*.yml"))
+"""Workflows of a folder that `mailroom new` makes."""
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 FUNCTIONS = sorted(ROOT.glob("lambdas/requirements/*.in"))
+FOLDERS_LOCK = ROOT / "mailroom_ops" / "new" / "requirements.txt"
 REQUIREMENTS = sorted([*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *FUNCTIONS])
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """The SHA-256 of https://www.apache.org/licenses/LICENSE-2.0.txt."""
@@ -34,19 +37,28 @@ def parsed(workflow: Path) -> dict[Any, Any]:
 
 def steps(workflow: Path) -> list[dict[str, Any]]:
     """All steps of all of its jobs."""
-    return [step for job in parsed(workflow)["jobs"].values() for step in job["steps"]]
+    return [step for job in parsed(workflow)["jobs"].values() for step in job.get("steps", [])]
 
 
-each_workflow = pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda file: file.stem)
+def name(workflow: Path) -> str:
+    """A workflow's name in reports of tests."""
+    return f"{'' if workflow in WORKFLOWS else 'team-'}{workflow.stem}"
 
 
-def test_there_are_workflows_to_check_compare_and_deploy() -> None:
-    assert [file.stem for file in WORKFLOWS] == ["check", "deploy", "diff"]
+of_the_repository = pytest.mark.parametrize("workflow", WORKFLOWS, ids=name)
+each_workflow = pytest.mark.parametrize("workflow", [*WORKFLOWS, *TEAMS], ids=name)
 
 
-@each_workflow
+def test_there_are_workflows_to_check_compare_deploy_and_release() -> None:
+    assert [file.stem for file in WORKFLOWS] == ["check", "deploy", "diff", "release"]
+    assert [file.stem for file in TEAMS] == ["check", "deploy-stage", "deploy"]
+
+
+@of_the_repository
 def test_a_workflow_calls_makes_targets_and_only_such_that_there_are(workflow: Path) -> None:
     ran = [step["run"] for step in steps(workflow) if "run" in step]
+    if workflow.stem == "release":
+        assert ran.pop().startswith("gh release create ")
     assert ran
     for script in ran:
         called = re.findall(r"\bmake ([a-z]+)", script)
@@ -59,30 +71,38 @@ def test_an_action_is_pinned_by_its_commit_and_says_its_version(workflow: Path) 
     used = re.findall(r"uses: (.*)", workflow.read_text())
     assert used
     for each in used:
-        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)
+        if each.startswith("./.github/workflows/"):
+            assert (workflow.parent / Path(each).name).is_file()
+        else:
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)
 
 
 @each_workflow
 def test_a_workflow_may_read_the_repository_and_its_token_opens_nothing_else(workflow: Path) -> None:
     content = parsed(workflow)
+    publish = content["jobs"].pop("publish") if workflow.stem == "release" else None
     granted = [content["permissions"], *(job.get("permissions", {}) for job in content["jobs"].values())]
     for each in granted:
         assert each.items() <= {"contents": "read", "id-token": "write"}.items()
     checkouts = [step for step in steps(workflow) if "actions/checkout@" in step.get("uses", "")]
-    assert checkouts
+    assert checkouts or all("uses" in job for job in content["jobs"].values())
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    if publish:
+        assert publish["permissions"] == {"attestations": "write", "contents": "write", "id-token": "write"}
+        assert not [step for step in publish["steps"] if "actions/checkout@" in step.get("uses", "")]
 
 
 @each_workflow
 def test_two_runs_of_a_workflow_do_not_meet(workflow: Path) -> None:
     group = parsed(workflow)["concurrency"]
     assert "${{" in group["group"]
-    assert group["cancel-in-progress"] is (workflow.stem != "deploy")
+    assert group["cancel-in-progress"] is (workflow.stem in {"check", "diff"})
 
 
 @each_workflow
 def test_no_job_runs_for_ever(workflow: Path) -> None:
-    assert all(0 < job["timeout-minutes"] <= 60 for job in parsed(workflow)["jobs"].values())
+    jobs = parsed(workflow)["jobs"].values()
+    assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "uses" not in job)
 
 
 def test_a_deployment_waits_for_its_stages_environment_and_for_the_tests() -> None:
@@ -90,6 +110,24 @@ def test_a_deployment_waits_for_its_stages_environment_and_for_the_tests() -> No
     assert jobs["deploy"]["environment"] == "${{ inputs.stage }}"
     assert jobs["deploy"]["needs"] == "test"
     assert "permissions" not in jobs["test"]  # the workflow's own: no token for AWS
+
+
+def test_a_teams_stage_is_deployed_in_its_environment_and_prod_after_dev() -> None:
+    _, stage, both = map(parsed, TEAMS)
+    dev, prod = both["jobs"]["dev"], both["jobs"]["prod"]
+    assert (dev["with"], prod["with"], prod["needs"]) == ({"stage": "dev"}, {"stage": "prod"}, "dev")
+    assert stage["jobs"]["deploy"]["environment"] == "${{ inputs.stage }}"
+
+
+@pytest.mark.parametrize("workflow", TEAMS, ids=name)
+def test_a_team_installs_and_tests_before_there_are_credentials(workflow: Path) -> None:
+    for job in parsed(workflow)["jobs"].values():
+        ran = [step.get("uses", step.get("run", "")) for step in job.get("steps", [])]
+        for place, step in enumerate(ran):
+            if step.startswith("aws-actions/"):
+                assert "pip install --require-hashes -r requirements.txt" in ran[:place]
+                assert "mailroom cdk -- --version" in ran[:place]
+                assert len(ran) == place + 2
 
 
 def test_the_parts_of_the_tests_that_run_side_by_side_are_all_tests() -> None:
@@ -106,7 +144,7 @@ def test_the_parts_of_the_tests_that_run_side_by_side_are_all_tests() -> None:
 
 def test_no_workflow_takes_text_of_others_into_a_script() -> None:
     """A branch's name or a title can be a command."""
-    for workflow in WORKFLOWS:
+    for workflow in (*WORKFLOWS, *TEAMS):
         for step in steps(workflow):
             assert not re.search(r"\$\{\{\s*(github\.event|github\.head_ref|inputs)", step.get("run", ""))
 
@@ -169,9 +207,13 @@ def test_what_is_installed_is_what_is_pinned(wanted: Path) -> None:
     assert {name: installed.get(name) for name, _ in pins} == dict(pins)
 
 
-@pytest.mark.parametrize("wanted", REQUIREMENTS, ids=lambda file: str(file.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "wanted",
+    [*(file.with_suffix(".txt") for file in REQUIREMENTS), FOLDERS_LOCK],
+    ids=lambda file: str(file.relative_to(ROOT)),
+)
 def test_a_lock_has_hashes_of_every_package_and_names_no_registry(wanted: Path) -> None:
-    lock = wanted.with_suffix(".txt").read_text()
+    lock = wanted.read_text()
     assert "://" not in lock
     assert "-url" not in lock
     packages = re.split(r"\n(?=\S)", lock.replace("\\\n", ""))
@@ -262,7 +304,7 @@ def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
     assert [{*re.findall(pattern, page)} for pattern in patterns] == [{"mailprod"}] * len(patterns)
     blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     (block,) = (each for each in blocks if "bootstrap aws://" in each)
-    assert "make policy STAGE=prod" in block
+    assert "mailroom policy --stage prod" in block
     assert block.count("aws iam create-policy ") == 1
     assert '--cloudformation-execution-policies "$policies"' in block
 
@@ -282,6 +324,14 @@ def test_the_wheels_extras_allow_the_versions_that_were_tried() -> None:
     for each in wanted:
         assert each.name == "mailroom-cdk" or each.specifier.contains(installed[each.name]), each
         assert each.name == "mailroom-cdk" or "<" in str(each.specifier), each
+
+
+def test_a_folders_lock_has_what_its_extras_name_in_the_versions_that_were_tried() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    locked = dict(PINNED.findall(FOLDERS_LOCK.read_text()))
+    wanted = {Requirement(each).name for extra in ("deploy", "local", "test") for each in extras[extra]}
+    assert wanted - {"mailroom-cdk"} <= {*locked}
+    assert locked.items() <= dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text())).items()
 
 
 def test_the_changelog_knows_the_version() -> None:

@@ -105,6 +105,17 @@ def destroy(stage: WrittenStage = "dev", *, yes: Yes = False) -> None:
         _cdk("destroy", "--app", str(OUTPUT), "--force", *stacks)
 
 
+def command_line(
+    arguments: Annotated[list[str], typer.Argument(help="What the CDK's command line takes, after --.")],
+) -> None:
+    """Run the CDK's command line in this folder, in the version that Mailroom was tried with.
+
+    Example: mailroom cdk -- deploy mailroom-prod-deploy -c stage=prod
+    """
+    with refusals():
+        _cdk(*arguments)
+
+
 def _cdk(*arguments: str) -> None:
     """Run it, and end as it does where it fails: it has said why."""
     if code := cdk.run(*arguments).returncode:

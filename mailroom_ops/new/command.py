@@ -1,50 +1,66 @@
-"""`mailroom new`: writes what a team owns, and nothing else."""
+"""`mailroom new` and `mailroom update`."""
 
 import json
-import shutil
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import typer
 
+from mailroom_ops.new.folder import INSTALL, make, pin
 from mailroom_ops.screen import Refused, print_lines, refusals
-
-NAME = "mailroom-cdk"
-PROJECT = Path(__file__).with_name("project")
-"""The folder as it is written, but for the pin."""
-NEXT = """
-Next:
-  cd {folder}
-  python3 -m venv .venv && . .venv/bin/activate
-  pip install -r requirements.txt pytest
-  mailroom up
-"""
+from mailroom_stacks.paths import PROJECT
 
 
 def new(
     folder: Annotated[Path, typer.Argument(help="The folder to make. It must not be there, or be empty.")],
+    *,
+    wheel: Annotated[
+        Path | None, typer.Option(help="Mailroom's wheel; by default the file that this was installed from.")
+    ] = None,
 ) -> None:
-    """Make a folder with stages, templates, campaigns and channels of your own, which has Mailroom as a
-    dependency.
+    """Make a folder with stages, templates, campaigns and channels of your own, and with Mailroom's wheel and
+    the lock of its packages in vendor/.
 
-    Exit code 2: there is something in the folder.
+    Exit code 2: there is something in the folder, or the wheel is not on this machine.
 
     Example: mailroom new mail
     """
     with refusals():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise Refused(f"{folder} is there, and not empty. Name a folder that is not there yet.")
-        shutil.copytree(PROJECT, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "requirements.txt").write_text(f"{pin()}\n")
-        written = sorted(each for each in folder.rglob("*") if each.is_file())
-        print_lines("\n".join(f"{each}" for each in written))
-        print_lines(NEXT.format(folder=folder))
+        try:
+            print_lines(make(folder, wheel or _installed_wheel()))
+        except ValueError as error:
+            raise Refused(f"{error}") from None
 
 
-def pin() -> str:
-    """What installs this very version: its number, or the path or URL that it was installed from, which the
-    installer has noted (PEP 610)."""
-    installed = distribution(NAME)
-    origin = json.loads(installed.read_text("direct_url.json") or "{}").get("url")
-    return f"{NAME}[local] @ {origin}" if origin else f"{NAME}[local]=={installed.version}"
+def update(
+    wheel: Annotated[Path, typer.Argument(help="A newer wheel, or an older one to go back.")],
+) -> None:
+    """Pin this folder to another version: wheel and lock in vendor/, and a line of requirements.txt.
+
+    Exit code 2: the file is not a wheel of Mailroom, or requirements.txt does not name Mailroom once.
+
+    Example: mailroom update mailroom_cdk-0.4.0-py3-none-any.whl
+    """
+    with refusals():
+        try:
+            pin(PROJECT, wheel)
+        except ValueError as error:
+            raise Refused(f"{error}") from None
+        print_lines(f"Next:\n  {INSTALL}\n  mailroom diff --stage dev")
+
+
+def _installed_wheel() -> Path:
+    """Return the file that this version was installed from, which the installer has noted (PEP 610). Raises
+    Refused if the file is not there."""
+    installed = distribution("mailroom-cdk")
+    origin = json.loads(installed.read_text("direct_url.json") or "{}").get("url", "")
+    wheel = Path(url2pathname(urlsplit(origin).path))
+    if wheel.suffix != ".whl" or not wheel.is_file():
+        raise Refused(
+            f"The wheel that Mailroom {installed.version} was installed from is not on this machine. Name "
+            f"the file: --wheel mailroom_cdk-{installed.version}-py3-none-any.whl"
+        )
+    return wheel

@@ -106,10 +106,3 @@ def test_a_stage_that_the_app_refuses_is_not_compared_deployed_or_destroyed(
     monkeypatch.setattr(commands, "OUTPUT", tmp_path / "cdk.out")
     monkeypatch.setattr("mailroom_ops.deploying.cdk.run", lambda *_, **__: pytest.fail("ran"))
     assert CliRunner().invoke(cli.app, [command, "--stage", "dev"]).exit_code == 2
-
-
-def test_a_new_folder_is_not_written_over_another(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").touch()
-    refused = CliRunner().invoke(cli.app, ["new", str(tmp_path)])
-    assert (refused.exit_code, "not empty" in refused.stderr) == (2, True)
-    assert [each.name for each in tmp_path.iterdir()] == ["mine.txt"]

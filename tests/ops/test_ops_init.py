@@ -9,7 +9,8 @@ from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli, screen
 from mailroom_ops.init import command
-from mailroom_ops.new.command import PROJECT
+from mailroom_ops.new.folder import TEMPLATE
+from tests.support import ROOT
 from tests.support.stacks.refusals import OURS
 
 FULL = OURS.read_text()
@@ -248,6 +249,6 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_the_stages_of_a_new_project_say_what_becomes_of_attributes_that_nothing_uses() -> None:
-    stages = json.loads((PROJECT / "cdk.json").read_text())["context"]["mailroom"]
+    stages = json.loads((ROOT / TEMPLATE / "cdk.json").read_text())["context"]["mailroom"]
     assert [stages[name]["items"] for name in ("dev", "local")] == [{"unknown": "allow"}] * 2
-    assert "`items.unknown`" in (PROJECT / "README.md").read_text()
+    assert "`items.unknown`" in (ROOT / TEMPLATE / "README.md").read_text()

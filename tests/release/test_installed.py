@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +16,13 @@ from mailroom_stacks.assemblies import NO_BUNDLES, assembly
 from mailroom_stacks.paths import BUNDLES, DOT_LOCAL
 from tests.support import ROOT
 from tests.support.pipeline.shared import until
-from tests.support.release.installed import Environment, install
+from tests.support.release.installed import Environment, build, copy_sources, install
 from tests.support.stacks.page_blocks import blocks, rows
 
 PACKAGES = {"mailroom", "mailroom_stacks", "mailroom_ops", "mailroom_local"}
+RUN = re.compile(r"^ +(?:- run: )?((?:mailroom|python) .*?)(?: 2>&1.*)?$", re.MULTILINE)
+"""A command of a workflow, without the pipe behind it."""
+NEEDING_A_STAGE = {"up", "down", "bootstrap", "diff", "deploy", "doctor", "update"}
 ASSET = re.compile(r"[0-9a-f]{64}")
 CAMPAIGN = """
 channel = "mail"
@@ -59,11 +63,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 @pytest.fixture(scope="module")
-def team(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new folder, with a channel and a campaign of its own."""
-    folder = tmp_path_factory.mktemp("team")
-    environment.answer("mailroom", "new", "mail", cwd=folder)
-    team = folder / "mail"
+def team(environment: Environment) -> Path:
+    """The new folder, with a channel and a campaign of its own."""
+    team = environment.team
     for path, text in blocks():
         (team / path).parent.mkdir(exist_ok=True)
         (team / path).write_text(text)
@@ -81,7 +83,8 @@ def team(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> 
     local["campaigns"] = {"enabled": ["hello"]}
     (team / "cdk.json").write_text(json.dumps(settings))
     (team / ".local").mkdir()
-    for installed in (DOT_LOCAL / "ministack", BUNDLES):  # what set-up has made
+    BUNDLES.mkdir(parents=True, exist_ok=True)
+    for installed in (DOT_LOCAL / "ministack", DOT_LOCAL / "cdk", BUNDLES):  # what set-up has made
         (team / ".local" / installed.name).symlink_to(installed)
     return team
 
@@ -99,8 +102,7 @@ def stage(environment: Environment, team: Path) -> Iterator[dict[str, str]]:
 def test_the_wheel_has_our_four_packages_and_nothing_of_tests_bench_chaos_or_proof(
     environment: Environment,
 ) -> None:
-    (wheel,) = (environment.folder.parent / "dist").glob("*.whl")
-    tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    tops = {name.partition("/")[0] for name in zipfile.ZipFile(environment.wheel).namelist()}
     assert {top for top in tops if not top.endswith(".dist-info")} == PACKAGES
 
 
@@ -112,13 +114,45 @@ def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environmen
     assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
-def test_a_new_folder_names_the_package_that_it_was_made_with(environment: Environment, team: Path) -> None:
-    (wheel,) = (environment.folder.parent / "dist").glob("*.whl")
-    assert (team / "requirements.txt").read_text() == f"mailroom-cdk[local] @ file://{wheel}\n"
+def test_whoever_builds_a_commit_gets_the_same_bytes(environment: Environment, tmp_path: Path) -> None:
+    copy_sources(tmp_path)
+    assert build(tmp_path, tmp_path / "dist").read_bytes() == environment.wheel.read_bytes()
 
 
-def test_the_tests_of_a_new_folder_pass(environment: Environment, team: Path) -> None:
-    environment.answer("python", "-m", "pytest", "-q", "tests", cwd=team)
+def test_an_installed_package_makes_the_folder_that_its_wheel_makes(
+    environment: Environment, tmp_path: Path
+) -> None:
+    environment.answer("mailroom", "new", "again", cwd=tmp_path)
+    again = tmp_path / "again"
+    files = [file.relative_to(again) for file in again.rglob("*") if file.is_file()]
+    assert Path("vendor", environment.wheel.name) in files
+    own = {"cdk.json"}  # which has a channel of the team's meanwhile
+    assert [
+        file
+        for file in files
+        if file.name not in own and (again / file).read_bytes() != (environment.team / file).read_bytes()
+    ] == []
+
+
+def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
+    environment: Environment, team: Path
+) -> None:
+    """Commands of its README and workflows. Other tests here run `up` and `down`; tests/pipeline deploys."""
+    lines = [
+        *re.findall(r"^(?:mailroom|python) .*", (team / "README.md").read_text(), re.MULTILINE),
+        *(line for file in team.glob(".github/workflows/*.yml") for line in RUN.findall(file.read_text())),
+    ]
+    commands = {tuple(shlex.split(line.replace("$STAGE", "dev"), comments=True)) for line in lines}
+    done = {command for command in commands if command[1] not in NEEDING_A_STAGE}
+    assert {command[1] for command in done} == {"-m", "render", "synth", "cdk"}
+    for command in sorted(done):
+        environment.answer(*command)
+
+
+def test_what_every_channels_descriptor_has_to_keep_is_tested_by_the_installed_package(
+    environment: Environment, team: Path
+) -> None:
+    environment.answer("python", "-m", "pytest", "-q", "--pyargs", "mailroom_ops.testing")
 
 
 def test_the_installed_package_synthesizes_what_the_repository_does(
@@ -179,3 +213,17 @@ def reached(stage: dict[str, str]) -> set[str]:
     """Whom mails of the campaign's subject went to."""
     welcomes = (each for each in fetch(stage["MAILROOM_INBOX"]) if each["channel"] == "mail")
     return {each["to"] for each in welcomes if each["content"]["subject"] in ("Welcome, ada", "Welcome, bob")}
+
+
+def test_a_folder_that_was_updated_installs_the_other_version(
+    environment: Environment, team: Path, tmp_path: Path
+) -> None:
+    copy_sources(tmp_path)
+    project = (tmp_path / "pyproject.toml").read_text()
+    number = environment.answer("mailroom", "--version").split()[1]
+    (tmp_path / "pyproject.toml").write_text(
+        project.replace(f'version = "{number}"', f'version = "{number}.1"')
+    )
+    environment.answer("mailroom", "update", str(build(tmp_path, tmp_path / "dist")))
+    environment.install()
+    assert environment.answer("mailroom", "--version") == f"mailroom {number}.1\n"

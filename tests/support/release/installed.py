@@ -1,61 +1,108 @@
-"""The wheel, installed where nothing else of this repository is on the path."""
+"""The wheel, as a team installs it on a machine that has Python alone."""
 
 import os
+import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.support import ROOT
 
-PROGRAMS = ("uv", "node", "npm")
-"""What this environment brings beside packages, and commands look for beside their interpreter."""
+UV = str(Path(sys.executable).with_name("uv"))
+SOURCES = ("lambdas", "stacks", "mailroom_ops", "mailroom_local", "pyproject.toml", "README.md", "LICENSE")
+"""Files and folders of the repository that the wheel is built from."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """An environment with the wheel in it. Other packages are those of this one: a fresh environment is half
-    a gigabyte of CDK."""
+    """A team's folder with its `.venv`, which has the wheel and the packages of its lock, and no others."""
 
-    folder: Path
+    team: Path
+    wheel: Path
 
     def run(
-        self, *words: str, cwd: Path, variables: Mapping[str, str] | None = None
+        self, *words: str, cwd: Path | None = None, variables: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program of the environment, as a shell does where it is activated."""
-        own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        path = f"{self.folder / 'bin'}{os.pathsep}{own['PATH']}"
+        """Run a program of the environment, by default in the team's folder."""
+        folder = self.team / ".venv" / "bin"
         return subprocess.run(
-            [str(self.folder / "bin" / words[0]), *words[1:]],
-            cwd=cwd,
-            env={**own, "PATH": path, "CDK_VALIDATION": "false", **(variables or {})},
+            [str(folder / words[0]), *words[1:]],
+            cwd=cwd or self.team,
+            env={
+                **_variables(self.team.parent),
+                "PATH": f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin",
+                "CDK_VALIDATION": "false",
+                **(variables or {}),
+            },
             capture_output=True,
             text=True,
             check=False,
         )
 
-    def answer(self, *words: str, cwd: Path, variables: Mapping[str, str] | None = None) -> str:
-        """What it prints; fails with what it says where it fails."""
+    def answer(self, *words: str, cwd: Path | None = None, variables: Mapping[str, str] | None = None) -> str:
+        """Run a program, and return its output. Fails with its output if it fails."""
         done = self.run(*words, cwd=cwd, variables=variables)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def install(self) -> None:
+        """Install the folder's requirements by hash. The cache of this machine's set-up has the files."""
+        python = str(self.team / ".venv" / "bin" / "python")
+        command = [UV, "pip", "install", "--quiet", "--require-hashes", "--python", python]
+        _succeed([*command, "-r", "requirements.txt"], self.team)
+
 
 def install(folder: Path) -> Environment:
-    """Build the wheel, and install it alone."""
-    uv = str(Path(sys.executable).with_name("uv"))
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = (folder / "dist").glob("*.whl")
-    environment = folder / "environment"
-    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(environment)], check=True)
-    python = str(environment / "bin" / "python")
-    alone = ("--no-deps", "--no-index")
-    subprocess.run([uv, "pip", "install", "--quiet", *alone, "--python", python, str(wheel)], check=True)
-    (packages,) = environment.glob("lib/python3.*/site-packages")
-    (packages / "reused.pth").write_text(sysconfig.get_path("purelib"))  # whose own .pth files are not read
-    for program in PROGRAMS:
-        (environment / "bin" / program).symlink_to(Path(sys.executable).with_name(program))
-    return Environment(environment)
+    """Build the wheel, let it make a team's folder, and install that."""
+    wheel = build(ROOT, folder / "dist")
+    bare = [sys.executable, "-m", "venv", "--without-pip", str(folder / "bare")]
+    _succeed(bare, folder)
+    alone = {**_variables(folder), "PYTHONPATH": str(wheel)}
+    new = [str(folder / "bare" / "bin" / "python"), "-m", "mailroom_ops.new", "mail"]
+    _succeed(new, folder, alone)
+    environment = Environment(folder / "mail", wheel)
+    _succeed([UV, "venv", "--quiet", "--python", sys.executable, ".venv"], environment.team)
+    environment.install()
+    return environment
+
+
+def build(sources: Path, output: Path) -> Path:
+    """Build a wheel, and return the file."""
+    _succeed([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(output)], sources)
+    (wheel,) = output.glob("*.whl")
+    return wheel
+
+
+def copy_sources(folder: Path) -> None:
+    """Copy to a folder what the wheel is built from, with other times of change."""
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name,
+                folder / name,
+                copy_function=shutil.copyfile,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
+        else:
+            shutil.copyfile(ROOT / name, folder / name)
+
+
+def _variables(home: Path) -> dict[str, str]:
+    """Return variables of this process, without those that lead to programs, packages or settings of this
+    machine. The cache of what set-up has fetched is used."""
+    left_out = ("PYTHONPATH", "VIRTUAL_ENV", "PATH")
+    own = {name: value for name, value in os.environ.items() if name not in left_out}
+    return {**own, "HOME": str(home), "UV_CACHE_DIR": _cache()}
+
+
+@cache
+def _cache() -> str:
+    return subprocess.run([UV, "cache", "dir"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _succeed(command: list[str], cwd: Path, variables: Mapping[str, str] | None = None) -> None:
+    done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,62 @@
+"""Each command and each page that a sentence of the wheel or of a new folder names is there."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.docs.test_docs_commands import require_command
+from tests.support import ROOT
+
+PAGE = re.compile(r"(?<![\w/.])docs/[\w/.-]*\w\.(?:md|json)")
+COMMAND = re.compile(r"`mailroom ([^`\n]+)`|^ *Example: mailroom (.+)$", re.MULTILINE)
+FOLDER = ROOT / "mailroom_ops" / "new" / "project"
+FILES = sorted(
+    file
+    for package in ("lambdas", "stacks", "mailroom_ops", "mailroom_local")
+    for file in (ROOT / package).rglob("*")
+    if file.suffix in {".py", ".md", ".yml", ".html", ".js"}
+)
+
+
+def strings(file: Path) -> Iterator[str]:
+    """Yield the texts of a file: of a module its strings, with x for what they fill in."""
+    if file.suffix != ".py":
+        yield file.read_text()
+        return
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
+            yield "".join(part if isinstance(part, str) else "x" for part in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_every_page_that_a_file_of_the_wheel_names_is_there() -> None:
+    named = {(page, file) for file in FILES for page in PAGE.findall(file.read_text())}
+    assert len(named) > 10
+    assert [pair for pair in named if not (ROOT / pair[0]).exists()] == []
+
+
+def test_every_command_that_a_sentence_of_the_wheel_names_is_one_that_mailroom_takes() -> None:
+    commands = {
+        (command or example, file)
+        for file in FILES
+        for text in strings(file)
+        for command, example in COMMAND.findall(text)
+    }
+    assert len(commands) > 80
+    for command, file in commands:
+        require_command(command, f"{file}")
+
+
+def test_every_command_of_a_new_folder_is_one_that_mailroom_takes() -> None:
+    lines = [
+        line
+        for file in FOLDER.rglob("*")
+        if file.suffix in {".md", ".yml"}
+        for line in re.findall(r"^ *(?:- run: )?mailroom ([^\n|>#]+)", file.read_text(), re.MULTILINE)
+    ]
+    assert len(lines) > 10
+    for line in lines:
+        require_command(line.removesuffix(" 2"), line)
