@@ -12,7 +12,10 @@ from pathlib import Path
 from tests.support import ROOT
 
 UV = str(Path(sys.executable).with_name("uv"))
-SOURCES = ("lambdas", "stacks", "mailroom_ops", "mailroom_local", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = (
+    *("lambdas", "stacks", "mailroom_ops", "mailroom_local", "docs", "pyproject.toml", "LICENSE"),
+    *(page.name for page in ROOT.glob("*.md")),
+)
 """Files and folders of the repository that the wheel is built from."""
 
 
