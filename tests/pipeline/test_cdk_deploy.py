@@ -177,7 +177,7 @@ def test_a_change_that_would_take_a_queue_away_is_shown_and_fails_and_says_what_
     answer = diff(deployed, folder)
     assert answer.returncode == 1, answer.stdout + answer.stderr
     assert "MemorySize" in answer.stdout
-    said = " ".join(answer.stderr.split())
+    said = " ".join(answer.stdout.split())
     lost = re.findall(r"(mailroom-dev-\w+): the (\w+) \w+ would be deleted\.", said)
     assert sorted(lost) == [
         ("mailroom-dev-channels", "queue"),

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
-from typer.testing import CliRunner
 
-from mailroom_ops import cli
+from mailroom_ops.new.folder import make
 from mailroom_stacks.paths import ASSEMBLIES
 from tests.support import ROOT
+from tests.support.release.installed import build
 from tests.support.stacks.page_blocks import blocks, rows
 from tests.support.stacks.templates import Template
 from tests.support.stacks.variants import read
@@ -62,8 +62,9 @@ STAGE = "mailroom-dev"
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A team's folder, with everything in it that the page says."""
-    tree = tmp_path_factory.mktemp("team") / "mail"
-    assert CliRunner().invoke(cli.app, ["new", str(tree)]).exit_code == 0
+    folder = tmp_path_factory.mktemp("team")
+    tree = folder / "mail"
+    make(tree, build(ROOT, folder / "dist"))
     for path, text in blocks():
         assert not (tree / path).exists(), f"{path} is there already"
         (tree / path).parent.mkdir(exist_ok=True)

@@ -57,7 +57,8 @@ def name_of(stage: Templates) -> str:
 def test_every_command_in_an_alarm_s_description_is_one_that_mailroom_takes(each_stage: Templates) -> None:
     found = [mention for each in alarms(each_stage) for mention in mentions(each.description)]
     assert len(found) > 50
-    assert {parse(mention)["stage"] for mention in {*found}} == {name_of(each_stage)}
+    stages = {parse(mention).get("stage") for mention in {*found} if not mention.startswith("docs ")}
+    assert stages == {name_of(each_stage)}
 
 
 def test_every_command_on_the_dashboard_is_one_that_mailroom_takes(each_stage: Templates) -> None:
