@@ -53,10 +53,16 @@ class Progress(Struct, frozen=True):
 
     @property
     def unsent(self) -> int | None:
-        """Number of recipients whose message has no outcome yet; None if the counts cannot tell."""
-        if self.results is None or self.accounted is None:
+        """Number of recipients whose message has no outcome yet; None: the stage has no search."""
+        if self.results is None:
             return None
-        return self.results.under_way + self.run.recipients - self.accounted
+        ended = self.results.accepted + self.results.failed + self._without(self.results)
+        return max(self.results.under_way, self.run.recipients - ended)
+
+    def _without(self, results: Results) -> int:
+        """Return the number of recipients who get no message."""
+        run = self.run
+        return run.left_out + run.expired + run.conflicts + results.suppressed + results.cancelled
 
     @property
     def parts(self) -> list[Part]:
@@ -64,12 +70,11 @@ class Progress(Struct, frozen=True):
         run, results, accounted = self.run, self.results, self.accounted
         counts = {"accounted": ("have their message, or get none", accounted or 0)}
         if results is not None:
-            none = run.left_out + run.expired + run.conflicts + results.suppressed + results.cancelled
             counts = {
                 "delivered": ("delivered", results.delivered),
                 "accepted": ("accepted", results.sent),
                 "wrong": ("went wrong", results.wrong),
-                "none": ("get none", none),
+                "none": ("get none", self._without(results)),
                 "unsent": ("to be sent", results.under_way),
             }
         if accounted is not None:

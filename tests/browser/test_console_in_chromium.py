@@ -133,7 +133,7 @@ def test_a_failure_is_found_and_sent_again(stage: Stage, page: Any) -> None:
 def test_a_dead_letter_is_looked_at_and_put_back(stage: Stage, page: Any) -> None:
     stage.bury("mail", mail("buried", attempt=1))
     page.goto("./")
-    page.locator("#dead.bad").click(timeout=SECONDS)  # once SQS has counted it
+    page.locator("#dead-mail").click(timeout=SECONDS)  # once SQS has counted it
     page.get_by_role("link", name="See why").click()
     expect(page.get_by_role("link", name="buried")).to_be_visible()
     page.get_by_role("link", name="Put all back").click()

@@ -17,6 +17,7 @@ OF_FORM_AND_INBOX = [
 ]
 NO_PAGES = {
     "/message/mail",
+    "/campaigns/failures",
     "/campaigns/mail",
     "/inbox/mail/html",
     "/inbox/message",
