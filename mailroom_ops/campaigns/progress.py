@@ -56,8 +56,8 @@ class Progress(Struct, frozen=True):
         """Number of recipients whose message has no outcome yet; None: the stage has no search."""
         if self.results is None:
             return None
-        ended = self.results.accepted + self.results.failed + self._without(self.results)
-        return max(self.results.under_way, self.run.recipients - ended)
+        outcomes = self.results.accepted + self.results.failed + self._without(self.results)
+        return max(self.results.under_way, self.run.recipients - outcomes)
 
     def _without(self, results: Results) -> int:
         """Return the number of recipients who get no message."""
