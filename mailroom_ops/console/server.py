@@ -194,7 +194,9 @@ def _route(site: Site, environment: Environment, page: Page) -> Route:
         home: str = request.scope["root_path"]
         form = None
         if request.method == "POST":
-            form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
+            pairs = parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+            # Browsers send lines with CRLF: https://html.spec.whatwg.org/#constructing-the-form-data-set
+            form = {name: text.replace("\r\n", "\n") for name, text in pairs}
         asked = Asked(dict(request.query_params), form, "hx-request" in request.headers)
         return await run_in_threadpool(_respond, site, environment, page, asked, home)
 

@@ -12,7 +12,7 @@ from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom_ops.console.pages import form
 from mailroom_ops.console.site import Asked, Goto, Shown, Site
 from mailroom_ops.schema import schema_of
-from tests.support.ops.console import values_of
+from tests.support.ops.console import Browser, values_of
 from tests.support.ops.message import MAILBOX, Stage, deployed, run
 
 HELLO = {"id": "m", "to": "ada@example.com", "subject": "It's", "text": "Hi\r\n\r\n$HOME 'x'"}
@@ -71,6 +71,12 @@ def test_both_commands_make_the_very_item_in_a_shell(site: Site, stage: Stage) -
     program, *words = shlex.split(values_of(shown)["send_command"])
     assert (program, run(*words).exit_code) == ("mailroom", 0)
     assert stage.mailbox() == {"m": item}
+
+
+def test_lines_of_a_text_end_as_they_do_in_a_file(stage: Stage) -> None:
+    browser = Browser(stage.session).enter()
+    browser.post("/send?channel=mail", {**HELLO, "text": "Hello,\r\n\r\nAda", "step": "send"})
+    assert stage.mailbox()["m"]["text"] == "Hello,\n\nAda"
 
 
 def test_send_puts_it_and_shows_the_message(site: Site, stage: Stage) -> None:

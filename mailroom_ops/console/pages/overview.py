@@ -51,7 +51,7 @@ class ChannelRow(Struct, frozen=True):
     @property
     def pace_words(self) -> str:
         """The pace, beside its limit."""
-        pace = "under 0.1" if 0 < self.pace < 0.1 else speed_of(self.pace)
+        pace = "under 0.1" if 0 < self.pace < 0.1 else speed_of(round(self.pace, 1))
         return pace if self.limit is None else f"{pace} of {speed_of(self.limit)}"
 
 
