@@ -54,6 +54,7 @@ NO_SEARCH = (
 PARTS = "Of addresses and numbers the search has hashes alone: type the whole one, not a part."
 By = Literal["newest", "id", "recipient", "part"]
 """How a text finds messages; `part`: in ids, or as the provider's id, among the newest messages."""
+_HEADER = re.compile(r"^(?:X-Correlation-ID|Message-ID):\s*", re.IGNORECASE)
 _MESSAGE_ID_OF_SES = re.compile(r"^<?([0-9a-f]{16}(?:-[0-9a-f]+)+)@(?:[\w-]+\.)?amazonses\.com>?$")
 
 Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
@@ -276,7 +277,7 @@ def look_up(
 def _page(
     session: "boto3.Session", stage: str, finder: Finder | None, text: str, wanted: Filter, cursor: str
 ) -> tuple[FoundPage, By]:
-    text = _MESSAGE_ID_OF_SES.sub(r"\1", text)
+    text = _MESSAGE_ID_OF_SES.sub(r"\1", _HEADER.sub("", text))
     reference = Reference.found_in(text)
     ids = [text] if reference is None else [text, reference.id]
     by_id = [] if cursor else [message for id_ in ids for message in with_id(session, stage, id_, wanted)]

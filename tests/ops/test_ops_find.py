@@ -88,6 +88,8 @@ SES_ID = "0100019aa6f3c5d0-1f7d6b0e-8c1a-4c55-a1de-000000000000-000000"
     [
         "b3JkZXItNDI",  # its X-Correlation-ID
         "b3JkZXItNDI.2",
+        "X-Correlation-ID: b3JkZXItNDI",
+        f"Message-ID: <{SES_ID}@eu-central-1.amazonses.com>",
         "der-4",
         SES_ID,
         f"<{SES_ID}@eu-central-1.amazonses.com>",
