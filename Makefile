@@ -37,7 +37,7 @@ setup: .venv/.ready ## install everything into this folder
 	@touch $@
 
 # checkov's, chaos's, the browser's, the proof's and others': each has an environment of its own.
-.local/%/.ready: %/requirements.txt .venv/.ready
+.local/%/.ready: requirements/%.txt .venv/.ready
 	@test -x .local/$*/bin/python || python3 -m venv .local/$*
 	@$(UV) pip sync $(LOCKED) --python .local/$*/bin/python $< || $(REFUSED)
 	@touch $@
@@ -47,7 +47,7 @@ cdk: .venv/.ready ## install the CDK's command line: `cdk`, in an activated .ven
 	@ln -sf ../../.local/cdk/node_modules/.bin/cdk .venv/bin/cdk
 
 demo: setup ## the main job on the embedded AWS: messages on all channels, and the awkward ones
-	@$(PY) -m mailroom_local.demo
+	@$(PY) -m lab.demo
 
 up: setup ## start the embedded AWS, deploy, and leave it running, with a console for the browser
 	@$(MAILROOM) up
@@ -151,20 +151,20 @@ TOOLS = bench proof chaos oracle
 short: ## bench, proof, chaos and oracle in their short form: each still runs, and its sums hold
 	@for tool in $(TOOLS); do echo "make $$tool SHORT=1"; $(MAKE) --no-print-directory $$tool SHORT=1 || exit 1; done
 
-bench: setup .local/oracle/.ready ## measure the figures of docs/measured.md; writes bench/results.json
-	@$(PY) -m bench
+bench: setup .local/oracle/.ready ## measure the figures of docs/measured.md; writes lab/bench/results.json
+	@$(PY) -m lab.bench
 
 proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and count what was sent twice, lost or stuck
-	@$(PY) -m proof
+	@$(PY) -m tests.proof
 
 chaos: setup .local/chaos/.ready ## kill functions and break providers under load for ten minutes; count what was lost or sent twice
-	@$(PY) -m chaos
+	@$(PY) -m lab.chaos
 
 CALLS ?= $(if $(filter 1,$(SHORT)),200,5000)
 SEED ?= 1
 # The short form leaves out the second half: the double's own tests ask moto in each `make test`.
 oracle: .venv/.ready .local/oracle/.ready ## compare AWS's own DynamoDB engine, the tests' double and moto: the ledger's verbs CALLS times, then all calls of tests
-	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m oracle
+	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m tests.oracle
 	@test -n "$(SHORT)" || LIKE_MOTO=1 $(PYTEST) --quiet tests/unit tests/ops
 
 # The development set is resolved first: what both sets share must be one version, and boto3 and jsii
@@ -174,12 +174,7 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) requirements-dev.in lambdas/requirements/*.in -o requirements-dev.txt
 	$(COMPILE) -c requirements-dev.txt --extra local --extra test pyproject.toml -o mailroom_ops/new/requirements.txt
 	$(COMPILE) mailroom_local/requirements.in -o mailroom_local/requirements.txt
-	$(COMPILE) browser/requirements.in -o browser/requirements.txt
-	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
-	$(COMPILE) chaos/requirements.in -o chaos/requirements.txt
-	$(COMPILE) proof/requirements.in -o proof/requirements.txt
-	$(COMPILE) oracle/requirements.in -o oracle/requirements.txt
-	$(COMPILE) sbom/requirements.in -o sbom/requirements.txt
+	for f in requirements/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix mailroom_ops/cdk
 

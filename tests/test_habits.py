@@ -23,7 +23,7 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 FUNCTIONS = sorted(ROOT.glob("lambdas/requirements/*.in"))
 FOLDERS_LOCK = ROOT / "mailroom_ops" / "new" / "requirements.txt"
-REQUIREMENTS = sorted([*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *FUNCTIONS])
+REQUIREMENTS = sorted([*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *ROOT.glob("requirements/*.in"), *FUNCTIONS])
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """The SHA-256 of https://www.apache.org/licenses/LICENSE-2.0.txt."""
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s;#]+)", re.MULTILINE)
@@ -230,12 +230,12 @@ def test_a_lock_has_hashes_of_every_package_and_names_no_registry(wanted: Path) 
 def test_setting_up_refuses_a_package_whose_hash_is_missing_or_wrong(
     tmp_path: Path, hashes: str, said: str
 ) -> None:
-    for folder in ("checkov", ".venv/bin"):
+    for folder in ("requirements", ".venv/bin"):
         (tmp_path / folder).mkdir(parents=True)
     for name in ("requirements-dev.txt", "pyproject.toml", ".venv/.ready"):
         (tmp_path / name).touch()
     (tmp_path / ".venv" / "bin" / "uv").symlink_to(ROOT / ".venv" / "bin" / "uv")
-    (tmp_path / "checkov" / "requirements.txt").write_text(f"six==1.17.0{hashes}\n")
+    (tmp_path / "requirements" / "checkov.txt").write_text(f"six==1.17.0{hashes}\n")
     environment = tmp_path / ".local" / "checkov"
     subprocess.run([tmp_path / ".venv/bin/uv", "venv", "--quiet", environment], check=True)
     ended = subprocess.run(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from threading import Event
 
 from mailroom.ledger.waits import Waits
-from mailroom_local.harness.expected import Expected
-from mailroom_local.harness.stage_client import StageClient
-from mailroom_local.harness.waiter import Waiter
+from lab.harness.expected import Expected
+from lab.harness.stage_client import StageClient
+from lab.harness.waiter import Waiter
 from mailroom_local.stage.workspace import LEDGER
 
 CHANNEL = "mail"

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mailroom_local.demo.load import faxes, mails, pushes, sms
-from mailroom_local.harness.expected import MESSAGES, Expected, with_callback
-from mailroom_local.harness.stage_client import StageClient
+from lab.demo.load import faxes, mails, pushes, sms
+from lab.harness.expected import MESSAGES, Expected, with_callback
+from lab.harness.stage_client import StageClient
 
 WITH_CALLBACK = 5
 """Messages of each kind with a callback_url, beside the first that fails."""

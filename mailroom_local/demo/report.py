@@ -13,14 +13,14 @@ from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
-from mailroom_local.demo.campaign import PREFIX, CampaignRun, has_link
-from mailroom_local.demo.day import DayRun
-from mailroom_local.demo.feedback import FeedbackCheck
-from mailroom_local.demo.load.mails import DAY
-from mailroom_local.demo.plan import DemoFacts
-from mailroom_local.harness.callbacks import different
-from mailroom_local.harness.expected import MESSAGES, Expected, Item
-from mailroom_local.harness.judge import Judgement, Ledger, by_group, delivered_twice, error_of, in_order
+from lab.demo.campaign import PREFIX, CampaignRun, has_link
+from lab.demo.day import DayRun
+from lab.demo.feedback import FeedbackCheck
+from lab.demo.load.mails import DAY
+from lab.demo.plan import DemoFacts
+from lab.harness.callbacks import different
+from lab.harness.expected import MESSAGES, Expected, Item
+from lab.harness.judge import Judgement, Ledger, by_group, delivered_twice, error_of, in_order
 from mailroom_ops.terminal import Terminal
 
 SHOWN = 10

@@ -2,16 +2,16 @@
 
 import json
 
-from mailroom_local.demo import campaign, report
-from mailroom_local.demo.campaign import CampaignRun
-from mailroom_local.demo.day import DayRun
-from mailroom_local.demo.feedback import check_feedback
-from mailroom_local.demo.load import faxes, pushes
-from mailroom_local.demo.plan import DemoFacts, DemoPlan
-from mailroom_local.demo.report import Result
-from mailroom_local.harness.expected import Expected
-from mailroom_local.harness.run import Bars, Run
-from mailroom_local.harness.stage_client import StageClient
+from lab.demo import campaign, report
+from lab.demo.campaign import CampaignRun
+from lab.demo.day import DayRun
+from lab.demo.feedback import check_feedback
+from lab.demo.load import faxes, pushes
+from lab.demo.plan import DemoFacts, DemoPlan
+from lab.demo.report import Result
+from lab.harness.expected import Expected
+from lab.harness.run import Bars, Run
+from lab.harness.stage_client import StageClient
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import DEMO, State
 from mailroom_ops.terminal import Terminal

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from mailroom_local.demo import report
-from mailroom_local.demo.feedback import check_feedback
-from mailroom_local.harness.expected import Key
+from lab.demo import report
+from lab.demo.feedback import check_feedback
+from lab.harness.expected import Key
 from mailroom_ops.terminal import Terminal
 
 EVENTS: dict[str, Any] = {

@@ -9,9 +9,9 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.channels.sms.text import segments_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom_local.demo.load import faxes, mails, pushes
-from mailroom_local.demo.plan import DemoFacts, DemoPlan
-from mailroom_local.harness.expected import Expected
+from lab.demo.load import faxes, mails, pushes
+from lab.demo.plan import DemoFacts, DemoPlan
+from lab.harness.expected import Expected
 from mailroom_local.providers import fax
 from mailroom_local.providers.ses_events import Address
 from mailroom_local.providers.sms import answer_to, course_of, is_silent, refusal_of

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from mailroom_local.demo.load.faxes import fax
-from mailroom_local.harness.callbacks import ReceivedCallback, different, notice_faults, read
-from mailroom_local.harness.expected import Notice
+from lab.demo.load.faxes import fax
+from lab.harness.callbacks import ReceivedCallback, different, notice_faults, read
+from lab.harness.expected import Notice
 
 KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
 MOST = 20

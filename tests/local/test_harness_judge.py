@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mailroom_local.demo.load.faxes import fax
-from mailroom_local.harness.acceptances import UNKNOWN, acceptances
-from mailroom_local.harness.callbacks import ReceivedCallback
-from mailroom_local.harness.expected import MESSAGES, Expected, Item, Key
-from mailroom_local.harness.judge import Judgement, Observation, announced_again, judge, verdict
+from lab.demo.load.faxes import fax
+from lab.harness.acceptances import UNKNOWN, acceptances
+from lab.harness.callbacks import ReceivedCallback
+from lab.harness.expected import MESSAGES, Expected, Item, Key
+from lab.harness.judge import Judgement, Observation, announced_again, judge, verdict
 from tests.support.pipeline.items import correlation
 
 UNCERTAIN = {"status": "failed", "completedAt": 1, "error": {"code": "outcome_unknown", "message": "held"}}

@@ -1,7 +1,7 @@
 """The harness puts its load as fast as it is asked to."""
 
-from mailroom_local.harness.expected import Expected
-from mailroom_local.harness.run import put_steadily
+from lab.harness.expected import Expected
+from lab.harness.run import put_steadily
 
 
 def test_messages_are_put_at_a_steady_rate_and_at_once_where_the_stage_is_behind() -> None:

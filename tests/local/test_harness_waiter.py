@@ -5,9 +5,9 @@ from typing import cast
 
 import pytest
 
-from mailroom_local.harness.expected import Key
-from mailroom_local.harness.stage_client import StageClient
-from mailroom_local.harness.waiter import AT_ONCE, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
+from lab.harness.expected import Key
+from lab.harness.stage_client import StageClient
+from lab.harness.waiter import AT_ONCE, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
 
 
 @dataclass

@@ -13,7 +13,7 @@ from tests.support import ROOT
     "module",
     [
         "mailroom_local.commands",
-        "mailroom_local.demo.run",
+        "lab.demo.run",
         "mailroom_local.database.postgres",
         "mailroom_local.providers.server",
         "mailroom_local.pump.driver",

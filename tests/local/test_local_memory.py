@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.memory import most_megabytes, most_megabytes_until_its_end
+from lab.bench.memory import most_megabytes, most_megabytes_until_its_end
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells it")
 MB = 1024 * 1024
@@ -14,7 +14,7 @@ MB = 1024 * 1024
 
 def test_a_small_process_of_a_large_one_is_small() -> None:
     large = bytearray(b"x" * (200 * MB))
-    own = "from bench.memory import most_megabytes; print(most_megabytes())"
+    own = "from lab.bench.memory import most_megabytes; print(most_megabytes())"
     small = float(subprocess.run([sys.executable, "-c", own], capture_output=True, check=True).stdout)
     assert 0 < small < 100 < len(large) / MB < most_megabytes()
 

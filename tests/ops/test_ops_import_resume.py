@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench.memory import most_megabytes_until_its_end
+from lab.bench.memory import most_megabytes_until_its_end
 from tests.support import ROOT
 from tests.support.ops.import_child import WORKERS
 from tests.support.signals import Handler, interrupts_handled_by

@@ -11,7 +11,7 @@ import pytest
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import iso
 from mailroom.message.message import Key
-from mailroom_local.harness.stage_client import typed
+from lab.harness.stage_client import typed
 from mailroom_ops.repair.judge import DAY, Diagnosis, Judge, Memory
 from mailroom_ops.requeue.requeuer import Requeuer
 from mailroom_ops.requeue.stage import DeployedStage, StoredMessage

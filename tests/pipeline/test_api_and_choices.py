@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from mailroom_local.demo.campaign import has_link, link_of
-from mailroom_local.harness.expected import Item
+from lab.demo.campaign import has_link, link_of
+from lab.harness.expected import Item
 from tests.support.pipeline.campaign import TOPIC, Campaign, Reply, asked, operator, signed
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import ACCEPTED, ENDED_SECONDS, Pipeline, until

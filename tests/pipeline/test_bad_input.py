@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mailroom_local.harness.expected import Item
+from lab.harness.expected import Item
 from tests.support.pipeline.bad_input import BAD, ODD, Bad
 from tests.support.pipeline.items import correlation, mail
 from tests.support.pipeline.shared import ACCEPTED, Accepted, Pipeline

@@ -2,7 +2,7 @@
 
 import json
 
-from mailroom_local.harness.expected import Item
+from lab.harness.expected import Item
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mailroom.recipients.choices import Suppressions
-from mailroom_local.harness.expected import Item
+from lab.harness.expected import Item
 from tests.support.pipeline.items import fax, mail
 from tests.support.pipeline.shared import Pipeline, until
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mailroom_local.harness.acceptances import id_of_mail
+from lab.harness.acceptances import id_of_mail
 from mailroom_local.stage.workspace import MAILBOX
 from tests.support import ROOT
 from tests.support.pipeline.campaign import operator

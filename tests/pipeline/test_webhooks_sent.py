@@ -1,7 +1,7 @@
 """Webhooks: callbacks about other channels' messages, and messages of their own."""
 
-from mailroom_local.harness import callbacks
-from mailroom_local.harness.expected import Item
+from lab.harness import callbacks
+from lab.harness.expected import Item
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

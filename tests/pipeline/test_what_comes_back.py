@@ -13,7 +13,7 @@ from twilio.request_validator import RequestValidator
 from mailroom.message.message import Reference
 from mailroom.recipients.choices import Suppressions
 from mailroom_local.aws import LocalSession, patient
-from mailroom_local.harness.expected import Item
+from lab.harness.expected import Item
 from mailroom_local.providers.server import CREDENTIALS
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until

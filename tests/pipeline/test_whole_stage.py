@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mailroom_local.harness.acceptances import acceptances
-from mailroom_local.harness.judge import delivered_twice, strangers
+from lab.harness.acceptances import acceptances
+from lab.harness.judge import delivered_twice, strangers
 from tests.support.pipeline.items import correlation, mail
 from tests.support.pipeline.recorded import FORCED, PARTS, UNUSED, Rights
 from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until

@@ -15,13 +15,13 @@ from threading import Event
 
 import pytest
 
-from mailroom_local.demo.load import pushes
-from mailroom_local.demo.plan import DemoFacts, DemoPlan
-from mailroom_local.demo.run import left_over, store_documents
-from mailroom_local.harness.expected import Expected
-from mailroom_local.harness.judge import Judgement
-from mailroom_local.harness.run import Bars, Run
-from mailroom_local.harness.stage_client import StageClient
+from lab.demo.load import pushes
+from lab.demo.plan import DemoFacts, DemoPlan
+from lab.demo.run import left_over, store_documents
+from lab.harness.expected import Expected
+from lab.harness.judge import Judgement
+from lab.harness.run import Bars, Run
+from lab.harness.stage_client import StageClient
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
 from mailroom_local.stage.workspace import State, Workspace

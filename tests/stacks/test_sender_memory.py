@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.template_shapes import cost
+from lab.bench.template_shapes import cost
 from mailroom_stacks.settings.channels import ITEM_MB
 
 

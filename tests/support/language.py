@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tests.support import ROOT
 
 CEILINGS = Path(__file__).with_suffix(".toml")
-FOLDERS = ("lambdas", "stacks", "mailroom_ops", "mailroom_local", "bench", "chaos", "proof", "oracle")
+FOLDERS = ("lambdas", "stacks", "mailroom_ops", "mailroom_local", "lab")
 DEEP = ("lambdas/mailroom/", "stacks/mailroom_stacks/")
 """Folders whose packages are named by three levels instead of two."""
 HEADLESS, ODD_NAME = "headless", "odd name"

@@ -4,7 +4,7 @@ told."""
 from collections.abc import Mapping
 from typing import Any
 
-from oracle.steps import VERBS, Comparison, Side, calls
+from tests.oracle.steps import VERBS, Comparison, Side, calls
 from tests.support.dynamodb import InMemoryDynamoDB
 from tests.support.unit.shared import FakeClock
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
-from mailroom_local.harness.expected import CALLBACKS, Expected, Notice
+from lab.harness.expected import CALLBACKS, Expected, Notice
 
 SENT: Notice = ("sent", "Fax sent successfully")
 BUSY, TWICE, SLOW, LOST, REFUSING, THROTTLED, BROKEN = (

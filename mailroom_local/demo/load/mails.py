@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mailroom_local.harness.expected import Expected, Item
+from lab.harness.expected import Expected, Item
 from mailroom_local.providers.ses_events import SIMULATOR_DOMAIN
 
 RECIPIENTS = Path(__file__).with_name("recipients.csv")

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mailroom_local.aws import Endpoints, LocalSession, patient
-from mailroom_local.harness.acceptances import MARK
-from mailroom_local.harness.expected import Expected
+from lab.harness.acceptances import MARK
+from lab.harness.expected import Expected
 
 ANDROID, IOS = "android", "ios"
 """The stage's platform applications, by their names there."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mailroom_local.harness.expected import Expected
+from lab.harness.expected import Expected
 
 GOOD = 14
 LANDLINE = "+12025550132"

@@ -17,8 +17,8 @@ from botocore.credentials import Credentials
 
 from mailroom.campaigns.runs import Run, Runs
 from mailroom_local.aws import REGION, key
-from mailroom_local.demo.campaign import with_news
-from mailroom_local.harness.acceptances import id_of_mail
+from lab.demo.campaign import with_news
+from lab.harness.acceptances import id_of_mail
 from mailroom_ops.campaigns.deployed import RunStart
 from tests.support import ROOT
 from tests.support.pipeline.shared import Accepted, Pipeline, until

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from mailroom_local.harness.expected import Item
+from lab.harness.expected import Item
 from tests.support.pipeline.items import fax
 from tests.support.pipeline.shared import Pipeline, until
 

@@ -2,7 +2,7 @@
 
 import base64
 
-from mailroom_local.harness.expected import Item
+from lab.harness.expected import Item
 
 
 def mail(id_: str, **attributes: object) -> Item:

@@ -10,10 +10,10 @@ from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.clock import iso
 from mailroom.http.url_policy import host_of
 from mailroom_local.aws import STAGE, LocalSession, patient
-from mailroom_local.harness import callbacks
-from mailroom_local.harness.callbacks import ReceivedCallback
-from mailroom_local.harness.expected import Item
-from mailroom_local.harness.stage_client import StageClient, typed
+from lab.harness import callbacks
+from lab.harness.callbacks import ReceivedCallback
+from lab.harness.expected import Item
+from lab.harness.stage_client import StageClient, typed
 from mailroom_local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from tests.support.pipeline.items import correlation
 

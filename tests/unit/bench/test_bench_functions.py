@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from bench.deployed import CLIENTS
-from bench.functions import clean
+from lab.bench.deployed import CLIENTS
+from lab.bench.functions import clean
 from tests.support import ROOT
 
 OF_RESEND = {"send_mail_resend", "resend_events"}

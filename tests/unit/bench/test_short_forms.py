@@ -27,9 +27,9 @@ def test_a_tool_sets_up_what_it_starts(tool: str) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("short", "folder"), [("1", ".local/short"), ("", "bench")])
+@pytest.mark.parametrize(("short", "folder"), [("1", ".local/short"), ("", "lab/bench")])
 def test_only_the_whole_form_writes_where_figures_are_committed(short: str, folder: str) -> None:
-    command = [sys.executable, "-c", "from bench import figures; print(figures('results.json'))"]
+    command = [sys.executable, "-c", "from lab import figures; print(figures('results.json'))"]
     written = subprocess.run(
         command, cwd=ROOT, env={"SHORT": short}, capture_output=True, text=True, check=True
     ).stdout.strip()

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import pytest
 
-from bench.memory import most_megabytes
+from lab.bench.memory import most_megabytes
 from mailroom.campaigns.definition import File
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import CHUNK_BYTES

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from chaos.faults import DAYS, DEPLOYMENTS, FUNCTIONS, Done, plan, workers_in
-from chaos.load import PARTS, draw
-from chaos.report import windows
+from lab.chaos.faults import DAYS, DEPLOYMENTS, FUNCTIONS, Done, plan, workers_in
+from lab.load import PARTS, draw
+from lab.chaos.report import windows
 from mailroom_local.providers import trouble
 
 LISTED = """

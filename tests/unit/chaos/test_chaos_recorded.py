@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from mailroom_local.harness.judge import Figures
+from lab.harness.judge import Figures
 from tests.support import ROOT
 
 
 @pytest.mark.parametrize("name", ["chaos.json", "chaos_resend.json"])
 def test_the_totals_are_those_of_the_channels(name: str) -> None:
-    recorded: dict[str, Any] = json.loads((ROOT / "bench" / name).read_text())
+    recorded: dict[str, Any] = json.loads((ROOT / "lab" / "bench" / name).read_text())
     channels = [Figures(**each) for each in recorded["by_channel"].values()]
     for total in ("sent_twice", "declared", "lost"):
         assert recorded[total] == sum(getattr(each, total) for each in channels)

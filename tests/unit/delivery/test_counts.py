@@ -5,7 +5,7 @@ If a count has to grow, change it here, and say why in CHANGELOG.md.
 
 import pytest
 
-from bench import counted
+from lab.bench import counted
 
 
 @pytest.mark.process

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from bench.functions import in_a_process
-from proof import orders
-from proof.counting import COLUMNS, LABELS, NAMES, Counts, count
+from lab.bench.functions import in_a_process
+from tests.proof import orders
+from tests.proof.counting import COLUMNS, LABELS, NAMES, Counts, count
 from tests.support import ROOT
 from tests.support.faults.outside import Outside, Stopped
 
-RECORDED: dict[str, Counts] = json.loads((ROOT / "bench" / "proof.json").read_text())
-ORDERS = json.loads((ROOT / "bench" / "proof_orders.json").read_text())
+RECORDED: dict[str, Counts] = json.loads((ROOT / "lab" / "bench" / "proof.json").read_text())
+ORDERS = json.loads((ROOT / "lab" / "bench" / "proof_orders.json").read_text())
 DURABLE = {"durable", "durable_at_most_once"}
 """Only `make proof` has their packages."""
 
@@ -62,7 +62,7 @@ def test_a_mail_is_counted_by_how_it_ended_at_each_stop(begin: Callable[[], Send
 
 @pytest.mark.process
 def test_the_senders_end_today_as_the_proof_says() -> None:
-    assert in_a_process("proof.senders") == {
+    assert in_a_process("tests.proof.senders") == {
         name: counts for name, counts in RECORDED.items() if name not in DURABLE
     }
 

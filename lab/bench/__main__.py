@@ -1,0 +1,85 @@
+"""`python -m lab.bench`: measure all or the sections named, write lab/bench/results.json; with SHORT=1 only show that
+each section runs."""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+
+from lab import (
+    REPOSITORY,
+    SHORT,
+    counted,
+    cpu,
+    deployed,
+    emulator,
+    figures,
+    latency,
+    pages,
+    rendering,
+    search,
+    template_shapes,
+    waiting,
+)
+from mailroom_local.stage import lifecycle
+
+console = Console(highlight=False)
+
+
+def _announce(line: str) -> None:
+    console.print(f"  {line}")
+
+
+SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
+    "calls": counted.mails,
+    "cpu": cpu.measure,
+    "deployed": deployed.measure,
+    "latency": latency.measure,
+    "lone": lambda: emulator.lone_mails(_announce),
+    "rendering": rendering.measure,
+    "rate": lambda: emulator.mails(_announce),
+    "search": search.measure,
+    "templates": template_shapes.measure,
+    "waiting": waiting.measure,
+    "console": pages.measure,  # last: it stops the pump of its stage
+}
+
+
+def main() -> None:
+    """Measure, write and print."""
+    parser = argparse.ArgumentParser(prog="python -m lab.bench", description=__doc__)
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 30 minutes")
+    chosen = parser.parse_args().section or list(SECTIONS)
+    found: dict[str, Any] = {}
+    lifecycle.stop(emulator.WORKSPACE)  # what an earlier run left, if it was killed
+    try:
+        for name in chosen:
+            console.print(f"- {name}")
+            found |= SECTIONS[name]()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f"{name}: {failed}\n{failed.stderr}")
+    finally:
+        lifecycle.stop(emulator.WORKSPACE)
+    date, machine = datetime.now(UTC).date().isoformat(), f"{platform.machine()}, {os.cpu_count()} cores"
+    now = f"{date}, Python {platform.python_version()}, {machine}"
+    results = figures("results.json")
+    recorded: dict[str, Any] = {"measured": {}} if SHORT else json.loads(results.read_text())
+    # By section, for one that was not run now keeps the figures, and the date, of before.
+    recorded |= found | {"measured": recorded["measured"] | dict.fromkeys(chosen, now)}
+    results.write_text(json.dumps(recorded, indent=2) + "\n")
+    console.print(f"written to {results.relative_to(REPOSITORY)}:")
+    console.print_json(data=found)
+    # By the simulators' own count: a sender that loses or doubles mails has no speed worth a figure.
+    if wrong := [f"{name}: {found[name]}" for name in ("rate_lost", "rate_duplicates") if found.get(name)]:
+        sys.exit(", ".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Calls, write units and log lines of a mail, counted on the functions' own requests."""
+
+import re
+import sys
+from collections import Counter
+from logging.handlers import BufferingHandler
+from typing import Any
+
+from lab import size
+from lab.bench.functions import answer_at_once, context, in_a_process, queue_batch, report, stream_batch
+from mailroom.aws.dynamo_values import size_of
+
+MAILS = size(1000, 100)
+
+
+def mails() -> dict[str, Any]:
+    """Calls by name and a mail, ledger write units and log lines a mail."""
+    counted = in_a_process("lab.bench.counted")
+    calls = counted["calls"]
+    return {
+        "calls_per_mail": round(sum(calls.values()) / MAILS, 3),
+        "calls_by_name": {name: round(number / MAILS, 3) for name, number in sorted(calls.items())},
+        "write_units_per_mail": round(counted["units"] / MAILS, 3),
+        "log_lines_per_mail": round(counted["log_lines"] / MAILS, 3),
+        "ledger_item_bytes": counted["item_bytes"],
+    }
+
+
+class LedgerSize:
+    """Follows items through their writes and adds up write units: the larger of old and new, per KiB."""
+
+    def __init__(self, client: Any) -> None:
+        self.units = 0
+        self.largest = 0
+        self._items: dict[str, dict[str, Any]] = {}
+        for operation, take in (("UpdateItem", self._update), ("BatchExecuteStatement", self._insert)):
+            client.meta.events.register(
+                f"provide-client-params.dynamodb.{operation}", lambda params, take=take, **_: take(params)
+            )
+
+    def _update(self, request: dict[str, Any]) -> None:
+        """One UpdateItem: what it sets and adds, by attribute. The budget's is no write of the ledger."""
+        if request["TableName"] != "ledger":
+            return
+        names, values = request.get("ExpressionAttributeNames", {}), request["ExpressionAttributeValues"]
+        written = re.findall(r"(#?\w+) (?:= )?(:\w+)", request["UpdateExpression"])
+        self._write({**request["Key"], **{names.get(name, name): values[value] for name, value in written}})
+
+    def _insert(self, request: dict[str, Any]) -> None:
+        """INSERTs, each attribute of which is a parameter."""
+        for each in request["Statements"]:
+            self._write(
+                dict(zip(re.findall(r"'(\w+)': \?", each["Statement"]), each["Parameters"], strict=True))
+            )
+
+    def _write(self, sets: dict[str, Any]) -> None:
+        item = self._items.setdefault(sets["id"]["S"], {})
+        item |= sets
+        size = size_of(item)
+        self.largest = max(self.largest, size)
+        self.units += -(-size // 1024)
+
+
+def _count_mails() -> dict[str, Any]:
+    """Take mails through dispatch and sender."""
+    from mailroom.aws import clients
+    from mailroom.telemetry import logger
+
+    lines = BufferingHandler(sys.maxsize)
+    logger.addHandler(lines)
+    calls: Counter[str] = Counter()
+    dynamodb = clients.dynamodb()
+    size = LedgerSize(dynamodb)
+    answer_at_once(dynamodb, clients.sqs(), clients.sesv2(10.0), clients.s3(), calls=calls)
+    import dispatch
+    import send_mail
+
+    for first in range(0, MAILS, 100):
+        dispatch.handler(stream_batch(first), context())
+    for first in range(0, MAILS, 10):
+        send_mail.handler(queue_batch(first), context())
+    written = len(lines.buffer)
+    return {"calls": calls, "units": size.units, "item_bytes": size.largest, "log_lines": written}
+
+
+if __name__ == "__main__":
+    report(_count_mails())

@@ -1,0 +1,216 @@
+"""Mails a second on the emulator.
+
+Producer, emulator, pump, functions and providers share the machine: the figures are the machine's
+more than ours. The mails go through the same pipeline with our sender, and with the baselines' in its place,
+in turn and several times. The machine's speed drifts, so a ratio is taken round by round.
+"""
+
+import io
+import json
+import statistics
+import time
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count as counting
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import aws_lambda_powertools
+
+from lab import REPOSITORY, SHORT, size
+from lab.bench.functions import create_table, item
+from mailroom.clock import epoch
+from mailroom_local.aws import LocalSession, patient
+from lab.harness.expected import Expected
+from lab.harness.judge import Observation, judge
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.deploy import bundle_of
+from mailroom_local.stage.workspace import MAILBOX, State, Workspace, load_state
+from mailroom_stacks.paths import DOT_LOCAL
+
+Announce = Callable[[str], None]
+WORKSPACE = Workspace(DOT_LOCAL / "measured")
+RUNS = size(5, 1)
+LONGEST = 300.0
+"""Seconds that one run may take."""
+WARM_UP = size(200, 10)
+LONE = size(200, 3)
+MAILS, MANY = size(1000, 50), size(10_000, 100)
+TABLE = "bench-idempotency"
+FUNCTION = "mailroom-local-send-mail"
+HANDLERS = {
+    "mailroom": "send_mail.handler",
+    "powertools": "lab.bench.powertools_sender.handler",
+    "pattern": "lab.bench.handwritten_sender.handler",
+}
+BASELINES = ("adapter", "handwritten_sender", "powertools_sender")
+PUT_BATCH = 25
+"""BatchWriteItem's own bound."""
+_numbers = counting()
+"""Numbers of mails: no id comes twice at a stage."""
+
+
+@contextmanager
+def running_stage(announce: Announce, *, console: bool = False) -> Iterator[State]:
+    """The local stage, started anew; in the short form one for all sections, which `lab.bench.__main__` stops."""
+    if SHORT and (shared := load_state(WORKSPACE)):
+        yield shared
+        return
+    lifecycle.stop(WORKSPACE)
+    try:
+        yield lifecycle.start(WORKSPACE, announce, console=console or SHORT)
+    finally:
+        if not SHORT:
+            lifecycle.stop(WORKSPACE)
+
+
+def mails(announce: Announce) -> dict[str, Any]:
+    """Rates of 1,000 and 10,000 mails, the baselines' of 1,000, and the median ratio to each of them."""
+    with running_stage(announce) as running:
+        # The providers' events have a figure of their own; here they would take the senders' cores.
+        _request("POST", f"{running.endpoints.providers}/events/pause")
+        pipeline = Pipeline(running, WORKSPACE.assembly)
+        rates: dict[str, list[float]] = {sender: [] for sender in HANDLERS}
+        for turn in range(RUNS):
+            for sender, seen in rates.items():
+                pipeline.use(sender)
+                seen.append(pipeline.rate(MAILS))
+                announce(f"{MAILS:,} mails, {sender}, run {turn + 1} of {RUNS}: {seen[-1]:.0f} a second")
+        pipeline.use("mailroom")
+        long = pipeline.rate(MANY)
+        announce(f"{MANY:,} mails, mailroom: {long:.0f} a second")
+    medians = {sender: statistics.median(seen) for sender, seen in rates.items()}
+    ratios = {
+        sender: statistics.median(ours / theirs for ours, theirs in zip(rates["mailroom"], seen, strict=True))
+        for sender, seen in rates.items()
+    }
+    return {
+        "rate_1000": round(medians["mailroom"], 1),
+        "rate_1000_powertools": round(medians["powertools"], 1),
+        "rate_1000_pattern": round(medians["pattern"], 1),
+        "rate_1000_runs": {sender: [round(each, 1) for each in seen] for sender, seen in rates.items()},
+        "rate_ratio_powertools": round(ratios["powertools"], 2),
+        "rate_ratio_pattern": round(ratios["pattern"], 2),
+        "rate_10000": round(long, 1),
+        "seconds_10000": round(MANY / long, 1),
+        "rate_duplicates": pipeline.duplicates,
+        "rate_lost": pipeline.lost,
+    }
+
+
+def lone_mails(announce: Announce) -> dict[str, Any]:
+    """How long a mail takes from its put to SES's yes that comes alone, in milliseconds: the median and the
+    99th percentile of LONE, with our sender and with Powertools' in its place."""
+    found = {}
+    with running_stage(announce) as running:
+        pipeline = Pipeline(running, WORKSPACE.assembly)
+        for sender in ("mailroom", "powertools"):
+            pipeline.use(sender)
+            waits = sorted(pipeline.waits(LONE))
+            found[sender] = {"p50": round(waits[LONE // 2]), "p99": round(waits[LONE * 99 // 100])}
+            announce(
+                f"{LONE} mails one by one, {sender}: {found[sender]['p50']} ms, p99 {found[sender]['p99']}"
+            )
+    return {"lone_mail_ms": found}
+
+
+class Pipeline:
+    """A running stage whose mail sender can be exchanged."""
+
+    def __init__(self, running: State, assembly: Path) -> None:
+        self._inbox = running.endpoints.inbox
+        self._dynamodb = client("dynamodb", running)
+        self._lambda = client("lambda", running)
+        configuration = self._lambda.get_function_configuration(FunctionName=FUNCTION)
+        self._environment = configuration["Environment"]["Variables"]
+        self.duplicates = 0
+        self.lost = 0
+        # As the ledger has one: callbacks and retries hang on it, whoever writes the table.
+        stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+        if TABLE not in self._dynamodb.list_tables()["TableNames"]:
+            create_table(self._dynamodb, TABLE, "id", StreamSpecification=stream)
+        self._lambda.update_function_code(FunctionName=FUNCTION, ZipFile=_all_senders(assembly))
+
+    def use(self, sender: str) -> None:
+        """Let this sender read the mail queue, and warm it up."""
+        self._lambda.update_function_configuration(
+            FunctionName=FUNCTION,
+            Handler=HANDLERS[sender],
+            Environment={"Variables": self._environment | {"IDEMPOTENCY_TABLE": TABLE}},
+        )
+        self.rate(WARM_UP)
+
+    def rate(self, count: int) -> float:
+        """Mails a second; what was lost or sent twice is added up."""
+        _request("DELETE", self._inbox)
+        numbers = list(islice(_numbers, count))
+        started = time.monotonic()
+        with ThreadPoolExecutor(2) as pool:
+            batches = [numbers[at : at + PUT_BATCH] for at in range(0, count, PUT_BATCH)]
+            for _ in pool.map(self._put_batch, batches):
+                pass  # raises what a put raised
+        _await(lambda: int(json.loads(_request("GET", f"{self._inbox}/count"))["count"]) >= count, "mails")
+        seconds = time.monotonic() - started
+        seen = Observation(inbox=json.loads(_request("GET", self._inbox)), faxes=[], requests=[], ledger={})
+        load = [Expected(item(number)) for number in numbers]
+        found = judge(load, seen, strict=False).figures(each.key for each in load)
+        self.duplicates += found.sent_twice
+        self.lost += found.lost
+        return count / seconds
+
+    def waits(self, count: int) -> Iterator[float]:
+        """Milliseconds from the put to the acceptance of mails that come one by one."""
+        for number in islice(_numbers, count):
+            _request("DELETE", self._inbox)
+            started = time.time()
+            self._put_batch([number])
+            _await(lambda: int(json.loads(_request("GET", f"{self._inbox}/count"))["count"]) >= 1, "mail")
+            (accepted,) = json.loads(_request("GET", self._inbox))
+            yield (epoch(accepted["received_at"]) - started) * 1000
+
+    def _put_batch(self, numbers: Sequence[int]) -> None:
+        requests: Any = [
+            {"PutRequest": {"Item": {name: {"S": value} for name, value in item(number).items()}}}
+            for number in numbers
+        ]
+        reply = self._dynamodb.batch_write_item(RequestItems={MAILBOX: requests})
+        if reply["UnprocessedItems"]:
+            raise RuntimeError("the emulator left items unprocessed")
+
+
+def _all_senders(assembly: Path) -> bytes:
+    """The deployed bundle of send_mail, with the baselines' handlers beside ours, zipped."""
+    bundle = bundle_of(assembly, "send_mail.py").source
+    # The bundle has only what our sender imports of Powertools.
+    powertools = Path(aws_lambda_powertools.__file__).parent
+    files = {path.relative_to(powertools.parent): path for path in powertools.rglob("*.py")}
+    files |= {path.relative_to(bundle): path for path in bundle.rglob("*") if path.is_file()}
+    for name in BASELINES:
+        files[Path("lab", "bench", f"{name}.py")] = REPOSITORY / "lab" / "bench" / f"{name}.py"
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        for at, path in files.items():
+            archive.write(path, at)
+    return zipped.getvalue()
+
+
+def client(service: Any, running: State) -> Any:
+    """A client of the stage's AWS."""
+    return LocalSession().client(service, endpoint_url=running.endpoints.aws, config=patient())
+
+
+def _await(ended: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + LONGEST
+    while not ended():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the {what} did not come to an end in {LONGEST:.0f} s")
+        time.sleep(0.1)
+
+
+def _request(method: str, url: str) -> bytes:
+    with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=30) as reply:
+        return bytes(reply.read())

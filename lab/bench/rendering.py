@@ -1,0 +1,69 @@
+"""CPU of a rendering: cold, which reads and compiles the template, and warm; with 1 template and with 200.
+
+Each figure is the least of many runs, each in a process of its own: other load only ever adds.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from lab import REPOSITORY, size
+from lab.bench.functions import in_a_process, report
+
+ROUNDS = size(10, 1)
+PASSES = size(400, 10)
+COUNTS = (1, size(200, 2))
+"""Counts of templates."""
+OURS = "weekly-followers"
+VARIABLES = {
+    "first_name": "Ada",
+    "new_followers": 7,
+    "followers": ["Grace Hopper", "Alan Turing", "Mary Shelley"],
+    "unsubscribe_url": "https://example.com/unsubscribe/x",
+}
+
+
+def measure() -> dict[str, Any]:
+    """The figures, in microseconds a rendering."""
+    figures: dict[str, Any] = {}
+    for kind in ("cold", "warm"):
+        for count in COUNTS:
+            seen = [in_a_process("lab.bench.rendering", kind, str(count)) for _ in range(ROUNDS)]
+            figures[f"render_us_{kind}_{count}"] = round(min(seen), 1)
+    return figures
+
+
+def _measured(kind: str, root: Path, names: list[str]) -> float:
+    """Microseconds a rendering, in this process."""
+    from mailroom.content.templates import Templates
+
+    def rendered(templates: Templates, passes: int) -> float:
+        began = time.process_time()
+        for number in range(passes):
+            templates.render(names[number % len(names)], VARIABLES)
+        return (time.process_time() - began) / passes * 1e6
+
+    templates = Templates(root)
+    cold = rendered(templates, len(names))
+    return cold if kind == "cold" else min(rendered(templates, PASSES) for _ in range(5))
+
+
+def main() -> None:
+    """What `measure` starts: one figure, with `count` copies of a template."""
+    kind, count = sys.argv[1], int(sys.argv[2])
+    source = REPOSITORY / "templates" / "mail" / OURS
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # a bundle's templates have a relative path, and are not looked at again
+        names = [f"copy-{number}" for number in range(count)]
+        for name in names:
+            Path("mail", name).mkdir(parents=True)
+            for part in source.glob("*.*"):
+                Path("mail", name, part.name).write_bytes(part.read_bytes())
+        report(_measured(kind, Path("mail"), names))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""`make chaos`: put messages while everything around them breaks, and judge at the simulators what became of
+each. Writes lab/bench/chaos.json and draws docs/pictures; with --mail resend it writes lab/bench/chaos_resend.json.
+Exits 1 if a message was lost or sent twice."""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import asdict
+from datetime import datetime
+
+from lab import REPOSITORY, size
+from lab.chaos.faults import Chaos, plan
+from lab.load import draw
+from lab.chaos.report import Report
+from mailroom_local.aws import STAGE, LocalSession, patient
+from lab.harness.expected import Key
+from lab.harness.judge import Observation
+from lab.harness.run import Bars, Run
+from lab.harness.stage_client import StageClient
+from mailroom_local.processes import StartError
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.deploy import DeployError
+from mailroom_local.stage.workspace import State, Workspace
+from mailroom_ops.terminal import Terminal
+from mailroom_stacks.merging import merged
+from mailroom_stacks.paths import CDK_JSON, DOT_LOCAL
+
+WORKSPACE = Workspace(DOT_LOCAL / "chaos-stage")
+TOOLS = DOT_LOCAL / "chaos" / "bin"
+"""What draws the picture: `make chaos` installs it."""
+SEEN = WORKSPACE.folder / "seen.json"
+"""All that was judged, for whoever wonders about a message; the logs of the run lie beside it."""
+SEED, MESSAGES, KILLS, RATE = 1, size(4000, 60), size(100, 3), 14.0
+"""Ten minutes on two cores; with SHORT=1 seconds."""
+END_SECONDS = 900.0
+"""After so many seconds in which no message ended, no other is waited for. What was on a killed process's
+hands comes back after its queue's visibility time-out."""
+BY_RESEND = {STAGE: {"mail": {"provider": "resend"}, "channels": {"mail": {"base_url": "providers"}}}}
+SENDERS = ("mail", "mail-bulk", "sms", "push", "fax", "webhook")
+console = Terminal(highlight=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m lab.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, default=SEED, help=f"of load and faults; default {SEED}")
+    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"default {MESSAGES:,}")
+    parser.add_argument("--kills", type=int, default=KILLS, help=f"of functions' processes; default {KILLS}")
+    parser.add_argument("--rate", type=float, default=RATE, help=f"messages put a second; default {RATE:g}")
+    parser.add_argument(
+        "--mail", choices=("ses", "resend"), default="ses", help="who sends mails; default ses"
+    )
+    options = parser.parse_args()
+    if not TOOLS.exists():
+        sys.exit("What draws the picture is not installed: run `make chaos`, or `make .local/chaos/.ready`.")
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):  # a profile of the user's must not be needed here
+        os.environ.pop(name, None)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs, as on Ctrl-C
+    if options.mail == "resend":
+        stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
+        # The app takes its context from here first, and from cdk.json after that.
+        os.environ["CDK_CONTEXT_JSON"] = json.dumps({"mailroom": merged(stages, BY_RESEND)})
+    lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
+    try:
+        running = lifecycle.start(WORKSPACE, lambda line: console.print(f"- {line}"))
+        report = measure(running, options)
+    except (StartError, DeployError) as trouble:
+        sys.exit(str(trouble))
+    finally:
+        lifecycle.stop(WORKSPACE)
+    report.write()
+    if options.mail == "ses":
+        subprocess.run([TOOLS / "python", "-m", "lab.chaos.plot"], cwd=REPOSITORY, check=True)
+    report.show(console)
+    console.print(f"Each message and its ledger item: {SEEN.relative_to(REPOSITORY)}; logs: beside it")
+    sys.exit(1 if report.judgement.wrong else 0)
+
+
+def measure(running: State, options: argparse.Namespace) -> Report:
+    """Put everything while the faults happen, wait until all has come to rest, and judge."""
+    stage, seed, rate = StageClient(running), options.seed, options.rate
+    load = draw(seed, options.messages, running.endpoints.providers)
+    faults = plan(seed, options.messages, options.kills, options.mail)
+    began = time.time()
+    with Bars(console) as bars:
+        run = Run(stage, bars, END_SECONDS)
+        chaos = Chaos(stage, WORKSPACE, faults, lambda: len(run.put_at), bars.bar)
+        run.send("messages", load, rate=rate, disturb=chaos.run)
+        run.settle()
+    ended = time.time()
+    console.print("- judging")
+    judgement = run.judge(strict=False, announced=announced(stage), dead=dead(stage))
+    _keep(judgement.seen)
+    return Report(judgement, seed, rate, began, ended, chaos.done, stage.troubles(), options.mail)
+
+
+def _keep(seen: Observation) -> None:
+    said = [[*key, times] for key, times in seen.announced.items()]
+    requests = [asdict(each) for each in seen.requests]
+    kept = {"inbox": seen.inbox, "faxes": seen.faxes, "requests": requests, "announced": said}
+    rows = list(seen.ledger.values())
+    SEEN.write_text(json.dumps(kept | {"ledger": rows, "dead": seen.dead}, default=str))
+
+
+def announced(stage: StageClient) -> dict[Key, list[float]]:
+    """When each message was announced to be sent again in doubt (epoch seconds), from the senders' logs."""
+    logs = LocalSession().client("logs", endpoint_url=stage.running.endpoints.aws, config=patient())
+    said: dict[Key, list[float]] = defaultdict(list)
+    for sender in SENDERS:
+        group = f"/aws/lambda/mailroom-{STAGE}-send-{sender}"
+        for event in logs.filter_log_events(logGroupName=group, filterPattern='"resending"')["events"]:
+            for text in event["message"].splitlines():
+                if '"resending' in text:
+                    line = json.loads(text[text.index("{") :])
+                    moment = datetime.strptime(line["timestamp"], "%Y-%m-%d %H:%M:%S,%f%z")
+                    said[line["id"], line["event_type"]].append(moment.timestamp())
+    return dict(said)
+
+
+def dead(stage: StageClient) -> str:
+    """The text of all dead letters, and of all that the streams gave up on."""
+    texts = [
+        each["Body"]
+        for name, depth in stage.depths(dead=True).items()
+        for _ in range(depth)
+        for each in stage.sqs.receive_message(
+            QueueUrl=stage.sqs.get_queue_url(QueueName=name)["QueueUrl"],
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=600,
+        ).get("Messages", [])
+    ]
+    bucket = stage.output("UnprocessedBucketName")
+    objects = stage.s3.list_objects_v2(Bucket=bucket).get("Contents", [])
+    bodies = [stage.s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read() for each in objects]
+    return "\n".join([*texts, *(body.decode() for body in bodies)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""The faults: a plan that follows from the seed, and the hand that carries it out while messages are put."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event
+from typing import Literal
+
+from mailroom_local.aws import STAGE
+from lab.harness.stage_client import StageClient
+from mailroom_local.providers import trouble
+from mailroom_local.stage import lifecycle
+from mailroom_local.stage.deploy import EmulatorDeployment
+from mailroom_local.stage.workspace import Workspace
+
+Kind = Literal["kill", "pump", "deploy", "day", "stop", "start", "trouble", "calm"]
+FUNCTIONS = {
+    "send-mail": 4,
+    "send-mail-bulk": 2,
+    "send-sms": 3,
+    "send-push": 2,
+    "send-webhook": 2,
+    "send-fax": 2,
+    "dispatch": 3,
+    "release": 2,
+    "outcomes": 2,
+    "feedback": 2,
+    "twilio-callbacks": 1,
+}
+"""Functions whose processes are killed, and how often in comparison."""
+SHARES = {"throttled": 0.3, "error": 0.1, "timeout": 0.05, "slow": 0.2}
+"""The part of a provider's submits that meets the trouble. A time-out keeps a sender waiting for the
+longest."""
+LASTS = 0.1
+"""How long a provider has a trouble, and `release` is stopped, as a part of the messages."""
+DEPLOYMENTS = 2
+DAYS, CLOSED_SECONDS = 3, 20
+"""How often the day of mail is closed for bulk, as if its quota were used up, and for how long."""
+SPREAD_SECONDS, DOUBLED = 3.0, 0.3
+"""For so long reports of one message come in any order, and this part of them twice."""
+POLL_SECONDS = 0.05
+NOBODY_SECONDS = 10.0
+
+_WORKER = re.compile(rf"ministack-lambda-mailroom-{STAGE}-([a-z-]+)-[a-z0-9_]{{8}}/_worker\.py")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens when `at` messages have been put. A kill takes the first of `functions` that has a
+    process, and of its processes the one at `place` (a part of 1)."""
+
+    at: int
+    kind: Kind
+    functions: tuple[str, ...] = ()
+    place: float = 0.0
+    provider: str = ""
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A fault that was carried out, and when (epoch seconds); `what` is the function or the provider with its
+    trouble."""
+
+    kind: Kind
+    what: str
+    at: float
+
+
+def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]:
+    """All faults of a run in their order: the same ones for the same arguments. `mail` is who sends mails."""
+    chance = random.Random(seed)
+    functions = FUNCTIONS | ({"resend-events": 1} if mail == "resend" else {})
+    kill = [_kill(int(chance.uniform(0.02, 1) * messages), functions, chance) for _ in range(kills)]
+    pump = Fault(int(chance.uniform(0.2, 0.4) * messages), "pump")
+    deploy = [Fault(int(chance.uniform(0.3, 0.9) * messages), "deploy") for _ in range(DEPLOYMENTS)]
+    others = {"ses", "resend"} - {mail}
+    troubles = [*_troubles(chance, messages, [each for each in trouble.PROVIDERS if each not in others])]
+    days = [Fault(int(chance.uniform(0.1, 0.9) * messages), "day") for _ in range(DAYS)]
+    # When messages begin to wait for the first day that closes, nobody releases them for a while.
+    first = min(day.at for day in days)
+    release = [Fault(first, "stop"), Fault(first + int(LASTS * messages), "start")]
+    return sorted([*kill, pump, *deploy, *troubles, *days, *release], key=lambda fault: fault.at)
+
+
+def _kill(at: int, functions: Mapping[str, int], chance: random.Random) -> Fault:
+    names, weights = list(functions), list(functions.values())
+    first = chance.choices(names, weights)[0]
+    others = chance.sample(names, len(names))
+    return Fault(at, "kill", (first, *(name for name in others if name != first)), chance.random())
+
+
+def _troubles(chance: random.Random, messages: int, providers: Sequence[str]) -> Iterator[Fault]:
+    """Each provider has each trouble once, one after another, with calm in between."""
+    room = 1 / len(trouble.KINDS)
+    for provider in providers:
+        for place, kind in enumerate(chance.sample(trouble.KINDS, len(trouble.KINDS))):
+            begins = room * place + chance.uniform(0, room - LASTS)
+            yield Fault(int(begins * messages), "trouble", provider=provider, trouble=kind)
+            yield Fault(int((begins + LASTS) * messages), "calm", provider=provider)
+
+
+class Chaos:
+    """Carries out a plan on a running stage. `progress` answers how many messages have been put."""
+
+    def __init__(
+        self,
+        stage: StageClient,
+        workspace: Workspace,
+        faults: list[Fault],
+        progress: Callable[[], int],
+        bar: Callable[[str, int], Callable[[int], None]],
+    ) -> None:
+        self._stage = stage
+        self._workspace = workspace
+        self._faults = faults
+        self._progress = progress
+        self._deployment = EmulatorDeployment(stage.running.endpoints.aws)
+        self._show = bar("faults", len(faults))
+        self.done: list[Done] = []
+
+    def run(self, ended: Event) -> None:
+        """Carry out all faults, each at its time, until `ended` is set; then all providers work again."""
+        self._stage.disorder_events(SPREAD_SECONDS, DOUBLED)
+        for fault in self._faults:
+            while self._progress() < fault.at:
+                if ended.is_set():
+                    return
+                time.sleep(POLL_SECONDS)
+            what = getattr(self, f"_{fault.kind}")(fault)
+            self.done.append(Done(fault.kind, what, time.time()))
+            self._show(len(self.done))
+        for provider in trouble.PROVIDERS:
+            self._stage.trouble(provider, {})
+
+    def _kill(self, fault: Fault) -> str:
+        """SIGKILL: no handler, no `finally`, no last write."""
+        deadline = time.monotonic() + NOBODY_SECONDS
+        while time.monotonic() < deadline:
+            running = workers(self._stage.running.processes["ministack"].pid)
+            for name in fault.functions:
+                if pids := running.get(name):
+                    with suppress(ProcessLookupError):
+                        os.kill(pids[int(fault.place * len(pids))], signal.SIGKILL)
+                        return name
+            time.sleep(POLL_SECONDS)
+        raise RuntimeError(f"No function ran for {NOBODY_SECONDS:.0f} s: there is nothing to kill.")
+
+    def _pump(self, _: Fault) -> str:
+        lifecycle.start_second_pump(self._workspace, self._stage.running)
+        return "both streams from their beginning"
+
+    def _day(self, _fault: Fault) -> str:
+        self._stage.close_day("mail", time.time() + CLOSED_SECONDS)
+        return "mail"
+
+    def _stop(self, _fault: Fault) -> str:
+        self._stage.stop_release()
+        return "release"
+
+    def _start(self, _fault: Fault) -> str:
+        self._stage.start_release()
+        return "release"
+
+    def _deploy(self, _: Fault) -> str:
+        return f"{self._deployment.replace_functions(self._workspace.assembly)} functions"
+
+    def _trouble(self, fault: Fault) -> str:
+        self._stage.trouble(fault.provider, {fault.trouble: SHARES[fault.trouble]})
+        return f"{fault.provider} {fault.trouble}"
+
+    def _calm(self, fault: Fault) -> str:
+        self._stage.trouble(fault.provider, {})
+        return fault.provider
+
+
+def workers(emulator: int) -> dict[str, list[int]]:
+    """The processes that run functions, by the function; only children of this emulator."""
+    command = ["ps", "-axww", "-o", "pid=,ppid=,stat=,command="]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return workers_in(listed, emulator)
+
+
+def workers_in(listed: str, emulator: int) -> dict[str, list[int]]:
+    """The processes that run functions, from what `ps` printed."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for line in listed.splitlines():
+        pid, parent, state, command = line.split(maxsplit=3)
+        worker = _WORKER.search(command)
+        if worker and int(parent) == emulator and not state.startswith("Z"):
+            found[worker[1]].append(int(pid))
+    return dict(found)

@@ -1,0 +1,70 @@
+"""`.local/chaos/bin/python -m lab.chaos.plot`: draw docs/pictures/chaos from lab/bench/chaos.json.
+
+It runs apart from the rest, where matplotlib is installed.
+"""
+
+import json
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+from lab import REPOSITORY, SHORT, figures
+
+RECORDED = figures("chaos.json")
+PICTURES = RECORDED.parent if SHORT else REPOSITORY / "docs" / "pictures"
+PUT, ACCEPTED, KILLED, OTHER = "#57534e", "#1558a0", "#c2410c", "#0e8f9e"
+TROUBLES = {"throttled": "#e9d8a6", "error": "#f4b6a6", "timeout": "#c9b7e0", "slow": "#cfd8dc"}
+LABELS = {"pump": "second pump", "deploy": "deployment", "day": "day closed", "stop": "release stopped"}
+
+
+def main() -> None:
+    """Write the picture as SVG and as PNG."""
+    mpl.rcParams.update({"font.size": 12, "svg.hashsalt": "mailroom", "figure.facecolor": "white"})
+    recorded = json.loads(RECORDED.read_text())
+    seconds, put, accepted, kills = zip(*recorded["timeline"], strict=True)
+    drawing, (above, below) = plt.subplots(
+        2, figsize=(9, 6), layout="constrained", sharex=True, height_ratios=[3, 1.3]
+    )
+    above.plot(seconds, put, "--", color=PUT, linewidth=1.6, label="put")
+    above.plot(seconds, accepted, color=ACCEPTED, linewidth=2.2, label="accepted by a provider")
+    above.set(ylim=(0, None), xlim=(0, seconds[-1]))
+    above.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    twin = above.twinx()
+    twin.plot(seconds, kills, color=KILLED, linewidth=1.4)
+    twin.set(ylim=(0, kills[-1] * 1.6))
+    twin.set_ylabel("processes killed", color=KILLED)
+    twin.tick_params(axis="y", colors=KILLED)
+    for second, kind in recorded["marks"]:
+        above.axvline(second, color=OTHER, linewidth=1.2, linestyle=":")
+        above.annotate(
+            LABELS[kind],
+            (second, 0.97),
+            xycoords=("data", "axes fraction"),
+            rotation=90,
+            ha="right",
+            va="top",
+            color=OTHER,
+            fontsize=10,
+        )
+    above.set_title(
+        f"{recorded['messages']:,} messages, {recorded['kills']} processes killed: "
+        f"{recorded['lost']} lost, {recorded['sent_twice']} sent twice, {recorded['declared']} declared",
+        loc="left",
+    )
+    above.legend(loc="upper left", frameon=False)
+    providers = sorted({each[0] for each in recorded["windows"]}, reverse=True)
+    for provider, kind, begins, ends in recorded["windows"]:
+        at = providers.index(provider)
+        below.broken_barh([(begins, ends - begins)], (at - 0.4, 0.8), color=TROUBLES[kind])
+        below.annotate(kind, ((begins + ends) / 2, at), ha="center", va="center", fontsize=8)
+    below.set_yticks(range(len(providers)), providers)
+    below.set_xlabel("seconds")
+    below.set_title("Trouble at the providers", loc="left", fontsize=12)
+    for axes in (above, below, twin):
+        axes.spines[["top"]].set_visible(False)
+    for form, metadata in (("svg", {"Date": None}), ("png", {})):
+        drawing.savefig(PICTURES / f"chaos.{form}", dpi=150, metadata=metadata)
+
+
+if __name__ == "__main__":
+    main()

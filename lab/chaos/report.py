@@ -1,0 +1,151 @@
+"""What a run found: lab/bench/chaos.json for programs, and a table for people."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from lab import REPOSITORY, figures
+from lab.chaos.faults import Done, Kind
+from lab.load import PARTS
+from lab.harness.judge import Figures, Judgement
+from mailroom_ops.terminal import Terminal
+
+TOTALS = ("put", "accepted", "sent_twice", "declared", "lost")
+STEP_SECONDS = 5
+"""The timeline's."""
+SHOWN = 20
+FAULTS: dict[Kind, str] = {
+    "kill": "processes killed",
+    "pump": "second pump",
+    "deploy": "deployments of all functions",
+    "day": "times the day closed for bulk",
+    "stop": "time release was stopped",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run that was judged. Times are epoch seconds; `troubles` counts what befell submits, by provider."""
+
+    judgement: Judgement
+    seed: int
+    rate: float
+    began: float
+    ended: float
+    done: Sequence[Done]
+    troubles: Mapping[str, Mapping[str, int]]
+    mail: str = "ses"
+
+    @property
+    def file(self) -> Path:
+        """Where it is written to."""
+        return figures("chaos.json" if self.mail == "ses" else f"chaos_{self.mail}.json")
+
+    @cached_property
+    def by_channel(self) -> dict[str, Figures]:
+        keys = self.judgement.verdicts
+        return {
+            channel: self.judgement.figures(key for key in keys if key[1] == channel) for channel in PARTS
+        }
+
+    def _total(self, name: str) -> int:
+        """A figure of all channels together."""
+        return sum(int(getattr(each, name)) for each in self.by_channel.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of lab/bench/chaos.json. `timeline` has seconds, and what was put, accepted and killed by
+        then; `marks` have the second of each other fault, `windows` a provider's trouble with its first and
+        last second."""
+        counts = Counter(each.kind for each in self.done)
+        return {
+            "messages": self._total("put"),
+            "kills": counts["kill"],
+            **{name: self._total(name) for name in ("sent_twice", "declared", "lost")},
+            "by_channel": {name: asdict(each) for name, each in self.by_channel.items()},
+            "seed": self.seed,
+            "rate": self.rate,
+            "seconds": round(self.ended - self.began),
+            "measured": f"{datetime.now().astimezone():%Y-%m-%d}, {os.cpu_count()} cores",
+            "faults": {**{kind: counts[kind] for kind in FAULTS}, "trouble": counts["trouble"]},
+            "troubles": self.troubles,
+            "killed": dict(Counter(each.what for each in self.done if each.kind == "kill").most_common()),
+            "marks": [
+                [round(each.at - self.began), each.kind]
+                for each in self.done
+                if each.kind in ("pump", "deploy", "day", "stop")
+            ],
+            "windows": windows(self.done, self.began, self.ended),
+            "timeline": self._timeline(),
+        }
+
+    def _timeline(self) -> list[list[int]]:
+        kills = [each.at for each in self.done if each.kind == "kill"]
+        seen = self.judgement.seen
+        accepted = [those[0].at for those in seen.accepted.values()]
+        series = (list(seen.put_at.values()), accepted, kills)
+        last = max(chain.from_iterable(series)) - self.began
+        return [
+            [second, *(sum(each <= self.began + second for each in moments) for moments in series)]
+            for second in range(0, int(last) + 2 * STEP_SECONDS, STEP_SECONDS)
+        ]
+
+    def write(self) -> None:
+        """Write the file, a line for each name: the timeline would fill pages."""
+        lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in self.as_json().items()]
+        self.file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+    def show(self, console: Terminal) -> None:
+        """Print the table, the faults, and what is wrong."""
+        figures, judgement = self.as_json(), self.judgement
+        console.print(self._table())
+        for name, where in (("waiting", "wait as dead letters"), ("failed", "failed with a reason")):
+            if count := self._total(name):
+                console.print(f"{count:,} of the messages {where}.")
+        said = [f"{figures['faults'][kind]} {words}" for kind, words in FAULTS.items()]
+        console.print(f"In {figures['seconds']} seconds: {', '.join(said)}.")
+        console.print(f"Killed: {_counts(figures['killed'])}.", soft_wrap=True)
+        for provider, had in self.troubles.items():
+            console.print(f"Submits to {provider}: {_counts(had)}.")
+        for sentence in judgement.wrong[:SHOWN]:
+            console.print(f"WRONG: {sentence}", style="red", soft_wrap=True)
+        if len(judgement.wrong) > SHOWN:
+            console.print(f"and {len(judgement.wrong) - SHOWN} more", style="red")
+        if not judgement.wrong:
+            console.print("Nothing lost, and nothing sent twice that was not declared.", style="green")
+
+    def _table(self) -> Table:
+        table = Table(title=f"written to {self.file.relative_to(REPOSITORY)}", title_justify="left")
+        table.add_column("")
+        for heading in (*TOTALS, "median", "worst"):
+            table.add_column(heading.replace("_", " "), justify="right")
+        for channel, each in self.by_channel.items():
+            counts = [f"{getattr(each, name):,}" for name in TOTALS]
+            table.add_row(channel, *counts, f"{each.median_seconds:.1f} s", f"{each.worst_seconds:.0f} s")
+        table.add_row("all", *(f"{self._total(name):,}" for name in TOTALS), "", "")
+        return table
+
+
+def windows(done: Sequence[Done], began: float, ended: float) -> list[list[Any]]:
+    """When each provider was in trouble: provider, trouble, first and last second. What was under way when
+    the run was cut off ends with it."""
+    found: list[list[Any]] = []
+    for at, each in enumerate(done):
+        if each.kind == "trouble":
+            provider, kind = each.what.split()
+            calm = (later.at for later in done[at:] if later.kind == "calm" and later.what == provider)
+            ends = next(calm, ended)
+            found.append([provider, kind, round(each.at - began), round(ends - began)])
+    return found
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())

@@ -1,0 +1,284 @@
+"""The judgement: what the providers accepted, against what the system says of each message.
+
+| verdict    | of a message                                                                                  |
+|------------|-----------------------------------------------------------------------------------------------|
+| fine       | accepted as often as expected                                                                 |
+| declared   | accepted again, each time after the sender had said that it sends again in doubt; or held as  |
+|            | `outcome_unknown`; or a webhook that came again under its webhook-id                          |
+| sent_twice | accepted more often than that; a fax: delivered more than once                                |
+| waiting    | not accepted: in a dead-letter queue, or in the bucket of what streams gave up on             |
+| failed     | not accepted: the ledger has the reason                                                       |
+| lost       | anything else that was not accepted                                                           |
+"""
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal
+
+from lab.harness.acceptances import Acceptance, acceptances
+from lab.harness.callbacks import ReceivedCallback, different, notice_faults
+from lab.harness.expected import CALLBACKS, MESSAGES, Expected, Item, Key
+
+Ledger = Mapping[Key, Mapping[str, Any]]
+Verdict = Literal["fine", "declared", "sent_twice", "waiting", "failed", "lost"]
+BAD: set[Verdict] = {"sent_twice", "lost"}
+UNSENT = {"failed", "suppressed", "cancelled"}
+"""Statuses that end a message with a reason, and without a submit."""
+CLOCK_SECONDS = 0.002
+"""Logs and providers write whole milliseconds."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What was seen when everything had come to rest. Times are epoch seconds.
+
+    `inbox` are mails, SMS and pushes as the providers have them, `faxes` their log of faxes, `requests` what
+    came to the webhook receiver. `announced` has when a sender said of a message that it sends it again in
+    doubt. `dead` is the text of all dead letters and of all that the streams gave up on."""
+
+    inbox: Sequence[Item]
+    faxes: Sequence[Item]
+    requests: Sequence[ReceivedCallback]
+    ledger: Ledger
+    put_at: Mapping[Key, float] = field(default_factory=dict)
+    announced: Mapping[Key, Sequence[float]] = field(default_factory=dict)
+    dead: str = ""
+
+    @cached_property
+    def accepted(self) -> Mapping[Key, list[Acceptance]]:
+        return acceptances(self.inbox, self.faxes, self.requests)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures of some messages. `announced` counts those that were sent again in doubt, doubled or not; the
+    seconds are from put to first accepted."""
+
+    put: int
+    accepted: int
+    sent_twice: int
+    declared: int
+    lost: int
+    waiting: int
+    failed: int
+    announced: int
+    median_seconds: float
+    worst_seconds: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`wrong` are sentences about anything that is not as it should be: lost and doubled messages first."""
+
+    seen: Observation
+    verdicts: Mapping[Key, Verdict]
+    wrong: list[str]
+
+    def figures(self, keys: Iterable[Key]) -> Figures:
+        """The figures of these messages, all of which were judged."""
+        own, seen = set(keys), self.seen
+        counts = Counter(self.verdicts[key] for key in own)
+        accepted = [key for key in own if seen.accepted.get(key)]
+        seconds = [seen.accepted[key][0].at - seen.put_at[key] for key in accepted if key in seen.put_at]
+        return Figures(
+            put=len(own),
+            accepted=len(accepted),
+            sent_twice=counts["sent_twice"],
+            declared=counts["declared"],
+            lost=counts["lost"],
+            waiting=counts["waiting"],
+            failed=counts["failed"],
+            announced=len(own & seen.announced.keys()),
+            median_seconds=round(statistics.median(seconds), 1) if seconds else 0.0,
+            worst_seconds=round(max(seconds, default=0.0), 1),
+        )
+
+
+def judge(load: Sequence[Expected], seen: Observation, *, strict: bool) -> Judgement:
+    """Judge each message. With `strict` each must also come to the end that is expected of it. Without, only
+    a message that is fine must: another one is excused by what was done to the stage."""
+    doubled = _repeated_webhooks(seen.requests)
+    verdicts = {
+        each.key: verdict(
+            _times(each, seen) + doubled[each.id],
+            each.submits,
+            doubled[each.id] + _declared(each.key, seen),
+            seen.ledger.get(each.key, {}),
+            dead=each.id in seen.dead,
+        )
+        for each in load
+    }
+    checked = [each for each in load if strict or verdicts[each.key] == "fine"]
+    bad = (_sentence(key, each, seen) for key, each in verdicts.items() if each in BAD)
+    return Judgement(seen, verdicts, [*bad, *_faults(checked, seen), *_unexpected(load, seen)])
+
+
+def verdict(accepted: int, submits: int, declared: int, row: Mapping[str, Any], *, dead: bool) -> Verdict:
+    """Judge one message: how often a provider accepted it, and should have; how many further ones were
+    declared; its ledger item; and whether it is a dead letter."""
+    again = accepted - max(submits, 1)
+    if again > 0:
+        return "declared" if again <= declared else "sent_twice"
+    if error_of(row)["code"] == "outcome_unknown":
+        return "declared"
+    if accepted:
+        return "fine"
+    if dead:
+        return "waiting"
+    return "failed" if "completedAt" in row and row.get("status") in UNSENT else "lost"
+
+
+def announced_again(accepted: Sequence[float], announced: Sequence[float]) -> int:
+    """How many further acceptances follow an announcement that is younger than the acceptance before."""
+    return sum(
+        any(earlier < said <= later + CLOCK_SECONDS for said in announced)
+        for earlier, later in pairwise(accepted)
+    )
+
+
+def faults(message: Expected, row: Mapping[str, Any], accepted: Sequence[Acceptance]) -> Iterator[str]:
+    """What is wrong with a message, in sentences; the first says the most."""
+    id_ = message.id
+    if "completedAt" not in row:
+        yield f"{id_} has not ended: the ledger says {described(row)}."
+    elif row["status"] != message.status:
+        yield f"{id_} should be {message.status}; the ledger says {described(row)}."
+    if row:
+        yield from _row_faults(message, row)
+    if len(accepted) != message.submits:
+        yield f"{id_} was accepted {len(accepted)} times instead of {message.submits}."
+    for each in accepted:
+        yield from _submit_faults(message, each)
+    known = {each.provider_id for each in accepted} - {None}
+    if known and row and row.get("provider_id") not in known:
+        yield f"{id_}: the provider does not know {row.get('provider_id')!r}, the ledger's id of it."
+
+
+def described(row: Mapping[str, Any]) -> str:
+    return f"{row.get('status')}, {row.get('error', 'no error')}" if row else "not in the ledger"
+
+
+def error_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """Code and message of a ledger item's error; empty without one."""
+    error = row.get("error") or {}
+    return {"code": str(error.get("code", "")), "message": str(error.get("message", ""))}
+
+
+def delivered_twice(faxes: Iterable[Acceptance]) -> dict[str, int]:
+    """The faxes that were delivered more than once, and how often."""
+    delivered = Counter(each.key[0] for each in faxes if each.delivered)
+    return {id_: count for id_, count in delivered.items() if count > 1}
+
+
+def strangers(accepted: Iterable[Key], known: Iterable[str]) -> list[str]:
+    """A sentence for each message that a provider got and nobody put; `known` are ids."""
+    put = set(known)
+    return [f"A provider got {id_}, which was not sent." for id_, _ in accepted if id_ not in put]
+
+
+def in_order(group: Sequence[Expected], seen: Observation) -> bool:
+    """Whether the faxes of a message group went in the order of their put."""
+    firsts = [seen.accepted[each.key][0].at for each in group if each.key in seen.accepted]
+    return firsts == sorted(firsts)
+
+
+def by_group(load: Iterable[Expected]) -> dict[str, list[Expected]]:
+    """The faxes that were written into each message group, in the order of the load."""
+    groups: dict[str, list[Expected]] = defaultdict(list)
+    for each in load:
+        if each.group:
+            groups[each.group].append(each)
+    return dict(groups)
+
+
+def _times(message: Expected, seen: Observation) -> int:
+    """How often a message was accepted. A fax that was busy is submitted again, and rightly so: its
+    deliveries count, once there was one."""
+    accepted = seen.accepted.get(message.key, [])
+    if message.channel == "fax":
+        delivered = sum(each.delivered for each in accepted)
+        return message.submits - 1 + delivered if delivered else min(len(accepted), message.submits)
+    return len(accepted)
+
+
+def _declared(key: Key, seen: Observation) -> int:
+    return announced_again([each.at for each in seen.accepted.get(key, ())], seen.announced.get(key, ()))
+
+
+def _repeated_webhooks(requests: Sequence[ReceivedCallback]) -> Counter[str]:
+    """How many requests of each webhook have the webhook-id of another one: its receiver drops them."""
+    ids: dict[str, list[str]] = defaultdict(list)
+    for each in requests:
+        if each.kind == MESSAGES:
+            ids[each.about].append(each.webhook_id)
+    return Counter({about: len(those) - len(set(those)) for about, those in ids.items()})
+
+
+def _sentence(key: Key, bad: Verdict, seen: Observation) -> str:
+    said = described(seen.ledger.get(key, {}))
+    if bad == "lost":
+        return f"{key[1]} {key[0]} is lost: the ledger says {said}."
+    put = seen.put_at.get(key, 0.0)
+    times = [each.at for each in seen.accepted[key]]
+    accepted, announced = (
+        ", ".join(f"{at - put:.1f}" for at in moments) for moments in (times, seen.announced.get(key, ()))
+    )
+    return (
+        f"{key[1]} {key[0]} was accepted {accepted} s after it was put, and announced to be sent again "
+        f"{announced or 'never'}: the ledger says {said}."
+    )
+
+
+def _faults(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
+    """What is wrong with messages that must come to the end that is expected of them."""
+    arrived = {each.about: each.payload for each in seen.requests if each.kind == MESSAGES}
+    once = different(seen.requests)
+    for each in load:
+        accepted = seen.accepted.get(each.key, [])
+        yield from faults(each, seen.ledger.get(each.key, {}), accepted)
+        if each.callbacks:
+            yield from notice_faults(each.id, once, each.callbacks)
+        if each.id in arrived and arrived[each.id] != each.item["payload"]:
+            yield f"The webhook {each.id} arrived with another payload."
+    for group, members in by_group(load).items():
+        if not in_order(members, seen):
+            yield f"The faxes of {group} went in another order than they were queued in."
+
+
+def _unexpected(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
+    """What came and belongs to no message of the load."""
+    yield from strangers(seen.accepted, (each.id for each in load))
+    asked = {each.id for each in load if each.callbacks}
+    for each in seen.requests:
+        if not each.verified:
+            yield f"A request about {each.about} has a wrong signature."
+        elif each.kind == CALLBACKS and each.about not in asked:
+            yield f"No callback about {each.about} was asked for."
+
+
+def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
+    """Where a submit differs: its address, its document, other faxes on its line."""
+    if message.channel in ("mail", "fax") and submit.to != message.address:
+        yield f"{message.id} went to {submit.to} instead of {message.address}."
+    if submit.unread:
+        yield f"The provider could not fetch the document of {message.id}."
+    if submit.overlaps:
+        yield f"A fax to {submit.to} met {submit.overlaps} other faxes on its line."
+
+
+def _row_faults(message: Expected, row: Mapping[str, Any]) -> Iterator[str]:
+    """Where the ledger item differs: its reason, its facts, its recipients' outcomes."""
+    id_, reason = message.id, error_of(row)["message"]
+    if message.reason not in reason:
+        yield f"{id_}: the reason {reason!r} does not name {message.reason!r}."
+    for name, value in message.facts.items():
+        if row.get(name) != value:
+            yield f"{id_}: {name} should be {value!r}; the ledger says {row.get(name)!r}."
+    outcomes = {who: entry.get("status") for who, entry in row.get("recipients", {}).items()}
+    if message.recipients and outcomes != message.recipients:
+        wanted = dict(message.recipients)
+        yield f"{id_}: its recipients should be {wanted}; the ledger says {outcomes}."

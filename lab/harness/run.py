@@ -1,0 +1,157 @@
+"""One run: put messages on a stage, let things happen to it meanwhile, wait until all is at rest, judge."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mailroom_local.aws import STAGE
+from lab.harness.callbacks import read
+from lab.harness.expected import Expected, Key
+from lab.harness.judge import Judgement, Observation, judge
+from lab.harness.stage_client import StageClient
+from lab.harness.waiter import NotSettled, Waiter
+from mailroom_ops.terminal import Terminal
+from mailroom_stacks.paths import PROJECT
+
+THREADS = 4
+Disturb = Callable[[Event], None]
+"""What happens to the stage while messages are put. It ends early when the event is set."""
+
+
+class Bars(Progress):
+    """A bar for each thing that is waited for."""
+
+    def __init__(self, console: Terminal) -> None:
+        columns = TextColumn("- {task.description:<28}"), BarColumn(), MofNCompleteColumn()
+        super().__init__(*columns, TimeElapsedColumn(), console=console)
+
+    def bar(self, name: str, total: int) -> Callable[[int], None]:
+        """A new bar; the answer shows how many there are by now, and never more than its total."""
+        task = self.add_task(name, total=total)
+        return lambda count: self.update(task, completed=min(count, total))
+
+
+class Run:
+    """A run on a stage. What does not come to rest is one of the `troubles`, and is judged all the same."""
+
+    def __init__(self, stage: StageClient, bars: Bars, patience: float) -> None:
+        """`patience`: seconds in which no message ended, after which no other is waited for."""
+        self.stage = stage
+        self.load: list[Expected] = []
+        self.put_at: dict[Key, float] = {}
+        self.troubles: list[str] = []
+        self._bars = bars
+        self._patience = patience
+        self.waiter = Waiter(stage)
+
+    def send(
+        self,
+        name: str,
+        load: Sequence[Expected],
+        *,
+        rate: float | None = None,
+        disturb: Disturb = lambda _: None,
+    ) -> float:
+        """Put all, `rate` a second or as fast as the stage takes them, and disturb the stage meanwhile; wait
+        until each has ended. The answer is the seconds from the first put to the last end."""
+        self.load += load
+        put, ended = (self._bars.bar(f"{name} {what}", len(load)) for what in ("put", "ended"))
+        before, began, stop = len(self.put_at), time.monotonic(), Event()
+
+        def show(count: int) -> None:
+            for each in working:
+                if each.done():
+                    each.result()  # raises what went wrong
+            put(len(self.put_at) - before)
+            ended(count)
+
+        with ThreadPoolExecutor(2) as threads:
+            working = [threads.submit(self._put_all, load, rate, stop), threads.submit(disturb, stop)]
+            try:
+                keys = [each.key for each in load]
+                self._rest(lambda: self.waiter.until_ended(keys, self._patience, show))
+                seconds = time.monotonic() - began
+                for each in working:
+                    self._rest(each.result)
+            finally:  # a Ctrl-C too must not wait for all that is still to be put
+                stop.set()
+        return seconds
+
+    def settle(self) -> None:
+        """Wait until every report is in, and all queues are empty."""
+        self._rest(lambda: self.waiter.until_reported(self._patience))
+        self._rest(lambda: self.waiter.until_quiet(self._patience))
+
+    def judge(
+        self, *, strict: bool, announced: Mapping[Key, Sequence[float]] | None = None, dead: str = ""
+    ) -> Judgement:
+        """Judge all that was put; `announced` and `dead` as in Observation."""
+        stage = self.stage
+        requests = read(stage.requests(), webhook_key(stage))
+        seen = Observation(
+            inbox=stage.accepted(),
+            faxes=stage.faxes(),
+            requests=requests,
+            ledger=stage.ledger_items(),
+            put_at=self.put_at,
+            announced=announced or {},
+            dead=dead,
+        )
+        judgement = judge(self.load, seen, strict=strict)
+        judgement.wrong.extend(self.troubles)
+        return judgement
+
+    def _put_all(self, load: Sequence[Expected], rate: float | None, stop: Event) -> None:
+        """Put what goes to the fax queue first and one by one: its order is checked."""
+
+        def put(each: Expected) -> None:
+            if not stop.is_set():
+                self.put_at[each.key] = time.time()
+                self.stage.put_expected(each)
+
+        if rate is not None:
+            put_steadily(load, rate, put)
+            return
+        for each in load:
+            if each.group:
+                put(each)
+        with ThreadPoolExecutor(THREADS) as threads:
+            for _ in threads.map(put, [each for each in load if not each.group]):
+                pass  # raises what a put raised
+
+    def _rest(self, wait: Callable[[], object]) -> None:
+        try:
+            wait()
+        except NotSettled as trouble:
+            self.troubles.append(str(trouble))
+
+
+def put_steadily(
+    load: Sequence[Expected],
+    rate: float,
+    put: Callable[[Expected], object],
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Put each message when its time has come, `rate` a second; at once where the stage is behind."""
+    began = clock()
+    for number, each in enumerate(load):
+        wait = began + number / rate - clock()
+        if wait > 0:
+            sleep(wait)
+        put(each)
+
+
+def webhook_key(stage: StageClient) -> str:
+    """The key that verifies webhooks. The operator's command tells it, as the owner of a receiver asks."""
+    command = ["mailroom_ops", "webhook-key", stage.running.endpoints.providers, "--stage", STAGE]
+    environment = os.environ | stage.running.variables()
+    return subprocess.check_output(
+        [sys.executable, "-m", *command], cwd=PROJECT, env=environment, text=True
+    ).strip()

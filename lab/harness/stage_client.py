@@ -1,0 +1,209 @@
+"""A running stage, as producers, operators and providers see it; also for the pipeline's tests."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from boto3.dynamodb.types import TypeSerializer
+
+from mailroom.aws.dynamo_values import plain
+from mailroom.recipients.choices import Suppressions
+from mailroom_local.aws import ACCOUNT, REGION, STAGE, LocalSession, fetch, patient
+from lab.harness.expected import Expected, Item, Key
+from mailroom_local.stage.workspace import LEDGER, MAILBOX, State
+from mailroom_ops.stage import depth
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_lambda import LambdaClient
+    from types_boto3_s3 import S3Client
+    from types_boto3_secretsmanager import SecretsManagerClient
+    from types_boto3_sqs import SQSClient
+
+UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
+BUDGETS = f"mailroom-{STAGE}-budgets"
+SUPPRESSIONS = f"mailroom-{STAGE}-suppressions"
+DEAD_LETTERS = ("-dlq", "-dlq.fifo")
+
+_serialize = TypeSerializer().serialize
+
+
+def typed(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An item in DynamoDB's own form."""
+    return {name: _serialize(value) for name, value in item.items()}
+
+
+class StageClient:
+    """Real clients against a stage that runs."""
+
+    def __init__(self, running: State) -> None:
+        session, url = LocalSession(), running.endpoints.aws
+        self.running = running
+        self.dynamodb: DynamoDBClient = session.client("dynamodb", endpoint_url=url, config=patient())
+        self.sqs: SQSClient = session.client("sqs", endpoint_url=url, config=patient())
+        self.s3: S3Client = session.client("s3", endpoint_url=url, config=patient())
+        self.functions: LambdaClient = session.client("lambda", endpoint_url=url, config=patient())
+        self.secrets: SecretsManagerClient = session.client(
+            "secretsmanager", endpoint_url=url, config=patient()
+        )
+        self._accepted: list[Item] = []
+
+    def output(self, name: str) -> str:
+        return self.running.outputs[name]
+
+    def variables(self, function: str) -> dict[str, str]:
+        return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
+
+    def close_day(self, channel: str, until: float) -> None:
+        """Let bulk of a channel have nothing until then (epoch seconds), as if the provider took no more."""
+        self.dynamodb.update_item(
+            TableName=BUDGETS,
+            Key={"name": {"S": channel}},
+            UpdateExpression="SET closed_until = :until",
+            ExpressionAttributeValues={":until": {"N": str(int(until))}},
+        )
+
+    def open_day(self, channel: str) -> None:
+        """Let bulk of a channel have its part of the day again."""
+        self.dynamodb.update_item(
+            TableName=BUDGETS, Key={"name": {"S": channel}}, UpdateExpression="REMOVE closed_until"
+        )
+
+    def stop_release(self) -> None:
+        """Keep the function from running, so that messages that wait go on waiting."""
+        name = self.output("ReleaseFunctionName")
+        self.functions.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+
+    def start_release(self) -> None:
+        """Let the function run again."""
+        self.functions.delete_function_concurrency(FunctionName=self.output("ReleaseFunctionName"))
+
+    # The producer's side.
+
+    def put(self, *items: Item) -> None:
+        """Put items into the mailbox, each as a producer does; replaces what is there."""
+        for item in items:
+            self.dynamodb.put_item(TableName=MAILBOX, Item=typed(item))
+
+    def put_new(self, item: Item) -> bool:
+        """Put an item unless the mailbox has it already; False if it has."""
+        try:
+            self.dynamodb.put_item(
+                TableName=MAILBOX, Item=typed(item), ConditionExpression="attribute_not_exists(id)"
+            )
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    def put_expected(self, message: Expected) -> None:
+        """Put a message into the mailbox; one with a group, into the fax queue."""
+        if not message.group:
+            self.put(message.item)
+            return
+        body = {name: value for name, value in message.item.items() if name not in ("id", "event_type")}
+        self.queue_fax(json.dumps({"fax_id": message.id, **body}), message.group)
+
+    def delete(self, id_: str, event_type: str = "mail") -> None:
+        self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))
+
+    def queue_fax(self, body: str, group: str) -> None:
+        """Write to the fax queue directly, as an upstream application does: without a deduplication id."""
+        self.sqs.send_message(QueueUrl=self.output("FaxQueueUrl"), MessageBody=body, MessageGroupId=group)
+
+    # The ledger and the suppression list.
+
+    def ledger_items(self) -> dict[Key, Item]:
+        """All of the ledger, by its key."""
+        rows = [plain(image) for image in self.scan(LEDGER, ConsistentRead=True)]
+        return {(row["id"], row["event_type"]): row for row in rows}
+
+    def ended(self, keys: Sequence[Key]) -> set[Key]:
+        """The messages among these that have ended; at most 100 keys. A scan costs the emulator twenty times
+        as much."""
+        asked = [typed({"id": id_, "event_type": event_type}) for id_, event_type in keys]
+        answer = self.dynamodb.batch_get_item(
+            RequestItems={LEDGER: {"Keys": asked, "ProjectionExpression": "id, event_type, completedAt"}}
+        )
+        rows = answer["Responses"][LEDGER]
+        return {(row["id"]["S"], row["event_type"]["S"]) for row in rows if "completedAt" in row}
+
+    def suppressed(self) -> dict[tuple[str, str], str]:
+        """The suppression list: reasons by recipient and channel."""
+        listed = Suppressions(self.dynamodb, SUPPRESSIONS).listed()
+        return {(each.recipient, each.channel): each.reason for each in listed}
+
+    def scan(self, table: str, **options: Any) -> Iterator[dict[str, Any]]:
+        """The items of a table, in DynamoDB's own form."""
+        pages = self.dynamodb.get_paginator("scan").paginate(TableName=table, **options)
+        return (image for page in pages for image in page["Items"])
+
+    # The providers.
+
+    def accepted(self) -> list[Item]:
+        """What the providers of mail, SMS, pushes and faxes accepted, newest last."""
+        self._accepted += fetch(f"{self.running.endpoints.inbox}?after={len(self._accepted)}")
+        return list(self._accepted)
+
+    def faxes(self) -> list[Item]:
+        """The faxes that the providers accepted, with their ends."""
+        return list(fetch(f"{self.running.endpoints.providers}/faxes"))
+
+    def requests(self) -> list[Item]:
+        """The requests that came to the webhook receiver, oldest first."""
+        return list(fetch(self.running.endpoints.received))
+
+    def twilio_callbacks(self) -> list[Item]:
+        """The status callbacks that Twilio posted, and how they were answered."""
+        return list(fetch(f"{self.running.endpoints.providers}/callbacks"))
+
+    def events(self) -> Item:
+        """How many events SES has published, and how many reports wait at each provider."""
+        return dict(fetch(f"{self.running.endpoints.providers}/events"))
+
+    def pause_events(self) -> None:
+        """Hold back the providers' events and callbacks from now on."""
+        fetch(f"{self.running.endpoints.providers}/events/pause", "POST")
+
+    def resume_events(self) -> None:
+        """Let the providers' events and callbacks go."""
+        fetch(f"{self.running.endpoints.providers}/events/resume", "POST")
+
+    def disorder_events(self, spread_seconds: float, doubled: float) -> None:
+        """Let each report of a message come at any time within so long, and a part of 1 of them twice."""
+        body = {"spread_seconds": spread_seconds, "doubled": doubled}
+        fetch(f"{self.running.endpoints.providers}/events/disorder", "POST", body)
+
+    def trouble(self, provider: str, shares: Mapping[str, float]) -> None:
+        """From now on a provider is in trouble; without shares it is in none. The words are in
+        mailroom_local/providers/trouble.py."""
+        body = {"provider": provider, "shares": dict(shares)}
+        fetch(f"{self.running.endpoints.providers}/trouble", "POST", body)
+
+    def troubles(self) -> dict[str, dict[str, int]]:
+        """How often each provider has had each trouble."""
+        return dict(fetch(f"{self.running.endpoints.providers}/trouble")["had"])
+
+    # What the pipeline holds.
+
+    def depth(self, url: str) -> int:
+        """Messages in a queue (its URL): visible, in flight and delayed."""
+        return depth(self.sqs, url).all
+
+    def depths(self, *, dead: bool = False) -> dict[str, int]:
+        """Messages in each queue, or in each dead-letter queue."""
+        urls = [url for url in self._queues if url.endswith(DEAD_LETTERS) == dead]
+        return {url.rpartition("/")[2]: self.depth(url) for url in urls}
+
+    @cached_property
+    def _queues(self) -> list[str]:
+        return self.sqs.list_queues(QueueNamePrefix=f"mailroom-{STAGE}-").get("QueueUrls", [])
+
+    def given_up(self) -> int:
+        """Objects in the bucket of what the streams gave up on."""
+        return int(self.s3.list_objects_v2(Bucket=UNPROCESSED).get("KeyCount", 0))
+
+    def held(self) -> str:
+        """What the pipeline still holds, in a sentence."""
+        held = {name: depth for name, depth in (self.depths() | self.depths(dead=True)).items() if depth}
+        return f"Queues: {held or 'all empty'}; objects that streams gave up on: {self.given_up()}."

@@ -1,0 +1,79 @@
+"""One trial for each place where a sender can die, and what became of each mail."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, product
+from typing import Protocol
+
+from lab import size
+from tests.support.faults.outside import Outside, Side
+
+NAMES = [f"mail-{number}" for number in range(size(10, 2))]
+"""The batch, as Lambda hands it over; with SHORT=1 a small one. SES accepts each of the mails."""
+SIDES: tuple[Side, ...] = ("before", "after")
+COLUMNS = ("stops", "sent_twice", "lost", "stuck", "unknown")
+LABELS = {
+    "mailroom": "Mailroom; SES's events arrive",
+    "mailroom_without_evidence": "Mailroom; no event arrives",
+    "mailroom_hold": "the same with `on_unknown: hold`",
+    "mailroom_resend": "Mailroom by Resend; no event arrives",
+    "powertools": "Powertools, batch and idempotency",
+    "durable": "durable function, default steps",
+    "durable_at_most_once": "the same, at most once",
+    "pattern": "conditional write by hand",
+    "plain": "no idempotency",
+}
+"""The senders, in the order of the table."""
+Counts = dict[str, int]
+
+
+class Trial(Protocol):
+    """A sender with a queue that holds the batch. One process may die: `outside.stop` says where."""
+
+    outside: Outside
+
+    def deliver(self) -> None:
+        """Make the first delivery."""
+
+    def finish(self) -> None:
+        """Make all further deliveries, until the queue is empty."""
+
+    def sends(self) -> Counter[str]:
+        """How often the provider accepted each mail."""
+
+    def dead_letters(self) -> set[str]:
+        """The mails that were delivered too often."""
+
+    def failures(self) -> dict[str, bool]:
+        """The mails whose failure is recorded, and whether the record leaves open if the mail was sent."""
+
+
+def count(begin: Callable[[], Trial], at_once: int = 1) -> Counts:
+    """All stops together: how often a mail ended in each way. `at_once`: so many trials run side by side."""
+    whole = begin()
+    whole.deliver()
+    whole.finish()
+    assert whole.sends() == dict.fromkeys(NAMES, 1)
+    places = product(range(len(whole.outside.calls)), SIDES)
+    with ThreadPoolExecutor(at_once) as threads:
+        ends = threads.map(lambda place: ["stops", *_stopped(begin(), place)], places)
+    total = Counter(chain.from_iterable(ends))
+    return {name: total[name] for name in COLUMNS}
+
+
+def _stopped(trial: Trial, place: tuple[int, Side]) -> Iterator[str]:
+    trial.outside.stop = place
+    trial.deliver()
+    trial.finish()
+    assert trial.outside.stopped_at is not None
+    sends, stuck, failures = trial.sends(), trial.dead_letters(), trial.failures()
+    for name in NAMES:
+        if sends[name] > 1:
+            yield "sent_twice"
+        if name in stuck:
+            yield "stuck"
+        if failures.get(name):
+            yield "unknown"
+        if not sends[name] and name not in stuck and name not in failures:
+            yield "lost"

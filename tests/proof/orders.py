@@ -1,0 +1,136 @@
+"""An order and its message: an application that dies between the two, or cannot.
+
+The application's process dies once, before or after one of its calls to the outside. Then nobody asks for the
+order again, as after a web request; or the same request comes again, as from a queue.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import product
+from typing import Any
+
+from mailroom.aws.dynamo_values import plain
+from mailroom.channels.mail.resend import Request
+from mailroom.mailbox import MailboxWriter
+from mailroom.message.message import Reference
+from tests.proof.counting import SIDES, Counts
+from tests.support.faults.outside import Stopped
+from tests.support.faults.world import World, create_table, mail
+
+ORDER = "order-42"
+COLUMNS = ("stops", "order_alone", "message_alone", "sent_twice")
+LABELS = {
+    "transaction": "one transaction with Mailroom",
+    "ses_commit_first": "SES: commit, then call",
+    "ses_call_first": "SES: call, then commit",
+    "resend_commit_first": "Resend with a key: commit, then call",
+    "resend_call_first": "Resend with a key: call, then commit",
+}
+"""The ways, in the order of the table."""
+
+
+class Shop(World):
+    """An application with a table of orders. Whatever of its message lies in the mailbox, Mailroom sends."""
+
+    def __init__(self, way: Callable[["Shop"], None], *, keyed: bool = False) -> None:
+        super().__init__(keyed=keyed)
+        create_table(self.dynamodb, "orders", "id", None)
+        self.tables = self.outside.watch(self.dynamodb, "put_item", "transact_write_items")
+        self._way = way
+
+    def ask(self) -> None:
+        """One request for the order."""
+        with suppress(Stopped):
+            self._way(self)
+
+    def finish(self) -> None:
+        """Let Mailroom send what it has."""
+        self.items = [plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]]
+        self.stream()
+        self.settle()
+
+    def orders(self) -> int:
+        return int(self.dynamodb.scan(TableName="orders")["Count"])
+
+    def commit(self) -> None:
+        """Put the order, unless it is there."""
+        with suppress(self.dynamodb.exceptions.ConditionalCheckFailedException):
+            self.tables.put_item(**self.order()["Put"])
+
+    def order(self) -> dict[str, Any]:
+        """The order as an entry of a transaction."""
+        item = {"id": {"S": ORDER}}
+        return {
+            "Put": {"TableName": "orders", "Item": item, "ConditionExpression": "attribute_not_exists(id)"}
+        }
+
+    def call(self) -> None:
+        """Send the message by the provider's own API."""
+        reference, to = Reference(ORDER).text, "ada@example.com"
+        if self.resend is not None:
+            body = json.dumps({"to": [to], "headers": {"X-Correlation-ID": reference}}).encode()
+            key = hashlib.sha256(ORDER.encode()).hexdigest()
+            self.outside.watch(self.resend, "submit").submit(Request(key, body, "Your order"))
+            return
+        header = {"Name": "X-Correlation-ID", "Value": reference}
+        self.outside.watch(self.ses, "send_email").send_email(
+            Destination={"ToAddresses": [to]}, Content={"Simple": {"Headers": [header]}}
+        )
+
+
+def _in_one(shop: Shop) -> None:
+    entry = MailboxWriter(shop.dynamodb, "mailbox").entry(mail(ORDER))
+    # The order is there, and so is its message.
+    with suppress(shop.dynamodb.exceptions.TransactionCanceledException):
+        shop.tables.transact_write_items(TransactItems=[shop.order(), entry])
+
+
+def _commit_first(shop: Shop) -> None:
+    shop.commit()
+    shop.call()
+
+
+def _call_first(shop: Shop) -> None:
+    shop.call()
+    shop.commit()
+
+
+WAYS: dict[str, Callable[[], Shop]] = {
+    "transaction": partial(Shop, _in_one),
+    "ses_commit_first": partial(Shop, _commit_first),
+    "ses_call_first": partial(Shop, _call_first),
+    "resend_commit_first": partial(Shop, _commit_first, keyed=True),
+    "resend_call_first": partial(Shop, _call_first, keyed=True),
+}
+
+
+def count(begin: Callable[[], Shop], *, again: bool) -> Counts:
+    """All stops together: how often an order or a message was left alone, and a message was sent twice."""
+    whole = begin()
+    whole.ask()
+    total: Counter[str] = Counter()
+    for place in product(range(len(whole.outside.calls)), SIDES):
+        shop = begin()
+        shop.outside.stop = place
+        shop.ask()
+        if again:
+            shop.ask()
+        shop.finish()
+        orders, messages = shop.orders(), shop.sends()[ORDER]
+        total["stops"] += 1
+        total["order_alone"] += orders > messages
+        total["message_alone"] += messages > 0 == orders
+        total["sent_twice"] += messages > 1
+    return {name: total[name] for name in COLUMNS}
+
+
+def counted() -> dict[str, dict[str, Counts]]:
+    """Every way, where nobody asks again and where somebody does."""
+    return {
+        when: {name: count(begin, again=again) for name, begin in WAYS.items()}
+        for when, again in (("asked once", False), ("asked again", True))
+    }

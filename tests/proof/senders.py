@@ -1,0 +1,90 @@
+"""Mailroom and the bench's baselines in the world of the crash tests: one queue, one clock, one SES.
+
+Import it in a function's environment: `lab.bench.functions.in_a_process`.
+"""
+
+import datetime
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from aws_lambda_powertools.utilities.idempotency import base
+from aws_lambda_powertools.utilities.idempotency.persistence import base as persistence
+from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, dynamodb
+
+from lab.bench import handwritten_sender, plain_sender, powertools_sender
+from lab.bench.functions import context, create_table, report
+from tests.proof.counting import NAMES, Trial, count
+from tests.support.faults.world import MAIL, OnUnknown, World, mail
+
+_TIMED = (base, persistence, datarecord, dynamodb)
+"""Powertools' modules that ask for the time."""
+
+
+class Mailroom(World):
+    """The worker itself. `events`: SES's events reach the ledger before the queue delivers again. `keyed`:
+    Resend sends in the place of SES."""
+
+    def __init__(
+        self, on_unknown: OnUnknown = "resend", *, events: bool = False, keyed: bool = False
+    ) -> None:
+        super().__init__(on_unknown, keyed=keyed)
+        self._events = events
+        self.enqueue(*map(mail, NAMES))
+
+    def finish(self) -> None:
+        between = self.send_events if self._events else lambda: None
+        between()
+        self.settle(between)
+
+    def dead_letters(self) -> set[str]:
+        return {json.loads(each.body)["id"] for each in self.queues.dead[MAIL]}
+
+    def failures(self) -> dict[str, bool]:
+        errors = {name: self.found(name).get("error") for name in NAMES}
+        return {name: error["code"] == "outcome_unknown" for name, error in errors.items() if error}
+
+
+class Baseline(Mailroom):
+    """A sender of the bench in the place of the worker."""
+
+    def __init__(self, sender: ModuleType) -> None:
+        super().__init__()
+        create_table(self.dynamodb, "idempotency", "id")
+        self._sender: Any = sender
+
+    def worker(self, url: str = MAIL) -> Any:  # noqa: ARG002 - it has one queue
+        """Return the same process again: the senders keep nothing in it."""
+        tables = self.outside.watch(self.dynamodb, "put_item", "update_item", "get_item", "delete_item")
+        self._sender.adapter._client = self.outside.watch(self.ses, "send_email")
+        if self._sender is handwritten_sender:
+            handwritten_sender.dynamodb = tables
+        if self._sender is powertools_sender:
+            powertools_sender.layer.client = tables
+        return self
+
+    def handle(self, event: Mapping[str, Any], _milliseconds: Callable[[], int]) -> Any:
+        now = SimpleNamespace(now=lambda: datetime.datetime.fromtimestamp(self.clock()))
+        virtual = SimpleNamespace(datetime=now, timedelta=datetime.timedelta)
+        with ExitStack() as stack:
+            for module in _TIMED:
+                stack.enter_context(patch.object(module, "dt", virtual))
+            return self._sender.handler(event, context())
+
+
+VARIANTS: dict[str, Callable[[], Trial]] = {
+    "mailroom": partial(Mailroom, events=True),
+    "mailroom_without_evidence": Mailroom,
+    "mailroom_hold": partial(Mailroom, "hold"),
+    "mailroom_resend": partial(Mailroom, keyed=True),
+    "powertools": partial(Baseline, powertools_sender),
+    "pattern": partial(Baseline, handwritten_sender),
+    "plain": partial(Baseline, plain_sender),
+}
+
+if __name__ == "__main__":
+    report({name: count(begin) for name, begin in VARIANTS.items()})
