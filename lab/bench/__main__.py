@@ -1,5 +1,5 @@
-"""`python -m lab.bench`: measure all or the sections named, write lab/bench/results.json; with SHORT=1 only show that
-each section runs."""
+"""`python -m lab.bench`: measure all or the sections named, write lab/bench/results.json; with SHORT=1 only
+show that each section runs."""
 
 import argparse
 import json
@@ -13,20 +13,14 @@ from typing import Any
 
 from rich.console import Console
 
-from lab import (
-    REPOSITORY,
-    SHORT,
+from lab import REPOSITORY, SHORT, figures
+from lab.bench import (
     counted,
     cpu,
-    deployed,
     emulator,
-    figures,
     latency,
-    pages,
     rendering,
-    search,
     template_shapes,
-    waiting,
 )
 from mailroom_local.stage import lifecycle
 
@@ -40,15 +34,11 @@ def _announce(line: str) -> None:
 SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "calls": counted.mails,
     "cpu": cpu.measure,
-    "deployed": deployed.measure,
     "latency": latency.measure,
     "lone": lambda: emulator.lone_mails(_announce),
     "rendering": rendering.measure,
     "rate": lambda: emulator.mails(_announce),
-    "search": search.measure,
     "templates": template_shapes.measure,
-    "waiting": waiting.measure,
-    "console": pages.measure,  # last: it stops the pump of its stage
 }
 
 

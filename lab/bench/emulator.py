@@ -23,10 +23,10 @@ import aws_lambda_powertools
 
 from lab import REPOSITORY, SHORT, size
 from lab.bench.functions import create_table, item
-from mailroom.clock import epoch
-from mailroom_local.aws import LocalSession, patient
 from lab.harness.expected import Expected
 from lab.harness.judge import Observation, judge
+from mailroom.clock import epoch
+from mailroom_local.aws import LocalSession, patient
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import bundle_of
 from mailroom_local.stage.workspace import MAILBOX, State, Workspace, load_state
@@ -56,7 +56,7 @@ _numbers = counting()
 
 @contextmanager
 def running_stage(announce: Announce, *, console: bool = False) -> Iterator[State]:
-    """The local stage, started anew; in the short form one for all sections, which `lab.bench.__main__` stops."""
+    """Start the local stage anew. The short form has one for all sections, which the bench stops."""
     if SHORT and (shared := load_state(WORKSPACE)):
         yield shared
         return

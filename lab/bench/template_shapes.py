@@ -13,6 +13,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from lab import REPOSITORY, size
@@ -25,7 +26,7 @@ from mailroom.message.message import encode
 from mailroom_ops.costs.prices import WHOLE_VCPU_MB
 from mailroom_stacks.settings.channels import Channel, Lane, Mail, least_memory
 
-SHAPES: dict[str, dict[str, Any]] = tomllib.loads((REPOSITORY / "lab" / "bench" / "template_shapes.toml").read_text())
+SHAPES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 COUNT = size(len(SHAPES), 2)
 """Number of hostile templates."""
 RANDOM = size(200, 2)

@@ -1,5 +1,5 @@
 """`make chaos`: put messages while everything around them breaks, and judge at the simulators what became of
-each. Writes lab/bench/chaos.json and draws docs/pictures; with --mail resend it writes lab/bench/chaos_resend.json.
+each. Writes lab/bench/chaos.json and draws docs/pictures; with --mail resend it writes chaos_resend.json.
 Exits 1 if a message was lost or sent twice."""
 
 import argparse
@@ -15,13 +15,13 @@ from datetime import datetime
 
 from lab import REPOSITORY, size
 from lab.chaos.faults import Chaos, plan
-from lab.load import draw
 from lab.chaos.report import Report
-from mailroom_local.aws import STAGE, LocalSession, patient
 from lab.harness.expected import Key
 from lab.harness.judge import Observation
 from lab.harness.run import Bars, Run
 from lab.harness.stage_client import StageClient
+from lab.load import draw
+from mailroom_local.aws import STAGE, LocalSession, patient
 from mailroom_local.processes import StartError
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError

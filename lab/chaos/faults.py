@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Literal
 
-from mailroom_local.aws import STAGE
 from lab.harness.stage_client import StageClient
+from mailroom_local.aws import STAGE
 from mailroom_local.providers import trouble
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import EmulatorDeployment

@@ -4,22 +4,19 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from lab import REPOSITORY, figures
 from lab.chaos.faults import Done, Kind
-from lab.load import PARTS
-from lab.harness.judge import Figures, Judgement
+from lab.harness.judge import Judgement
+from lab.harness.totals import Totals
 from mailroom_ops.terminal import Terminal
 
-TOTALS = ("put", "accepted", "sent_twice", "declared", "lost")
 STEP_SECONDS = 5
 """The timeline's."""
 SHOWN = 20
@@ -51,26 +48,19 @@ class Report:
         return figures("chaos.json" if self.mail == "ses" else f"chaos_{self.mail}.json")
 
     @cached_property
-    def by_channel(self) -> dict[str, Figures]:
-        keys = self.judgement.verdicts
-        return {
-            channel: self.judgement.figures(key for key in keys if key[1] == channel) for channel in PARTS
-        }
-
-    def _total(self, name: str) -> int:
-        """A figure of all channels together."""
-        return sum(int(getattr(each, name)) for each in self.by_channel.values())
+    def totals(self) -> Totals:
+        """Figures by channel."""
+        return Totals.of(self.judgement)
 
     def as_json(self) -> dict[str, Any]:
-        """The content of lab/bench/chaos.json. `timeline` has seconds, and what was put, accepted and killed by
+        """Return the content of chaos.json. `timeline` has seconds, and what was put, accepted and killed by
         then; `marks` have the second of each other fault, `windows` a provider's trouble with its first and
         last second."""
         counts = Counter(each.kind for each in self.done)
         return {
-            "messages": self._total("put"),
+            "messages": self.totals.sum("put"),
             "kills": counts["kill"],
-            **{name: self._total(name) for name in ("sent_twice", "declared", "lost")},
-            "by_channel": {name: asdict(each) for name, each in self.by_channel.items()},
+            **self.totals.as_json(),
             "seed": self.seed,
             "rate": self.rate,
             "seconds": round(self.ended - self.began),
@@ -106,9 +96,9 @@ class Report:
     def show(self, console: Terminal) -> None:
         """Print the table, the faults, and what is wrong."""
         figures, judgement = self.as_json(), self.judgement
-        console.print(self._table())
+        console.print(self.totals.table(f"written to {self.file.relative_to(REPOSITORY)}"))
         for name, where in (("waiting", "wait as dead letters"), ("failed", "failed with a reason")):
-            if count := self._total(name):
+            if count := self.totals.sum(name):
                 console.print(f"{count:,} of the messages {where}.")
         said = [f"{figures['faults'][kind]} {words}" for kind, words in FAULTS.items()]
         console.print(f"In {figures['seconds']} seconds: {', '.join(said)}.")
@@ -121,17 +111,6 @@ class Report:
             console.print(f"and {len(judgement.wrong) - SHOWN} more", style="red")
         if not judgement.wrong:
             console.print("Nothing lost, and nothing sent twice that was not declared.", style="green")
-
-    def _table(self) -> Table:
-        table = Table(title=f"written to {self.file.relative_to(REPOSITORY)}", title_justify="left")
-        table.add_column("")
-        for heading in (*TOTALS, "median", "worst"):
-            table.add_column(heading.replace("_", " "), justify="right")
-        for channel, each in self.by_channel.items():
-            counts = [f"{getattr(each, name):,}" for name in TOTALS]
-            table.add_row(channel, *counts, f"{each.median_seconds:.1f} s", f"{each.worst_seconds:.0f} s")
-        table.add_row("all", *(f"{self._total(name):,}" for name in TOTALS), "", "")
-        return table
 
 
 def windows(done: Sequence[Done], began: float, ended: float) -> list[list[Any]]:

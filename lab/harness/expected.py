@@ -30,8 +30,7 @@ class Expected:
     `reason` is empty if the message is to be sent, else a word of the ledger's error message; `ends` is the
     final status, if it is not the usual one. `facts` are attributes that the ledger item must have,
     `recipients` the status of each of several, `callbacks` must come in this order. A provider accepts
-    `failing` tries that fail later, before the one that succeeds. `arrives_at` is the address, if it is not
-    written so in the item. With a `group` the message goes to the fax queue, into this message group."""
+    `failing` tries that fail later, before the one that succeeds."""
 
     item: Item
     reason: str = ""
@@ -40,8 +39,6 @@ class Expected:
     recipients: Mapping[str, str] = field(default_factory=dict)
     callbacks: Sequence[Notice] = ()
     failing: int = 0
-    arrives_at: str = ""
-    group: str = ""
 
     @property
     def id(self) -> str:
@@ -67,7 +64,7 @@ class Expected:
     @property
     def address(self) -> str:
         """Where the message goes, as the provider writes it; empty if it has no address."""
-        to = self.arrives_at or self.item.get("email") or self.item.get("to") or ""
+        to = self.item.get("email") or self.item.get("to") or ""
         return ", ".join(to) if isinstance(to, list) else str(to)
 
 

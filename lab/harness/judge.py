@@ -180,21 +180,6 @@ def strangers(accepted: Iterable[Key], known: Iterable[str]) -> list[str]:
     return [f"A provider got {id_}, which was not sent." for id_, _ in accepted if id_ not in put]
 
 
-def in_order(group: Sequence[Expected], seen: Observation) -> bool:
-    """Whether the faxes of a message group went in the order of their put."""
-    firsts = [seen.accepted[each.key][0].at for each in group if each.key in seen.accepted]
-    return firsts == sorted(firsts)
-
-
-def by_group(load: Iterable[Expected]) -> dict[str, list[Expected]]:
-    """The faxes that were written into each message group, in the order of the load."""
-    groups: dict[str, list[Expected]] = defaultdict(list)
-    for each in load:
-        if each.group:
-            groups[each.group].append(each)
-    return dict(groups)
-
-
 def _times(message: Expected, seen: Observation) -> int:
     """How often a message was accepted. A fax that was busy is submitted again, and rightly so: its
     deliveries count, once there was one."""
@@ -244,9 +229,6 @@ def _faults(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
             yield from notice_faults(each.id, once, each.callbacks)
         if each.id in arrived and arrived[each.id] != each.item["payload"]:
             yield f"The webhook {each.id} arrived with another payload."
-    for group, members in by_group(load).items():
-        if not in_order(members, seen):
-            yield f"The faxes of {group} went in another order than they were queued in."
 
 
 def _unexpected(load: Sequence[Expected], seen: Observation) -> Iterator[str]:

@@ -10,12 +10,12 @@ from threading import Event
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mailroom_local.aws import STAGE
 from lab.harness.callbacks import read
 from lab.harness.expected import Expected, Key
 from lab.harness.judge import Judgement, Observation, judge
 from lab.harness.stage_client import StageClient
 from lab.harness.waiter import NotSettled, Waiter
+from mailroom_local.aws import STAGE
 from mailroom_ops.terminal import Terminal
 from mailroom_stacks.paths import PROJECT
 
@@ -108,21 +108,16 @@ class Run:
         return judgement
 
     def _put_all(self, load: Sequence[Expected], rate: float | None, stop: Event) -> None:
-        """Put what goes to the fax queue first and one by one: its order is checked."""
-
         def put(each: Expected) -> None:
             if not stop.is_set():
                 self.put_at[each.key] = time.time()
-                self.stage.put_expected(each)
+                self.stage.put(each.item)
 
         if rate is not None:
             put_steadily(load, rate, put)
             return
-        for each in load:
-            if each.group:
-                put(each)
         with ThreadPoolExecutor(THREADS) as threads:
-            for _ in threads.map(put, [each for each in load if not each.group]):
+            for _ in threads.map(put, load):
                 pass  # raises what a put raised
 
     def _rest(self, wait: Callable[[], object]) -> None:

@@ -1,16 +1,15 @@
 """A running stage, as producers, operators and providers see it; also for the pipeline's tests."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.types import TypeSerializer
 
+from lab.harness.expected import Item, Key
 from mailroom.aws.dynamo_values import plain
 from mailroom.recipients.choices import Suppressions
 from mailroom_local.aws import ACCOUNT, REGION, STAGE, LocalSession, fetch, patient
-from lab.harness.expected import Expected, Item, Key
 from mailroom_local.stage.workspace import LEDGER, MAILBOX, State
 from mailroom_ops.stage import depth
 
@@ -95,14 +94,6 @@ class StageClient:
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
-
-    def put_expected(self, message: Expected) -> None:
-        """Put a message into the mailbox; one with a group, into the fax queue."""
-        if not message.group:
-            self.put(message.item)
-            return
-        body = {name: value for name, value in message.item.items() if name not in ("id", "event_type")}
-        self.queue_fax(json.dumps({"fax_id": message.id, **body}), message.group)
 
     def delete(self, id_: str, event_type: str = "mail") -> None:
         self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))

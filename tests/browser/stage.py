@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 
-from mailroom_local.aws import LocalSession, patient
 from lab.harness.stage_client import StageClient
+from mailroom_local.aws import LocalSession, patient
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import Workspace
 from mailroom_stacks.paths import DOT_LOCAL

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from lab.demo.load.faxes import fax
 from lab.harness.callbacks import ReceivedCallback, different, notice_faults, read
 from lab.harness.expected import Notice
+from lab.load import fax
 
 KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
 MOST = 20

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lab.demo.load.faxes import fax
 from lab.harness.acceptances import UNKNOWN, acceptances
 from lab.harness.callbacks import ReceivedCallback
 from lab.harness.expected import MESSAGES, Expected, Item, Key
 from lab.harness.judge import Judgement, Observation, announced_again, judge, verdict
+from lab.load import fax
 from tests.support.pipeline.items import correlation
 
 UNCERTAIN = {"status": "failed", "completedAt": 1, "error": {"code": "outcome_unknown", "message": "held"}}
@@ -27,8 +27,8 @@ SEVERAL = Expected(
     ends="bounced",
     recipients={"c@example.com": "bounced", "d@example.com": "delivered"},
 )
-FIRST = fax("f", ONE, providers="http://here", group=ONE)
-SECOND = fax("g", ONE, providers="http://here", group=ONE, fails=1, most=3)
+FIRST = fax("f", ONE, providers="http://here")
+SECOND = fax("g", ONE, providers="http://here", fails=1, most=3)
 BUSY = fax("busy", OTHER, providers="http://here", fails=3, most=3, reason="busy")
 HOOK = Expected({"id": "w", "event_type": "webhook", "payload": {"order": 7}})
 LOAD = [MAIL, BAD, SEVERAL, FIRST, SECOND, BUSY, HOOK]

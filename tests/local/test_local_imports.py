@@ -13,7 +13,7 @@ from tests.support import ROOT
     "module",
     [
         "mailroom_local.commands",
-        "lab.demo.run",
+        "lab.demo.campaign",
         "mailroom_local.database.postgres",
         "mailroom_local.providers.server",
         "mailroom_local.pump.driver",

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from lab.harness.stage_client import typed
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import iso
 from mailroom.message.message import Key
-from lab.harness.stage_client import typed
 from mailroom_ops.repair.judge import DAY, Diagnosis, Judge, Memory
 from mailroom_ops.requeue.requeuer import Requeuer
 from mailroom_ops.requeue.stage import DeployedStage, StoredMessage

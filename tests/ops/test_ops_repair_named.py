@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.clock import iso
 from lab.harness.stage_client import typed
+from mailroom.clock import iso
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 

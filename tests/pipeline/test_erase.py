@@ -8,8 +8,8 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from mailroom_local.aws import ACCOUNT, REGION, STAGE
 from lab.harness.expected import Item
+from mailroom_local.aws import ACCOUNT, REGION, STAGE
 from mailroom_ops.erase.command import erase
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until

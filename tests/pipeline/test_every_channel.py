@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.recipients.choices import Suppressions
 from lab.harness.expected import Item
+from mailroom.recipients.choices import Suppressions
 from tests.support.pipeline.items import fax, mail
 from tests.support.pipeline.shared import Pipeline, until
 

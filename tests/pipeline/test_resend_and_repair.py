@@ -5,8 +5,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mailroom.clock import iso
 from lab.harness.stage_client import typed
+from mailroom.clock import iso
 from mailroom_local.stage.workspace import LEDGER, MAILBOX
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.items import correlation, mail

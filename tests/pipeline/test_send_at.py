@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mailroom.clock import iso
 from lab.harness.expected import Item
+from mailroom.clock import iso
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 

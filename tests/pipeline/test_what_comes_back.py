@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 import pytest
 from twilio.request_validator import RequestValidator
 
+from lab.harness.expected import Item
 from mailroom.message.message import Reference
 from mailroom.recipients.choices import Suppressions
 from mailroom_local.aws import LocalSession, patient
-from lab.harness.expected import Item
 from mailroom_local.providers.server import CREDENTIALS
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until

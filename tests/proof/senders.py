@@ -57,7 +57,7 @@ class Baseline(Mailroom):
         create_table(self.dynamodb, "idempotency", "id")
         self._sender: Any = sender
 
-    def worker(self, url: str = MAIL) -> Any:  # noqa: ARG002 - it has one queue
+    def worker(self, url: str = MAIL) -> Any:
         """Return the same process again: the senders keep nothing in it."""
         tables = self.outside.watch(self.dynamodb, "put_item", "update_item", "get_item", "delete_item")
         self._sender.adapter._client = self.outside.watch(self.ses, "send_email")

@@ -15,13 +15,12 @@ from threading import Event
 
 import pytest
 
-from lab.demo.load import pushes
-from lab.demo.plan import DemoFacts, DemoPlan
-from lab.demo.run import left_over, store_documents
+from lab.demo.__main__ import left_over
 from lab.harness.expected import Expected
 from lab.harness.judge import Judgement
 from lab.harness.run import Bars, Run
 from lab.harness.stage_client import StageClient
+from lab.load import draw
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
 from mailroom_local.stage.workspace import State, Workspace
@@ -31,9 +30,8 @@ from tests.support import ROOT
 
 BASE = (Path(__file__).parent / "base").read_text().strip()
 """The commit that stages may have been deployed from: that of the last release."""
-MAILS, RATE = 80, 40.0
-"""How many mails go with all of the demo's other messages, and how many messages a second are put: for longer
-than the deployment takes."""
+SEED, MESSAGES, RATE = 1, 250, 40.0
+"""Messages, and number of messages that are put in a second: for longer than the deployment takes."""
 PATIENCE_SECONDS = 60.0
 REMOVED = {"mailroom-local-dispatch-scheduled"}
 """Functions that BASE has and this code does not: `release` hands over what waits."""
@@ -112,10 +110,7 @@ def updated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Updated]:
         stage_of_base(tmp_path_factory.mktemp("update"), patch) as (workspace, running),
     ):
         stage = StageClient(running)
-        facts, bucket = DemoFacts.of(stage), stage.output("PayloadBucketName")
-        devices = pushes.register(running.endpoints, facts.applications)
-        plan = DemoPlan.of(facts, devices, running.endpoints.providers, bucket)
-        store_documents(stage, plan.others, bucket)
+        load = draw(SEED, MESSAGES, running.endpoints.providers)
         workspace.assembly.unlink()
         lifecycle.synthesize(workspace)
         with Bars(Terminal(quiet=True)) as bars:
@@ -127,7 +122,7 @@ def updated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Updated]:
                 deployment.deploy(workspace.assembly.resolve(), running.endpoints.providers)
                 put.append(len(run.put_at))
 
-            run.send("all", [*plan.mails[:MAILS], *plan.others], rate=RATE, disturb=update)
+            run.send("all", load, rate=RATE, disturb=update)
             run.settle()
             judgement = run.judge(strict=True)
         code.append(hashes(stage))

@@ -14,11 +14,11 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
+from lab.harness.stage_client import typed
 from mailroom.aws.dynamo_values import plain
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import PROJECTED
 from mailroom.message.message import Key
-from lab.harness.stage_client import typed
 from mailroom_ops.repair.command import repair
 from mailroom_ops.resend.command import resend
 from tests.support.dynamodb import in_memory_dynamodb

@@ -15,10 +15,10 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from mailroom.campaigns.runs import Run, Runs
-from mailroom_local.aws import REGION, key
 from lab.demo.campaign import with_news
 from lab.harness.acceptances import id_of_mail
+from mailroom.campaigns.runs import Run, Runs
+from mailroom_local.aws import REGION, key
 from mailroom_ops.campaigns.deployed import RunStart
 from tests.support import ROOT
 from tests.support.pipeline.shared import Accepted, Pipeline, until

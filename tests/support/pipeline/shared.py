@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lab.harness import callbacks
+from lab.harness.callbacks import ReceivedCallback
+from lab.harness.expected import Item
+from lab.harness.stage_client import StageClient, typed
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.clock import iso
 from mailroom.http.url_policy import host_of
 from mailroom_local.aws import STAGE, LocalSession, patient
-from lab.harness import callbacks
-from lab.harness.callbacks import ReceivedCallback
-from lab.harness.expected import Item
-from lab.harness.stage_client import StageClient, typed
 from mailroom_local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from tests.support.pipeline.items import correlation
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from lab.harness.expected import Item
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
-from lab.harness.expected import Item
 from mailroom_local.stage.workspace import LEDGER
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until

@@ -3,8 +3,8 @@
 from collections import Counter
 
 from lab.chaos.faults import DAYS, DEPLOYMENTS, FUNCTIONS, Done, plan, workers_in
-from lab.load import PARTS, draw
 from lab.chaos.report import windows
+from lab.load import PARTS, draw
 from mailroom_local.providers import trouble
 
 LISTED = """
