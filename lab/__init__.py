@@ -6,7 +6,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[1]
 SHORT = os.environ.get("SHORT") == "1"
 """Whether bench, proof, chaos and oracle take their short form, which shows that they run and that their sums
-hold. Its figures measure nothing."""
+hold. The figures are of no use then."""
 
 
 def size(whole: int, short: int) -> int:

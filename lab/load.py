@@ -49,9 +49,9 @@ def _drawn(channel: str, number: int, chance: random.Random, providers: str) -> 
     return with_callback(mail, providers) if chance.random() < WITH_CALLBACK else mail
 
 
-def awkward(providers: str, most: int) -> list[Expected]:
-    """Return messages that fail or come back, each with the end that it must have. A fax may have `most`
-    attempts."""
+def awkward(providers: str, max_attempts: int) -> list[Expected]:
+    """Return messages that fail or come back, each with the end that it must have. A fax may have
+    `max_attempts`."""
     mail = {"event_type": "mail", "to": "awkward@example.com"} | NAMES
     text = {"event_type": "sms", "text": "Hello."}
     push = {"event_type": "push", "platform": "ios", "body": "Hello."}
@@ -69,7 +69,7 @@ def awkward(providers: str, most: int) -> list[Expected]:
         with_callback(Expected(_awkward(text, "landline", to=LANDLINE), ends="undelivered"), providers),
         Expected(_awkward(push, "malformed-token", to="not-hexadecimal"), reason="oken"),
         Expected(_awkward(webhook, "flaky-endpoint", url=flaky)),
-        fax("awkward-busy-twice", TWO_TIMES_BUSY, providers=providers, fails=2, most=most),
+        fax("awkward-busy-twice", TWO_TIMES_BUSY, providers=providers, fails=2, max_attempts=max_attempts),
         fax("awkward-refused", REFUSING, providers=providers, reason="number"),
     ]
 
@@ -87,9 +87,11 @@ def _awkward(item: Item, name: str, **changes: object) -> Item:
     return {attribute: value for attribute, value in changed.items() if value is not None}
 
 
-def fax(id_: str, line: str, *, providers: str, most: int = 1, fails: int = 0, reason: str = "") -> Expected:
-    """Return a fax to the number `line`. Its first `fails` attempts of `most` find it busy; `reason` is a
-    word of the ledger's error if the fax is not delivered."""
+def fax(
+    id_: str, line: str, *, providers: str, max_attempts: int = 1, fails: int = 0, reason: str = ""
+) -> Expected:
+    """Return a fax to the number `line`. Its first `fails` attempts of `max_attempts` find it busy; `reason`
+    is a word of the ledger's error if the fax is not delivered."""
     item = {
         "id": id_,
         "event_type": "fax",
@@ -97,18 +99,18 @@ def fax(id_: str, line: str, *, providers: str, most: int = 1, fails: int = 0, r
         "pdf_url": f"https://example.com/faxes/{id_}.pdf",
         "callback_url": f"{providers}/receiver/ok/{CALLBACKS}/{id_}",
     }
-    callbacks = _fax_callbacks(fails, most, reason)
+    callbacks = _fax_callbacks(fails, max_attempts, reason)
     return Expected(item, reason=reason, callbacks=callbacks, failing=fails)
 
 
-def _fax_callbacks(fails: int, most: int, reason: str) -> list[Notice]:
+def _fax_callbacks(fails: int, max_attempts: int, reason: str) -> list[Notice]:
     attempts = [
-        ("tmp_fail", f"Failed to deliver fax (attempt {attempt} of {most}). Fax status: busy")
-        for attempt in range(1, min(fails, most - 1) + 1)
+        ("tmp_fail", f"Failed to deliver fax (attempt {attempt} of {max_attempts}). Fax status: busy")
+        for attempt in range(1, min(fails, max_attempts - 1) + 1)
     ]
     if not reason:
         return [*attempts, ("sent", "Fax sent successfully")]
     if fails:
-        last = f"Failed to deliver fax after {most} tries. Last attempt status: busy"
+        last = f"Failed to deliver fax after {max_attempts} tries. Last attempt status: busy"
         return [*attempts, ("perm_fail", last)]
     return [("perm_fail", "Failed to deliver fax: ")]

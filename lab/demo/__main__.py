@@ -58,12 +58,12 @@ def main() -> int:
 def send(running: State) -> tuple[Judgement, CampaignRun]:
     """Put everything, wait until all has come to rest, and judge."""
     stage, providers = StageClient(running), running.endpoints.providers
-    most = int(stage.variables(stage.output("SendFaxFunctionName"))["MAX_ATTEMPTS"])
+    attempts = int(stage.variables(stage.output("SendFaxFunctionName"))["MAX_ATTEMPTS"])
     load = draw(SEED, MESSAGES, providers)
     with Bars(console) as bars:
         run = Run(stage, bars, PATIENCE_SECONDS)
         campaign = CampaignRun(stage, bars.bar)
-        run.send("messages", [*awkward(providers, most), *load], disturb=campaign.disturb)
+        run.send("messages", [*awkward(providers, attempts), *load], disturb=campaign.disturb)
         run.load += campaign.expected
         put_again(stage, load[:REPEATED])
         run.settle()  # so that the bounces are known

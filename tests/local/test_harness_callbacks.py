@@ -13,7 +13,7 @@ from lab.load import fax
 
 KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
 MOST = 20
-FAX = fax("7", "+14155550130", providers="", fails=2, most=MOST)
+FAX = fax("7", "+14155550130", providers="", fails=2, max_attempts=MOST)
 WANTED = FAX.callbacks
 NOW = datetime(2026, 11, 21, 9, tzinfo=UTC)
 """Long ago: a run may be judged at any time after it."""
@@ -102,7 +102,7 @@ def test_a_body_that_was_changed_on_its_way_is_seen() -> None:
 
 
 def test_the_words_of_a_fax_that_is_busy_for_ever_are_those_of_the_contract() -> None:
-    said = fax("b", "+1", providers="", fails=MOST, most=MOST, reason="busy").callbacks
+    said = fax("b", "+1", providers="", fails=MOST, max_attempts=MOST, reason="busy").callbacks
     assert len(said) == MOST
     assert said[6] == ("tmp_fail", "Failed to deliver fax (attempt 7 of 20). Fax status: busy")
     assert said[-1] == ("perm_fail", "Failed to deliver fax after 20 tries. Last attempt status: busy")
