@@ -1,5 +1,5 @@
-"""Outcomes on EventBridge: the rules of docs/reference/events.template.yaml, deployed on the emulator, and what
-reaches their queues."""
+"""Outcomes on EventBridge: the rules of docs/reference/events.template.yaml, deployed on the emulator, and
+what reaches their queues."""
 
 import json
 from collections.abc import Iterator
