@@ -151,7 +151,7 @@ TOOLS = bench proof chaos oracle
 short: ## bench, proof, chaos and oracle in their short form: each still runs, and its sums hold
 	@for tool in $(TOOLS); do echo "make $$tool SHORT=1"; $(MAKE) --no-print-directory $$tool SHORT=1 || exit 1; done
 
-bench: setup .local/oracle/.ready ## measure the figures of docs/reference/measured.md; writes bench/results.json
+bench: setup .local/oracle/.ready ## measure the figures of docs/reference/limits.md; writes bench/results.json
 	@$(PY) -m bench
 
 proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and count what was sent twice, lost or stuck

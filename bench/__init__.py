@@ -1,4 +1,4 @@
-"""The figures of docs/reference/measured.md, each with its baseline measured in the same run."""
+"""The figures of docs/reference/limits.md, each with its baseline measured in the same run."""
 
 import os
 from pathlib import Path
