@@ -20,7 +20,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots dashboards quick fuzz check ratchet audit format hooks schema bench proof chaos oracle short lock wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock wheel clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -37,6 +37,11 @@ setup: .venv/.ready ## install everything into this folder
 	@touch $@
 
 # checkov's, chaos's, the browser's, the proof's and others': each has an environment of its own.
+.local/%/.ready: requirements/%.txt .venv/.ready
+	@test -x .local/$*/bin/python || python3 -m venv .local/$*
+	@$(UV) pip sync $(LOCKED) --python .local/$*/bin/python $< || $(REFUSED)
+	@touch $@
+
 .local/%/.ready: %/requirements.txt .venv/.ready
 	@test -x .local/$*/bin/python || python3 -m venv .local/$*
 	@$(UV) pip sync $(LOCKED) --python .local/$*/bin/python $< || $(REFUSED)
@@ -138,12 +143,23 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## write what is made of the code: docs/reference/*.schema.json of items and events, docs/reference/openapi.json, the tables of docs/reference/settings.md and docs/reference/supported.md
+schema: .venv/.ready ## write what is made of the code: docs/reference/*.schema.json of items and events, docs/reference/openapi.json, docs/reference/commands.md, the tables of settings.md and supported.md beside it
 	@$(PY) -m mailroom_stacks.settings.reference
 	@$(PY) -m tests.support.rehearsals
+	@$(PY) -m tests.support.commands_page
 	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel --output docs/reference/$$channel.schema.json; done
 	@$(PY) -m mailroom_ops schema --event --output docs/reference/event.schema.json
 	@$(PY) -m mailroom_ops schema --api --output docs/reference/openapi.json
+
+# mkdocs.yml lists the pages and says where their copies lie.
+ZENSICAL = .local/site/bin/zensical
+site: .venv/.ready .local/site/.ready ## build the documentation as a site, .local/site/html; fails for a broken link
+	@$(PY) -m tests.support.site
+	@$(ZENSICAL) build --strict
+
+docs: .venv/.ready .local/site/.ready ## serve the documentation on http://127.0.0.1:8000
+	@$(PY) -m tests.support.site
+	@$(ZENSICAL) serve --dev-addr 127.0.0.1:8000
 
 # SHORT=1: a form of seconds, which shows that a tool runs and that its sums hold. Its figures go to .local/short.
 export SHORT
@@ -180,6 +196,7 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) proof/requirements.in -o proof/requirements.txt
 	$(COMPILE) oracle/requirements.in -o oracle/requirements.txt
 	$(COMPILE) sbom/requirements.in -o sbom/requirements.txt
+	$(COMPILE) requirements/site.in -o requirements/site.txt
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix mailroom_ops/cdk
 

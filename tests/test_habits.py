@@ -23,7 +23,9 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 FUNCTIONS = sorted(ROOT.glob("lambdas/requirements/*.in"))
 FOLDERS_LOCK = ROOT / "mailroom_ops" / "new" / "requirements.txt"
-REQUIREMENTS = sorted([*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *FUNCTIONS])
+REQUIREMENTS = sorted(
+    [*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *ROOT.glob("requirements/*.in"), *FUNCTIONS]
+)
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """The SHA-256 of https://www.apache.org/licenses/LICENSE-2.0.txt."""
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s;#]+)", re.MULTILINE)
