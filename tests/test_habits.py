@@ -258,7 +258,7 @@ def test_whatever_the_makefile_installs_it_installs_by_hash() -> None:
     (ours,) = (line for line in installing if line.endswith("--editable ."))
     assert "--no-deps --no-build-isolation" in ours  # nothing is fetched for it
     installing.remove(ours)
-    assert len(installing) == 4
+    assert len(installing) == 5
     for line in installing:
         assert "$(LOCKED)" in line
         assert line.endswith("|| $(REFUSED)"), line

@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "reference" / "commands.md"
 HEAD = """\
 # Commands
 
-Made by `make schema` of what `mailroom COMMAND --help` prints. Each command takes `--help`. Credentials and region (`AWS_REGION`)
+Made by `make schema` of what `--help` prints. Each command takes `--help`. Credentials and region (`AWS_REGION`)
 come from the environment, as for the AWS CLI.
 """
 
@@ -38,7 +38,7 @@ def _described(name: str, command: Any) -> Iterator[str]:
     records = [record for each in command.params if (record := each.get_help_record(context))]
     if records:
         rows = (f"| `{_cell(option)}` | {_cell(text)} |\n" for option, text in records)
-        yield f"| | |\n|---|---|\n{''.join(rows)}"
+        yield f"| argument or option | |\n|---|---|\n{''.join(rows)}"
     for name_below, below in subcommands(command).items():
         yield from _described(f"{name} {name_below}", below)
 

@@ -3,6 +3,7 @@ to page hold. Links to code lose their target, because the site has no code."""
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from mailroom_ops.manual import pages
@@ -20,7 +21,23 @@ def copy(folder: Path = PAGES) -> None:
     for file in pages().values():
         if file.suffix == ".md":
             path = folder / file.relative_to(ROOT)
-            path.write_text(without_links_to_code(file.read_text(), file.parent))
+            path.write_text(without_links_to_code(indented(file.read_text()), file.parent))
+
+
+def indented(text: str) -> str:
+    """Return a page with what belongs to an entry of a list indented by four spaces. Python's Markdown takes
+    fewer for the end of the list."""
+
+    def shifted() -> Iterator[str]:
+        in_block, shift = False, ""
+        for line in text.split("\n"):
+            if line.startswith("```"):
+                in_block = not in_block
+            elif not in_block and (marker := re.match(r"(?:-|\d+\.) ", line)):
+                shift = " " * (4 - len(marker[0]))
+            yield shift + line if line.startswith("  ") and not in_block else line
+
+    return "\n".join(shifted())
 
 
 def without_links_to_code(text: str, folder: Path) -> str:
