@@ -31,16 +31,19 @@ def page() -> str:
 
 
 def _described(name: str, command: Any) -> Iterator[str]:
-    """Yield the parts of the page about a command, then those about its subcommands."""
+    """Yield the parts of the page about a command, or about a group and each command in it."""
+    yield f"### {name}\n"
+    if below := subcommands(command):
+        yield f"{command.help}\n"
+        for word, each in below.items():
+            yield from _described(f"{name} {word}", each)
+        return
     context = command.make_context(name, [], resilient_parsing=True)
-    usage = " ".join((name, *command.collect_usage_pieces(context)))
-    yield f"### {name}\n\n`{usage}`\n\n{_text(command.help)}\n"
-    records = [record for each in command.params if (record := each.get_help_record(context))]
-    if records:
+    yield f"`{' '.join((name, *command.collect_usage_pieces(context)))}`\n"
+    yield f"{_text(command.help)}\n"
+    if records := [record for each in command.params if (record := each.get_help_record(context))]:
         rows = (f"| `{_cell(option)}` | {_cell(text)} |\n" for option, text in records)
         yield f"| argument or option | |\n|---|---|\n{''.join(rows)}"
-    for name_below, below in subcommands(command).items():
-        yield from _described(f"{name} {name_below}", below)
 
 
 def _text(text: str) -> str:
