@@ -1,4 +1,4 @@
-"""The page docs/reference/commands.md: what `--help` prints of each command. `make schema` writes the page."""
+"""The page docs/reference/commands.md: what `--help` prints of each command. `make schema` writes it."""
 
 import re
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ PAGE = ROOT / "docs" / "reference" / "commands.md"
 HEAD = """\
 # Commands
 
-Made by `make schema` of what `--help` prints. Each command takes `--help`. Credentials and region (`AWS_REGION`)
-come from the environment, as for the AWS CLI.
+Made by `make schema` of what `--help` prints. Each command takes `--help`. Credentials and region
+(`AWS_REGION`) come from the environment, as for the AWS CLI.
 """
 
 

@@ -1,5 +1,5 @@
-"""Copies the pages to where the site is built from: `make site`. Each page keeps its place, so links from page
-to page hold. Links to code lose their target, because the site has no code."""
+"""Copies the pages to where the site is built from: `make site`. Pages keep their places, so links between
+pages hold. Links to code lose their target, because the site has no code."""
 
 import re
 import shutil
