@@ -20,7 +20,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots dashboards quick fuzz check ratchet audit format hooks schema bench proof chaos oracle short lock wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock wheel clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -101,11 +101,11 @@ browser: setup .local/browser/.ready ## the console in a real Chromium: tests/br
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m pytest --confcutdir tests/browser tests/browser
 
-screenshots: setup .local/browser/.ready ## draw the pictures of docs/console.md anew: docs/pictures/console-*.png
+screenshots: setup .local/browser/.ready ## draw the pictures of docs/how-to/console.md anew: docs/pictures/console-*.png
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m tests.browser.screenshots
 
-dashboards: .venv/.ready ## draw the dashboards of docs/dashboards.md anew: docs/pictures/dashboard*.svg
+dashboards: .venv/.ready ## draw the dashboards of docs/how-to/dashboards.md anew: docs/pictures/dashboard*.svg
 	@$(PY) -m tests.support.stacks.picture
 
 quick: .venv/.ready ## unit and fault tests, for every save
@@ -138,12 +138,23 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## write what is made of the code: docs/*.schema.json of items and events, docs/openapi.json, the tables of docs/settings.md and docs/supported.md
+schema: .venv/.ready ## write what is made of the code: docs/reference/*.schema.json of items and events, docs/reference/openapi.json, docs/reference/commands.md, the tables of settings.md and supported.md beside it
 	@$(PY) -m mailroom_stacks.settings.reference
 	@$(PY) -m tests.support.rehearsals
-	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel --output docs/$$channel.schema.json; done
-	@$(PY) -m mailroom_ops schema --event --output docs/event.schema.json
-	@$(PY) -m mailroom_ops schema --api --output docs/openapi.json
+	@$(PY) -m tests.support.commands_page
+	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel --output docs/reference/$$channel.schema.json; done
+	@$(PY) -m mailroom_ops schema --event --output docs/reference/event.schema.json
+	@$(PY) -m mailroom_ops schema --api --output docs/reference/openapi.json
+
+# mkdocs.yml lists the pages and says where their copies lie.
+ZENSICAL = .local/site/bin/zensical
+site: .venv/.ready .local/site/.ready ## build the documentation as a site, .local/site/html; fails for a broken link
+	@$(PY) -m tests.support.site
+	@$(ZENSICAL) build --strict
+
+docs: .venv/.ready .local/site/.ready ## serve the documentation on http://127.0.0.1:8000
+	@$(PY) -m tests.support.site
+	@$(ZENSICAL) serve --dev-addr 127.0.0.1:8000
 
 # SHORT=1: a form of seconds, which shows that a tool runs and that its sums hold. Its figures go to .local/short.
 export SHORT
@@ -151,7 +162,7 @@ TOOLS = bench proof chaos oracle
 short: ## bench, proof, chaos and oracle in their short form: each still runs, and its sums hold
 	@for tool in $(TOOLS); do echo "make $$tool SHORT=1"; $(MAKE) --no-print-directory $$tool SHORT=1 || exit 1; done
 
-bench: setup .local/oracle/.ready ## measure the figures of docs/measured.md; writes lab/bench/results.json
+bench: setup .local/oracle/.ready ## measure the figures of docs/reference/limits.md; writes lab/bench/results.json
 	@$(PY) -m lab.bench
 
 proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and count what was sent twice, lost or stuck

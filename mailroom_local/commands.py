@@ -32,7 +32,7 @@ Next, in this shell:
   mailroom send sms --to "(617) 555-1234" --text "Your code is 123456" --stage local
 {campaign}  mailroom inbox     what was sent
   mailroom down      stop
-`mailroom docs local` has more: items in DynamoDB, the API, callbacks, and what can go wrong."""
+`mailroom docs run-locally` has more: items in DynamoDB, the API, callbacks, and what can go wrong."""
 CAMPAIGN = "  mailroom campaign start {name} --stage local --dry-run\n"
 
 

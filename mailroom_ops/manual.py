@@ -13,7 +13,7 @@ from mailroom_ops.screen import Refused, print_answer, print_lines, refusals, sc
 _SHIPPED = Path(__file__).with_name("manual")
 MANUAL = _SHIPPED if _SHIPPED.is_dir() else Path(__file__).parents[1]
 """Folder of the pages: in the wheel it is a part of this package, in the repository the root."""
-FILES = ("*.md", "docs/*.*", "docs/operating/*.md")
+FILES = ("*.md", "docs/**/*.md", "docs/reference/*.*")
 INDEX = "docs"
 """Word of the page that lists all pages."""
 _HEADING = re.compile(r"(#{1,6}) +(.+)")
@@ -87,7 +87,7 @@ def docs(
 
     If several sections have the words, they are listed. Exit code 2: none has.
 
-    Example: mailroom docs budget
+    Example: mailroom docs keep-codes-fast
     """
     with refusals():
         matches = find(word)

@@ -8,7 +8,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PLACES = {
     "lambdas": ("mailroom_stacks/lambdas", ("*.py", "requirements/*.txt")),
-    ".": ("mailroom_ops/manual", ("*.md", "docs/*.*", "docs/operating/*.md")),
+    ".": ("mailroom_ops/manual", ("*.md", "docs/**/*.md", "docs/reference/*.*")),
 }
 """Where files lie in the wheel, by their folder, and which."""
 

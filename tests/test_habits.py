@@ -301,7 +301,7 @@ def test_nobody_is_told_to_run_another_version_of_the_cdks_command_line() -> Non
 
 def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
     """Policies of one bootstrap let another read none of its code."""
-    page = (ROOT / "docs" / "deploying-from-ci.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "deploy-from-ci.md").read_text()
     patterns = (r"--qualifier ([\w-]+)", r'"qualifier": "([\w-]+)"', r"CDKToolkit-([\w-]+)")
     assert [{*re.findall(pattern, page)} for pattern in patterns] == [{"mailprod"}] * len(patterns)
     blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)

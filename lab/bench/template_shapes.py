@@ -37,7 +37,7 @@ ROUNDS = size(3, 1)
 """Renderings of a template that costs much, of which the least counts: other load only ever adds."""
 MUCH_SECONDS = 1.0
 MUCH_MEGABYTES = 150
-"""Costs over which a template is named in docs/measured.md."""
+"""Costs over which a template is named in docs/reference/limits.md."""
 
 
 class Cost(NamedTuple):
@@ -49,7 +49,7 @@ class Cost(NamedTuple):
 
     @property
     def much(self) -> bool:
-        """Return whether the template is named in docs/measured.md."""
+        """Return whether the template is named in docs/reference/limits.md."""
         return self.seconds > MUCH_SECONDS or self.megabytes > MUCH_MEGABYTES
 
 

@@ -188,7 +188,8 @@ class Mailroom:
 
     def entry(self, item: Mapping[str, Any]) -> "TransactWriteItemTypeDef":
         """Return the message as an entry of your own `TransactWriteItems`: the message is put if, and only
-        if, your transaction commits. `mailroom docs transactions` has examples, and cancelled transactions.
+        if, your transaction commits. `mailroom docs send-in-a-transaction` has examples, and cancelled
+        transactions.
 
             boto3.client("dynamodb").transact_write_items(TransactItems=[order, mailroom.entry(confirmation)])
 

@@ -2,7 +2,7 @@
 transaction of the change that the message is about.
 
 `relay` puts the messages into the mailbox, and then marks their rows. After a crash in between, the rows are
-put again, and the mailbox recognizes their ids. See `mailroom docs transactions`.
+put again, and the mailbox recognizes their ids. See `mailroom docs send-in-a-transaction`.
 """
 
 import json

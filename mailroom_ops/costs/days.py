@@ -1,4 +1,4 @@
-"""The days on which messages go out, if a day has a limit: `mailroom docs budget`."""
+"""The days on which messages go out, if a day has a limit: `mailroom docs keep-codes-fast`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -26,7 +26,7 @@ ASSUMED = (
     "Assumed for the cost: batches are full, and every message is sent at its first attempt, without a wait "
     f"for its send_at, its window or the day. An item of the mailbox has {MAILBOX_BYTES:,} bytes, and one "
     f"that is kept forever is counted for {FOREVER_DAYS} days.",
-    f"Prices: {prices.DATED}. `mailroom docs costs` lists what is left out.",
+    f"Prices: {prices.DATED}. `mailroom docs limits#what-it-costs` lists what is left out.",
 )
 """Assumptions of the costs, for people."""
 

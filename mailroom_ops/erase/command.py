@@ -65,7 +65,8 @@ def erase(
     The command deletes messages to this recipient only, cancels those that wait, and removes the recipient
     from messages to several. The ledger keeps each emptied item until its retention ends, so that no late
     copy is sent. A message that a worker holds at this moment is left and named. Exit code 1: something is
-    left; run the command again later. It may run at any time. Logs and backups: see `mailroom docs erasing`.
+    left; run the command again later. It may run at any time. Logs and backups:
+    see `mailroom docs erase-a-person`.
 
     Example: mailroom erase ada@example.com --stage prod
     """

@@ -31,7 +31,7 @@ class DeployStack(StageStack):
 
     A person deploys it, with credentials of their own and not by way of the bootstrap's roles. A deployer can
     change who may deploy, unless every bootstrap's execution policies deny it. By default they allow
-    everything. `mailroom docs deploying-from-ci` has what it takes.
+    everything. `mailroom docs deploy-from-ci` has what it takes.
     """
 
     def __init__(self, scope: Construct, settings: Settings, section: Deploy) -> None:

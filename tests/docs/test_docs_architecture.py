@@ -1,4 +1,4 @@
-"""docs/architecture.md draws the layers that `make check` holds."""
+"""docs/explanation/architecture.md draws the layers that `make check` holds."""
 
 import re
 import tomllib
@@ -6,7 +6,7 @@ import tomllib
 from tests.support import ROOT
 from tests.support.docs_pages import Page
 
-PAGE = Page("docs/architecture.md")
+PAGE = Page("docs/explanation/architecture.md")
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 
 

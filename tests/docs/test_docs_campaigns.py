@@ -1,4 +1,4 @@
-"""The audience of a campaign's own on docs/campaigns.md reads a table of DynamoDB."""
+"""The audience of a campaign's own on docs/how-to/run-a-campaign.md reads a table of DynamoDB."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,9 @@ def test_a_module_that_scans_a_table_finds_each_person_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     (module,) = (
-        block for block in Page("docs/campaigns.md").blocks("python") if "def recipients" in block.text
+        block
+        for block in Page("docs/how-to/run-a-campaign.md").blocks("python")
+        if "def recipients" in block.text
     )
     (tmp_path / "campaign.py").write_text(module.text)
     definition = Definition("weekly", "mail", Module(("email",)), module="campaign.py")

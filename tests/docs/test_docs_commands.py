@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from mailroom_ops.cli import app
+from tests.support import commands_page
 from tests.support.docs_pages import Page, pages
 from tests.support.ops.subcommands import subcommands
 
@@ -56,3 +57,7 @@ def _parse(words: Sequence[str], where: str) -> None:
         command.make_context(command.name, rest)
     except Exception as error:
         raise AssertionError(f"{where}: mailroom {' '.join(words)}: {error}") from error
+
+
+def test_the_page_of_commands_is_what_help_prints() -> None:
+    assert commands_page.PAGE.read_text() == commands_page.page(), "run: make schema"

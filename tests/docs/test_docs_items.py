@@ -18,10 +18,10 @@ from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import parse
 from tests.support.docs_pages import Page
 
-MESSAGES = Page("docs/messages.md")
+MESSAGES = Page("docs/reference/messages.md")
 """The contract of each channel."""
-TRANSACTIONS = Page("docs/transactions.md")
-PAGES = [Page("README.md"), MESSAGES, Page("docs/api.md"), Page("docs/local.md")]
+TRANSACTIONS = Page("docs/how-to/send-in-a-transaction.md")
+PAGES = [Page("README.md"), MESSAGES, Page("docs/reference/http-api.md"), Page("docs/how-to/run-locally.md")]
 Item = dict[str, Any]
 
 

@@ -1,4 +1,4 @@
-"""The settings that docs/limits.md shows pass the rules of synth."""
+"""The settings that docs/reference/limits.md shows pass the rules of synth."""
 
 import copy
 import json
@@ -11,7 +11,7 @@ from tests.support.docs_pages import Page
 from tests.support.stacks.refusals import STAGES
 
 
-@pytest.mark.parametrize("block", [each.text for each in Page("docs/limits.md").blocks("json")])
+@pytest.mark.parametrize("block", [each.text for each in Page("docs/reference/limits.md").blocks("json")])
 def test_each_section_of_settings_passes_synth(block: str) -> None:
     stages: dict[str, Any] = copy.deepcopy(STAGES)
     changes = json.loads(block)

@@ -64,7 +64,7 @@ def test_without_a_word_the_command_lists_every_page_but_those_of_alarms() -> No
     listed = {
         os.path.relpath((ROOT / "docs" / link).resolve(), ROOT) for link in Page("docs/README.md").links()
     }
-    alarms = {path for path in files if path.startswith("docs/operating/") and "README" not in path}
+    alarms = {path for path in files if path.startswith("docs/alarms/") and "README" not in path}
     assert len(alarms) > 10
     assert listed == files - alarms
     for path in listed:
@@ -92,7 +92,7 @@ def test_a_comment_in_a_block_of_commands_is_no_heading() -> None:
 
 
 def test_a_file_beside_the_pages_is_printed_as_it_is_and_its_path_on_request() -> None:
-    file = ROOT / "docs" / "support.policy.json"
+    file = ROOT / "docs" / "reference" / "support.policy.json"
     assert shown("support.policy.json") == file.read_text()
     assert shown("support.policy.json", "--path") == f"{file}\n"
 

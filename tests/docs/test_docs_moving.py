@@ -9,7 +9,7 @@ from moto import mock_aws
 
 from tests.support.docs_pages import Page
 
-FAX_GATEWAY = Page("docs/coming-from-fax-gateway.md")
+FAX_GATEWAY = Page("docs/how-to/come-from-fax-gateway.md")
 
 
 def test_the_program_that_moves_faxes_moves_each_body_under_its_number(

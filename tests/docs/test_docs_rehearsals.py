@@ -1,4 +1,4 @@
-"""docs/supported.md shows the last rehearsal of each release on AWS, and says so if there is none."""
+"""docs/reference/supported.md shows the rehearsal of each release on AWS, and says so if there is none."""
 
 from collections.abc import Sequence
 from datetime import date

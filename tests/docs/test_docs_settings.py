@@ -1,4 +1,4 @@
-"""docs/settings.md is made of the code, and the settings that other pages name are there."""
+"""docs/reference/settings.md is made of the code, and the settings that other pages name are there."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The templates of docs/templates.md are written to a folder, and render as the page says."""
+"""The templates of docs/how-to/write-templates.md are written to a folder, and render as the page says."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from mailroom.content.variables import values_of
 from mailroom_ops.templates.folder import TemplateFolder, TemplateName
 from tests.support.docs_pages import Page
 
-PAGE = Page("docs/templates.md")
+PAGE = Page("docs/how-to/write-templates.md")
 ONE_LINE = re.compile(r"(templates/\S+) {2,}(\S.*)")
 
 

@@ -1,5 +1,5 @@
 """The model of the ledger: what holds in every world, what each condition is for, and that the code does the
-same. docs/never-twice.md says what the model is."""
+same. docs/explanation/never-twice.md says what the model is."""
 
 import random
 from collections import defaultdict

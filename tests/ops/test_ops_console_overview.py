@@ -224,7 +224,7 @@ def test_an_alarm_rings_in_words_with_its_next_command(stage: RepairStage, brows
     cloudwatch = stage.session.client("cloudwatch")
     cloudwatch.put_metric_alarm(
         AlarmName="mailroom-dev-mail-dlq-not-empty",
-        AlarmDescription="It is bad. Next: mailroom doctor --stage dev, then look. See docs/operating/x.md.",
+        AlarmDescription="It is bad. Next: mailroom doctor --stage dev, then look. See docs/alarms/x.md.",
         MetricName="x",
         Namespace="AWS/SQS",
         Period=60,
@@ -239,7 +239,7 @@ def test_an_alarm_rings_in_words_with_its_next_command(stage: RepairStage, brows
     page = browser.get("/")
     assert "Alarm mail-dlq-not-empty since" in page.words
     assert 'data-copy="mailroom doctor --stage dev"' in page.text
-    assert "See docs/operating/x.md." in page.words
+    assert "See docs/alarms/x.md." in page.words
 
 
 def test_a_quiet_stage_asks_for_nothing(stage: RepairStage, browser: Browser) -> None:

@@ -22,7 +22,7 @@ from mailroom_ops.schema import schema_of
 from tests.support import ROOT
 from tests.support.ops.schema import agree_on
 
-PAGES = ("README.md", "docs/messages.md")
+PAGES = ("README.md", "docs/reference/messages.md")
 """Each begins with a mail."""
 SCHEMA = schema_of("mail")
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -33,7 +33,7 @@ ITEM = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 def test_the_schema_that_is_printed_is_the_one_that_is_kept(channel: str) -> None:
     printed = CliRunner().invoke(app, ["schema", channel])
     assert printed.exit_code == 0
-    kept = ROOT / "docs" / f"{channel}.schema.json"
+    kept = ROOT / "docs" / "reference" / f"{channel}.schema.json"
     same = printed.stdout == kept.read_text()
     assert same, f"{kept.name} is not what the contract says; run `make schema` and commit the file."
 
@@ -41,8 +41,10 @@ def test_the_schema_that_is_printed_is_the_one_that_is_kept(channel: str) -> Non
 def test_the_description_of_the_api_is_kept_and_has_every_channel() -> None:
     printed = CliRunner().invoke(app, ["schema", "--api"])
     assert printed.exit_code == 0
-    same = printed.stdout == (ROOT / "docs" / "openapi.json").read_text()
-    assert same, "docs/openapi.json is not what the API says; run `make schema` and commit the file."
+    same = printed.stdout == (ROOT / "docs" / "reference" / "openapi.json").read_text()
+    assert same, (
+        "docs/reference/openapi.json is not what the API says; run `make schema` and commit the file."
+    )
     described = json.loads(printed.stdout)
     assert {contract.__name__ for contract in CONTRACTS.values()} <= described["components"]["schemas"].keys()
     assert {"/messages", "/messages/{id}"} <= described["paths"].keys()
@@ -51,8 +53,10 @@ def test_the_description_of_the_api_is_kept_and_has_every_channel() -> None:
 def test_the_schema_of_events_is_kept_and_says_what_an_event_may_lack() -> None:
     printed = CliRunner().invoke(app, ["schema", "--event"])
     assert printed.exit_code == 0
-    same = printed.stdout == (ROOT / "docs" / "event.schema.json").read_text()
-    assert same, "docs/event.schema.json is not what the event has; run `make schema` and commit the file."
+    same = printed.stdout == (ROOT / "docs" / "reference" / "event.schema.json").read_text()
+    assert same, (
+        "docs/reference/event.schema.json is not what the event has; run `make schema` and commit the file."
+    )
     event = {"event_id": "msg_1", "id": "m-1", "event_type": "mail", "status": "sent", "attempt": 1}
     event_schema = Draft202012Validator(json.loads(printed.stdout))
     assert event_schema.is_valid({**event, "timestamp": 1795251600})

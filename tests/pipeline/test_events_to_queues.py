@@ -1,5 +1,5 @@
-"""Outcomes on EventBridge: the rules of docs/events.template.yaml, deployed on the stage's emulator, and what
-reaches their queues."""
+"""Outcomes on EventBridge: the rules of docs/reference/events.template.yaml, deployed on the emulator, and
+what reaches their queues."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def urls(pipeline: Pipeline) -> dict[str, str]:
     formation = LocalSession().client("cloudformation", endpoint_url=endpoint, config=patient())
     formation.create_stack(
         StackName=STACK,
-        TemplateBody=(ROOT / "docs/events.template.yaml").read_text(),
+        TemplateBody=(ROOT / "docs/reference/events.template.yaml").read_text(),
         Parameters=[{"ParameterKey": "Stage", "ParameterValue": "local"}],
     )
     formation.get_waiter("stack_create_complete").wait(

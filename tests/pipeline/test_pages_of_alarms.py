@@ -97,7 +97,7 @@ def commands(page: str, id_: str) -> list[list[str]]:
     """The commands of an alarm's page, about the local stage and a message of it. The console is left out:
     it serves until somebody stops it."""
     local = {"prod": STAGE, "order-42": id_}
-    lines = Page(f"docs/operating/{page}.md").command_lines()
+    lines = Page(f"docs/alarms/{page}.md").command_lines()
     ours = [words[1:] for words in lines if words[:1] == ["mailroom"] and words[1] != "console"]
     return [[local.get(word, word) for word in words] for words in ours]
 

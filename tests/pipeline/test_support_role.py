@@ -1,4 +1,4 @@
-"""The role of docs/support.md: what a support team does, asked of IAM as the functions' calls are."""
+"""The role of docs/how-to/support-team.md: a support team's calls, asked of IAM as the functions' are."""
 
 import json
 import os
@@ -93,7 +93,7 @@ def asked(pipeline: Pipeline, tmp_path: Path) -> set[Request]:
 
 def granted() -> list[Grant]:
     """By the policy of the page, its placeholders filled in."""
-    text = (ROOT / "docs/support.policy.json").read_text()
+    text = (ROOT / "docs/reference/support.policy.json").read_text()
     for word, value in (("STAGE", STAGE), ("REGION", REGION), ("ACCOUNT", ACCOUNT)):
         text = re.sub(rf"\b{word}\b", value, text)
     policy: Any = json.loads(text)
@@ -103,6 +103,6 @@ def granted() -> list[Grant]:
 def test_the_role_of_a_support_team_allows_what_it_does_and_nothing_else(asked: set[Request]) -> None:
     grants = granted()
     denied = sorted(str(each) for each in asked if not any(grant.allows(each) for grant in grants))
-    assert not denied, "\n".join(["Put these into docs/support.policy.json:", *denied])
+    assert not denied, "\n".join(["Put these into docs/reference/support.policy.json:", *denied])
     unused = sorted(str(each) for each in grants if not any(map(each.allows, asked)))
-    assert not unused, "\n".join(["Take these from docs/support.policy.json:", *unused])
+    assert not unused, "\n".join(["Take these from docs/reference/support.policy.json:", *unused])

@@ -107,9 +107,9 @@ def test_the_wheel_has_our_four_packages_and_nothing_of_tests_bench_chaos_or_pro
 
 
 def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environment, tmp_path: Path) -> None:
-    path = Path(environment.answer("mailroom", "docs", "budget", "--path", cwd=tmp_path).strip())
+    path = Path(environment.answer("mailroom", "docs", "keep-codes-fast", "--path", cwd=tmp_path).strip())
     assert environment.team in path.parents
-    assert path.read_text() == (ROOT / "docs" / "budget.md").read_text()
+    assert path.read_text() == (ROOT / "docs" / "how-to" / "keep-codes-fast.md").read_text()
     script = "from mailroom_ops.manual import pages; print(*pages())"
     assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 

@@ -1,4 +1,4 @@
-"""docs/adding-a-channel.md, done: its blocks, in a folder of `mailroom new`, make a channel that works."""
+"""docs/how-to/add-a-channel.md, done: its blocks, in a folder of `mailroom new`, are a channel that works."""
 
 import json
 import os

@@ -120,7 +120,7 @@ def named(stage: Templates) -> set[str]:
 def test_every_kind_of_alarm_has_its_page(dev: Templates, prod: Templates, whole: Templates) -> None:
     assert named(dev) == named(prod) == PAGES
     assert named(whole) == PAGES | BY_SETTING
-    files, folder = pages(), ROOT / "docs" / "operating"
+    files, folder = pages(), ROOT / "docs" / "alarms"
     assert {page: files[page].parent for page in PAGES | BY_SETTING} == dict.fromkeys(
         PAGES | BY_SETTING, folder
     )

@@ -1,4 +1,4 @@
-"""What the dashboard shows first is what docs/operating says to page somebody for."""
+"""What the dashboard shows first is what docs/alarms says to page somebody for."""
 
 import re
 
@@ -8,7 +8,7 @@ from tests.support.stacks.alarm import alarms
 from tests.support.stacks.dashboard import widgets
 from tests.support.stacks.templates import Templates
 
-PAGE = (ROOT / "docs" / "operating" / "README.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "operate.md").read_text()
 
 
 def table(after: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""What docs/dashboards.md shows works on what a stage deploys."""
+"""What docs/how-to/dashboards.md shows works on what a stage deploys."""
 
 import re
 from importlib import import_module
@@ -9,7 +9,7 @@ from tests.support.stacks.alarm import alarms
 from tests.support.stacks.templates import Templates, text
 
 jmespath: Any = import_module("jmespath")  # boto3 brings it; it has no types
-PAGE = (ROOT / "docs" / "dashboards.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "dashboards.md").read_text()
 
 
 def blocks(language: str) -> list[str]:

@@ -20,7 +20,7 @@ from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.templates import Templates, text
 
 Bodies = dict[str, dict[str, Any]]
-EXAMPLE, COMPOSITE = (block.text for block in Page("docs/dashboards.md").blocks("python"))
+EXAMPLE, COMPOSITE = (block.text for block in Page("docs/how-to/dashboards.md").blocks("python"))
 
 
 @pytest.fixture(scope="module")

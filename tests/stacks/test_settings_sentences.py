@@ -303,5 +303,5 @@ def test_a_template_that_asks_for_what_there_is_not_stops_synth_with_its_file_an
         synthesize({"stage": "dev", "mailroom": STAGES}, templates=tmp_path / "templates")
     assert str(refused.value) == (
         "templates/mail/receipt/body.html:2 uses the filter 'currency', which is unknown: "
-        "`mailroom docs templates`"
+        "`mailroom docs write-templates`"
     )

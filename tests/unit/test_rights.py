@@ -171,7 +171,7 @@ def test_a_request_that_a_test_forces_is_known_by_its_row() -> None:
 
 
 def test_the_page_on_trust_gives_each_reason_for_a_right_that_no_test_uses() -> None:
-    page = (ROOT / "docs/trust.md").read_text()
+    page = (ROOT / "docs/reference/rights.md").read_text()
     assert UNUSED
     for row in UNUSED:
         assert f"| {row.why} |" in page

@@ -80,7 +80,7 @@ class Application:
                 return answers.of_status(self._states.of(_id(id_, query), query.get("event_type")))
             case "POST /messages/cancel" | "POST /messages/{id}/cancel":
                 return answers.of_status(self._states.cancel(_id(id_, query), query.get("event_type")))
-        raise ApiError(HTTPStatus.NOT_FOUND, "there is nothing here; see `mailroom docs api`")
+        raise ApiError(HTTPStatus.NOT_FOUND, "there is nothing here; see `mailroom docs http-api`")
 
     def _taken(self, event: Mapping[str, Any], caller: Caller) -> Response:
         entries, listed = entries_of(event)

@@ -145,7 +145,9 @@ class Engine:
         for kind, word, line in used(source):
             if not self._environment.eval_expr(f"name is {kind}", name=word):
                 place = f"{name}:{line}"
-                problem = f"{place} uses the {kind} {word!r:.60}, which is unknown: `mailroom docs templates`"
+                problem = (
+                    f"{place} uses the {kind} {word!r:.60}, which is unknown: `mailroom docs write-templates`"
+                )
                 raise TemplateFault("template", problem, place)
         for argument, line in from_variables(source):
             place = f"{name}:{line}"

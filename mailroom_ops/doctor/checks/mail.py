@@ -122,14 +122,14 @@ def _days(stage: ExaminedStage, most: float) -> Iterator[CheckFinding]:
         yield warning(
             f"The stages may reach {sum(days.values()):,} recipients today ({said}), SES takes {most:,.0f}.",
             "Lower channels.mail.per_day of one of them: else a campaign of one may use up what codes of the "
-            "others need. See `mailroom docs budget`.",
+            "others need. See `mailroom docs keep-codes-fast`.",
         )
     elif stage.name in days:
         yield ok(f"The stages' limits of the day ({said}) are within the quota.")
     elif any(each.name.endswith("-bulk") for each in stage.senders("mail")):
         yield warning(
             f"Bulk may use up all of the {most:,.0f} mails of 24 hours, and codes wait then.",
-            f"Set {key} and the reserve of lane normal. See `mailroom docs budget`.",
+            f"Set {key} and the reserve of lane normal. See `mailroom docs keep-codes-fast`.",
         )
 
 

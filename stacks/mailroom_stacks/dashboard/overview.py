@@ -16,7 +16,7 @@ URGENT = (
     *("canary-missing", "codes-late", "aws-drops"),
 )
 """Kinds of alarms that page somebody: if people do not act, messages wait or are lost, or sending ends.
-`mailroom docs operating` has the same list."""
+`mailroom docs operate` has the same list."""
 SLOW_CODE = cloudwatch.HorizontalAnnotation(value=SLOW_SECONDS * 1000, label=f"slow: {SLOW_SECONDS} s")
 FIRST_COMMANDS = (
     "**Mailroom {stage}** · functions and streams: [{parts}]({console}#dashboards:name={parts})\n\n"

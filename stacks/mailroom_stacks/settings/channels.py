@@ -107,7 +107,7 @@ class Mail(Section):
     """What the mail channel needs beside its row."""
 
     provider: Literal["ses", "resend"] = "ses"
-    """Amazon SES, or Resend (resend.com): `mailroom docs providers`."""
+    """Amazon SES, or Resend (resend.com): `mailroom docs choose-a-provider`."""
     senders: tuple[Annotated[str, AfterValidator(_address)], ...] = Field(min_length=1)
     """The addresses that a message's `from` may name; the first is the default."""
     max_attachment_bytes: int = Field(default=7_000_000, ge=1, le=28_000_000)

@@ -53,7 +53,7 @@ class Deploy(Section):
     provider_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:iam::\d{12}:oidc-provider/\S+$")
     """An identity provider that the account has already: it can have each but once. null makes it."""
     permissions_boundary: str | None = Field(default=None, pattern=r"^[A-Za-z0-9+=,.@_-]{1,128}$")
-    """The name of a managed policy that bounds every role of the stage: `mailroom docs deploying-from-ci`."""
+    """The name of a managed policy that bounds every role of the stage: `mailroom docs deploy-from-ci`."""
     qualifier: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,10}$")
     """The bootstrap that deploys the stage. null takes cdk.json's context, else the account's default, and
     warns of that."""

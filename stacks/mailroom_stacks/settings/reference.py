@@ -12,7 +12,7 @@ from mailroom_stacks.paths import PROJECT
 from mailroom_stacks.settings.sentences import number
 from mailroom_stacks.settings.stage import Settings
 
-PAGE = PROJECT / "docs" / "settings.md"
+PAGE = PROJECT / "docs" / "reference" / "settings.md"
 BEGIN, END = "<!-- made by `make schema` -->\n", "<!-- until here -->\n"
 _NAMES = {"channels": "channel", "lanes": "lane", "databases": "name", "topics": "topic"}
 """What stands for a row of a table in its keys."""

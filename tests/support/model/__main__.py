@@ -1,5 +1,5 @@
 """Prints worlds and steps; with names of conditions, what breaks without each, and the way
-there. docs/never-twice.md has the command."""
+there. docs/explanation/never-twice.md has the command."""
 
 import sys
 from collections.abc import Iterator

@@ -1,8 +1,10 @@
 """The commands below a command."""
 
+from functools import cache
 from typing import Any, cast
 
 
+@cache
 def subcommands(command: Any) -> dict[str, Any]:
     """By their names; {}: it is no group."""
     if not hasattr(command, "commands"):

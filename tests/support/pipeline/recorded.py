@@ -87,7 +87,7 @@ UNUSED = (
         "It puts back what it looks at in all dead-letter queues in the same way; the tests fill a few",
     ),
 )
-"""Rights that no test uses. docs/trust.md has the same reasons."""
+"""Rights that no test uses. docs/reference/rights.md has the same reasons."""
 FORCED = (
     Row("dispatch", "sqs:SendMessage", "*-that-is-not-there", "a test names a queue that does not exist"),
     Row("send-mail", "ses:SendEmail", "*/mailroom-nowhere", "a test names a configuration set likewise"),

@@ -1,4 +1,4 @@
-"""What docs/adding-a-channel.md says to write: files, and rows of cdk.json."""
+"""What docs/how-to/add-a-channel.md says to write: files, and rows of cdk.json."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support import ROOT
 
-PAGE = ROOT / "docs" / "adding-a-channel.md"
+PAGE = ROOT / "docs" / "how-to" / "add-a-channel.md"
 BLOCK = re.compile(r"^\*\*`(?P<path>[^`]+)`\*\*[^\n]*\n\n```\w+\n(?P<text>.*?)^```$", re.M | re.S)
 ROWS = re.compile(r"in \*\*`cdk\.json`\*\*, by stage:\n\n```json\n(?P<text>.*?)^```$", re.M | re.S)
 

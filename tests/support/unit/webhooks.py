@@ -24,7 +24,7 @@ HOST = "hooks.example"
 
 
 def key_of(host: str, secret: str = KEY) -> str:
-    """Return the key of a host by the rule in docs/design.md."""
+    """Return the key of a host by the rule in docs/explanation/design.md."""
     derived = hmac.digest(
         base64.b64decode(secret), b"mailroom webhook key\0" + host.encode("ascii"), "sha256"
     )

@@ -316,7 +316,7 @@ def test_a_caller_that_is_not_named_gets_403_for_every_request(
 
 
 def test_a_named_caller_may_read_and_cancel_the_messages_of_another(api: Api, aws: Aws) -> None:
-    """A stage is the boundary: docs/trust.md."""
+    """A stage is the boundary: docs/reference/rights.md."""
     assert post(api, item(send_at=LATER), "codes").status == 202
     assert api.get("/messages/m-1", authorizer=by("news")).status == 200
     assert api.cancel("/messages/m-1/cancel", authorizer=by("news")).json["status"] == "cancelled"

@@ -27,7 +27,7 @@ OTHERS = ("msgspec", "aws_lambda_powertools", "pydantic", "aws_cdk", "minijinja"
 EXAMPLES = {
     "outbox": next(
         block.text.partition("SECRET =")[0]
-        for block in Page("docs/transactions.md").blocks("python")
+        for block in Page("docs/how-to/send-in-a-transaction.md").blocks("python")
         if "relay" in block.text
     ),
     "test": "import mailroom_ops.testing.test_channels, mailroom_ops.templates.plugin",

@@ -19,7 +19,7 @@ from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import BUCKET, Aws, Item, mail
 
 OWN_MB = 60
-"""What a sender takes before it reads a payload: docs/measured.md."""
+"""What a sender takes before it reads a payload: docs/reference/limits.md."""
 REF = f"s3://{BUCKET}/runs/7.json"
 
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/follow-ups.md, run from the put to each message's end."""
+"""The recipes of docs/how-to/follow-ups.md, run from the put to each message's end."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from tests.support.unit.post import Make
 from tests.support.unit.releasing import Waiting
 from tests.support.unit.shared import MAILBOX, Item, claimed, mail
 
-CODE, REMINDER, RECALL = (block.text for block in Page("docs/follow-ups.md").blocks("python"))
+CODE, REMINDER, RECALL = (block.text for block in Page("docs/how-to/follow-ups.md").blocks("python"))
 CHANNELS = ("mail", "sms", "fax")
 
 

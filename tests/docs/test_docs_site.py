@@ -1,0 +1,22 @@
+"""The site that `make site` builds."""
+
+import re
+
+from tests.support import ROOT
+from tests.support.docs_pages import pages
+from tests.support.site import indented, without_links_to_code
+
+
+def test_the_navigation_has_each_page_once() -> None:
+    paths = re.findall(r"^ +- (?:[\w ]+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(paths) == sorted(page.path for page in pages())
+
+
+def test_a_link_to_code_becomes_words_and_a_link_to_a_page_or_a_picture_stays() -> None:
+    text = "[a](../../app.py), [b](../README.md#x), [c](openapi.json), [d](https://e.example), ![e](e.svg)"
+    assert without_links_to_code(text, ROOT / "docs" / "reference") == text.replace("[a](../../app.py)", "a")
+
+
+def test_a_block_of_a_list_is_indented_by_four_spaces_and_a_block_outside_stays() -> None:
+    text = "1. a\n\n   ```sh\n     b\n   ```\n- c\n  d\n\n```sh\n  e\n```\n"
+    assert indented(text) == "1. a\n\n    ```sh\n      b\n    ```\n- c\n    d\n\n```sh\n  e\n```\n"
