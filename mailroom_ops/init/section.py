@@ -82,7 +82,7 @@ def changes(former: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[s
     if removed:
         yield (
             f"The stage has no {', '.join(removed)} any more. If that is deployed, first read "
-            "`mailroom docs going-back#taking-parts-out`."
+            "`mailroom docs deploy-update-go-back#taking-parts-out`."
         )
 
 

@@ -21,7 +21,12 @@ from tests.support.docs_pages import Page
 MESSAGES = Page("docs/reference/messages.md")
 """The contract of each channel."""
 TRANSACTIONS = Page("docs/how-to/send-in-a-transaction.md")
-PAGES = [Page("README.md"), MESSAGES, Page("docs/reference/http-api.md"), Page("docs/how-to/run-locally.md")]
+PAGES = [
+    Page("README.md"),
+    MESSAGES,
+    Page("docs/how-to/send-from-your-app.md"),
+    Page("docs/how-to/run-locally.md"),
+]
 Item = dict[str, Any]
 
 

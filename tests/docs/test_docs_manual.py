@@ -73,7 +73,7 @@ def test_without_a_word_the_command_lists_every_page_but_those_of_alarms() -> No
 
 
 def test_a_section_is_shown_by_its_link_and_by_words_of_its_heading() -> None:
-    text = shown("going-back.md#taking-parts-out")
+    text = shown("deploy-update-go-back.md#taking-parts-out")
     assert text.startswith("Taking parts out")
     assert "Restoring a table" not in text
     assert shown("taking parts") == text

@@ -106,7 +106,7 @@ def test_channels_that_are_not_named_any_more_leave_and_the_way_out_is_named(fil
     assert section["deployment"] == json.loads(FULL)["context"]["mailroom"]["dev"]["deployment"]
     assert 'fax.provider is removed; it was "signalwire".' in result.stdout
     assert "The stage has no sms, fax any more." in result.stdout
-    assert "`mailroom docs going-back#taking-parts-out`" in result.stdout
+    assert "`mailroom docs deploy-update-go-back#taking-parts-out`" in result.stdout
 
 
 @pytest.mark.usefixtures("terminal")

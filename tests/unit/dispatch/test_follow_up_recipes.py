@@ -1,4 +1,4 @@
-"""The recipes of docs/how-to/follow-ups.md, run from the put to each message's end."""
+"""The recipes of docs/how-to/send-from-your-app.md, run from the put to each message's end."""
 
 import json
 import time
@@ -17,7 +17,9 @@ from tests.support.unit.post import Make
 from tests.support.unit.releasing import Waiting
 from tests.support.unit.shared import MAILBOX, Item, claimed, mail
 
-CODE, REMINDER, RECALL = (block.text for block in Page("docs/how-to/follow-ups.md").blocks("python"))
+CODE, REMINDER, RECALL = (
+    block.text for block in [*Page("docs/how-to/send-from-your-app.md").blocks("python")][-3:]
+)
 CHANNELS = ("mail", "sms", "fax")
 
 
