@@ -41,7 +41,8 @@ def _typed(page: Page) -> Iterator[Item]:
 
 
 def _plain(page: Page) -> Iterator[Item]:
-    """Those of Python, also where a second line adds to what the first one names."""
+    """Items in Python, also where a second line adds to what the first one names. A condition of `unless` has
+    an id, too, and a status."""
     for block in page.blocks("python"):
         named: dict[str, Item] = {}
         for node in ast.walk(ast.parse(block.text)):
@@ -51,7 +52,7 @@ def _plain(page: Page) -> Iterator[Item]:
             elif isinstance(node, ast.Call):
                 dicts = [each for each in (*node.args, *_values(node)) if isinstance(each, ast.Dict)]
                 yield from map(ast.literal_eval, dicts)
-        yield from named.values()
+        yield from (item for item in named.values() if "status" not in item)
 
 
 def _values(call: ast.Call) -> Iterator[ast.expr]:
