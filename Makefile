@@ -183,7 +183,7 @@ oracle: .venv/.ready .local/oracle/.ready ## compare AWS's own DynamoDB engine, 
 COMPILE = $(UV) pip compile --quiet --generate-hashes --universal --python-version 3.11 --custom-compile-command "make lock"
 lock: ## resolve every requirements file anew
 	$(COMPILE) requirements-dev.in lambdas/requirements/*.in -o requirements-dev.txt
-	$(COMPILE) -c requirements-dev.txt --extra local --extra test pyproject.toml -o mailroom_ops/new/requirements.txt
+	$(COMPILE) -c requirements-dev.txt --extra local --extra test pyproject.toml -o mailroom_ops/setup/requirements.txt
 	$(COMPILE) mailroom_local/requirements.in -o mailroom_local/requirements.txt
 	for f in requirements/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done

@@ -1,7 +1,7 @@
 """Sends mail by Resend: handles a queue's batch, and returns the records that SQS must deliver again."""
 
 from mailroom import environment
-from mailroom.channels.mail.resend import ResendMail
+from mailroom.channels.mail.resend_mail import ResendMail
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import ResendSender

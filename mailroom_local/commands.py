@@ -15,8 +15,8 @@ from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError
 from mailroom_local.stage.workspace import UP, load_state
 from mailroom_ops.campaigns import files
-from mailroom_ops.screen import Refused
-from mailroom_ops.terminal import Terminal
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.terminal import Terminal
 
 console = Terminal(highlight=False)
 

@@ -15,7 +15,7 @@ from typer._click import Command, Context, HelpFormatter
 from typer.core import TyperCommand, TyperGroup
 
 from mailroom.telemetry import logger, quiet
-from mailroom_ops.terminal import LogStream
+from mailroom_ops.shared.terminal import LogStream
 
 PANELS = {
     "Every day": {
@@ -25,14 +25,14 @@ PANELS = {
         "list": "mailroom_ops.messages.search:list_",
         "cancel": "mailroom_ops.messages.cancel:cancel",
         "failures": "mailroom_ops.messages.failures:failures",
-        "console": "mailroom_ops.console.command:console",
-        "doctor": "mailroom_ops.doctor.command:doctor",
-        "docs": "mailroom_ops.manual:docs",
+        "console": "mailroom_ops.console.console:console",
+        "doctor": "mailroom_ops.doctor.doctor:doctor",
+        "docs": "mailroom_ops.setup.manual:docs",
     },
     "Setting up": {
-        "new": "mailroom_ops.new.command:new",
-        "update": "mailroom_ops.new.command:update",
-        "init": "mailroom_ops.init.command:init",
+        "new": "mailroom_ops.setup.new:new",
+        "update": "mailroom_ops.setup.new:update",
+        "init": "mailroom_ops.setup.init:init",
         "plan": "mailroom_ops.costs.plan:plan",
         "cost": "mailroom_ops.costs.cost:cost",
     },
@@ -47,33 +47,33 @@ PANELS = {
         "diff": "mailroom_ops.deploying.commands:diff",
         "deploy": "mailroom_ops.deploying.commands:deploy",
         "destroy": "mailroom_ops.deploying.commands:destroy",
-        "rehearse": "mailroom_ops.rehearse.command:rehearse",
+        "rehearse": "mailroom_ops.deploying.rehearse:rehearse",
         "policy": "mailroom_ops.deploying.policy:policy",
         "cdk": "mailroom_ops.deploying.commands:command_line",
     },
     "Templates": {
         "render": "mailroom_ops.templates.render:render",
-        "template": "mailroom_ops.templates.command:app",
+        "template": "mailroom_ops.templates.template:app",
     },
     "Sending to many": {
         "campaign": "mailroom_ops.campaigns.commands:app",
-        "import": "mailroom_ops.imports.command:import_",
+        "import": "mailroom_ops.campaigns.import_command:import_",
     },
     "Repairing": {
-        "lane": "mailroom_ops.lanes.command:app",
-        "resend": "mailroom_ops.resend.command:resend",
-        "repair": "mailroom_ops.repair.command:repair",
-        "restore": "mailroom_ops.restore:restore",
-        "dead-letters": "mailroom_ops.dead_letters.command:app",
+        "lane": "mailroom_ops.messages.lanes:app",
+        "resend": "mailroom_ops.repair.resend:resend",
+        "repair": "mailroom_ops.repair.repair:repair",
+        "restore": "mailroom_ops.repair.restore:restore",
+        "dead-letters": "mailroom_ops.repair.dead_letters:app",
     },
     "People": {
-        "erase": "mailroom_ops.erase.command:erase",
+        "erase": "mailroom_ops.people.erase:erase",
         "suppressions": "mailroom_ops.people.suppressions:app",
         "preferences": "mailroom_ops.people.preferences:app",
     },
     "Building": {
-        "schema": "mailroom_ops.schema:schema",
-        "webhook-key": "mailroom_ops.webhook_key:webhook_key",
+        "schema": "mailroom_ops.setup.schema:schema",
+        "webhook-key": "mailroom_ops.setup.webhook_key:webhook_key",
     },
 }
 """Where each command is, by its panel of `--help`."""

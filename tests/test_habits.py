@@ -17,12 +17,12 @@ from packaging.requirements import Requirement
 from tests.support import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-TEAMS = sorted((ROOT / "mailroom_ops/new/project/.github/workflows").glob("*.yml"))
+TEAMS = sorted((ROOT / "mailroom_ops/setup/project/.github/workflows").glob("*.yml"))
 """Workflows of a folder that `mailroom new` makes."""
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 FUNCTIONS = sorted(ROOT.glob("lambdas/requirements/*.in"))
-FOLDERS_LOCK = ROOT / "mailroom_ops" / "new" / "requirements.txt"
+FOLDERS_LOCK = ROOT / "mailroom_ops" / "setup" / "requirements.txt"
 REQUIREMENTS = sorted(
     [*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *ROOT.glob("requirements/*.in"), *FUNCTIONS]
 )
@@ -272,7 +272,7 @@ def test_tests_have_the_packages_that_a_function_has(wanted: Path) -> None:
 
 
 def test_updates_find_every_file_of_pins_and_no_lock() -> None:
-    configuration = json.loads((ROOT / "renovate.json").read_text())
+    configuration = json.loads((ROOT / ".github" / "renovate.json").read_text())
     patterns = [
         re.compile(each.strip("/")) for each in configuration["pip_requirements"]["managerFilePatterns"]
     ]

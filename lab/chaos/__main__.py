@@ -26,7 +26,7 @@ from mailroom_local.processes import StartError
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError
 from mailroom_local.stage.workspace import State, Workspace
-from mailroom_ops.terminal import Terminal
+from mailroom_ops.shared.terminal import Terminal
 from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CDK_JSON, DOT_LOCAL
 

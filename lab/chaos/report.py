@@ -15,7 +15,7 @@ from lab import REPOSITORY, figures
 from lab.chaos.faults import Done, Kind
 from lab.harness.judge import Judgement
 from lab.harness.totals import Totals
-from mailroom_ops.terminal import Terminal
+from mailroom_ops.shared.terminal import Terminal
 
 STEP_SECONDS = 5
 """The timeline's."""

@@ -16,7 +16,7 @@ from lab.harness.judge import Judgement, Observation, judge
 from lab.harness.stage_client import StageClient
 from lab.harness.waiter import NotSettled, Waiter
 from mailroom_local.aws import STAGE
-from mailroom_ops.terminal import Terminal
+from mailroom_ops.shared.terminal import Terminal
 from mailroom_stacks.paths import PROJECT
 
 THREADS = 4

@@ -11,7 +11,7 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.recipients.choices import Suppressions
 from mailroom_local.aws import ACCOUNT, REGION, STAGE, LocalSession, fetch, patient
 from mailroom_local.stage.workspace import LEDGER, MAILBOX, State
-from mailroom_ops.stage import depth
+from mailroom_ops.shared.deployed_stage import depth
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

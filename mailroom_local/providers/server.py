@@ -13,8 +13,8 @@ from mailroom_local.providers.delay_queue import DelayQueue
 from mailroom_local.providers.fax import FaxLine
 from mailroom_local.providers.http import Simulator, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
-from mailroom_local.providers.resend import SECRET as RESEND_SECRET
-from mailroom_local.providers.resend import ResendSimulator
+from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
+from mailroom_local.providers.resend_mail import ResendSimulator
 from mailroom_local.providers.ses import SesSimulator
 from mailroom_local.providers.ses_feedback import SesFeedback, SuppressionList
 from mailroom_local.providers.signalwire import SignalWireSimulator

@@ -24,7 +24,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from mailroom_local.providers import resend, ses, ses_feedback, signalwire, sns, twilio
+from mailroom_local.providers import resend_mail as resend
+from mailroom_local.providers import ses, ses_feedback, signalwire, sns, twilio
 from mailroom_local.providers.http import NoAnswer, Pages, Reply, Request, Simulator
 
 Kind = Literal["throttled", "error", "timeout", "slow"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from mailroom.clock import iso
 from mailroom_local.aws import ACCOUNT
-from mailroom_ops.stage import depth
+from mailroom_ops.shared.deployed_stage import depth
 
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient

@@ -3,7 +3,7 @@
 import sys
 
 from mailroom_local.stage import emulator
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.screen import Refused
 
 if __name__ == "__main__":
     try:

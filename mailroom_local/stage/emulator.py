@@ -9,7 +9,7 @@ from mailroom_local import processes
 from mailroom_local.aws import ACCOUNT, REGION, Endpoints, answers, key
 from mailroom_local.processes import LOOPBACK, Process, StartError, wait_until
 from mailroom_local.stage.workspace import EMULATOR_BIN, Workspace
-from mailroom_ops.installed import beside, installed, run_locked
+from mailroom_ops.shared.installed import beside, installed, run_locked
 
 NAME = "ministack"
 START_SECONDS = 30.0

@@ -21,7 +21,7 @@ from mailroom_local.stage import emulator
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
 from mailroom_local.stage.workspace import State, Workspace, load_state
 from mailroom_ops.deploying.cdk import run_app
-from mailroom_stacks.assemblies import assembly
+from mailroom_stacks.app.cache import assembly
 
 START_SECONDS = 15.0
 MODULES = {

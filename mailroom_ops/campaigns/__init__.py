@@ -1,1 +1,1 @@
-"""`campaign`: campaigns listed, started, watched and stopped; a dry run of one."""
+"""The commands `campaign` and `import`."""

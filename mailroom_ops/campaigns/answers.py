@@ -11,7 +11,7 @@ from mailroom_ops.campaigns.dry_run import DryRunAnswer, Sample
 from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
 from mailroom_ops.costs.days import days_table
-from mailroom_ops.screen import fold, lines, plain, print_line, right, screen, table_of, whole
+from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, table_of, whole
 
 SHOWN_FAULTS = 20
 CONFLICT = "were not put: another message has their id, and stays"

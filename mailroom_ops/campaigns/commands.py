@@ -14,9 +14,18 @@ from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, samples_of
 from mailroom_ops.campaigns.results import Results, ResultsReader
-from mailroom_ops.options import AsJson, Stage, Yes
-from mailroom_ops.screen import aws_faults, bar, confirm, errors, print_answer, print_json, print_line, screen
-from mailroom_ops.stage import aws_session
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage, Yes
+from mailroom_ops.shared.screen import (
+    aws_faults,
+    bar,
+    confirm,
+    errors,
+    print_answer,
+    print_json,
+    print_line,
+    screen,
+)
 
 app = typer.Typer(
     no_args_is_help=True, help="Start a campaign, show how far its run is, pause it and stop it."

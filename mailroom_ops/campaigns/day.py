@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from mailroom.budget import Budget, Room
 from mailroom.clock import Clock
 from mailroom.environment import DayLimit
-from mailroom_ops import stage as stages
 from mailroom_ops.costs.days import DayShare, days, portions
+from mailroom_ops.shared import deployed_stage as stages
 
 if TYPE_CHECKING:
     import boto3

@@ -12,8 +12,8 @@ from uuid import uuid4
 from mailroom.campaigns.runs import Run, Runs, canonical, name_of
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
-from mailroom_ops import stage as stages
-from mailroom_ops.screen import NotDeployed, Refused
+from mailroom_ops.shared import deployed_stage as stages
+from mailroom_ops.shared.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
     import boto3

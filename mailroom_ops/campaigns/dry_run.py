@@ -13,12 +13,12 @@ from mailroom.content.expansion import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
-from mailroom_ops import stage as stages
 from mailroom_ops.campaigns.deployed import RunStart, without_campaigns
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.messages.items import rules_of
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import config_for_invocations
+from mailroom_ops.shared import deployed_stage as stages
+from mailroom_ops.shared.deployed_stage import config_for_invocations
+from mailroom_ops.shared.screen import Refused
 
 if TYPE_CHECKING:
     import boto3

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
-from mailroom_ops.screen import NotDeployed, Refused
+from mailroom_ops.shared.screen import NotDeployed, Refused
 from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CAMPAIGN_FILE, PROJECT
 

@@ -10,8 +10,8 @@ from mailroom.clock import epoch
 from mailroom.recipients.choices import Preferences
 from mailroom.search.results import Tallies
 from mailroom_ops.messages.search import search_of
-from mailroom_ops.screen import percent
-from mailroom_ops.stage import name
+from mailroom_ops.shared.deployed_stage import name
+from mailroom_ops.shared.screen import percent
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 if TYPE_CHECKING:

@@ -38,10 +38,10 @@ from mailroom_ops.console.pages import (
     templates,
 )
 from mailroom_ops.console.site import Answer, Asked, Download, Frame, Goto, Page, Shown, Site, View, link
-from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.screen import Refused, aws_fault_types, percent, print_line, sentences_of
-from mailroom_ops.terminal import printable
-from mailroom_ops.times import ago, duration, exactly, short
+from mailroom_ops.shared.screen import Refused, aws_fault_types, percent, print_line, sentences_of
+from mailroom_ops.shared.stage_queues import DeployedStage
+from mailroom_ops.shared.terminal import printable
+from mailroom_ops.shared.times import ago, duration, exactly, short
 
 if TYPE_CHECKING:
     import boto3

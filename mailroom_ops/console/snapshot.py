@@ -8,8 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.clock import iso
-from mailroom_ops import stage as stages
-from mailroom_ops.screen import NotDeployed
+from mailroom_ops.shared import deployed_stage as stages
+from mailroom_ops.shared.screen import NotDeployed
 
 if TYPE_CHECKING:
     import boto3

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.clock import iso
-from mailroom_ops.stage import prefix
+from mailroom_ops.shared.deployed_stage import prefix
 
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient

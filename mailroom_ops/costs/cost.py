@@ -12,10 +12,10 @@ from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts
 from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import CUSTOM_METRIC, SES_MAIL, SES_PLANS
 from mailroom_ops.costs.stage_cost import resources_of, stage_parts
-from mailroom_ops.options import AsJson, WrittenStage
-from mailroom_ops.screen import errors, plain, print_answer, print_line, screen
+from mailroom_ops.shared.options import AsJson, WrittenStage
+from mailroom_ops.shared.screen import errors, plain, print_answer, print_line, screen
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 
 class ChannelCost(Struct, frozen=True):

@@ -7,8 +7,8 @@ from rich.table import Table
 
 from mailroom.budget import HOUR, PerDay, frees, hour_of, limits_of, oldest_hour, room_left
 from mailroom.clock import iso
-from mailroom_ops.screen import right, table_of
-from mailroom_ops.times import short
+from mailroom_ops.shared.screen import right, table_of
+from mailroom_ops.shared.times import short
 
 SHOWN_DAYS = 10
 _DAY = 86_400

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rich.table import Column, Table
 
-from mailroom_ops.screen import right, table_of
+from mailroom_ops.shared.screen import right, table_of
 
 
 def multiplied(parts: Mapping[str, float], count: int) -> dict[str, float]:

@@ -20,7 +20,7 @@ from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import DAY
 from mailroom_stacks.settings.sections import MEMORY_MB
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
 
 _BY_RESEND = structs.replace(

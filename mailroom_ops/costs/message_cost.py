@@ -8,7 +8,7 @@ from mailroom_ops.costs.prices import invocation_part, lambda_time, queue_part
 from mailroom_stacks.settings.api import MESSAGES_MB
 from mailroom_stacks.settings.feedback import FEEDBACK_BATCH
 from mailroom_stacks.settings.sections import MEMORY_MB
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 DAYS_A_MONTH = 30.4
 FOREVER_DAYS = 365

@@ -13,11 +13,11 @@ from mailroom_ops.costs.dollars import cost_table, multiplied
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.costs.message_cost import ASSUMED, message_parts
 from mailroom_ops.costs.pace import Pace
-from mailroom_ops.options import AsJson, WrittenStage
-from mailroom_ops.screen import errors, print_answer, print_line, screen
-from mailroom_ops.times import exactly, speed_of
+from mailroom_ops.shared.options import AsJson, WrittenStage
+from mailroom_ops.shared.screen import errors, print_answer, print_line, screen
+from mailroom_ops.shared.times import exactly, speed_of
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 _USUAL = Estimate().latency
 _SECONDS = {name: channel.estimate.latency for name, channel in CHANNELS.items()}

@@ -5,7 +5,7 @@ from msgspec import Struct
 from mailroom.ledger.waits import SHARDS
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.message_cost import DAYS_A_MONTH
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 ALARMS_OF_QUEUE = 5
 ALARMS_OF_FUNCTION = 3

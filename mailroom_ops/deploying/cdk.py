@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from mailroom_ops.installed import beside, installed, run_locked
+from mailroom_ops.shared.installed import beside, installed, run_locked
 from mailroom_stacks.paths import DOT_LOCAL, PROJECT
 
 LOCK = Path(__file__).parents[1] / "cdk"

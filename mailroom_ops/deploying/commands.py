@@ -9,8 +9,8 @@ import typer
 from mailroom_ops.deploying import cdk
 from mailroom_ops.deploying.destroying import empty_what_goes
 from mailroom_ops.deploying.judgement import losses, readable
-from mailroom_ops.options import WrittenStage, Yes
-from mailroom_ops.screen import print_line, print_lines, refusals
+from mailroom_ops.shared.options import WrittenStage, Yes
+from mailroom_ops.shared.screen import print_line, print_lines, refusals
 from mailroom_stacks.paths import PROJECT
 
 OUTPUT = PROJECT / "cdk.out"

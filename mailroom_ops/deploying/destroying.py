@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from botocore.exceptions import ClientError
 
-from mailroom_ops.screen import Refused, aws_faults, bar, print_line
-from mailroom_ops.stage import aws_session, prefix
+from mailroom_ops.shared.deployed_stage import aws_session, prefix
+from mailroom_ops.shared.screen import Refused, aws_faults, bar, print_line
 
 if TYPE_CHECKING:
     from types_boto3_cloudformation import CloudFormationClient

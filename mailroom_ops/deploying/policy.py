@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mailroom_ops.files import write_whole
-from mailroom_ops.options import WrittenStage
-from mailroom_ops.screen import Refused, print_line, refusals
+from mailroom_ops.shared.files import write_whole
+from mailroom_ops.shared.options import WrittenStage
+from mailroom_ops.shared.screen import Refused, print_line, refusals
 from mailroom_stacks.paths import DOT_LOCAL
 
 
@@ -32,10 +32,10 @@ def policy(
     Example: mailroom policy --stage prod
     """
     # The CDK, which no other command of this group waits for.
-    from mailroom_stacks.application import NagError
+    from mailroom_stacks.app.application import NagError
     from mailroom_stacks.deploy_policy.document import size
+    from mailroom_stacks.deploy_policy.policies import policies_of
     from mailroom_stacks.deploy_policy.scopes import UnscopedError
-    from mailroom_stacks.deploy_policy.stage import policies_of
     from mailroom_stacks.settings.sentences import SettingsError
 
     with refusals():

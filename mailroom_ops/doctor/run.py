@@ -15,11 +15,11 @@ from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as Unconnected
 
 from mailroom.clock import Clock, iso
-from mailroom_ops.doctor.answer import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
 from mailroom_ops.doctor.checks import CHECKS, Check
 from mailroom_ops.doctor.checks.stacks import clock as clock_check
-from mailroom_ops.doctor.stage import ConfiguredStage, ExaminedStage
-from mailroom_ops.screen import NotDeployed, Refused, bar, unsigned
+from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
+from mailroom_ops.doctor.report import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
+from mailroom_ops.shared.screen import NotDeployed, Refused, bar, unsigned
 
 if TYPE_CHECKING:
     import boto3

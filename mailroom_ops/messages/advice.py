@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from mailroom.clock import epoch
 from mailroom.ledger.reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, Turn, place_of
-from mailroom_ops.times import duration, short
+from mailroom_ops.shared.times import duration, short
 
 LONG_SECONDS = {READY: 120, "scheduled": 1800, "sending": 1800, "retrying": 7200}
 """For how long a message commonly has this status. Longer is no fault yet: it may wait in a long queue."""

@@ -10,10 +10,10 @@ from mailroom.api.messages import States
 from mailroom.clock import Clock
 from mailroom.ledger.table import LedgerTable
 from mailroom_ops.messages.status import ChannelOfId, reader_of, show, view_of
-from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.screen import Refused, aws_faults, print_answer
-from mailroom_ops.stage import aws_session
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import Refused, aws_faults, print_answer
+from mailroom_ops.shared.stage_queues import DeployedStage
 
 if TYPE_CHECKING:
     import boto3

@@ -25,8 +25,9 @@ from mailroom.search.finder import Filter
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.filters import check_names, run_began
 from mailroom_ops.messages.status import first_recipient
-from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.screen import (
+from mailroom_ops.shared.deployed_stage import aws_session, name
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import (
     Refused,
     aws_faults,
     errors,
@@ -38,8 +39,7 @@ from mailroom_ops.screen import (
     table_of,
     whole,
 )
-from mailroom_ops.stage import aws_session, name
-from mailroom_ops.times import short, span_of
+from mailroom_ops.shared.times import short, span_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from mailroom_ops.terminal import printable
+from mailroom_ops.shared.terminal import printable
 
 COLUMNS = ("to", "status", "reason", "message", "at", "event_type", "id")
 """Columns of the file: fields of `Failure`."""

@@ -8,8 +8,8 @@ from mailroom.campaigns.runs import Runs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
 from mailroom.search.finder import Filter
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import name as stage_name
+from mailroom_ops.shared.deployed_stage import name as stage_name
+from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.paths import CAMPAIGN_FILE, CAMPAIGNS
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.message.message import Message, decode
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import function_settings
-from mailroom_ops.stage import name as stage_name
+from mailroom_ops.shared.deployed_stage import function_settings
+from mailroom_ops.shared.deployed_stage import name as stage_name
+from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.paths import TEMPLATES
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from mailroom.ledger.reader import MessageStatus
-from mailroom_ops.times import short
+from mailroom_ops.shared.times import short
 
 SAMPLE = 500
 """Number of newest messages among which outages are looked for."""

@@ -26,8 +26,10 @@ from mailroom_ops.messages.failures import AHEAD, days, failed
 from mailroom_ops.messages.filters import check_names
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
-from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.screen import (
+from mailroom_ops.shared.deployed_stage import aws_session, function_settings
+from mailroom_ops.shared.deployed_stage import name as stage_name
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import (
     Refused,
     aws_faults,
     errors,
@@ -39,9 +41,7 @@ from mailroom_ops.screen import (
     table_of,
     whole,
 )
-from mailroom_ops.stage import aws_session, function_settings
-from mailroom_ops.stage import name as stage_name
-from mailroom_ops.times import short
+from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
     import boto3

@@ -21,10 +21,10 @@ from mailroom.message.message import Key
 from mailroom_ops.messages.items import Rules, read_item, rules_of, set_values
 from mailroom_ops.messages.status import reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR
-from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.screen import Refused, aws_faults, ended, print_answer, print_line, screen, status
-from mailroom_ops.stage import aws_session, config_for_puts
-from mailroom_ops.stage import name as stage_name
+from mailroom_ops.shared.deployed_stage import aws_session, config_for_puts
+from mailroom_ops.shared.deployed_stage import name as stage_name
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import Refused, aws_faults, ended, print_answer, print_line, screen, status
 
 if TYPE_CHECKING:
     import boto3

@@ -19,8 +19,10 @@ from mailroom.message.unless import Condition
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.messages.timeline import FEW, meaning, timeline
 from mailroom_ops.messages.waiting import SEND_AT, Turn, turn_of
-from mailroom_ops.options import AsJson, Stage
-from mailroom_ops.screen import (
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.deployed_stage import name as stage_name
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import (
     Refused,
     aws_faults,
     errors,
@@ -32,9 +34,7 @@ from mailroom_ops.screen import (
     table_of,
     whole,
 )
-from mailroom_ops.stage import aws_session
-from mailroom_ops.stage import name as stage_name
-from mailroom_ops.times import exactly, short
+from mailroom_ops.shared.times import exactly, short
 
 if TYPE_CHECKING:
     import boto3

@@ -9,9 +9,9 @@ from msgspec import Struct
 from mailroom.clock import Clock, iso
 from mailroom.environment import LineSettings
 from mailroom.ledger.reader import MessageStatus
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import depth, function_settings, name
-from mailroom_ops.times import short
+from mailroom_ops.shared.deployed_stage import depth, function_settings, name
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
     import boto3

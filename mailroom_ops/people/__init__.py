@@ -1,1 +1,1 @@
-"""`suppressions` and `preferences`: what recipients wish, and what their providers said of them."""
+"""The commands about people: `suppressions`, `preferences` and `erase`."""

@@ -10,12 +10,12 @@ from mailroom.aws.dynamo_values import plain as plain_item
 from mailroom.aws.dynamo_values import string
 from mailroom.clock import iso
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
-from mailroom_ops.options import AsJson, Stage
 from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.people.suppressions import Recipient
-from mailroom_ops.screen import aws_faults, print_answer, print_json, print_line
-from mailroom_ops.stage import aws_session, name
-from mailroom_ops.times import short
+from mailroom_ops.shared.deployed_stage import aws_session, name
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import aws_faults, print_answer, print_json, print_line
+from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
     import boto3

@@ -4,8 +4,8 @@ import re
 from typing import TYPE_CHECKING
 
 from mailroom.message.address import bare, forms_of, to_e164
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import function_variables, name
+from mailroom_ops.shared.deployed_stage import function_variables, name
+from mailroom_ops.shared.screen import Refused
 
 if TYPE_CHECKING:
     import boto3

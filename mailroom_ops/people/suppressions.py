@@ -14,10 +14,11 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso, milliseconds
 from mailroom.message.message import Message
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
-from mailroom_ops.options import AsJson, Stage, Yes
 from mailroom_ops.people.recipients import canonical_at, forms_at
-from mailroom_ops.resend_account import RESEND_FAULTS, ResendAccount
-from mailroom_ops.screen import (
+from mailroom_ops.shared.deployed_stage import aws_session, caller, name
+from mailroom_ops.shared.options import AsJson, Stage, Yes
+from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount
+from mailroom_ops.shared.screen import (
     Refused,
     aws_faults,
     errors,
@@ -30,9 +31,8 @@ from mailroom_ops.screen import (
     table_of,
     whole,
 )
-from mailroom_ops.stage import aws_session, caller, name
-from mailroom_ops.terminal import Terminal
-from mailroom_ops.times import short
+from mailroom_ops.shared.terminal import Terminal
+from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
     import boto3

@@ -1,1 +1,1 @@
-"""`repair`: messages that stopped on their way, dead letters, and batches that a stream gave up on."""
+"""The commands `repair`, `resend`, `dead-letters` and `restore`, and the requeuing that they share."""

@@ -1,160 +1,247 @@
-"""Dead letters put back into their queues, all of them or chosen ones: received, sent, and only then deleted.
+"""`dead-letters`: what lies there, and why."""
 
-Who dies between sending and deleting leaves a dead letter in both queues: the ledger drops the second copy of
-a message, a receiver that of a callback.
+from collections import Counter
+from itertools import islice
+from typing import Annotated, Any
 
-SQS has a task for that (StartMessageMoveTask). The task cannot choose, and emulators do not have it. So one
-way serves every redrive, and what tests have seen happens on AWS too.
-"""
-
-import hashlib
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
-
+import typer
 from msgspec import Struct
 
-from mailroom.aws import queues
-from mailroom.dead_letters.cause import subject_of
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, DeadLetter, DeadLetterQueue
-from mailroom.message.message import Key
-from mailroom_ops.dead_letters.queues import HIDDEN_SECONDS, DeadQueue
-from mailroom_ops.screen import Advance
-from mailroom_ops.stage import depth, source_url
+from mailroom.clock import iso
+from mailroom.dead_letters.cause import Cause
+from mailroom_ops.repair.dead_letter_queues import DeadQueue, DeadQueues, ExplainedDeadLetter
+from mailroom_ops.shared.deployed_stage import aws_session, depth
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import (
+    aws_faults,
+    bar,
+    fold,
+    lines,
+    print_json,
+    print_line,
+    right,
+    screen,
+    table_of,
+    whole,
+)
 
-if TYPE_CHECKING:
-    from types_boto3_sqs import SQSClient
+app = typer.Typer(no_args_is_help=True, help="List dead letters, and show why they are dead.")
+
+Queue = Annotated[str | None, typer.Option(help="Look only at this queue, such as mail or fax.")]
 
 
-class Redriven(Struct, frozen=True):
-    """What became of the dead letters of one queue. `found` lay there before, `moved` are back in the queue,
-    `left` should have gone and did not. SQS's counts are approximate."""
+class DeadLetterCounts(Struct, frozen=True):
+    """`letters` lie in the dead-letter queue of `queue`. Somebody has received `hidden` of them. Both numbers
+    are approximate. `oldest` and `causes` describe the `looked_at` letters that were read;
+    `complete`: no others can be seen."""
 
     queue: str
-    found: int
-    moved: int
-    left: int
+    letters: int
+    hidden: int
+    looked_at: int = 0
+    oldest: str | None = None
+    causes: dict[str, int] = {}
+    complete: bool = True
 
 
-class Redrive:
-    """Redrives one queue: all that it has, or `only` the dead letters with these ids, SQS's or their
-    messages'. Making one changes nothing. `found` dead letters lie there."""
+class DeadLettersListed(Struct, frozen=True):
+    """Answer of `dead-letters list`."""
 
-    def __init__(self, sqs: "SQSClient", queue: DeadQueue, only: Collection[str] = ()) -> None:
-        self.queue, self.only = queue, tuple(only)
-        self.found = depth(sqs, queue.url).all
-        self._client = sqs
-
-    def sentence(self) -> str:
-        """What it will do."""
-        chosen = f"{len(self.only)} chosen of the" if self.only else "about"
-        return f"{chosen} {self.found} dead letters of {self.queue.queue} go back into that queue."
-
-    def run(self, advance: Advance) -> Redriven:
-        """Do it; returns when it is over."""
-        mover = DeadLetterMover(self._client, self.queue)
-        moved = 0
-        # SQS's count may be too low: it bounds only what else could go round for ever.
-        for count in mover.move(None if self.only else self.found, self.only):
-            moved += count
-            advance(moved, len(self.only) or self.found)
-        left = mover.kept + len(set(self.only) - mover.met) if self.only else self.found - moved
-        return Redriven(self.queue.queue, self.found, moved, max(0, left))
+    stage: str
+    letters: int
+    queues: list[DeadLetterCounts]
 
 
-class DeadLetterMover(DeadLetterQueue):
-    """Moves dead letters of one queue. `met` and `moved`: SQS's ids of those that were asked for and met, and
-    of those that were moved, with the ids and keys of their messages. `kept`: how many were met and not
-    moved."""
+class ShownDeadLetter(Struct, frozen=True):
+    """One dead letter. `message_id` is SQS's; `id` and `event_type` are its message's, where it is about one.
 
-    def __init__(self, client: "SQSClient", queue: DeadQueue) -> None:
-        super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)
-        self._queue = queue
-        # In a FIFO queue each waits for the one before: a refused one must not be overtaken.
-        self._batch = 1 if queue.fifo else queues.MAX_ENTRIES
-        self.met: set[str | Key] = set()
-        self.moved: set[str | Key] = set()
-        self.kept = 0
+    `status` and `last_error` are the ledger's. `first_seen`: when the function dead-letters first reported
+    it; `body`: only where --body asks for it.
+    """
 
-    def move(self, most: int | None, only: Collection[str | Key] = ()) -> Iterator[int]:
-        """Move up to `most` dead letters (None: all that there are), or `only` those with these ids (SQS's or
-        their messages') or of the messages with these keys; yields how many after each call, 0 after one that
-        received. What was received and not moved is there for everybody again at the end."""
-        moved = 0
-        wanted = set(only)
-        try:
-            while (most is None or moved < most) and (dead_letters := self.receive(HIDDEN_SECONDS)):
-                yield 0  # a long search may be left, too
-                chosen = [each for each in dead_letters if not wanted or wanted & _names(each)]
-                self.met |= {name for each in chosen for name in _names(each)}
-                for batch in queues.batches(
-                    chosen[: None if most is None else most - moved], _size, self._batch
-                ):
-                    gone = self._send(batch)
-                    moved += gone
-                    self.kept += len(batch) - gone
-                    yield gone
-                    if self._queue.fifo and gone < len(batch):
-                        return
-        finally:
-            self.put_back()
-
-    def _send(self, batch: list[DeadLetter]) -> int:
-        """How many the queue took; they are out of the dead-letter queue then."""
-        entries = [self._entry(at, each) for at, each in enumerate(batch)]
-        reply = self._client.send_message_batch(QueueUrl=source_url(self._queue.url), Entries=entries)
-        taken = reply.get("Successful", ())
-        gone = [batch[int(each["Id"])] for each in taken]
-        # A message keeps its id when it dies: what was moved once is not moved twice.
-        self._skipped |= {each["MessageId"] for each in taken if "MessageId" in each}
-        if gone:
-            self._client.delete_message_batch(
-                QueueUrl=self._queue.url,
-                Entries=[{"Id": str(at), "ReceiptHandle": each.receipt} for at, each in enumerate(gone)],
-            )
-        for each in gone:
-            del self._held[each.message_id]
-            self.moved |= _names(each)
-        return len(gone)
-
-    def _entry(self, at: int, dead_letter: DeadLetter) -> Any:
-        entry: dict[str, Any] = {"Id": str(at), "MessageBody": dead_letter.body}
-        # Without the scheduler's words: it is sent now, and a later death has another cause.
-        attributes = {
-            name: {part: value[part] for part in ("DataType", "StringValue", "BinaryValue") if part in value}
-            for name, value in dead_letter.message.get("MessageAttributes", {}).items()
-            if name not in OF_THE_SCHEDULER
-        }
-        if attributes:
-            entry["MessageAttributes"] = attributes
-        system = dead_letter.message["Attributes"]
-        if "MessageGroupId" in system:
-            entry["MessageGroupId"] = system["MessageGroupId"]
-        if self._queue.fifo:
-            # An id of this move only. SQS takes a message under an id that it knows of the last five minutes,
-            # says yes, and delivers nothing: under its old one the dead letter would be lost. A call that the
-            # SDK repeats has the same one, and the ledger drops any copy.
-            of_move = f"{dead_letter.message_id} {dead_letter.receipt}".encode()
-            entry["MessageDeduplicationId"] = hashlib.sha256(of_move).hexdigest()
-        return entry
+    queue: str
+    message_id: str
+    kind: str
+    cause: Cause
+    receives: int
+    sent_at: str
+    first_seen: str | None = None
+    id: str | None = None
+    event_type: str | None = None
+    status: str | None = None
+    last_error: dict[str, Any] | None = None
+    body: str | None = None
 
 
-def _names(dead_letter: DeadLetter) -> set[str | Key]:
-    """By which an operator may ask for a dead letter. A callback or an event has its message's id, and no
-    key: it is about a message, and is none."""
-    subject = subject_of(dead_letter)
-    if subject.key is None:
-        return {dead_letter.message_id}
-    own = {subject.key} if subject.kind == "message" else set()
-    return {dead_letter.message_id, subject.key.id, *own}
+class DeadLettersShown(Struct, frozen=True):
+    """Answer of `dead-letters show`. `looked_at` dead letters were read to find these. The queues in
+    `incomplete` could not be read to their end."""
+
+    stage: str
+    looked_at: int
+    letters: list[ShownDeadLetter]
+    incomplete: list[str] = []
 
 
-def _size(dead_letter: DeadLetter) -> int:
-    """Bytes, as SQS counts them."""
-    attributes = dead_letter.message.get("MessageAttributes", {})
-    return len(dead_letter.body.encode()) + sum(
-        len(name.encode())
-        + len(value["DataType"].encode())
-        + len(value.get("StringValue", "").encode())
-        + len(value.get("BinaryValue", b""))
-        for name, value in attributes.items()
+@app.command("list")
+def list_(
+    stage: Stage = "dev",
+    queue: Queue = None,
+    look: Annotated[int, typer.Option(min=0, help="Read this many dead letters of each queue.")] = 100,
+    *,
+    fail_if_any: Annotated[
+        bool, typer.Option("--fail-if-any", help="Exit with 1 if there are dead letters.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print how many dead letters each queue has, since when, and why.
+
+    The command reads the first dead letters of each queue, and removes nothing. The causes are what the
+    ledger says now. Exit code 0; with --fail-if-any 1 if there are dead letters.
+
+    Example: mailroom dead-letters list --stage prod
+    """
+    with aws_faults(stage):
+        queues = DeadQueues(aws_session(), stage)
+        with bar("looking", quiet=as_json) as advance:
+            chosen = queues.named(queue)
+            found = []
+            for at, each in enumerate(chosen, 1):
+                found.append(count_letters(queues, each, look))
+                advance(at, len(chosen))
+    total = sum(each.letters for each in found)
+    if as_json:
+        print_json(DeadLettersListed(stage, total, found))
+    else:
+        counts = map(right, ("dead letters", "hidden"))
+        columns = (whole("queue"), *counts, whole("oldest"), fold("causes", ratio=1))
+        screen.print(table_of(*columns, rows=map(_cells, found)))
+        screen.print(f"{total} dead letters in {stage}.")
+    raise typer.Exit(1 if fail_if_any and total else 0)
+
+
+def count_letters(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts:
+    """How many lie in a queue, and what `most` of them at most say. Takes none out."""
+    there = depth(queues.client, queue.url)
+    total, hidden = there.all, there.in_flight  # somebody has received these, and not put them back
+    if not there.visible or not most:
+        return DeadLetterCounts(queue.queue, total, hidden, complete=not total)
+    with queues.scan(queue) as dead_letters:
+        seen = list(islice(dead_letters, most))
+        complete = len(seen) == total if len(seen) == most else dead_letters.complete()
+    causes = Counter(each.cause.code for each in seen)
+    oldest = min((each.dead_letter.sent_at for each in seen), default=None)
+    return DeadLetterCounts(
+        queue.queue,
+        total,
+        hidden,
+        len(seen),
+        None if oldest is None else iso(oldest / 1000),
+        dict(causes.most_common()),
+        complete,
     )
+
+
+def _cells(counts: DeadLetterCounts) -> tuple[str, ...]:
+    causes = ", ".join(f"{count} {code}" for code, count in counts.causes.items())
+    if counts.causes and counts.looked_at < counts.letters:
+        causes += f" (of the {counts.looked_at} looked at)"
+    oldest = counts.oldest[:16].replace("T", " ") if counts.oldest else ""
+    return counts.queue, str(counts.letters), str(counts.hidden), oldest, causes
+
+
+@app.command()
+def show(
+    which: Annotated[
+        str | None, typer.Argument(help="A message's id, or SQS's id of a dead letter; default: the first.")
+    ] = None,
+    stage: Stage = "dev",
+    queue: Queue = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many dead letters.")] = 10,
+    *,
+    body: Annotated[bool, typer.Option("--body", help="Print bodies too: they hold personal data.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print dead letters: their messages, why they are dead, and what the ledger says.
+
+    The command removes nothing. A FIFO queue shows only the first ten dead letters of each group. Bodies hold
+    addresses and content, so they are printed only with --body. Exit code 1: there is no such dead letter.
+
+    Example: mailroom dead-letters show order-42 --stage prod
+    """
+    with aws_faults(stage):
+        answer = find_letters(DeadQueues(aws_session(), stage), queue, stage, which, limit, body)
+    if as_json:
+        print_json(answer)
+    else:
+        for each in answer.letters:
+            _print(each)
+        if not answer.letters:
+            screen.print(f"No such dead letter among the {answer.looked_at} of {stage}.")
+        if answer.incomplete:
+            sentence = (
+                f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too "
+                "many, or a FIFO queue has more than ten in a group. The one that you look for may be there: "
+                "put some back, then look again."
+            )
+            print_line(sentence)
+    raise typer.Exit(0 if answer.letters else 1)
+
+
+def find_letters(
+    queues: DeadQueues, name: str | None, stage: str, which: str | None, limit: int, body: bool
+) -> DeadLettersShown:
+    """The dead letters that are asked for."""
+    found: list[ShownDeadLetter] = []
+    incomplete: list[str] = []
+    looked_at = 0
+    for queue in queues.named(name):
+        with queues.scan(queue) as dead_letters:
+            for each in dead_letters:
+                if len(found) == limit:
+                    break
+                looked_at += 1
+                key = each.subject.key
+                if which in (None, each.dead_letter.message_id, key and key.id):
+                    found.append(_shown(each, queue.queue, body=body))
+            if len(found) < limit and not dead_letters.complete():
+                incomplete.append(queue.queue)
+    return DeadLettersShown(stage, looked_at, found, incomplete)
+
+
+def _shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLetter:
+    key, item = seen.subject.key, seen.item
+    error = item.get("trouble") or item.get("error")
+    return ShownDeadLetter(
+        queue,
+        seen.dead_letter.message_id,
+        seen.subject.kind,
+        seen.cause,
+        seen.dead_letter.receives,
+        iso(seen.dead_letter.sent_at / 1000),
+        None if seen.first_seen is None else iso(seen.first_seen / 1000),
+        None if key is None else key.id,
+        None if key is None else key.event_type,
+        item.get("status"),
+        error if isinstance(error, dict) else None,
+        seen.dead_letter.body if body else None,
+    )
+
+
+def _print(found: ShownDeadLetter) -> None:
+    print_line(f"{found.queue}  {found.message_id}", "bold")
+    about = f"{found.id}  {found.event_type}" if found.id is not None else found.kind
+    said = [
+        ("about", about),
+        ("cause", f"{found.cause.code}: {found.cause.message}"),
+        ("ledger", found.status or "no item"),
+        ("died after", f"{found.receives} receives, this look included; queued {found.sent_at}"),
+    ]
+    if found.last_error:
+        said.append(("last error", f"{found.last_error.get('code')}: {found.last_error.get('message')}"))
+    if found.first_seen:
+        said.append(("reported", found.first_seen))
+    for name, text in said:
+        print_line(f"  {name:<11}{text}")
+    if found.body is not None:
+        screen.print(lines(found.body), soft_wrap=True)

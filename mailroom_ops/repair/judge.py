@@ -14,8 +14,8 @@ from mailroom.clock import epoch, iso
 from mailroom.ledger.items import WAIT
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.mailbox import RESTORED
-from mailroom_ops.requeue.stage import Route, StoredMessage, awaits_queuing
-from mailroom_ops.times import short
+from mailroom_ops.shared.stage_queues import Route, StoredMessage, awaits_queuing
+from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb.type_defs import TableDescriptionTypeDef as Table

@@ -11,15 +11,15 @@ from msgspec import Struct, structs
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.message.message import Key
-from mailroom_ops.dead_letters.queues import DeadQueue, dead_queues
-from mailroom_ops.repair.dead_letters import DeadLetterMover
+from mailroom_ops.repair.dead_letter_queues import DeadQueue, dead_queues
 from mailroom_ops.repair.judge import DAY, JUDGED_BY, Cure, Diagnosis, Judge, Memory, State
-from mailroom_ops.requeue.requeuer import Requeuer
-from mailroom_ops.requeue.selection import MessageRef
-from mailroom_ops.requeue.stage import DeployedStage, StoredMessage, Table
-from mailroom_ops.screen import NotDeployed, Refused
-from mailroom_ops.stage import depth, function_variables
-from mailroom_ops.tables import Position, key_of, parts, segments
+from mailroom_ops.repair.redrive import DeadLetterMover
+from mailroom_ops.repair.requeuer import Requeuer
+from mailroom_ops.shared.deployed_stage import depth, function_variables
+from mailroom_ops.shared.screen import NotDeployed, Refused
+from mailroom_ops.shared.selected_messages import MessageRef
+from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage, Table
+from mailroom_ops.shared.tables import Position, key_of, parts, segments
 
 TOGETHER = 100
 """Messages that are read and requeued at once: of 400 KB each, at most."""

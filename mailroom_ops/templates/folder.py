@@ -14,7 +14,7 @@ from mailroom.content.templates import EXAMPLES, FILES, TOP, Version, canonical,
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
 from mailroom_ops.messages.items import read_item
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.screen import Refused
 
 Item = dict[str, Any]
 TO: Mapping[str, str] = {"mail": "ada@example.com", "sms": "+16175551234"}

@@ -17,8 +17,8 @@ from mailroom.content.templates import MAX_VERSION_BYTES, Version, read_version,
 from mailroom.content.versions import CURRENT, DEPLOYED, MAX_BEFORE, Choice, Choices, read_choices
 from mailroom.message.message import encode
 from mailroom_ops.messages.items import rules_of
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import caller
+from mailroom_ops.shared.deployed_stage import caller
+from mailroom_ops.shared.screen import Refused
 from mailroom_ops.templates.folder import Item, TemplateName
 
 if TYPE_CHECKING:

@@ -11,7 +11,16 @@ import typer
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
 from mailroom_ops.messages.items import read_item, set_values
-from mailroom_ops.screen import Refused, ended, print_line, print_lines, refusals, right, screen, table_of
+from mailroom_ops.shared.screen import (
+    Refused,
+    ended,
+    print_line,
+    print_lines,
+    refusals,
+    right,
+    screen,
+    table_of,
+)
 from mailroom_ops.templates.folder import TO, Item, TemplateFolder, TemplateName
 from mailroom_stacks.paths import TEMPLATES
 

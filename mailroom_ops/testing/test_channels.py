@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it
 from mailroom.channels.channel import Channel
 from mailroom.channels.contracts import CHANNELS, component_of, components_of
 from mailroom.message.message import parse
-from mailroom_ops.schema import schema_of
+from mailroom_ops.setup.schema import schema_of
 
 every = pytest.mark.parametrize(("name", "channel"), CHANNELS.items(), ids=CHANNELS)
 

@@ -21,7 +21,7 @@ from mailroom.environment import (
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.http_api import ApiStage, server_errors
-from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
+from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, Secret, bucket_name, read_payloads
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.feedback import FeedbackStack
@@ -29,7 +29,7 @@ from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.api import MESSAGES_MB
 from mailroom_stacks.settings.channels import OWN_SECTIONS
 from mailroom_stacks.settings.queues import DAY
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 MESSAGES = (
     ("POST", "/messages", "send"),

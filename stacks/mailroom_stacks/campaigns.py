@@ -21,9 +21,9 @@ from mailroom.environment import (
     DayLimit,
 )
 from mailroom_stacks.constructs.grants import Grant, scheduler_role
+from mailroom_stacks.constructs.naming import StageStack, pascal
 from mailroom_stacks.constructs.runs import RUNS
 from mailroom_stacks.constructs.search import Search
-from mailroom_stacks.constructs.stage import StageStack, pascal
 from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
 from mailroom_stacks.constructs.worker import Work, Worker
@@ -32,7 +32,7 @@ from mailroom_stacks.settings.campaigns import COLLECTORS
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign, compose_concurrency
 from mailroom_stacks.settings.queues import DAY, queue_rules
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 DEFINITIONS = "campaigns.json"
 COLLECT_MB = 512

@@ -12,7 +12,7 @@ from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stag
 from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.settings.canary import TEST_ADDRESSES
 from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 CANARIES_MISSED = 3
 """Canaries in a row that have to be missing: one or two may be late."""

@@ -14,8 +14,8 @@ from mailroom.environment import PushSender, ResendSender, Sender, SesSender, Sm
 from mailroom.ledger.items import LINES
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.naming import StageStack
 from mailroom_stacks.constructs.runs import read_runs, runs_table
-from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import provider_secret, read_payloads
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
 from mailroom_stacks.constructs.worker import Work, Worker
@@ -24,8 +24,8 @@ from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.channels import RESEND_URL, Channel, LaneRow
 from mailroom_stacks.settings.queues import RESEND_DELAYS
 from mailroom_stacks.settings.sections import OnUnknown
+from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.sms import Sms
-from mailroom_stacks.settings.stage import Settings
 from mailroom_stacks.settings.times import Times
 
 

@@ -13,9 +13,9 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from mailroom_stacks.constructs.grants import Grant, role
-from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.naming import StageStack, publish
 from mailroom_stacks.settings.deploy import Deploy
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 BOOTSTRAP_ROLES = ("deploy", "file-publishing")
 """The roles of `cdk bootstrap` that `cdk deploy` takes. Not `lookup`: it may read whatever there is in the

@@ -12,11 +12,11 @@ from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS, DeadLettersSett
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
-from mailroom_stacks.constructs.stage import StageStack
+from mailroom_stacks.constructs.naming import StageStack
 from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.worker import Worker
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 
 class DeadLettersStack(StageStack):

@@ -13,12 +13,12 @@ from mailroom_stacks.channels import (
     sender_fields,
 )
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.stage import StageStack
+from mailroom_stacks.constructs.naming import StageStack
 from mailroom_stacks.constructs.storage import provider_secret, read_payloads
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.fax import Fax, fax_rules, mover_rules
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 TTL_MINUTES = 5
 """How long the provider may try by itself: short, for the retries here govern."""

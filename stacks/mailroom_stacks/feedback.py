@@ -12,7 +12,7 @@ from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from mailroom_stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_logical_id
-from mailroom_stacks.constructs.stage import StageStack, publish
+from mailroom_stacks.constructs.naming import StageStack, publish
 from mailroom_stacks.constructs.storage import Secret, provider_secret
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work, Worker
@@ -24,7 +24,7 @@ from mailroom_stacks.settings.monitoring import (
     COMPLAINT_RATE,
     COMPLAINT_RATE_WARNING,
 )
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 Sending = ses.EmailSendingEvent
 EVENTS = [

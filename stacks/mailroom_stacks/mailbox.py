@@ -8,11 +8,11 @@ from constructs import Construct
 from mailroom.ledger.items import LINES
 from mailroom.ledger.waits import INDEX, PROJECTED
 from mailroom.recipients.choices import TOPICS
+from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.search import Search
-from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.storage import TTL, PrivateBucket, StreamTable, Table
 from mailroom_stacks.settings.queues import DAY
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 
 class MailboxStack(StageStack):

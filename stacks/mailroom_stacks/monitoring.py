@@ -14,15 +14,15 @@ from constructs import Construct
 from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.day_alarms import watch_days
 from mailroom_stacks.constructs.function import function_specs
+from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.objective import watch_objective
-from mailroom_stacks.constructs.stage import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard.overview import overview
 from mailroom_stacks.dashboard.parts import parts
 from mailroom_stacks.settings.monitoring import NEARLY_ALL
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 MINUTES_IN_A_ROW = 5
 

@@ -19,7 +19,7 @@ from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.runs import read_runs, runs_table
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 FUNCTION = "release"
 MINUTE = 60

@@ -17,15 +17,15 @@ from mailroom.environment import (
 from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
 from mailroom_stacks.channels import ChannelsStack
 from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.naming import StageStack
 from mailroom_stacks.constructs.search import Search
-from mailroom_stacks.constructs.stage import StageStack
 from mailroom_stacks.constructs.storage import StreamTable
 from mailroom_stacks.constructs.stream import StreamReader, StreamWork
 from mailroom_stacks.constructs.templates import read_templates, templates_bucket
 from mailroom_stacks.fax import FaxStack
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.release import Release
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
 
 

@@ -9,11 +9,11 @@ from mailroom.environment import WebhookSender
 from mailroom_stacks.channels import sender_fields
 from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.stage import StageStack
+from mailroom_stacks.constructs.naming import StageStack
 from mailroom_stacks.constructs.storage import RANDOM_KEY, Secret, read_payloads
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
 
 QUIET_PERIODS = 12

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mailroom_ops import manual
 from mailroom_ops.cli import app
-from mailroom_ops.manual import INDEX, find, page_of
+from mailroom_ops.setup import manual
+from mailroom_ops.setup.manual import INDEX, find, page_of
 from tests.support import ROOT
 from tests.support.docs_pages import Page, pages
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mailroom_ops.rehearse.command import Report, report_of
-from mailroom_ops.rehearse.rehearsal import Step
+from mailroom_ops.deploying.rehearsal import Step
+from mailroom_ops.deploying.rehearse import Report, report_of
 from tests.support.rehearsals import HEAD, NONE, PAGE, page, table
 
 STEPS = (

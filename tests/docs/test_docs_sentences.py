@@ -9,7 +9,7 @@ from tests.docs.test_docs_commands import require_command
 from tests.support import ROOT
 
 COMMAND = re.compile(r"`mailroom ([^`\n]+)`|^ *Example: mailroom (.+)$", re.MULTILINE)
-FOLDER = ROOT / "mailroom_ops" / "new" / "project"
+FOLDER = ROOT / "mailroom_ops" / "setup" / "project"
 FILES = sorted(
     file
     for package in ("lambdas", "stacks", "mailroom_ops", "mailroom_local")

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from mailroom_ops.repair.repairs import Judged, Repairs, Word
-from mailroom_ops.requeue.selection import MessageRef
+from mailroom_ops.shared.selected_messages import MessageRef
 from tests.support.faults.fax_world import HERE, LEASE, FaxWorld, fax
 from tests.support.faults.outside import Stopped
 from tests.support.faults.repairs import LONGEST_FAX, of_fax, repairs_of

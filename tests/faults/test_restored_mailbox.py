@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.mailbox import RESTORED, MailboxWriter
 from mailroom_ops import cli
-from mailroom_ops.requeue.selection import selected
+from mailroom_ops.shared.selected_messages import selected
 from tests.support.dynamodb.client import ITEM_BYTES
 from tests.support.dynamodb.values import size_of
 from tests.support.faults.repairs import of_mail, repair, resend, scan, sends
@@ -28,8 +28,8 @@ class Loss:
         self.world = World()
         self._folder = folder
         monkeypatch.chdir(folder)
-        monkeypatch.setattr("mailroom_ops.restore.aws_session", lambda: self)
-        monkeypatch.setattr("mailroom_ops.restore.name", lambda _stage, table: str(table))
+        monkeypatch.setattr("mailroom_ops.repair.restore.aws_session", lambda: self)
+        monkeypatch.setattr("mailroom_ops.repair.restore.name", lambda _stage, table: str(table))
         create_table(self.world.dynamodb, SOURCE)
 
     def client(self, _service: str, **_settings: Any) -> Any:

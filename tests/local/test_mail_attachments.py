@@ -15,7 +15,7 @@ from msgspec import structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Attachment, Mail
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.resend import Resend, ResendMail
+from mailroom.channels.mail.resend_mail import Resend, ResendMail
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
@@ -24,7 +24,7 @@ from mailroom.message.outcome import Misconfigured, Outcome, Sent
 from mailroom_local.aws import LocalSession, fetch, patient
 from mailroom_local.providers.http import Reply, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
-from mailroom_local.providers.resend import SECRET, ResendSimulator
+from mailroom_local.providers.resend_mail import SECRET, ResendSimulator
 from mailroom_local.providers.server import ProviderServer
 from mailroom_local.providers.ses import mime_of
 from tests.support.local.served import served

@@ -10,7 +10,7 @@ import pytest
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.resend import Resend, ResendMail
+from mailroom.channels.mail.resend_mail import Resend, ResendMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.errors import OutcomeUnknown
@@ -29,7 +29,7 @@ from mailroom.message.outcome import (
 )
 from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
-from mailroom_local.providers.resend import KEY_SECONDS, SECRET, WEBHOOK_SECRET, ResendSimulator
+from mailroom_local.providers.resend_mail import KEY_SECONDS, SECRET, WEBHOOK_SECRET, ResendSimulator
 from tests.support.local.served import served
 from tests.support.unit.resend import Door
 from tests.support.unit.shared import BUCKET, SENDER, FakeClock

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from mailroom_ops import cli
-from mailroom_ops.schema import schema
+from mailroom_ops.setup.schema import schema
 from tests.support.ops.subcommands import subcommands
 
 NO_ANSWER = {

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
-from mailroom_ops.screen import Refused, sentences_of
+from mailroom_ops.shared.screen import Refused, sentences_of
 from tests.support import ROOT
 from tests.support.ops.shared import FakeDispatch, Session, Shelf, document, event, key
 from tests.support.unit.fakes import client_error
@@ -177,5 +177,5 @@ def test_the_region_is_that_of_the_aws_cli_and_of_a_deployment(
     def refuse(session: Any, _stage: str) -> None:
         raise Refused(f"It would ask {session.region_name}.")
 
-    monkeypatch.setattr("mailroom_ops.repair.command.FailedBatches", refuse)
+    monkeypatch.setattr("mailroom_ops.repair.repair.FailedBatches", refuse)
     assert run("repair", "--given-up", environment=given).stderr == f"It would ask {region}.\n"

@@ -15,8 +15,8 @@ from mailroom.aws.dynamo_values import image_of
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.campaigns.dry_run import Sample
 from mailroom_ops.console.pages.dead_letters import RedriveJob
-from mailroom_ops.repair.dead_letters import DeadLetterMover
-from mailroom_ops.requeue.requeuer import Requeuer
+from mailroom_ops.repair.redrive import DeadLetterMover
+from mailroom_ops.repair.requeuer import Requeuer
 from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser, Reply

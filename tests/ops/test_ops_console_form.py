@@ -11,7 +11,7 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom_ops.console.pages import form
 from mailroom_ops.console.site import Asked, Goto, Shown, Site
-from mailroom_ops.schema import schema_of
+from mailroom_ops.setup.schema import schema_of
 from tests.support.ops.console import Browser, values_of
 from tests.support.ops.message import MAILBOX, Stage, deployed, run
 

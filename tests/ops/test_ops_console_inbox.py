@@ -16,7 +16,7 @@ from mailroom_local.providers.inbox import Accepted, InboxStore
 from mailroom_local.providers.webhook_receiver import WebhookReceiver
 from mailroom_ops.console.pages import inbox
 from mailroom_ops.console.site import Asked, Site
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.screen import Refused
 from tests.support.local.served import served
 from tests.support.ops.console import values_of
 from tests.support.ops.shared import REGION

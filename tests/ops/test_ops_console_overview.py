@@ -9,7 +9,7 @@ import pytest
 from mailroom.clock import iso
 from mailroom_ops.console.traffic import HOUR, Traffic
 from mailroom_ops.doctor.checks import queues
-from mailroom_ops.doctor.stage import ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage
 from tests.support.ops.campaign import NOW
 from tests.support.ops.console import Browser
 from tests.support.ops.console import browser as browser

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom_ops import stage as stages
 from mailroom_ops.console.pages import dead_letters
-from mailroom_ops.repair.dead_letters import DeadLetterMover
+from mailroom_ops.repair.redrive import DeadLetterMover
+from mailroom_ops.shared import deployed_stage as stages
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser
 from tests.support.ops.console import browser as browser
@@ -50,7 +50,7 @@ def test_of_two_clicks_at_once_one_starts_a_redrive(
     def click() -> None:
         replies.append(browser.post(REDRIVE, {"queue": "mail"}).status)
 
-    monkeypatch.setattr("mailroom_ops.repair.dead_letters.depth", together)
+    monkeypatch.setattr("mailroom_ops.repair.redrive.depth", together)
     monkeypatch.setattr(DeadLetterMover, "_send", held)
     monkeypatch.setattr(dead_letters, "RedriveJob", noted)
     clicks = [threading.Thread(target=click) for _ in range(2)]

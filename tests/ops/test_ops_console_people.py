@@ -10,7 +10,7 @@ import pytest
 
 from mailroom.clock import epoch
 from mailroom_ops.console.pages.erasing import EraseJob
-from mailroom_ops.erase.command import GOES
+from mailroom_ops.people.erase import GOES
 from tests.support.ops.campaign import run as cli
 from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import Stage, erasable

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from mailroom_ops.console.snapshot import Snapshot, Watcher
-from mailroom_ops.screen import NotDeployed
+from mailroom_ops.shared.screen import NotDeployed
 from tests.support.ops.message import Stage, deployed
 from tests.support.ops.shared import REGION
 

@@ -8,7 +8,7 @@ import pytest
 
 from mailroom_ops.console.pages import form, templates
 from mailroom_ops.console.site import Asked, Frame, Goto, Shown, Site
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.screen import Refused
 from tests.support.ops.console import values_of
 from tests.support.ops.message import Stage, deployed
 from tests.support.unit.shelf import Shelf

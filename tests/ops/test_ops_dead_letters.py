@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from moto import mock_aws
 
-from mailroom_ops.dead_letters.command import app
+from mailroom_ops.repair.dead_letters import app
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.dead_letters import Stage, run
 
@@ -18,7 +18,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     with mock_aws(), in_memory_dynamodb():
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
         yield stage
 
 

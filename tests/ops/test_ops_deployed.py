@@ -3,8 +3,8 @@
 import pytest
 from msgspec import Struct
 
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import function_settings, function_variables
+from mailroom_ops.shared.deployed_stage import function_settings, function_variables
+from mailroom_ops.shared.screen import Refused
 from tests.support.ops.repair import Functions
 
 

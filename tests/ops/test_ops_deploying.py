@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from mailroom_ops import cli
 from mailroom_ops.deploying import commands
 from mailroom_ops.deploying.judgement import FATES, Loss, losses
-from mailroom_ops.installed import installed, run_locked
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.installed import installed, run_locked
+from mailroom_ops.shared.screen import Refused
 
 COMPARED = """
 Stack mailroom-prod-mailbox

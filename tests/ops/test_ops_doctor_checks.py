@@ -17,16 +17,16 @@ from mailroom.channels.webhook.contract import Webhook
 from mailroom_local.providers.fax import FaxLine
 from mailroom_local.providers.http import Reply
 from mailroom_local.providers.inbox import InboxStore
-from mailroom_local.providers.resend import SECRET as RESEND_SECRET
-from mailroom_local.providers.resend import ResendSimulator
+from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
+from mailroom_local.providers.resend_mail import ResendSimulator
 from mailroom_local.providers.signalwire import SignalWireSimulator
 from mailroom_local.providers.sms import SmsNetwork
 from mailroom_local.providers.telnyx import TelnyxSimulator
 from mailroom_local.providers.twilio import TwilioSimulator
 from mailroom_ops.doctor.checks import checks_of
 from mailroom_ops.doctor.checks.stacks import clock_finding
+from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
 from mailroom_ops.doctor.run import run
-from mailroom_ops.doctor.stage import ConfiguredStage, ExaminedStage
 from tests.support.ops import doctor as world
 from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked
 from tests.support.stacks.refusals import OURS
@@ -598,7 +598,7 @@ def test_a_domain_that_resend_has_not_or_not_yet_verified_is_found(
     by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, domains: list[dict[str, str]]
 ) -> None:
     said = {"/domains": {"object": "list", "data": domains}}
-    monkeypatch.setattr("mailroom_local.providers.resend._account", lambda _: said)
+    monkeypatch.setattr("mailroom_local.providers.resend_mail._account", lambda _: said)
     found = [each for each in looked(Aws(by_resend), ["mail"]) if each.check == "senders"]
     assert [(each.state, each.fix) for each in found] == [("failed", "Verify it: https://resend.com/domains")]
 

@@ -12,11 +12,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from mailroom_ops.doctor.answer import CheckFinding, Diagnosis, ok
 from mailroom_ops.doctor.checks import Check
-from mailroom_ops.doctor.command import doctor
+from mailroom_ops.doctor.doctor import doctor
+from mailroom_ops.doctor.examined_stage import ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, Diagnosis, ok
 from mailroom_ops.doctor.run import run
-from mailroom_ops.doctor.stage import ExaminedStage
 from tests.support.ops.doctor import SECRETS, STAGE, Answer, Aws, healthy
 
 app = typer.Typer()

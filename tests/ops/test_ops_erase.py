@@ -12,7 +12,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.waits import Wait, Waits
 from mailroom.message.message import Key, Message, parse
-from mailroom_ops.erase.command import erase
+from mailroom_ops.people.erase import erase
 from tests.support.ops.dead_letters import PAYLOADS, Stage, erasable, run
 
 ADA = "ada@example.com"
@@ -360,7 +360,7 @@ def test_an_erasure_that_dies_half_way_is_finished_by_the_next(
     stage.s3.put_object(Bucket=PAYLOADS, Key="a", Body=b"x")
     stage.put("mailbox", id="m-0", event_type="mail", to=ADA, payload_ref=f"s3://{PAYLOADS}/a")
     with monkeypatch.context() as patch:
-        patch.setattr("mailroom_ops.erase.messages.MessageErasure._delete", dies)
+        patch.setattr("mailroom_ops.people.erased_messages.MessageErasure._delete", dies)
         assert isinstance(run(app, ADA, "--yes").exception, RuntimeError)
     assert erased()["left"] == 0
     assert ADA not in stage.everything()
@@ -376,7 +376,7 @@ def test_what_goes_by_itself_stays_and_is_said_with_its_end(
 ) -> None:
     sent(stage, "m-1")
     stage.send("mail-dlq", {"id": "m-1", "event_type": "mail", "to": ADA})
-    monkeypatch.setattr("mailroom_ops.erase.stage.time", SimpleNamespace(time=lambda: 1_800_000_000.0))
+    monkeypatch.setattr("mailroom_ops.people.stage_data.time", SimpleNamespace(time=lambda: 1_800_000_000.0))
     assert erased()["goes"] == [
         {"what": "dead letters and their records", "by": "2027-01-29T08:00:00.000Z"},
         {"what": "batches that a stream gave up on", "by": "2027-02-14T08:00:00.000Z"},

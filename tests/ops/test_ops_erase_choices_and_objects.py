@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer import Typer
 
-from mailroom_ops.erase.command import erase
+from mailroom_ops.people.erase import erase
 from tests.support.ops.dead_letters import PAYLOADS, Stage, erasable, run
 
 ADA = "ada@example.com"
@@ -105,7 +105,7 @@ def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/terms")
     stage.send("mail-dlq", {"id": "m-1", "event_type": "mail", "to": ADA})
     with monkeypatch.context() as patch:
-        patch.setattr("mailroom_ops.erase.messages.SETTLED_AFTER", 900)
+        patch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 900)
         answer = erased(code=1)
     assert [(each["place"], each["what"]) for each in answer["remains"]] == [("payloads", "terms")]
     assert stage.objects(PAYLOADS) == ["terms"]

@@ -1,7 +1,7 @@
 """Items without a person: what others have in the same item stays, each under a name of its own."""
 
 from mailroom.aws.dynamo_values import image_of, plain
-from mailroom_ops.erase.person import Person, mentioned, without
+from mailroom_ops.people.person import Person, mentioned, without
 
 ADA = Person("ada@example.com")
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from mailroom_ops.messages.failures import _masked, days, moment, recipient
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.screen import Refused
 from tests.support.fuzz.work import assert_linear_time
 from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from mailroom_ops.imports.items import Items
+from mailroom_ops.campaigns.imported_items import Items
 from tests.support.ops.message import Stage, answer, deployed, run, write, write_mails
 from tests.support.unit.fakes import client_error
 

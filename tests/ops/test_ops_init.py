@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from mailroom_ops import cli, screen
-from mailroom_ops.init import command
-from mailroom_ops.new.folder import TEMPLATE
+from mailroom_ops import cli
+from mailroom_ops.setup import init as command
+from mailroom_ops.setup.project_folder import TEMPLATE
+from mailroom_ops.shared import screen
 from tests.support import ROOT
 from tests.support.stacks.refusals import OURS
 

@@ -8,10 +8,10 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
-from mailroom_ops.lanes.command import app
-from mailroom_ops.lanes.deployed import DeployedLanes, Lane
-from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.screen import Refused
+from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
+from mailroom_ops.messages.lanes import app
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.stage_queues import DeployedStage
 from tests.support.ops.console import Browser
 from tests.support.ops.console import browser as browser
 from tests.support.ops.console import stage as stage

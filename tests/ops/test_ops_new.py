@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
-from mailroom_ops.new.folder import LOCK, TEMPLATE
+from mailroom_ops.setup.project_folder import LOCK, TEMPLATE
 from tests.support import ROOT
 
 LOCKED = "boto3==1 --hash=sha256:0\n"
@@ -34,7 +34,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A new folder of version 1, in which commands run."""
     team = tmp_path / "team"
     assert run("new", team, "--wheel", wheel(tmp_path, "1")).exit_code == 0
-    monkeypatch.setattr("mailroom_ops.new.command.PROJECT", team)
+    monkeypatch.setattr("mailroom_ops.setup.new.PROJECT", team)
     return team
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mailroom_ops.cli import app
-from mailroom_ops.times import exactly, speed_of
+from mailroom_ops.shared.times import exactly, speed_of
 from tests.support import ROOT
 
 CHANNELS = ("mail", "sms", "fax", "webhook")

@@ -8,8 +8,8 @@ from importlib.metadata import version
 import msgspec
 
 from mailroom.client import MessageStatus
-from mailroom_ops.rehearse.command import report_of
-from mailroom_ops.rehearse.rehearsal import Step, step_of
+from mailroom_ops.deploying.rehearsal import Step, step_of
+from mailroom_ops.deploying.rehearse import report_of
 
 TIMES = {
     "putAt": "2026-11-27T08:00:00.000Z",

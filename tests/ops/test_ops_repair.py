@@ -13,10 +13,10 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.clock import iso
 from mailroom.message.message import Key
 from mailroom_ops.repair.judge import DAY, Diagnosis, Judge, Memory
-from mailroom_ops.requeue.requeuer import Requeuer
-from mailroom_ops.requeue.stage import DeployedStage, StoredMessage
-from mailroom_ops.screen import Refused
-from mailroom_ops.times import seconds_of, written
+from mailroom_ops.repair.requeuer import Requeuer
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage
+from mailroom_ops.shared.times import seconds_of, written
 from tests.support.ops.repair import RepairStage, repair_stage, run, scanned
 from tests.support.pipeline.items import mail
 
@@ -305,7 +305,7 @@ def test_what_moved_on_between_the_looks_is_left_alone(
     monkeypatch.setattr("time.sleep", sleep)
     working = DeployedStage.of
     monkeypatch.setattr(
-        "mailroom_ops.repair.command.DeployedStage.of",
+        "mailroom_ops.repair.repair.DeployedStage.of",
         lambda *given: replace(working(*given), clock=lambda: clock[0]),
     )
     result = run("repair", "--scan", "--older-than", "15m", "--yes", "--json")

@@ -8,7 +8,7 @@ import pytest
 import typer
 from moto import mock_aws
 
-from mailroom_ops.repair.command import repair
+from mailroom_ops.repair.repair import repair
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.dead_letters import Stage, run
 
@@ -22,7 +22,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     with mock_aws(), in_memory_dynamodb():
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.repair.dead_letters.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
         yield stage
 
 

@@ -11,8 +11,8 @@ from moto.s3.models import s3_backends
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-from mailroom_ops.repair.command import repair
-from mailroom_ops.repair.given_up import FailedBatch, FailedBatches
+from mailroom_ops.repair.failed_batches import FailedBatch, FailedBatches
+from mailroom_ops.repair.repair import repair
 from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
 

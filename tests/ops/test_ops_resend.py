@@ -300,7 +300,7 @@ def test_what_changed_after_it_was_shown_is_refused_though_forced(
     def asked(*_: object, **__: object) -> None:
         stage.failed("a", status="sent", attempts=2)
 
-    monkeypatch.setattr("mailroom_ops.resend.command.confirm", asked)
+    monkeypatch.setattr("mailroom_ops.repair.resend.confirm", asked)
     code, found = resent("a", "--force")
     assert (code, found["a"]["result"]) == (1, "refused")
     assert "has changed since" in found["a"]["why"]

@@ -10,9 +10,9 @@ from botocore.exceptions import ClientError
 from mailroom.errors import OutcomeUnknown
 from mailroom_local.providers.http import Reply, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
-from mailroom_local.providers.resend import ResendSimulator
+from mailroom_local.providers.resend_mail import ResendSimulator
 from mailroom_ops.people.suppressions import Lists
-from mailroom_ops.resend_account import ResendAccount
+from mailroom_ops.shared.resend_account import ResendAccount
 from tests.support.local.served import served
 
 
@@ -47,7 +47,7 @@ def simulator() -> ResendSimulator:
 
 @pytest.fixture
 def by_resend(simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr("mailroom_ops.resend_account.credentials", lambda *_: ["re_local"])
+    monkeypatch.setattr("mailroom_ops.shared.resend_account.credentials", lambda *_: ["re_local"])
     with served(SimulatorServer(0, simulator)) as url:
         yield session(RESEND_SECRET_ARN="arn", RESEND_BASE_URL=f"{url}/resend")
 
@@ -70,7 +70,7 @@ def test_a_recipient_is_lifted_from_resends_own_list(
 
 
 def test_a_refusal_is_no_lifting(by_resend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mailroom_ops.resend_account.credentials", lambda *_: ["another key"])
+    monkeypatch.setattr("mailroom_ops.shared.resend_account.credentials", lambda *_: ["another key"])
     account = ResendAccount.of(by_resend, "dev")
     assert account is not None
     with pytest.raises(OutcomeUnknown, match="answered 400"):

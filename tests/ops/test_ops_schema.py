@@ -18,7 +18,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message.message import OURS, parse
 from mailroom_ops.cli import app
-from mailroom_ops.schema import schema_of
+from mailroom_ops.setup.schema import schema_of
 from tests.support import ROOT
 from tests.support.ops.schema import agree_on
 

@@ -6,7 +6,7 @@ import typer
 from botocore.parsers import ResponseParserError
 
 from mailroom.aws.dynamo_batches import UnprocessedKeys
-from mailroom_ops.screen import aws_faults
+from mailroom_ops.shared.screen import aws_faults
 from tests.support.unit.fakes import client_error
 
 

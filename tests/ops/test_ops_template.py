@@ -15,10 +15,10 @@ from typer.testing import CliRunner, Result
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import MAX_VERSION_BYTES, Templates, Version
 from mailroom.content.versions import CURRENT, DEPLOYED, CurrentVersions
-from mailroom_ops.screen import Refused
-from mailroom_ops.templates.command import app
+from mailroom_ops.shared.screen import Refused
 from mailroom_ops.templates.folder import TemplateFolder, TemplateName
 from mailroom_ops.templates.published import Published
+from mailroom_ops.templates.template import app
 from tests.support.ops.message import Stage, deployed
 from tests.support.ops.shared import ACCOUNT, REGION
 from tests.support.unit.shared import before_each_call

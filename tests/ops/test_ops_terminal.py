@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mailroom_local.commands import _inbox_table
-from mailroom_ops import screen
-from mailroom_ops.terminal import LogStream, Terminal, printable
+from mailroom_ops.shared import screen
+from mailroom_ops.shared.terminal import LogStream, Terminal, printable
 from tests.support import ROOT
 
 BIDI = "".join(map(chr, (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
@@ -202,16 +202,16 @@ LOGS = (
     ),
     "mailroom_local/database/postgres.py",
     *("mailroom_local/providers/twilio_callbacks.py", "mailroom_local/providers/ses_feedback.py"),
-    "mailroom_local/providers/resend.py",
+    "mailroom_local/providers/resend_mail.py",
 )
 """What runs in the background, and writes to a file."""
 PAST_THE_TERMINAL = {
-    "mailroom_ops/screen.py": {"echo"},  # JSON, escaped
-    "mailroom_ops/schema.py": {"echo"},  # of this repository
-    "mailroom_ops/webhook_key.py": {"echo"},  # base64
+    "mailroom_ops/shared/screen.py": {"echo"},  # JSON, escaped
+    "mailroom_ops/setup/schema.py": {"echo"},  # of this repository
+    "mailroom_ops/setup/webhook_key.py": {"echo"},  # base64
     "mailroom_ops/cli.py": {"echo"},  # the version
     "mailroom_ops/messages/failures.py": {"echo"},  # CSV, whose texts csv_lines makes printable
-    "mailroom_ops/new/__main__.py": {"print"},  # runs before any package is installed
+    "mailroom_ops/setup/__main__.py": {"print"},  # runs before any package is installed
     **{file: {"print"} for file in LOGS},
 }
 """The files that write to the terminal past `Terminal`, and how."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mailroom_ops.screen import Refused
-from mailroom_ops.times import duration, seconds_of, short, span_of, written
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.times import duration, seconds_of, short, span_of, written
 
 
 @pytest.mark.parametrize(

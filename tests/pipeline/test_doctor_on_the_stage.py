@@ -13,7 +13,7 @@ from tests.support.pipeline.shared import Pipeline
 
 SCRIPT = """
 import typer
-from mailroom_ops.doctor.command import doctor
+from mailroom_ops.doctor.doctor import doctor
 app = typer.Typer()
 app.command()(doctor)
 app()

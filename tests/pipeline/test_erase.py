@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from lab.harness.expected import Item
 from mailroom_local.aws import ACCOUNT, REGION, STAGE
-from mailroom_ops.erase.command import erase
+from mailroom_ops.people.erase import erase
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -27,7 +27,7 @@ def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in pipeline.running.endpoints.variables().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
-    monkeypatch.setattr("mailroom_ops.erase.messages.SETTLED_AFTER", 0)
+    monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
 
 
 def everything(pipeline: Pipeline) -> str:

@@ -22,7 +22,7 @@ def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     # An empty answer of SQS proves nothing, unless it was waited for. One of the emulator does.
-    for module in ("mailroom_ops.dead_letters.queues", "mailroom_ops.repair.dead_letters"):
+    for module in ("mailroom_ops.repair.dead_letter_queues", "mailroom_ops.repair.redrive"):
         monkeypatch.setattr(f"{module}.LONG_POLL_SECONDS", 0)
 
 

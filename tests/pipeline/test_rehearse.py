@@ -5,7 +5,7 @@ from base64 import b64decode
 from typing import Any
 
 from mailroom_local.aws import ACCOUNT
-from mailroom_ops.rehearse.rehearsal import GIF, PDF
+from mailroom_ops.deploying.rehearsal import GIF, PDF
 from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.shared import Pipeline
 

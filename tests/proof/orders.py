@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from mailroom.aws.dynamo_values import plain
-from mailroom.channels.mail.resend import Request
+from mailroom.channels.mail.resend_mail import Request
 from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import Reference
 from tests.proof.counting import SIDES, Counts

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mailroom_local.aws import fetch
-from mailroom_ops.manual import pages
-from mailroom_stacks.assemblies import NO_BUNDLES, assembly
+from mailroom_ops.setup.manual import pages
+from mailroom_stacks.app.cache import NO_BUNDLES, assembly
 from mailroom_stacks.paths import BUNDLES, DOT_LOCAL
 from tests.support import ROOT
 from tests.support.pipeline.shared import until
@@ -110,7 +110,7 @@ def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environmen
     path = Path(environment.answer("mailroom", "docs", "keep-codes-fast", "--path", cwd=tmp_path).strip())
     assert environment.team in path.parents
     assert path.read_text() == (ROOT / "docs" / "how-to" / "keep-codes-fast.md").read_text()
-    script = "from mailroom_ops.manual import pages; print(*pages())"
+    script = "from mailroom_ops.setup.manual import pages; print(*pages())"
     assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
@@ -162,7 +162,7 @@ def test_the_installed_package_synthesizes_what_the_repository_does(
     for name in ("app.py", "cdk.json", "templates", "campaigns"):
         (tmp_path / name).symlink_to(ROOT / name)
     wanted = {"stage": "prod", **NO_BUNDLES}
-    script = f"from mailroom_stacks.application import synthesize; synthesize({wanted!r}, 'cdk.out')"
+    script = f"from mailroom_stacks.app.application import synthesize; synthesize({wanted!r}, 'cdk.out')"
     environment.answer("python", "-c", script, cwd=tmp_path)
     ours = templates(assembly(wanted))
     assert len(ours) == 9

@@ -24,7 +24,7 @@ from lab.load import draw
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
 from mailroom_local.stage.workspace import State, Workspace
-from mailroom_ops.terminal import Terminal
+from mailroom_ops.shared.terminal import Terminal
 from mailroom_stacks.paths import BUNDLES
 from tests.support import ROOT
 

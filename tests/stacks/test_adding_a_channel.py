@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 
-from mailroom_ops.new.folder import make
+from mailroom_ops.setup.project_folder import make
 from mailroom_stacks.paths import ASSEMBLIES
 from tests.support import ROOT
 from tests.support.release.installed import build
@@ -29,7 +29,7 @@ from mailroom_local.providers.server import CREDENTIALS, simulators
 from mailroom_local.providers.upstream import Upstream
 from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.doctor.checks import CHECKS
-from mailroom_ops.erase.person import Person
+from mailroom_ops.people.person import Person
 from mailroom_ops.people.suppressions import CHANNELS
 
 local = read_settings("local")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mailroom_stacks import assemblies
-from mailroom_stacks.application import synthesize
-from mailroom_stacks.assemblies import NO_BUNDLES, assembly
+from mailroom_stacks.app import cache as assemblies
+from mailroom_stacks.app.application import synthesize
+from mailroom_stacks.app.cache import NO_BUNDLES, assembly
 from mailroom_stacks.paths import CAMPAIGNS
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support import ROOT

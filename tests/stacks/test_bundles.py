@@ -13,7 +13,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from mailroom_stacks import app
+from mailroom_stacks.app import main as app
 from mailroom_stacks.constructs import bundle
 from mailroom_stacks.constructs.bundle import Bundle, Target, library_files
 from mailroom_stacks.paths import LAMBDAS, TEMPLATES
@@ -440,7 +440,7 @@ def test_a_hash_changes_with_its_own_inputs_alone(sources: Path, changed: str, d
 def test_a_plain_run_bundles_and_prints_a_line_a_stack(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("mailroom_stacks.application.CDK_JSON", OURS)
+    monkeypatch.setattr("mailroom_stacks.app.application.CDK_JSON", OURS)
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=dev", "--output", str(tmp_path)])
     app.main()
     lines = capsys.readouterr().out.splitlines()

@@ -22,8 +22,8 @@ from mailroom_stacks.deploy_policy.actions import (
     resource_kinds,
 )
 from mailroom_stacks.deploy_policy.document import LIMIT, Statement, documents, size
+from mailroom_stacks.deploy_policy.policies import place_of, policies_of, qualifier_of
 from mailroom_stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
-from mailroom_stacks.deploy_policy.stage import place_of, policies_of, qualifier_of
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES, accepted
 from tests.support.stacks.templates import Template, Templates, text
@@ -389,7 +389,7 @@ def test_the_command_writes_the_policies_of_a_stage_in_place_of_older_ones(
 
 
 def test_the_policies_are_for_the_bootstrap_that_deploys_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mailroom_stacks.deploy_policy.stage.qualifier_of", lambda *_: "maildev")
+    monkeypatch.setattr("mailroom_stacks.deploy_policy.policies.qualifier_of", lambda *_: "maildev")
     made = json.dumps(policies_of("dev"))
     assert "cdk-maildev-assets-" in made
     assert QUALIFIER not in made

@@ -10,7 +10,7 @@ from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untype
 
 from mailroom_stacks.ci_roles import warn_where_unpinned
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from tests.support.stacks.annotations import warnings
 from tests.support.stacks.refusals import accepted
 from tests.support.stacks.templates import Template, Templates

@@ -8,11 +8,11 @@ import pytest
 from aws_cdk import App, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 
-from mailroom_stacks.application import checked
-from mailroom_stacks.assemblies import NO_BUNDLES
+from mailroom_stacks.app.application import checked
+from mailroom_stacks.app.cache import NO_BUNDLES
 from mailroom_stacks.ci_roles import DeployStack, set_deploy_context
 from mailroom_stacks.mailbox import MailboxStack
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
 from tests.support.stacks.annotations import warnings
 from tests.support.stacks.refusals import accepted, refusal

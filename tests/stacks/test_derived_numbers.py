@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import CRASH_ALLOWANCE, DAY, MARGIN_DAYS, Waits
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.waiting_times import shortest_total
 

@@ -10,8 +10,8 @@ from aws_cdk import App, Stack, Tags
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
-from mailroom_stacks.assemblies import NO_BUNDLES
-from mailroom_stacks.embedded import Mailroom
+from mailroom_stacks.app.cache import NO_BUNDLES
+from mailroom_stacks.app.embedded import Mailroom
 from tests.support.docs_pages import Page
 from tests.support.stacks.alarm import alarms
 from tests.support.stacks.dashboard import arns, named

@@ -11,7 +11,7 @@ from mailroom_stacks.settings.fax import fax_rules, mover_rules
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import CRASH_ALLOWANCE, DAY, MARGIN_DAYS, RESEND_DELAYS, Waits
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
 from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.waiting_times import shortest_total

@@ -2,7 +2,7 @@
 
 from mailroom_stacks.settings.channels import MOST_LANES, Channel, channels_faults
 from mailroom_stacks.settings.load import load
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.templates import Template, Templates
 from tests.support.stacks.variants import PUSH, PUSH_ROW, variant

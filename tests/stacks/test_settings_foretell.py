@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom_ops.costs.stage_cost import resources_of
-from mailroom_ops.stage import stack_parts
+from mailroom_ops.shared.deployed_stage import stack_parts
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
 from tests.support.stacks.refusals import REMOVED, with_settings

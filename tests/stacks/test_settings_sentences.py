@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mailroom_stacks import app
-from mailroom_stacks.application import synthesize
+from mailroom_stacks.app import main as app
+from mailroom_stacks.app.application import synthesize
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import LEAST_LEDGER_DAYS, UNPROCESSED_DAYS
 from mailroom_stacks.settings.sentences import SettingsError

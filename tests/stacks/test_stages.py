@@ -14,9 +14,9 @@ from aws_cdk import App, Stack
 from aws_cdk.aws_s3 import Bucket
 
 from mailroom_local.stage.deploy import PROVIDERS
-from mailroom_stacks import app
-from mailroom_stacks.application import NagError, build, checked, synthesize
-from mailroom_stacks.assemblies import NO_BUNDLES, assembly
+from mailroom_stacks.app import main as app
+from mailroom_stacks.app.application import NagError, build, checked, synthesize
+from mailroom_stacks.app.cache import NO_BUNDLES, assembly
 from mailroom_stacks.settings.load import load
 from tests.support import ROOT
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from mailroom_ops.rehearse.command import Report
+from mailroom_ops.deploying.rehearse import Report
 from tests.support import ROOT
 
 FOLDER = ROOT / "docs" / "rehearsals"

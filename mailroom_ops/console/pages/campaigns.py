@@ -23,7 +23,7 @@ from mailroom_ops.costs.pace import Pace
 from mailroom_ops.messages.failures import AHEAD, FailureFilter, choose
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.waiting import Outlook, outlook_of
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.settings.sentences import SettingsError
 
 LATEST = 10

@@ -7,10 +7,10 @@ from functools import partial
 
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
-from mailroom_ops.dead_letters.command import DeadLetterCounts, DeadLettersShown, count_letters, find_letters
-from mailroom_ops.dead_letters.queues import DeadQueues
-from mailroom_ops.repair.dead_letters import Redrive, Redriven
-from mailroom_ops.screen import Refused
+from mailroom_ops.repair.dead_letter_queues import DeadQueues
+from mailroom_ops.repair.dead_letters import DeadLetterCounts, DeadLettersShown, count_letters, find_letters
+from mailroom_ops.repair.redrive import Redrive, Redriven
+from mailroom_ops.shared.screen import Refused
 
 LISTED = 50
 FEW = 10

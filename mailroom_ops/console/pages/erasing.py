@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mailroom_ops.console.job import Job
-from mailroom_ops.erase.command import Survey, carry_out, take_stock
-from mailroom_ops.erase.person import Person
-from mailroom_ops.erase.stage import Erased, ErasureRun, Read, StageData
+from mailroom_ops.people.erase import Survey, carry_out, take_stock
+from mailroom_ops.people.person import Person
+from mailroom_ops.people.stage_data import Erased, ErasureRun, Read, StageData
 
 if TYPE_CHECKING:
     import boto3

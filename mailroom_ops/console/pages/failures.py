@@ -16,9 +16,9 @@ from mailroom_ops.console.pages.messages import resender_at
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
 from mailroom_ops.messages.failures import AHEAD, Failure, FailureFilter, failed, failure_of, moment
 from mailroom_ops.messages.filters import check_names
-from mailroom_ops.requeue.selection import MessageRef
-from mailroom_ops.resend.resender import ResentMessage
-from mailroom_ops.screen import Refused
+from mailroom_ops.repair.resender import ResentMessage
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.selected_messages import MessageRef
 
 QUICK, MOST = 500, 5_000
 """How many of the newest are counted: at first, because a page has to come at once, and if somebody asks for

@@ -20,9 +20,9 @@ from mailroom_ops.console.cells import VARIABLE, Rows, cells_of, read, tables_of
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.items import attributes_of, set_values, text_of
 from mailroom_ops.messages.send import copy_of, judge, new_id, put
-from mailroom_ops.schema import schema_of
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import function_settings, name
+from mailroom_ops.setup.schema import schema_of
+from mailroom_ops.shared.deployed_stage import function_settings, name
+from mailroom_ops.shared.screen import Refused
 from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_stacks.paths import TEMPLATES
 

@@ -21,9 +21,9 @@ from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
 from mailroom.message.message import run_of
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import name
-from mailroom_ops.webhook_key import key_of, spelt_host
+from mailroom_ops.setup.webhook_key import key_of, spelt_host
+from mailroom_ops.shared.deployed_stage import name
+from mailroom_ops.shared.screen import Refused
 
 LISTED = 50
 TABS = {name: each.messages for name, each in CHANNELS.items()}

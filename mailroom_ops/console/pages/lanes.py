@@ -2,7 +2,7 @@
 
 from mailroom_ops.console.pages.messages import deployed_at
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
-from mailroom_ops.lanes.deployed import DeployedLanes, Lane
+from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
 
 
 class Lanes(View, frozen=True):

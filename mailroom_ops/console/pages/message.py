@@ -27,14 +27,14 @@ from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
 from mailroom_ops.messages.timeline import Step, meaning, timeline
 from mailroom_ops.messages.waiting import turn_of
-from mailroom_ops.repair.command import FOLLOWS, SENTENCES
 from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
+from mailroom_ops.repair.repair import FOLLOWS, SENTENCES
 from mailroom_ops.repair.repairs import Repairs, Word
-from mailroom_ops.requeue.selection import MessageRef
-from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.resend.resender import FORCED, SUPPRESSED
-from mailroom_ops.screen import Refused
-from mailroom_ops.stage import function_variables, name
+from mailroom_ops.repair.resender import FORCED, SUPPRESSED
+from mailroom_ops.shared.deployed_stage import function_variables, name
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.selected_messages import MessageRef
+from mailroom_ops.shared.stage_queues import DeployedStage
 
 RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
 """Channels whose content is made of the item; the others send what it says."""

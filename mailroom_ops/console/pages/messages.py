@@ -9,8 +9,8 @@ from mailroom_ops.console.site import Answer, Asked, Shown, Site, View
 from mailroom_ops.messages.items import rules_of
 from mailroom_ops.messages.search import PARTS, FoundAnswer, finder_of, look_up
 from mailroom_ops.messages.waiting import unlisted
-from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.resend.resender import Resender
+from mailroom_ops.repair.resender import Resender
+from mailroom_ops.shared.stage_queues import DeployedStage
 
 
 class Messages(View, frozen=True):

@@ -13,12 +13,12 @@ from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, 
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
 from mailroom_ops.console.traffic import Hour, Traffic
 from mailroom_ops.costs.lanes import ConfiguredLane
-from mailroom_ops.doctor.stage import ConfiguredStage
-from mailroom_ops.lanes.deployed import DeployedLanes, Lane
+from mailroom_ops.doctor.examined_stage import ConfiguredStage
+from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
 from mailroom_ops.messages.outages import SAMPLE, Outage, outages_among
 from mailroom_ops.messages.waiting import ClosedDay, closed_days
-from mailroom_ops.stage import is_dead
-from mailroom_ops.times import speed_of
+from mailroom_ops.shared.deployed_stage import is_dead
+from mailroom_ops.shared.times import speed_of
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 SNAPSHOT_SECONDS = 4.0

@@ -10,7 +10,7 @@ from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, li
 from mailroom_ops.messages.search import MessageRow, row_of
 from mailroom_ops.people.preferences import OptedOut, OptOuts, opted_out
 from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient, suppressed
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.screen import Refused
 
 LISTED = 10
 

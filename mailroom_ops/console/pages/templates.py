@@ -13,7 +13,7 @@ from mailroom_ops.console.pages.form import reach, reaching_of
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.items import Rules, rules_of
 from mailroom_ops.messages.send import new_id, put
-from mailroom_ops.screen import Refused, ended
+from mailroom_ops.shared.screen import Refused, ended
 from mailroom_ops.templates.folder import Item, TemplateFolder, TemplateName
 from mailroom_ops.templates.published import words_of
 from mailroom_stacks.paths import TEMPLATES

@@ -6,9 +6,9 @@ from importlib import import_module
 from msgspec import Struct
 
 from mailroom.channels.contracts import CHANNELS
-from mailroom_ops.doctor.answer import CheckFinding, skipped
 from mailroom_ops.doctor.checks import channels, functions, queues, stacks
-from mailroom_ops.doctor.stage import ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, skipped
 
 Run = Callable[[ExaminedStage], Iterator[CheckFinding]]
 

@@ -24,8 +24,8 @@ from mailroom.http.provider import body_of
 from mailroom.message.outcome import NotReady
 from mailroom.recipients.unsubscribe_links import Choice, Tokens
 from mailroom.telemetry import redact
-from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from mailroom_ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, ExaminedStage
+from mailroom_ops.doctor.examined_stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
 _TWILIO_CONSOLE = "https://console.twilio.com"

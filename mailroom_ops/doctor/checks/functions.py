@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from mailroom_ops.doctor.stage import EventSource, ExaminedStage
-from mailroom_ops.lanes.deployed import OFF, PAUSED
-from mailroom_ops.stage import is_dead
+from mailroom_ops.doctor.examined_stage import EventSource, ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.messages.deployed_lanes import OFF, PAUSED
+from mailroom_ops.shared.deployed_stage import is_dead
 
 _QUOTA = (
     "Request more of the quota 'Concurrent executions' of Lambda: "

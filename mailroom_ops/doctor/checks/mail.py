@@ -7,10 +7,10 @@ from typing import Any
 
 from mailroom.budget import Budget, limit_of
 from mailroom.clock import iso
-from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from mailroom_ops.doctor.checks import resend
-from mailroom_ops.doctor.stage import ExaminedStage
-from mailroom_ops.times import short, speed_of
+from mailroom_ops.doctor.checks import resend_account as resend
+from mailroom_ops.doctor.examined_stage import ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.shared.times import short, speed_of
 from mailroom_stacks.settings.monitoring import (
     BOUNCE_RATE,
     BOUNCE_RATE_WARNING,

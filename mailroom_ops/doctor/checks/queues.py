@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, cast
 
-from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from mailroom_ops.doctor.stage import ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.messages.outages import OUTAGE, SAMPLE, outages_among
 from mailroom_ops.messages.search import NO_SEARCH, finder_of
-from mailroom_ops.stage import depth, is_dead, unprocessed_bucket
+from mailroom_ops.shared.deployed_stage import depth, is_dead, unprocessed_bucket
 
 
 def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:

@@ -5,9 +5,9 @@ from email.utils import parsedate_to_datetime
 
 import requests
 
-from mailroom_ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from mailroom_ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, ExaminedStage
-from mailroom_ops.stage import stack_parts
+from mailroom_ops.doctor.examined_stage import CONNECT_SECONDS, READ_SECONDS, ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.shared.deployed_stage import stack_parts
 
 _GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}

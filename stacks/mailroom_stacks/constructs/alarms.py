@@ -9,8 +9,8 @@ from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IConstruct
 
-from mailroom_stacks.constructs.stage import pascal, publish, stage_of
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.constructs.naming import pascal, publish, stage_of
+from mailroom_stacks.settings.settings import Settings
 
 BEGUN, ENDED = "alarms", "alarms-ended"
 """The topics that hear when an alarm begins, and when it ends."""

@@ -6,7 +6,7 @@ from constructs import Construct
 
 from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.settings.channels import LaneRow
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 PAGE = "day-used-up"
 PERIODS = 5

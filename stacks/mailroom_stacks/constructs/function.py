@@ -26,10 +26,10 @@ from mailroom_stacks.constructs.alarms import (
 )
 from mailroom_stacks.constructs.bundle import Bundle, Target
 from mailroom_stacks.constructs.grants import Grant, role
-from mailroom_stacks.constructs.stage import accept, pascal, publish, stage_of
+from mailroom_stacks.constructs.naming import accept, pascal, publish, stage_of
 from mailroom_stacks.settings.campaigns import Network
 from mailroom_stacks.settings.sections import MEMORY_MB
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 NETWORK = (
     *("ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface"),

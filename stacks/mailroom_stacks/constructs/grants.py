@@ -8,7 +8,7 @@ from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from mailroom_stacks.constructs.stage import accept
+from mailroom_stacks.constructs.naming import accept
 
 
 @dataclass(frozen=True)

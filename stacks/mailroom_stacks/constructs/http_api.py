@@ -11,8 +11,8 @@ from constructs import Construct
 
 from mailroom_stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.function import KEPT_DAYS
-from mailroom_stacks.constructs.stage import accept
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.constructs.naming import accept
+from mailroom_stacks.settings.settings import Settings
 
 LOGGED = {
     "requestId": "$context.requestId",

@@ -3,7 +3,7 @@
 from constructs import Construct
 
 from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stage_alarm
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 PAGE = "codes-late"
 SLOW_SECONDS = 5

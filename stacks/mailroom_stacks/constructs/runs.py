@@ -4,7 +4,7 @@ campaigns is deployed after theirs, or not at all."""
 from aws_cdk import Stack
 
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 RUNS = "campaign-runs"
 """Name of the table, without the prefix of the stage."""

@@ -7,7 +7,7 @@ from constructs import Construct
 
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.storage import RANDOM_KEY_IN_JSON, TTL, Secret, Table
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 
 class Search(Construct):

@@ -11,8 +11,8 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.stage import accept, pascal, publish, removal_policy
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.constructs.naming import accept, pascal, publish, removal_policy
+from mailroom_stacks.settings.settings import Settings
 
 TTL = "ttl"
 """The attribute, in epoch seconds, after which DynamoDB may delete an item."""

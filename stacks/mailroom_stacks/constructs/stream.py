@@ -11,10 +11,10 @@ from constructs import Construct
 from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction, function_metric
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.stage import pascal, publish
+from mailroom_stacks.constructs.naming import pascal, publish
 from mailroom_stacks.constructs.storage import PrivateBucket, StreamTable
 from mailroom_stacks.settings.queues import UNPROCESSED_DAYS
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 BATCH_SIZE = 100
 RECORD_SECONDS = 21_600

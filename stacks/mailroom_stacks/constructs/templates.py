@@ -7,7 +7,7 @@ from aws_cdk import Stack
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.storage import bucket_name
 from mailroom_stacks.paths import TEMPLATES
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 
 def templates_bucket(settings: Settings) -> str:

@@ -6,8 +6,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from mailroom_stacks.constructs.stage import accept
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.constructs.naming import accept
+from mailroom_stacks.settings.settings import Settings
 
 
 class EventTopic(sns.Topic):

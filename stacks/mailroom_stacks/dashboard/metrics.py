@@ -8,7 +8,7 @@ from constructs import IConstruct
 from mailroom_stacks.constructs.alarms import StageAlarm, counted, stage_alarms
 from mailroom_stacks.constructs.function import function_specs
 from mailroom_stacks.constructs.worker import Work
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 UNFINISHED = ("Retried", "Misconfigured", "Unknown", "Resent")
 """Metrics of tries that went back, that are in doubt, or that repeat one in doubt."""

@@ -8,7 +8,7 @@ from mailroom_stacks.constructs.alarms import stage_alarms
 from mailroom_stacks.constructs.objective import SLOW_SECONDS
 from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms, of_kind
 from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 URGENT = (
     *("dlq-not-empty", "waiting-long", "backlog-old", "gave-up", "dropped", "iterator-age", "api-5xx"),

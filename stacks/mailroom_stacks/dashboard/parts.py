@@ -13,7 +13,7 @@ from mailroom_stacks.dashboard import widgets
 from mailroom_stacks.dashboard.metrics import StageMetrics, of_kind
 from mailroom_stacks.dashboard.widgets import FULL
 from mailroom_stacks.release import FUNCTION
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 FAILING_HOSTS = (
     'filter message = "an endpoint keeps failing" | stats count(*) as tries by host | sort tries desc'

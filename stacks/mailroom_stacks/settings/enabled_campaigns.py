@@ -19,7 +19,7 @@ from mailroom_stacks.settings.campaign import Campaign
 from mailroom_stacks.settings.campaigns import COLLECTORS
 from mailroom_stacks.settings.databases import database_faults
 from mailroom_stacks.settings.sentences import SettingsError, path_of, sentence
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 MODULE = "campaign.py"
 DEFINED = {

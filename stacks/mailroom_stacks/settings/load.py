@@ -18,7 +18,7 @@ from mailroom_stacks.settings.enabled_campaigns import (
 from mailroom_stacks.settings.local_profile import with_local_defaults
 from mailroom_stacks.settings.sections import PROVIDERS_AT_SYNTH, HttpProvider, Section
 from mailroom_stacks.settings.sentences import SettingsError, sentence
-from mailroom_stacks.settings.stage import Settings, settings_faults
+from mailroom_stacks.settings.settings import Settings, settings_faults
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from mailroom_stacks.paths import PROJECT
 from mailroom_stacks.settings.sentences import number
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 PAGE = PROJECT / "docs" / "reference" / "settings.md"
 BEGIN, END = "<!-- made by `make schema` -->\n", "<!-- until here -->\n"

@@ -3,7 +3,7 @@
 import math
 
 from mailroom.ledger.waits import AHEAD_SECONDS
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 
 USUAL = 15
 MINUTES = {

@@ -19,9 +19,9 @@ from mailroom.message.message import Reference
 from mailroom.outcomes import Outcomes
 from mailroom_ops.repair.judge import Judge, Memory
 from mailroom_ops.repair.repairs import Candidates, DeadLetterQueues, Repairs
-from mailroom_ops.requeue.selection import MessageRef
-from mailroom_ops.requeue.stage import DeployedStage
-from mailroom_ops.resend.resender import Resender, ResentMessage
+from mailroom_ops.repair.resender import Resender, ResentMessage
+from mailroom_ops.shared.selected_messages import MessageRef
+from mailroom_ops.shared.stage_queues import DeployedStage
 from tests.support.faults import fax_world
 from tests.support.faults.fax_world import FaxWorld
 from tests.support.faults.outside import Outside, Stopped

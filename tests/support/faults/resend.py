@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-from mailroom.channels.mail.resend import Request
+from mailroom.channels.mail.resend_mail import Request
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Conflict, Outcome, Rejected, Retry, Sent
 from tests.support.faults.outside import Clock

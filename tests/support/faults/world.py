@@ -11,7 +11,7 @@ from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.budget import Budget
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.resend import ResendMail
+from mailroom.channels.mail.resend_mail import ResendMail
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates

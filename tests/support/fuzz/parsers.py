@@ -33,10 +33,10 @@ from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message import address
 from mailroom.message.message import MAX_KEY_BYTES, Reference, decode, parse, scheduled
 from mailroom.recipients.unsubscribe_links import Choice, Tokens
-from mailroom_ops.imports.items import Items, Options
-from mailroom_ops.imports.source import FileEntries, Source
+from mailroom_ops.campaigns.import_source import FileEntries, Source
+from mailroom_ops.campaigns.imported_items import Items, Options
 from mailroom_ops.messages.items import Rules
-from mailroom_ops.screen import Refused
+from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support import ROOT

@@ -204,6 +204,6 @@ def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterat
     with mock_aws(), in_memory_dynamodb():
         stage = of()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
-        monkeypatch.setattr("mailroom_ops.erase.messages.SETTLED_AFTER", 0)
+        monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
         yield stage

@@ -18,10 +18,10 @@ from botocore.loaders import create_loader
 from botocore.validate import validate_parameters
 
 from mailroom_local.providers.http import Simulator, SimulatorServer
-from mailroom_ops.doctor.answer import Checked
 from mailroom_ops.doctor.checks import CHECKS
+from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
+from mailroom_ops.doctor.report import Checked
 from mailroom_ops.doctor.run import run
-from mailroom_ops.doctor.stage import ConfiguredStage, ExaminedStage
 from tests.support.ops.search import VARIABLES as SEARCH
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"

@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
-from mailroom_ops.imports.command import options_of
-from mailroom_ops.imports.importing import Import
-from mailroom_ops.imports.source import Source
+from mailroom_ops.campaigns.import_command import options_of
+from mailroom_ops.campaigns.import_source import Source
+from mailroom_ops.campaigns.importing import Import
 from mailroom_ops.messages.items import Rules
 
 WORKERS = 4

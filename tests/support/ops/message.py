@@ -14,7 +14,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of, plain
-from mailroom_ops.imports.command import import_
+from mailroom_ops.campaigns.import_command import import_
 from mailroom_ops.messages.failures import failures
 from mailroom_ops.messages.search import find, list_
 from mailroom_ops.messages.send import send

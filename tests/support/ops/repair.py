@@ -19,8 +19,8 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import PROJECTED
 from mailroom.message.message import Key
-from mailroom_ops.repair.command import repair
-from mailroom_ops.resend.command import resend
+from mailroom_ops.repair.repair import repair
+from mailroom_ops.repair.resend import resend
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom_ops.schema import schema_of
+from mailroom_ops.setup.schema import schema_of
 
 
 def agree_on(item: dict[str, Any], *, good: bool) -> None:

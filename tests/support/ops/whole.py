@@ -159,9 +159,9 @@ def whole_stage(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[W
         monkeypatch.setattr("mailroom_ops.campaigns.files.PROJECT", root)
         for module in ("console.pages.templates", "console.pages.form", "messages.items"):
             monkeypatch.setattr(f"mailroom_ops.{module}.TEMPLATES", root / "templates")
-        monkeypatch.setattr("mailroom_ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
-        monkeypatch.setattr("mailroom_ops.repair.dead_letters.LONG_POLL_SECONDS", 0)
-        monkeypatch.setattr("mailroom_ops.erase.messages.SETTLED_AFTER", 0)
+        monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
         inbox = stage.store.pages(), FaxLine(stage.store).pages()
         with served(SimulatorServer(0, *inbox, WebhookReceiver())) as url:
             monkeypatch.setenv("MAILROOM_PROVIDERS", url)

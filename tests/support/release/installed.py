@@ -64,7 +64,7 @@ def install(folder: Path) -> Environment:
     bare = [sys.executable, "-m", "venv", "--without-pip", str(folder / "bare")]
     _succeed(bare, folder)
     alone = {**_variables(folder), "PYTHONPATH": str(wheel)}
-    new = [str(folder / "bare" / "bin" / "python"), "-m", "mailroom_ops.new", "mail"]
+    new = [str(folder / "bare" / "bin" / "python"), "-m", "mailroom_ops.setup", "mail"]
     _succeed(new, folder, alone)
     environment = Environment(folder / "mail", wheel)
     _succeed([UV, "venv", "--quiet", "--python", sys.executable, ".venv"], environment.team)

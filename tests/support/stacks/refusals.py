@@ -9,7 +9,7 @@ import pytest
 
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from tests.support import ROOT
 
 SHIPPED: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]

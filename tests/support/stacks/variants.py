@@ -10,7 +10,7 @@ from typing import Any
 from aws_cdk import App
 
 from mailroom_stacks.api import ApiStack
-from mailroom_stacks.assemblies import NO_BUNDLES, assembly
+from mailroom_stacks.app.cache import NO_BUNDLES, assembly
 from mailroom_stacks.campaigns import CampaignsStack
 from mailroom_stacks.channels import ChannelsStack
 from mailroom_stacks.fax import FaxStack
@@ -18,7 +18,7 @@ from mailroom_stacks.feedback import FeedbackStack
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.paths import CAMPAIGNS
 from mailroom_stacks.settings.load import load, load_campaigns
-from mailroom_stacks.settings.stage import Settings
+from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
 from tests.support import ROOT
 from tests.support.stacks.refusals import with_settings

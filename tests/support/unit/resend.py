@@ -8,7 +8,7 @@ from typing import Any
 from standardwebhooks import Webhook
 
 from mailroom.channels.mail.rendering import MailRenderer
-from mailroom.channels.mail.resend import Resend, ResendMail
+from mailroom.channels.mail.resend_mail import Resend, ResendMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.environment import ResendEventsSettings

@@ -27,7 +27,7 @@ from mailroom.message.outcome import (
 )
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.messages.advice import advice, commands
-from mailroom_ops.resend.resender import judge
+from mailroom_ops.repair.resender import judge
 from tests.support.unit.post import Make, Post
 from tests.support.unit.shared import (
     KEY,

@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.resend import Request
+from mailroom.channels.mail.resend_mail import Request
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.errors import OutcomeUnknown

@@ -1,0 +1,33 @@
+"""`console`: opens a stage in the browser."""
+
+from typing import Annotated
+
+import typer
+
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import Stage
+from mailroom_ops.shared.screen import aws_faults
+
+
+def console(
+    stage: Stage = "dev",
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Serve on this port; 0: a free one.")] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Open no browser; print the URL alone on its first line.")
+    ] = False,
+) -> None:
+    """Open a stage in the browser: messages, queues, failures, dead letters, campaigns. Ends with Ctrl-C.
+
+    The console listens on this machine only, for browsers that open the printed URL, which has a token. It
+    works with the credentials of the environment, and can do what they may do. It says what an action will
+    do before it does it.
+
+    Exit code 2: the stage does not exist, or the port is taken.
+
+    Example: mailroom console --stage local
+    """
+    from mailroom_ops.console.server import serve  # the web framework: no other command waits for its import
+
+    with aws_faults(stage):
+        serve(aws_session(), stage, port, browser=not no_browser)

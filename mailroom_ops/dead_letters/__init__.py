@@ -1,1 +1,0 @@
-"""What lies in a stage's dead-letter queues: seen and explained."""

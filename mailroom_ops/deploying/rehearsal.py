@@ -1,0 +1,166 @@
+"""The steps of a rehearsal: what is sent to the provider's test addresses, and what has to become of each.
+
+The addresses: https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator
+and https://resend.com/docs/dashboard/emails/send-test-emails.
+Each run adds a label of its own to them, so that no run meets what another one left.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from mailroom.client import Mailroom, MessageStatus, NotCancelled
+from mailroom.clock import epoch
+from mailroom_ops.people.preferences import OptOuts
+from mailroom_ops.people.suppressions import Lists
+from mailroom_ops.repair.dead_letter_queues import DeadQueues
+from mailroom_ops.repair.redrive import Redrive
+
+if TYPE_CHECKING:
+    import boto3
+
+POLL_SECONDS = 0.5
+TOPIC = "rehearsal"
+COURSES = {
+    "success": ("a mail with a PDF and an image in its HTML", "delivered"),
+    "bounce": ("a mail to an address that is not there", "bounced"),
+    "complaint": ("a mail that its recipient reports as spam", "complained"),
+    "suppressionlist": ("a mail to an address on the provider's own list", "bounced"),
+}
+"""By the address at SES's simulator: what is sent, and the status that it has to come to."""
+AT_RESEND = {
+    "success": "delivered",
+    "bounce": "bounced",
+    "complaint": "complained",
+    "suppressionlist": "suppressed",
+}
+"""What Resend calls these addresses."""
+
+
+PDF = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\ntrailer <</Root <</Type /Catalog /Pages <</Kids [] /Count 0>>>>>>\n"
+"""A document without a page, with bytes of 8 bits, as most files have."""
+GIF = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"
+DOT = {"filename": "dot.gif", "content": GIF, "content_id": "dot"}
+CONTENT = {"html": "<img src='cid:dot'>", "attachments": [DOT, {"filename": "empty.pdf", "content": PDF}]}
+
+
+class Step(Struct, frozen=True):
+    """Promise that was tried, and its outcome. Neither an address nor an account is in it."""
+
+    step: str
+    expected: str
+    """Status that the message should come to."""
+    outcome: str
+    """Status that the message has."""
+    seconds: Mapping[str, float] = {}
+    """Seconds from the put to each station of an accepted message: claimed, accepted, and the expected."""
+    why: str = ""
+    """Code of the message's error or trouble."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is as it should be."""
+        return self.outcome == self.expected
+
+
+class Rehearsal:
+    """One run, on one stage. Nothing that it does reaches a person."""
+
+    def __init__(
+        self, session: "boto3.Session", stage: str, label: str, patience: float, say: Callable[[str], None]
+    ) -> None:
+        """`label` is the run's, `patience` the seconds that a message may take to its status."""
+        self._client = Mailroom(stage, session)
+        self._letters = DeadQueues(session, stage)
+        self._lists, self._choices = Lists(session, stage), OptOuts(session, stage)
+        self._label, self._patience, self._say = label, patience, say
+
+    def steps(self) -> Iterator[Step]:
+        """Do all, one after the other; what a step leaves in lists and preferences is taken back."""
+        for name in COURSES:
+            self._send(name, name, **(CONTENT if name == "success" else {}))
+        for name, (step, wanted) in COURSES.items():
+            yield self._until(step, name, wanted)
+        yield self._suppressed()
+        yield self._cancelled()
+        yield from self._chosen()
+        yield self._dead_and_back()
+
+    def _suppressed(self) -> Step:
+        self._send("again", "bounce")
+        step = self._until("a second mail to the first of these addresses", "again", "suppressed")
+        for name in COURSES:
+            for found in self._lists.find(self._address(name)):
+                self._lists.lift(found, "rehearsal")
+        return step
+
+    def _cancelled(self) -> Step:
+        later = datetime.now(UTC) + timedelta(hours=1)
+        self._send("later", "success", send_at=f"{later:%Y-%m-%dT%H:%M:%SZ}")
+        try:
+            found = self._client.cancel(self._id("later"), "mail").status
+        except NotCancelled as error:
+            found = error.status.status if error.status else "not there"
+        return Step("a mail for an hour from now, cancelled", "cancelled", found)
+
+    def _chosen(self) -> Iterator[Step]:
+        somebody = self._address("success")
+        self._choices.opt_out(somebody, TOPIC)
+        self._send("out", "success", topic=TOPIC)
+        yield self._until("a mail of a topic that was opted out of", "out", "suppressed")
+        self._choices.opt_in(somebody, TOPIC)
+        self._send("in", "success", topic=TOPIC)
+        yield self._until("the same, opted in again", "in", "delivered")
+
+    def _dead_and_back(self) -> Step:
+        """Lay a mail into the dead-letter queue, as SQS does after the last try, and put it back."""
+        (queue,) = self._letters.named("mail")
+        body = json.dumps(self._item("dead", "success"))
+        self._letters.client.send_message(QueueUrl=queue.url, MessageBody=body)
+        redrive = Redrive(self._letters.client, queue, [self._id("dead")])
+        redrive.run(lambda *_: None)
+        return self._until("a dead letter, put back into its queue", "dead", "delivered")
+
+    def _id(self, name: str) -> str:
+        return f"rehearsal-{self._label}-{name}"
+
+    def _address(self, course: str) -> str:
+        if self._lists.provider == "Resend":
+            return f"{AT_RESEND[course]}+{self._label}@resend.dev"
+        return f"{course}+{self._label}@simulator.amazonses.com"
+
+    def _item(self, name: str, course: str, **further: object) -> Mapping[str, object]:
+        text = {"subject": "A rehearsal", "text": "Nobody reads this mail."}
+        to = self._address(course)
+        return {"id": self._id(name), "event_type": "mail", "to": to, **text, **further}
+
+    def _send(self, name: str, course: str, **further: object) -> None:
+        sent = self._client.send(self._item(name, course, **further))
+        if not sent.ok:
+            self._say(f"{name}: {sent.error}")
+
+    def _until(self, step: str, name: str, wanted: str) -> Step:
+        self._say(f"{step}: waiting for {wanted}")
+        deadline = time.monotonic() + self._patience
+        while True:
+            found = self._client.status(self._id(name), "mail")
+            if (found and found.status == wanted) or time.monotonic() > deadline:
+                return step_of(step, wanted, found)
+            time.sleep(POLL_SECONDS)
+
+
+def step_of(step: str, expected: str, status: MessageStatus | None) -> Step:
+    """Compare a message with its expected status."""
+    if status is None:
+        return Step(step, expected, "not there", why="the mailbox does not have it")
+    stations = {"claimed": "startedAt", "accepted": "completedAt", expected: f"{expected}At"}
+    put = status.times.get("putAt") if status.provider_id else None
+    times = {name: status.times[time] for name, time in stations.items() if put and time in status.times}
+    seconds = {name: round(epoch(time) - epoch(put or ""), 2) for name, time in times.items()}
+    # The message of an error may quote an address; the code does not.
+    why = (status.error or status.trouble or {}).get("code", "")
+    return Step(step, expected, status.status, seconds, why)

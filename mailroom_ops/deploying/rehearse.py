@@ -1,0 +1,80 @@
+"""`mailroom rehearse`: sends, cancels, opts out and in, and puts a dead letter back, on a deployed stage."""
+
+import platform
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from msgspec import Struct
+from rich.table import Table
+
+from mailroom_ops.deploying.rehearsal import Rehearsal, Step
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import aws_faults, print_json, print_line, screen, status, table_of
+
+PACKAGES = {"mailroom": "mailroom-cdk", "cdk": "aws-cdk-lib", "boto3": "boto3"}
+"""Packages whose versions a report has."""
+
+
+class Report(Struct, frozen=True):
+    """Outcome of a rehearsal, for a public issue: without addresses, account and name of the stage."""
+
+    day: str
+    versions: Mapping[str, str]
+    region: str
+    ok: bool
+    steps: Sequence[Step]
+
+
+def report_of(steps: Sequence[Step], region: str, day: date) -> Report:
+    """Return the report of a rehearsal that has ended."""
+    versions = {name: version(package) for name, package in PACKAGES.items()}
+    versions["python"] = platform.python_version()
+    return Report(f"{day}", versions, region, all(step.ok for step in steps), steps)
+
+
+def rehearse(
+    stage: Stage = "dev",
+    *,
+    seconds: Annotated[float, typer.Option(min=1, help="The longest to wait for one message.")] = 120,
+    as_json: AsJson = False,
+) -> None:
+    """Send mails to SES's or Resend's test addresses, cancel one, opt out and in, put a dead letter back, and
+    print what should have become of each and what has.
+
+    No mail reaches a person. The mails count in the quota, and cost less than a cent. What the command puts
+    on lists, it takes off again. Exit code 1: something is not as it should be.
+
+    Example: mailroom rehearse --stage dev
+    """
+    with aws_faults(stage):
+        session = aws_session()
+        with status("sending", quiet=as_json) as say:
+            steps = [*Rehearsal(session, stage, secrets.token_hex(4), seconds, say).steps()]
+    report = report_of(steps, f"{session.region_name}", datetime.now(UTC).date())
+    if as_json:
+        print_json(report)
+    else:
+        screen.print(_table(steps))
+        print_line(_verdict(report, stage), "green" if report.ok else "red")
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def _table(steps: list[Step]) -> Table:
+    table = table_of("", "step", "should be", "is", "seconds from the put", "why")
+    for step in steps:
+        seconds = ", ".join(f"{station} {time}" for station, time in step.seconds.items())
+        table.add_row("ok" if step.ok else "WRONG", step.step, step.expected, step.outcome, seconds, step.why)
+    return table
+
+
+def _verdict(report: Report, stage: str) -> str:
+    place = f"Stage {stage} in {report.region}, Mailroom {report.versions['mailroom']}: "
+    wrong = [step.step for step in report.steps if not step.ok]
+    if not wrong:
+        return f"{place}all {len(report.steps)} steps are as they should be."
+    return f"{place}wrong: {'; '.join(wrong)}. See mailroom doctor --stage {stage}."

@@ -1,0 +1,114 @@
+"""Whether Resend would send the stage's mails: its key, domains, quota, and the webhook for its events."""
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+from mailroom.telemetry import redact
+from mailroom_ops.doctor.examined_stage import ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount
+
+Run = Callable[[ExaminedStage], Iterator[CheckFinding]]
+_NEARLY = 0.8
+NEEDED = {
+    *("email.sent", "email.delivered", "email.bounced", "email.complained"),
+    *("email.suppressed", "email.failed"),
+}
+"""Events without which a status stays `sent`, and nobody who bounced or complained is suppressed."""
+
+
+def or_by_resend(asked: Run) -> Callable[[Run], Run]:
+    """What is asked of Resend in the place of a check of SES, where Resend sends the stage's mails."""
+
+    def of(by_ses: Run) -> Run:
+        @wraps(by_ses)
+        def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
+            by_resend = any(each.environment.get("RESEND_SECRET_ARN") for each in stage.senders("mail"))
+            yield from (asked if by_resend else by_ses)(stage)
+
+        return checked
+
+    return of
+
+
+def nothing(_stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """What only SES has."""
+    yield skipped("Resend sends the stage's mails, and has no such thing.")
+
+
+def key(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whether Resend takes the API key."""
+    put = (
+        f"aws secretsmanager put-secret-value --secret-id {stage.prefix}resend "
+        "--secret-string file://resend.json"
+    )
+    try:
+        status, said = _account(stage).ask("GET", "/domains")
+    except RESEND_FAULTS as trouble:
+        yield failed(f"Resend {trouble}.", put)
+        return
+    if status == 200:
+        yield ok("Resend takes the key.")
+    elif said.get("name") == "restricted_api_key":
+        yield ok("Resend takes the key, which may only send: domains, quota and webhook are not looked at.")
+    else:
+        yield failed(f"Resend refuses the key: {status}, {redact(str(said.get('message', '')))}", put)
+
+
+def domains(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whether the domain of each sender is verified: that of one above does not count."""
+    if not (said := _answer(stage, "/domains")):
+        return
+    known = {str(each.get("name")): str(each.get("status")) for each in _listed(said)}
+    for address in stage.mail_addresses:
+        domain = address.rpartition("@")[2].lower()
+        state = known.get(domain, "no domain of the account")
+        if state == "verified":
+            yield ok(f"{address} may send: {domain} is verified.")
+        else:
+            fix = "Verify it: https://resend.com/domains"
+            yield failed(f"{address} may not send: {domain} is {state}.", fix)
+
+
+def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """What is used of the quotas."""
+    emails = _answer(stage, "/usage").get("emails", {})
+    for period in ("daily", "monthly"):
+        used, limit = emails.get(period, {}).get("used", 0), emails.get(period, {}).get("limit")
+        if limit:
+            sentence = f"{used:,} of {limit:,} mails are used ({period} quota)."
+            fix = "Raise it: https://resend.com/settings/billing"
+            yield warning(sentence, fix) if used > _NEARLY * limit else ok(sentence)
+
+
+def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whether Resend's events come to the stage's API."""
+    said = _answer(stage, "/webhooks")
+    hooks = _listed(said)
+    links = {each.environment.get("UNSUBSCRIBE_URL", "") for each in stage.senders("mail")}
+    for url in sorted({each.removesuffix("/unsubscribe") + "/callbacks/resend" for each in links}):
+        ours = [each for each in hooks if each.get("endpoint") == url and each.get("status") == "enabled"]
+        told = {kind for each in ours for kind in each.get("events") or NEEDED}
+        if told >= NEEDED:
+            yield ok("Resend posts the events about the stage's mails to its API.")
+        elif said:
+            missing = ", ".join(sorted(NEEDED - told))
+            yield failed(f"Resend posts no {missing} to {url}.", "Create it: https://resend.com/webhooks")
+
+
+def _account(stage: ExaminedStage) -> ResendAccount:
+    return ResendAccount(next(each.environment for each in stage.senders("mail")))
+
+
+def _answer(stage: ExaminedStage, path: str) -> dict[str, Any]:
+    """What Resend answers; {}: it does not say, and the check of the key says why."""
+    try:
+        status, said = _account(stage).ask("GET", path)
+    except RESEND_FAULTS:
+        return {}
+    return said if status == 200 else {}
+
+
+def _listed(said: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in said.get("data", []) if isinstance(each, dict)]

@@ -1,0 +1,108 @@
+"""`doctor`: whether a stage can send, and whether somebody would hear if it could not."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom_ops.doctor.report import Checked, Diagnosis, State
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import (
+    aws_faults,
+    errors,
+    fold,
+    plain,
+    print_answer,
+    print_line,
+    screen,
+    table_of,
+    whole,
+)
+
+
+def doctor(
+    stage: Stage = "dev",
+    only: Annotated[
+        str,
+        typer.Option(
+            help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, tables, "
+            f"clock, and channels: {', '.join(CONTRACTS)}.",
+            show_default="all",
+        ),
+    ] = "",
+    *,
+    as_json: AsJson = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the traceback of a check that raised an error.")
+    ] = False,
+) -> None:
+    """Check that a stage can send, and that somebody hears of it if the stage cannot.
+
+    The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
+    that change nothing), mappings, dead letters, alarms, tables and this machine's clock. Each check is ok, a
+    warning or failed, and says how to fix it. The command changes nothing, except that in a stage that sends
+    faxes it puts a small object into the payload bucket, reads the object and deletes it.
+
+    Exit code 1: a check failed. 2: the stage could not be examined.
+
+    Example: mailroom doctor --stage prod --only mail,alarms
+    """
+    # With them come SES's, Twilio's and the settings' packages, which the other commands need not wait for.
+    from mailroom_ops.doctor.run import examine
+
+    subjects = _subjects(only)
+    with aws_faults(stage):
+        diagnosis, tracebacks = examine(aws_session(), stage, subjects, quiet=as_json)
+    for name, trace in tracebacks.items() if debug else ():
+        errors.print(f"{name}:\n{trace}", soft_wrap=True)
+    print_answer(diagnosis, _show, as_json=as_json)
+    raise typer.Exit(1 if diagnosis.state == "failed" else 0)
+
+
+def _subjects(only: str) -> list[str]:
+    from mailroom_ops.doctor.checks import SUBJECTS
+
+    wanted = [each.strip() for each in only.split(",") if each.strip()]
+    unknown = [each for each in wanted if each not in SUBJECTS]
+    if unknown:
+        raise typer.BadParameter(f"--only: {', '.join(unknown)} is unknown; use {', '.join(SUBJECTS)}.")
+    return wanted or list(SUBJECTS)
+
+
+_STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
+
+
+def _show(diagnosis: Diagnosis) -> None:
+    """Print it: a table of what was found, then what fixes it, whole and ready to be copied."""
+    place = f"account {diagnosis.account}, {diagnosis.region}"
+    print_line(f"Stage {diagnosis.stage}, {place}", "bold")
+    screen.print(_table(diagnosis.checks))
+    for each in diagnosis.checks:
+        if each.fix and each.state in ("failed", "warning"):
+            subject = Text(f"{each.subject}, {each.check}: ", style=_STYLES[each.state])
+            screen.print(Text().join((subject, plain(each.sentence))), soft_wrap=True)
+            print_line(f"  → {each.fix}")
+    counts = Text()
+    for state, style in _STYLES.items():
+        counts.append(f"{diagnosis.counts.get(state, 0)} {state}  ", style=style)
+    screen.print(counts)
+
+
+def _table(checks: list[Checked]) -> Table:
+    table = table_of("", whole("state"), whole("check"), fold("what was found"))
+    subject = name = ""
+    for each in checks:
+        if subject and each.subject != subject:
+            table.add_section()
+        new = (each.subject, each.check) != (subject, name)
+        table.add_row(
+            Text(each.subject if each.subject != subject else "", style="bold"),
+            Text(each.state, style=_STYLES[each.state]),
+            each.check if new else "",
+            plain(each.sentence),
+        )
+        subject, name = each.subject, each.check
+    return table

@@ -1,0 +1,233 @@
+"""The stage that is examined: what is deployed of it, and what cdk.json says of it."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parseaddr
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from msgspec import Struct
+
+from mailroom.budget import limit_of
+from mailroom.clock import Clock
+from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of, read_settings
+from mailroom_ops.doctor.report import CheckFinding, failed, warning
+from mailroom_ops.shared.deployed_stage import prefix, queue_urls
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.settings import Settings
+
+if TYPE_CHECKING:
+    import boto3
+
+CONNECT_SECONDS, READ_SECONDS = 3, 10
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_CONFIG = Config(
+    connect_timeout=CONNECT_SECONDS,
+    read_timeout=READ_SECONDS,
+    retries={"mode": "standard", "total_max_attempts": 3},
+    max_pool_connections=20,
+    user_agent="mailroom-doctor",
+)
+_SENDER = re.compile(r"mailroom-([a-z][a-z0-9]*)-send-")
+_MISSING = {"NotFoundException", "NotFound", "ResourceNotFoundException", "NoSuchBucket"}
+"""Codes of services that have nothing of that name."""
+
+
+@dataclass(frozen=True)
+class ConfiguredStage:
+    """A stage's settings and lanes; without them `trouble` says why."""
+
+    settings: Settings | None = None
+    lanes: list[ConfiguredLane] = field(default_factory=list)
+    trouble: str = "No settings were read."
+
+    @classmethod
+    def read(cls, stage: str, path: Path | None = None) -> "ConfiguredStage":
+        """A stage's, as the file has it. Never raises for what stands there: a stage can be examined from a
+        machine that has other settings, or none."""
+        try:
+            settings = read_settings(stage, path)
+            return cls(settings, lanes_of(settings), "")
+        except SettingsError as error:
+            return cls(trouble=f"{error}")
+        except (OSError, ValueError, KeyError) as error:
+            return cls(trouble=f"{path or 'cdk.json'} could not be read: {type(error).__name__}.")
+
+
+class DeployedFunction(Struct, frozen=True):
+    """A function: `name` is its short one."""
+
+    name: str
+    environment: dict[str, str]
+
+
+class EventSource(Struct, frozen=True):
+    """What hands records to a function. `source` is the short name of a queue, without a FIFO queue's
+    ending, or of a table; `concurrency` is None where nothing bounds it."""
+
+    id: str
+    function: str
+    source: str
+    stream: bool
+    state: str
+    concurrency: int | None
+    last_result: str
+
+
+class ExaminedStage:
+    """One stage in one account and region. Checks share it, each in a thread of its own: what several of them
+    ask for is asked once."""
+
+    def __init__(
+        self,
+        session: "boto3.Session",
+        name: str,
+        configured: ConfiguredStage | None = None,
+        clock: Clock = time.time,
+    ) -> None:
+        """`configured` is what cdk.json says of the stage. Asks AWS nothing."""
+        self.name = name
+        self.configured = configured or ConfiguredStage()
+        self.clock = clock
+        self.prefix = prefix(name)
+        self._session = session
+        self._clients: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        sts = self.client("sts").meta
+        self.region, self.endpoint = str(sts.region_name), str(sts.endpoint_url)
+        self.local = urlsplit(self.endpoint).hostname in _LOOPBACK
+
+    @cached_property
+    def _caller(self) -> dict[str, str]:
+        found: dict[str, str] = self.client("sts").get_caller_identity()
+        return found
+
+    @property
+    def account(self) -> str:
+        """The account of the credentials. AWS is asked the first time: raises botocore's errors."""
+        return self._caller["Account"]
+
+    @property
+    def deploy(self) -> str:
+        """What deploys the stage as it is configured. The Makefile has the version of the CDK's command
+        line."""
+        return "mailroom down; mailroom up" if self.local else f"mailroom deploy --stage {self.name}"
+
+    @property
+    def protected(self) -> bool:
+        """Whether the settings protect the stage as they do in production."""
+        settings = self.configured.settings
+        return settings is not None and settings.deployment.deletion_protection
+
+    @property
+    def failed_if_protected(self) -> Callable[..., CheckFinding]:
+        """`failed` for a protected stage, else `warning`: nobody watches a stage for trying things."""
+        return failed if self.protected else warning
+
+    def client(self, service: str) -> Any:
+        """The client of a service. Sessions are not made for threads, clients are."""
+        with self._lock:
+            if service not in self._clients:
+                self._clients[service] = self._session.client(
+                    service,  # type: ignore[call-overload] # it wants the name of one service, not any
+                    config=_CONFIG,
+                )
+            return self._clients[service]
+
+    def asked(self, service: str, operation: str, **arguments: Any) -> dict[str, Any] | None:
+        """What AWS answers; None: there is nothing of that name. Raises botocore's other errors."""
+        try:
+            answer: dict[str, Any] = getattr(self.client(service), operation)(**arguments)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING:
+                return None
+            raise
+        return answer
+
+    def arn(self, service: str, resource: str) -> str:
+        partition = self._caller["Arn"].split(":")[1]  # such as aws or aws-us-gov
+        return f"arn:{partition}:{service}:{self.region}:{self.account}:{resource}"
+
+    def pages(self, service: str, operation: str, key: str, **arguments: Any) -> list[Any]:
+        pages = self.client(service).get_paginator(operation).paginate(**arguments)
+        return [each for page in pages for each in page.get(key, [])]
+
+    @cached_property
+    def _every_function(self) -> list[DeployedFunction]:
+        return [
+            DeployedFunction(
+                each["FunctionName"],
+                each.get("Environment", {}).get("Variables", {}),
+            )
+            for each in self.pages("lambda", "list_functions", "Functions")
+        ]
+
+    @cached_property
+    def functions(self) -> dict[str, DeployedFunction]:
+        """The stage's functions by their short names."""
+        return {
+            name: DeployedFunction(name, function.environment)
+            for function in self._every_function
+            if (name := function.name.removeprefix(self.prefix)) != function.name
+        }
+
+    def days(self, channel: str) -> dict[str, int]:
+        """The recipients that each stage of this account and region may reach today, where it has a limit."""
+        limits = {}
+        for each in self._every_function:
+            name, variables = _SENDER.match(each.name), each.environment
+            if name and variables.get("CHANNEL") == channel and "PER_DAY" in variables:
+                limits[name[1]] = limit_of(json.loads(variables["PER_DAY"]), self.clock())
+        return limits
+
+    @cached_property
+    def sources(self) -> list[EventSource]:
+        found = self.pages("lambda", "list_event_source_mappings", "EventSourceMappings")
+        ours = f":function:{self.prefix}"
+        return [self._source(each) for each in found if ours in each["FunctionArn"]]
+
+    def _source(self, found: Mapping[str, Any]) -> EventSource:
+        # arn:aws:lambda:region:account:function:name, and :alias at times
+        function = found["FunctionArn"].split(":")[6].removeprefix(self.prefix)
+        source = found.get("EventSourceArn", "")
+        stream = ":dynamodb:" in source
+        name = source.split("/")[1] if stream else source.rpartition(":")[2]
+        return EventSource(
+            found["UUID"],
+            function,
+            name.removeprefix(self.prefix).removesuffix(".fifo"),
+            stream,
+            found.get("State", ""),
+            found.get("ScalingConfig", {}).get("MaximumConcurrency"),
+            found.get("LastProcessingResult", ""),
+        )
+
+    @cached_property
+    def queues(self) -> dict[str, str]:
+        """The URLs of the stage's queues by their short names, such as fax-dlq.fifo."""
+        return queue_urls(self.client("sqs"), self.name)
+
+    @cached_property
+    def alarms(self) -> list[dict[str, Any]]:
+        """The stage's alarms, as CloudWatch describes them."""
+        return self.pages("cloudwatch", "describe_alarms", "MetricAlarms", AlarmNamePrefix=self.prefix)
+
+    @property
+    def mail_addresses(self) -> list[str]:
+        """The addresses that its mails may come from."""
+        senders = (each.environment.get("MAIL_SENDERS", "[]") for each in self.senders("mail"))
+        found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
+        return list(dict.fromkeys(found))
+
+    def senders(self, channel: str) -> list[DeployedFunction]:
+        """The deployed functions that send a channel's messages, a lane each."""
+        found = self.functions.values()
+        return [each for each in found if each.environment.get("CHANNEL") == channel]

@@ -1,1 +1,0 @@
-"""`init`: the section of a stage in cdk.json, asked for and written."""

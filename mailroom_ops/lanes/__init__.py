@@ -1,1 +1,0 @@
-"""`lane`: the lanes of a stage, listed, paused and resumed."""

@@ -1,0 +1,92 @@
+"""A stage's lanes. Lambda reads the queue of a lane by an event source mapping, and a pause disables it."""
+
+import re
+
+from msgspec import Struct
+
+from mailroom.clock import iso
+from mailroom_ops.shared.deployed_stage import depth
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.stage_queues import DeployedStage
+from mailroom_ops.shared.times import short
+
+PAUSED = "mailroom:paused"
+"""Tag of a queue: the words of the latest pause of its lane. They hold only if the queue's mapping is off: a
+deployment may have enabled it."""
+OFF = ("Disabling", "Disabled")
+"""States of a mapping by which Lambda reads no messages."""
+_TAG_LETTERS = 256
+_NOT_IN_TAGS = re.compile(r"[^\w.:/=+@-]+")
+"""Spaces, and characters that SQS refuses in a tag."""
+
+
+class Lane(Struct, frozen=True):
+    """A lane, and the pause that it is in."""
+
+    channel: str
+    lane: str
+    waiting: int
+    """Messages in the lane's queue, by SQS's approximate count."""
+    paused: str
+    """Since when, by whom and why the lane is paused, and before which time it has to be resumed; empty if
+    it is not paused."""
+
+
+class DeployedLanes:
+    """The lanes of one deployed stage."""
+
+    def __init__(self, deployed: DeployedStage) -> None:
+        self._deployed, self._sqs = deployed, deployed.sqs
+        self._urls = {
+            (channel, lane): url
+            for channel, lanes in deployed.dispatch.routes.items()
+            for lane, url in lanes.items()
+        }
+
+    def read(self) -> list[Lane]:
+        """Return all lanes."""
+        return [
+            Lane(*name, depth(self._sqs, url).all, self._look(url)[2]) for name, url in self._urls.items()
+        ]
+
+    def pause(self, channel: str, lane: str, reason: str | None) -> None:
+        """Pause a lane, or let it go on if `reason` is None. Raises Refused."""
+        if (channel, lane) not in self._urls:
+            names = ", ".join(map(" ".join, self._urls))
+            raise Refused(f"There is no lane {lane!r} of channel {channel!r}; use one of {names}.")
+        url, update = self._urls[channel, lane], self._deployed.functions.update_event_source_mapping
+        mapping, state, paused = self._look(url)
+        if state != ("Disabled" if paused else "Enabled"):
+            raise Refused(
+                f"The mapping of {channel} {lane} is {state.lower()}, which no pause explains. Try again in "
+                f"a minute, or ask mailroom doctor --stage {self._deployed.stage}. A local stage cannot "
+                "pause fax: its pump reads the queue."
+            )
+        # The tag counts only while the mapping is off. So a crash between both writes leaves no pause without
+        # words, and no words without a pause.
+        if reason is None:
+            update(UUID=mapping, Enabled=True)
+            self._sqs.untag_queue(QueueUrl=url, TagKeys=[PAUSED])
+        elif paused:
+            raise Refused(f"{channel} {lane} is paused already, {paused}")
+        else:
+            self._sqs.tag_queue(QueueUrl=url, Tags={PAUSED: self._words(url, reason)})
+            update(UUID=mapping, Enabled=False)
+
+    def _words(self, url: str, reason: str) -> str:
+        attributes = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["MessageRetentionPeriod"])
+        since = self._deployed.clock()
+        end = short(iso(since + int(attributes["Attributes"]["MessageRetentionPeriod"])))
+        words = (
+            f"since {short(iso(since))} by {self._deployed.caller()} and to be resumed before {end}: {reason}"
+        )
+        return _NOT_IN_TAGS.sub(" ", words)[:_TAG_LETTERS].strip()
+
+    def _look(self, url: str) -> tuple[str, str, str]:
+        """Return the id and the state of a queue's mapping, and the words of the pause."""
+        attributes = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
+        reply = self._deployed.functions.list_event_source_mappings(EventSourceArn=attributes["QueueArn"])
+        mappings = [(mapping["UUID"], mapping["State"]) for mapping in reply["EventSourceMappings"]]
+        id_, state = mappings[0] if mappings else ("", "missing")
+        tags = self._sqs.list_queue_tags(QueueUrl=url).get("Tags", {}) if state in OFF else {}
+        return id_, state, tags.get(PAUSED, "")

@@ -1,1 +1,0 @@
-"""`mailroom new`: the folder that a team owns."""

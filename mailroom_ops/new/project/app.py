@@ -1,3 +1,0 @@
-from mailroom_stacks.app import main
-
-main()

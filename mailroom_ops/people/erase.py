@@ -1,0 +1,216 @@
+"""`erase`: a person, from whatever a stage keeps for longer than a month."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Annotated
+
+import typer
+from msgspec import Struct, structs
+
+from mailroom.clock import iso
+from mailroom_ops.people.erased_choices import CHOICES, erase_choices, lift_from_provider
+from mailroom_ops.people.erased_messages import FoundMessages, MessageErasure, find
+from mailroom_ops.people.erased_search import erase_rows
+from mailroom_ops.people.person import Person
+from mailroom_ops.people.stage_data import Erased, ErasurePlace, ErasureRun, Goes, Read, StageData
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage, Yes
+from mailroom_ops.shared.screen import (
+    aws_faults,
+    bar,
+    confirm,
+    plain,
+    print_json,
+    print_line,
+    screen,
+    table_of,
+)
+from mailroom_ops.shared.times import short
+from mailroom_stacks.settings.queues import DAY, UNPROCESSED_DAYS
+
+_MOST_NAMED = 20
+GOES = {
+    "dead letters and their records": 14,
+    "batches that a stream gave up on": UNPROCESSED_DAYS,
+    "backups": 35,
+}
+"""Where a recipient may still be, and after how many days that is deleted by itself."""
+Step = Callable[[str], AbstractContextManager[Read]]
+"""Begins a step of that name; what it yields counts everything that is read."""
+_CHOICES = (
+    "Its {count} opt-outs and entries of the suppression list are erased too. Nothing then keeps a campaign "
+    "or an application that still has the recipient from writing to it. Delete the recipient there first, or "
+    "keep the choices with --keep-choices."
+)
+
+
+class Survey(Struct):
+    """What one look at a stage has found: the messages, and a place each."""
+
+    messages: FoundMessages
+    places: dict[str, ErasurePlace]
+
+
+def erase(
+    recipient: Annotated[
+        str, typer.Argument(help="An address, a number, a device token or an endpoint's ARN.")
+    ],
+    stage: Stage = "dev",
+    channel: Annotated[
+        str, typer.Option(help="The channel of another kind of recipient, such as a chat's id.")
+    ] = "",
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; erase nothing.")] = False,
+    keep_choices: Annotated[
+        bool,
+        typer.Option("--keep-choices", help="Keep opt-outs and suppression lists, the mail provider's too."),
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase a recipient from what a stage keeps for over a month, in all spellings; say when the rest goes.
+
+    The command deletes messages to this recipient only, cancels those that wait, and removes the recipient
+    from messages to several. The ledger keeps each emptied item until its retention ends, so that no late
+    copy is sent. A message that a worker holds at this moment is left and named. Exit code 1: something is
+    left; run the command again later. It may run at any time. Logs and backups:
+    see `mailroom docs erase-a-person`.
+
+    Example: mailroom erase ada@example.com --stage prod
+    """
+    with aws_faults(stage):
+        data = StageData(aws_session(), stage)
+        person = Person(recipient, data.default_region, channel)
+        survey_run = ErasureRun(data, person, keep_choices=keep_choices)
+        step = partial(_step, quiet=as_json)
+        first = take_stock(survey_run, step)
+        if not as_json:
+            _show_first(first)
+        if dry_run:
+            answer = _answer(survey_run, first, None)
+        else:
+            confirm(_question(first, stage, keep_choices), yes=yes)
+            answer = carry_out(survey_run, first, step)
+    if as_json:
+        print_json(answer)
+    elif not dry_run:
+        _show(answer)
+    good = not (answer.left or answer.remains or answer.ids)
+    raise typer.Exit(0 if dry_run or good else 1)
+
+
+def take_stock(survey_run: ErasureRun, step: Step) -> Survey:
+    """Find all there is; change nothing."""
+    with step("messages") as read:
+        messages = find(survey_run.data, survey_run.person, read)
+    found = list(messages.found.values())
+    places = [
+        ErasurePlace("mailbox", sum(each.mailbox is not None for each in found)),
+        ErasurePlace("contents", sum(each.content for each in found if each.role == "whole")),
+        ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
+        ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
+        *_beside_messages(survey_run, step),
+    ]
+    return Survey(messages, {each.place: each for each in places})
+
+
+def _beside_messages(run: ErasureRun, step: Step) -> Iterator[ErasurePlace]:
+    """Erase, or count, what the tables of choices and the table `search` have of the person."""
+    for table in CHOICES:
+        with step(table) as read:
+            yield erase_choices(run, table, read)
+    with step("search") as read:
+        yield erase_rows(run, read)
+
+
+def carry_out(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
+    """Erase what was found, and look once more."""
+    run = ErasureRun(survey_run.data, survey_run.person, apply=True, keep_choices=survey_run.keep_choices)
+    messages = MessageErasure(run)
+    with step("messages") as read:
+        messages.erase(first.messages, read)
+    ses = lift_from_provider(run)
+    # Last: what is erased of a message before leaves nothing that a late record could make rows of.
+    for place in (*messages.places.values(), *_beside_messages(run, step)):
+        first.places[place.place].erased += place.erased
+        first.places[place.place].kept = place.kept
+    answer = _answer(run, first, take_stock(survey_run, step))
+    return structs.replace(answer, cancelled=messages.cancelled, ses=ses)
+
+
+def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
+    """What `first` has found, and what of it `last` still finds (None: nothing was erased)."""
+    ids = (last or first).messages.ids
+    if last is not None:
+        for name, place in first.places.items():
+            place.left = max(0, last.places[name].found - last.places[name].kept)
+    places = list(first.places.values())
+    end = max(ids.values(), default=0)
+    return Erased(
+        stage=run.data.stage,
+        dry_run=last is None,
+        at=iso(run.data.clock()),
+        by=run.data.caller,
+        places=places,
+        cancelled=0,
+        remains=[] if last is None else run.remains,
+        ids=sorted(ids),
+        ids_until=iso(end) if end else None,
+        ses="not_asked",
+        goes=[Goes(what, iso(run.data.clock() + days * DAY)) for what, days in GOES.items()],
+        left=sum(each.found if last is None else each.left for each in places),
+    )
+
+
+@contextmanager
+def _step(name: str, *, quiet: bool) -> Iterator[Read]:
+    """Shows a step on stderr, with what it has read so far."""
+    total = 0
+    with bar(name, quiet=quiet) as advance:
+
+        def read(count: int) -> None:
+            nonlocal total
+            total += count
+            advance(total, name=f"{name}: {total:,} read")
+
+        yield read
+
+
+def _question(first: Survey, stage: str, keep_choices: bool) -> str:
+    messages = first.messages
+    whole, shared = len(messages.keys("whole")), len(messages.keys("part")) + len(messages.keys("mention"))
+    said = f"Delete {whole} messages of {stage} and remove the recipient from {shared} shared ones"
+    return f"{said}; opt-outs and suppressions stay?" if keep_choices else f"{said}?"
+
+
+def _show_first(first: Survey) -> None:
+    rows = ((place.place, str(place.found)) for place in first.places.values())
+    screen.print(table_of("place", "found", rows=rows))
+    choices = sum(first.places[name].found - first.places[name].kept for name in CHOICES)
+    if choices:
+        screen.print(_CHOICES.format(count=choices), soft_wrap=True)
+
+
+def _show(answer: Erased) -> None:
+    rows = (
+        (place.place, *map(str, (place.found, place.erased, place.kept, place.left)))
+        for place in answer.places
+    )
+    screen.print(table_of("place", "found", "erased", "kept", "left", rows=rows))
+    if answer.cancelled:
+        screen.print(f"{answer.cancelled} messages that had no outcome in the ledger were cancelled.")
+    for left in answer.remains[:_MOST_NAMED]:
+        print_line(f"{left.place}: {left.what} {left.why}.")
+    if len(answer.remains) > _MOST_NAMED:
+        screen.print(f"and {len(answer.remains) - _MOST_NAMED} more; --json names all of them.")
+    if answer.ids:
+        until = answer.ids_until or "deleted"
+        screen.print(plain(f"These ids hold the recipient; the ledger keeps them until {until}:"))
+        for id_ in answer.ids[:_MOST_NAMED]:
+            print_line(f"  {id_}")
+    for rest in answer.goes:
+        print_line(f"{rest.what}: what is left of this recipient there is deleted by {short(rest.by)}.")
+    screen.print(
+        f"{answer.left} left in {answer.stage}; the mail provider's own list: {answer.ses.replace('_', ' ')}."
+    )

@@ -1,0 +1,303 @@
+"""Messages: found in both tables, and erased. Messages only to the person are deleted; the recipient is
+removed from messages to several, and mentions are removed from messages to others.
+
+The order lets the next run find again what a run that dies has left: what waits is cancelled in the ledger;
+objects of the payload bucket are deleted; the contents of waits are deleted; the ledger's item is emptied;
+the mailbox's item is deleted.
+"""
+
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from msgspec import Struct
+
+from mailroom.aws.dynamo_values import plain
+from mailroom.clock import epoch
+from mailroom.content.payloads import OVERSIZE
+from mailroom.ledger.contents import Contents
+from mailroom.ledger.erasure import ERASED_UNSENT, Erasure
+from mailroom.ledger.items import ERASED_AT, WAIT, where
+from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT
+from mailroom.mailbox import due
+from mailroom.message.message import Key
+from mailroom_ops.people.erased_search import delete_rows
+from mailroom_ops.people.person import (
+    Image,
+    Person,
+    Role,
+    hides_all,
+    mentioned_beside_keys,
+    role_of,
+    texts,
+    without,
+)
+from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, ItemChanged, Read, StageData
+from mailroom_ops.shared.tables import key_of
+
+_ROLES: tuple[Role, ...] = ("part", "whole")
+AHEAD = AHEAD_SECONDS + 60
+"""Seconds: what is due later was not read back from the mailbox yet; clocks' skew included."""
+_ON_ITS_WAY = "is on its way ({}); run this again when it is over"
+_CHANGED = "was written meanwhile; run this again"
+_NO_END = (
+    "goes to others and names the person; the ledger does not say that it is over, so it is not touched: see "
+    "`mailroom status`, then delete the item or run this again"
+)
+_MAYBE_QUEUED = (
+    "goes to others as well and may lie in a stream or a queue with this recipient, for the ledger does not "
+    "know it; run this again when `mailroom status` says that it is over. Where the ledger has forgotten it, "
+    "delete the item by hand"
+)
+_HIDES_ALL = (
+    "would have only recipients in bcc left, and cannot be sent so; put it anew without the person, or "
+    "run this again when it is over"
+)
+SETTLED_AFTER = 15 * 60
+"""Seconds: a producer who put an object longer ago has put its items as well; clocks' skew included."""
+_SHARED = "is needed by messages to others as well, so it stays; see what is in it"
+_CONTENT = (
+    "is named by its content, so others who are sent the same may need it at any moment: it stays until the "
+    "bucket's retention is over; see what is in it, and delete it by hand if it is only the person's"
+)
+_FRESH = (
+    "was put a moment ago, and items that need it may be on their way, so it stays with its messages; run "
+    "this again in 20 minutes"
+)
+
+
+class FoundMessage(Struct):
+    """One message, as far as it has to do with the person: its item in each table (None: nothing), the
+    objects of the payload bucket that it names, and whether it waits with its content."""
+
+    mailbox: Role | None = None
+    ledger: Role | None = None
+    objects: frozenset[str] = frozenset()
+    content: bool = False
+
+    @property
+    def role(self) -> Role:
+        """What counts most. One table may know of others whom the other does not: before a claim the ledger
+        has no cc, and a mailbox item may have been overwritten."""
+        return next((role for role in _ROLES if role in (self.mailbox, self.ledger)), "mention")
+
+
+class FoundMessages(Struct):
+    """All that were found, and the ids that hold the recipient themselves, with the time of their end (epoch
+    seconds)."""
+
+    found: dict[Key, FoundMessage]
+    ids: dict[str, int]
+
+    def keys(self, role: Role) -> list[Key]:
+        """The keys of one role."""
+        return [key for key, each in self.found.items() if each.role == role]
+
+
+def find(data: StageData, person: Person, read: Read) -> FoundMessages:
+    """Look through mailbox and ledger. Memory grows only with what is found."""
+    messages = FoundMessages({}, {})
+    for image in data.scan("mailbox", read):
+        role = role_of(image, person)
+        if role is not None:
+            found = messages.found.setdefault(key_of(image), FoundMessage())
+            found.mailbox, found.objects = role, frozenset(objects_of(image, data.payloads))
+    for image in data.scan("ledger", read):
+        _of_ledger(messages, image, data, person)
+    return messages
+
+
+def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: Person) -> None:
+    if not person.may_be_of(image):
+        return
+    key, role = key_of(image), role_of(image, person)
+    theirs = role == "whole" or ERASED_AT in image
+    if person.is_in(key.id) or (theirs and person.may_be_in(key.id)):
+        messages.ids[key.id] = int(image["ttl"]["N"]) if "ttl" in image else 0
+    if role == "mention" and ERASED_AT in image and not mentioned_beside_keys(image, person):
+        return  # all that is left of it is its key
+    if role is not None:
+        found = messages.found.setdefault(key, FoundMessage())
+        found.ledger = role
+        found.content = WAIT in image and not _for_send_at(image)
+        found.objects |= frozenset(objects_of(image, data.payloads))
+
+
+def _for_send_at(image: Image) -> bool:
+    """Return whether the mark of a message says that the message waits for its `send_at`."""
+    mark: Image = image.get(WAIT, {}).get("M", {})
+    return mark.get("reason") == {"S": SEND_AT}
+
+
+def objects_of(image: Image, bucket: str) -> Iterator[str]:
+    """The keys of the payload bucket's objects that an item names, in whatever attribute."""
+    start = f"s3://{bucket}/"
+    for name, value in image.items():
+        if name in ("payload_ref", "attachments", "media_urls"):
+            yield from (each.removeprefix(start) for each in texts(value) if each.startswith(start))
+
+
+def _named_by_others(data: StageData, objects: set[str], own: set[Key], read: Read) -> set[str]:
+    """The `objects` that messages beside `own` need as well."""
+    shared: set[str] = set()
+    for table in ("mailbox", "ledger"):
+        for image in data.scan(table, read):
+            wanted = objects.intersection(objects_of(image, data.payloads))
+            if wanted and key_of(image) not in own:
+                shared |= wanted
+    return shared
+
+
+PLACES = ("mailbox", "contents", "ledger", "payloads", "search")
+"""Places from which messages are erased."""
+
+
+class MessageErasure:
+    """Erases the messages that were found. `cancelled` counts those that will not be sent for it."""
+
+    def __init__(self, run: ErasureRun) -> None:
+        self._run = run
+        self._data = run.data
+        self._erasure = Erasure(run.data.dynamodb, run.data.table("ledger"), run.data.ttl)
+        self._clock = run.data.clock
+        self._contents = Contents(run.data.dynamodb, run.data.table("contents"), run.data.clock)
+        self.places = {each: ErasurePlace(each) for each in PLACES}
+        self.cancelled = 0
+
+    def erase(self, messages: FoundMessages, read: Read) -> None:
+        """Erase them; `read` counts items that are read on the way."""
+        over = [key for key in messages.keys("whole") if self._settle(key)]
+        objects = {each for key in over for each in messages.found[key].objects}
+        staying = self._delete_objects(objects, set(over), read)
+        for key in over:
+            if not messages.found[key].objects & staying:
+                self._whole(key)
+        for key in messages.keys("part"):
+            self._part(key, messages.found[key].mailbox)
+        for key in messages.keys("mention"):
+            self._mention(key)
+
+    def _settle(self, key: Key) -> bool:
+        """Whether a message only to the person is over, or is so from now on."""
+        item = self._data.item("ledger", key)
+        if item is not None and "completedAt" in item:
+            return True
+        if self._erasure.cancel(key, ERASED_UNSENT):
+            self.cancelled += 1
+            return True
+        item = self._data.item("ledger", key) or {}
+        if "completedAt" in item:  # it has ended between the two
+            return True
+        self._leave("ledger", key, _ON_ITS_WAY.format(item.get("status", {}).get("S", "sending")))
+        return False
+
+    def _whole(self, key: Key) -> None:
+        item = self._data.item("ledger", key)
+        # First, for the next run finds the message by its items.
+        self.places["contents"].erased += self._contents.erase(key)
+        if item is not None:
+            if not self._erasure.empty(key, plain(item), self._data.caller):
+                self._leave("ledger", key, _CHANGED)
+                return
+            self.places["ledger"].erased += 1
+            self.places["search"].erased += delete_rows(self._data, plain(item))
+        self._delete(key)
+
+    def _delete(self, key: Key) -> None:
+        self.places["mailbox"].erased += self._data.delete("mailbox", where(key))
+
+    def _part(self, key: Key, mailbox: Role | None) -> None:
+        """The other recipients' mail stays as it is. What `mailbox` says is only the person's is deleted."""
+        item, request = self._data.item("ledger", key), self._data.item("mailbox", key)
+        if item is None:
+            self._leave("mailbox", key, _MAYBE_QUEUED)
+            return
+        if "completedAt" not in item:
+            if not self._waits(item, request):
+                self._leave("ledger", key, _ON_ITS_WAY.format(item["status"]["S"]))
+                return
+            if request is not None and mailbox != "whole" and hides_all(request, self._run.person):
+                self._leave("mailbox", key, _HIDES_ALL)
+                return
+        self._rewrite(key, item)
+        if mailbox == "whole":
+            self._delete(key)
+
+    def _waits(self, item: Image, request: Image | None) -> bool:
+        """Whether it waits for its `send_at` for a while yet: when that has come, the mailbox's item is read
+        anew. A new put does not update the ledger. Whatever else waits has its content elsewhere."""
+        if item["status"] != {"S": "scheduled"} or not _for_send_at(item):
+            return False
+        ahead = self._clock() + AHEAD
+        return epoch(item["scheduledFor"]["S"]) > ahead and (request is None or due(request) > ahead)
+
+    def _mention(self, key: Key) -> None:
+        item = self._data.item("ledger", key)
+        if item is None or "completedAt" not in item:
+            self._leave("mailbox", key, _NO_END)
+            return
+        self._rewrite(key, item)
+
+    def _rewrite(self, key: Key, item: Image | None) -> None:
+        """Rewrite both items without the person; the ledger's only if it is still where it was."""
+        for table, image in (("ledger", item), ("mailbox", self._data.item("mailbox", key))):
+            if image is None:
+                continue
+            new = without(image, self._run.person)
+            if new == dict(image):
+                continue
+            held = "" if table == "mailbox" or "completedAt" in image else "attribute_not_exists(startedAt)"
+            try:
+                self._data.rewrite(table, where(key), image, new, held)
+            except ItemChanged:
+                self._leave(table, key, _CHANGED)
+                return
+            self.places[table].erased += 1
+
+    def _delete_objects(self, objects: set[str], own: set[Key], read: Read) -> set[str]:
+        """Delete the objects that only `own` messages name. Returns those that another run may delete: the
+        messages that name them have to stay, or nobody would find them again.
+
+        An object may be needed by a message that nobody can see yet: its producer puts the object first and
+        the item a moment later. So an object is deleted only after it has lain there for a while. One that is
+        named by its content is never deleted: a producer who says the same puts the same object once more.
+        """
+        began = self._clock()
+        shared = _named_by_others(self._data, objects, own, read) if objects else set()
+        kept: set[str] = set()
+        for name in sorted(objects):
+            if name in shared:
+                self._run.leave("payloads", name, _SHARED)
+            elif name.startswith(f"{OVERSIZE}/"):
+                self._run.leave("payloads", name, _CONTENT)
+            elif (put_at := self._put_at(name)) is None:
+                continue  # it is gone
+            elif put_at > began - SETTLED_AFTER:
+                self._run.leave("payloads", name, _FRESH)
+                kept.add(name)
+            elif not self._delete_object(name):
+                kept.add(name)
+        return kept
+
+    def _put_at(self, name: str) -> float | None:
+        """When it was put, in epoch seconds; None: there is no such object."""
+        try:
+            reply = self._data.s3.head_object(Bucket=self._data.payloads, Key=name)
+        except self._data.s3.exceptions.ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+        return reply["LastModified"].timestamp()
+
+    def _delete_object(self, name: str) -> bool:
+        try:
+            self._data.s3.delete_object(Bucket=self._data.payloads, Key=name)
+        except self._data.s3.exceptions.ClientError as error:
+            self._run.leave(
+                "payloads", name, f"was not deleted ({error.response['Error']['Code']}); run this again"
+            )
+            return False
+        self.places["payloads"].erased += 1
+        return True
+
+    def _leave(self, place: str, key: Key, why: str) -> None:
+        self._run.leave(place, f"{key.id} ({key.event_type})", why)

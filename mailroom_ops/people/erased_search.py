@@ -1,0 +1,44 @@
+"""Erasing the rows by which a person's messages are found."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mailroom.aws.dynamo_values import string
+from mailroom.message.address import spellings
+from mailroom.search.rows import TO, Row
+from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, Read, StageData
+
+
+def erase_rows(run: ErasureRun, read: Read) -> ErasurePlace:
+    """The rows of the person in the table `search`, of whatever messages."""
+    place = ErasurePlace("search")
+    for keys in _rows_of(run, read):
+        place.found += 1
+        if run.apply:
+            run.data.delete("search", keys)
+            place.erased += 1
+    return place
+
+
+def delete_rows(data: StageData, item: Mapping[str, Any]) -> int:
+    """Delete all rows of a message, by its ledger's item in plain Python: its place among the newest too, for
+    its id may hold the recipient. How many led from a recipient to it."""
+    rows: list[Row] = [] if data.rows is None else data.rows.of(item)
+    deleted = [row for row in rows if data.delete("search", row.place)]
+    return sum(row.found_by.startswith(TO) for row in deleted)
+
+
+def _rows_of(run: ErasureRun, read: Read) -> Iterator[dict[str, Any]]:
+    """The keys of the person's rows, in all spellings."""
+    rows = run.data.rows
+    if rows is None:
+        return
+    for form in spellings(run.person.recipient):
+        pages = run.data.dynamodb.get_paginator("query").paginate(
+            TableName=run.data.table("search"),
+            KeyConditionExpression="found_by = :found_by",
+            ExpressionAttributeValues={":found_by": string(rows.partition(form))},
+        )
+        for page in pages:
+            read(len(page["Items"]))
+            yield from ({name: each[name] for name in ("found_by", "put")} for each in page["Items"])

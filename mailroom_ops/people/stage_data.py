@@ -1,0 +1,205 @@
+"""What a stage keeps: its tables and buckets, read whole and changed item by item."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from mailroom.aws.dynamo_values import Value
+from mailroom.clock import Clock
+from mailroom.ledger.items import where
+from mailroom.message.message import Key
+from mailroom_ops.messages.search import search_of
+from mailroom_ops.people.person import Image, Person
+from mailroom_ops.shared import deployed_stage as stages
+from mailroom_ops.shared.deployed_stage import caller, function_settings
+from mailroom_ops.shared.tables import Position, segments
+
+if TYPE_CHECKING:
+    import boto3
+
+Read = Callable[[int], None]
+"""Called with the number of further items or objects that were read."""
+SEGMENTS = 4
+ProvidersList = Literal["not_asked", "lifted", "not_listed", "kept", "failed"]
+
+
+class ErasurePlace(Struct):
+    """One table, bucket or queue: what was `found` there of the person, how much of that was `erased`, `kept`
+    because of --keep-choices, and how much a last look has `left` there."""
+
+    place: str
+    found: int = 0
+    erased: int = 0
+    kept: int = 0
+    left: int = 0
+
+
+class Left(Struct, frozen=True):
+    """Something that could not be erased now, and why not: the sentence ends with what is to be done."""
+
+    place: str
+    what: str
+    why: str
+
+
+class Goes(Struct, frozen=True):
+    """What deletes itself, and `by` when at the latest (ISO 8601, UTC)."""
+
+    what: str
+    by: str
+
+
+class Erased(Struct, frozen=True):
+    """Answer of `erase`. `cancelled` messages were on their way and will not be sent. `ids` are those of
+    messages that hold the recipient themselves: the last of them goes at `ids_until` (ISO 8601, UTC). `left`
+    is what a last look has found, that which is named in `remains` among it. `ses` is what became of the
+    address on the mail provider's own suppression list. `goes`: where a message of the recipient may still
+    be, unsent, and by when that is deleted."""
+
+    stage: str
+    dry_run: bool
+    at: str
+    """Time of the run."""
+    by: str
+    """ARN of the operator."""
+    places: list[ErasurePlace]
+    cancelled: int
+    remains: list[Left]
+    ids: list[str]
+    ids_until: str | None
+    ses: ProvidersList
+    left: int
+    goes: list[Goes]
+
+
+class ItemChanged(Exception):
+    """The item is another than the one that was read."""
+
+
+class _DispatchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
+    """What is asked of dispatch's environment. Its other settings an erasure does without, so that an older
+    or a newer version of them is no hindrance."""
+
+    ledger_ttl_seconds: float
+    payload_bucket: str
+    default_region: str = ""
+
+
+class StageData:
+    """The tables and buckets of one stage. `default_region` is where numbers without a country are dialled
+    ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
+
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
+        """Asks dispatch's environment, and the API's. Raises Refused where the stage is not
+        deployed, or by a version with other settings, and ClientError."""
+        facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), _DispatchFacts)
+        self.session = session
+        self.stage = stage
+        self.default_region = facts.default_region
+        self.ttl = facts.ledger_ttl_seconds
+        self.payloads = facts.payload_bucket
+        search = search_of(session, stage)
+        self.rows = None if search is None else search[1]
+        """Makes the rows of the table search; None: the stage has no search."""
+        self.dynamodb = session.client("dynamodb")
+        self.s3 = session.client("s3")
+        self.clock: Clock = time.time
+        self.caller = caller(session)
+
+    def table(self, short: str) -> str:
+        """A table's name."""
+        return stages.name(self.stage, short)
+
+    def scan(self, table: str, read: Read) -> Iterator[dict[str, Value]]:
+        """Every item of a table, in no order, as it stands now."""
+
+        def page(position: Position) -> tuple[Any, Any]:
+            reply = self.dynamodb.scan(TableName=self.table(table), ConsistentRead=True, **position)
+            return reply["Items"], reply.get("LastEvaluatedKey")
+
+        for items in segments(SEGMENTS, page):
+            yield from items
+            read(len(items))
+
+    def item(self, table: str, key: Key) -> dict[str, Value] | None:
+        """A message's item in one of the two tables of messages."""
+        reply = self.dynamodb.get_item(TableName=self.table(table), Key=where(key), ConsistentRead=True)
+        image: dict[str, Any] | None = reply.get("Item")
+        return image
+
+    def delete(self, table: str, key: Mapping[str, Value]) -> bool:
+        """Delete an item. False: there was none."""
+        reply = self.dynamodb.delete_item(TableName=self.table(table), Key=key, ReturnValues="ALL_OLD")
+        return "Attributes" in reply
+
+    def rewrite(
+        self, table: str, key: Mapping[str, Value], old: Image, new: Image, condition: str = ""
+    ) -> None:
+        """Bring an item from `old` to `new`, attribute by attribute, and entry by entry of its maps, so that
+        what others write beside it stays. Raises ItemChanged where one of these is not as in `old` any more,
+        or where `condition` does not hold."""
+        sets, removes, conditions = [], [], [condition] if condition else []
+        names: dict[str, str] = {}
+        values: dict[str, Value] = {}
+        for at, (path, before, after) in enumerate(_differences(old, new)):
+            aliases = {f"#n{at}_{level}": name for level, name in enumerate(path)}
+            names |= aliases
+            place = ".".join(aliases)
+            if before is not None:
+                values[f":old{at}"] = before
+                conditions.append(f"{place} = :old{at}")
+            if after is not None:
+                values[f":new{at}"] = after
+                sets.append(f"{place} = :new{at}")
+            else:
+                removes.append(place)
+        if not names:
+            return
+        clauses = (("SET", sets), ("REMOVE", removes))
+        try:
+            self.dynamodb.update_item(
+                TableName=self.table(table),
+                Key=key,
+                UpdateExpression=" ".join(f"{verb} {', '.join(each)}" for verb, each in clauses if each),
+                ConditionExpression=" AND ".join(conditions),
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=values,
+            )
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            raise ItemChanged(f"{table}: an item has changed meanwhile") from None
+
+
+@dataclass
+class ErasureRun:
+    """One pass over all that a stage keeps. It erases a person, or without `apply` only counts.
+    `keep_choices`: opt-outs and the suppression list stay, SES's too. `remains`: what could not be erased."""
+
+    data: StageData
+    person: Person
+    apply: bool = False
+    keep_choices: bool = False
+    remains: list[Left] = field(default_factory=list)
+
+    def leave(self, place: str, what: str, why: str) -> None:
+        """Note what is left, once."""
+        left = Left(place, what, why)
+        if left not in self.remains:
+            self.remains.append(left)
+
+
+def _differences(
+    old: Image, new: Image, within: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Value | None, Value | None]]:
+    """The path of each attribute, or entry of a map, that differs; what stands there, and what is to stand
+    there (None: nothing)."""
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if before and after and "M" in before and "M" in after and not within:
+            yield from _differences(before["M"], after["M"], (name,))
+        else:
+            yield (*within, name), before, after

@@ -1,1 +1,0 @@
-"""`mailroom rehearse`: the first day of a stage, in a few minutes."""

@@ -1,0 +1,137 @@
+"""The dead-letter queues of a stage, found by their names, and scans of them that take nothing out.
+
+A new queue needs no entry anywhere.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_values import string
+from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
+from mailroom.ledger.items import where
+from mailroom.message.message import Key
+from mailroom_ops.shared import deployed_stage as stages
+from mailroom_ops.shared.screen import NotDeployed, Refused
+
+if TYPE_CHECKING:
+    import boto3
+    from types_boto3_sqs import SQSClient
+
+HIDDEN_SECONDS = 270.0
+"""A dead letter stays hidden for this long, and a little longer, if this process dies before it puts it
+back."""
+
+
+class DeadQueue(Struct, frozen=True):
+    """A dead-letter queue. `name` is its short one, as the function dead-letters calls it: mail-dlq,
+    fax-dlq.fifo."""
+
+    name: str
+    url: str
+
+    @property
+    def queue(self) -> str:
+        """The short name of the queue that it belongs to, without `.fifo`."""
+        return self.name.removesuffix(".fifo").removesuffix("-dlq")
+
+    def holds(self, channel: str) -> bool:
+        """Return whether a message of the channel can lie in this queue."""
+        return self.queue == channel or self.queue.startswith(f"{channel}-")
+
+    @property
+    def fifo(self) -> bool:
+        """Whether it keeps an order within groups."""
+        return self.name.endswith(".fifo")
+
+
+class ExplainedDeadLetter(Struct, frozen=True):
+    """A dead letter, and what is known of it. `item` is the ledger's ({}: none), `first_seen` is when the
+    function dead-letters first reported it (epoch milliseconds; None: not yet)."""
+
+    dead_letter: DeadLetter
+    subject: Subject
+    cause: Cause
+    item: dict[str, Any]
+    first_seen: int | None = None
+
+
+def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
+    """The dead-letter queues of a stage, by name. Raises NotDeployed where it has none."""
+    urls = {name: url for name, url in stages.queue_urls(sqs, stage).items() if stages.is_dead(name)}
+    if not urls:
+        raise NotDeployed(f"dead-letter queue of {stage}")
+    return sorted((DeadQueue(*each) for each in urls.items()), key=lambda each: each.queue)
+
+
+class DeadQueues:
+    """The dead-letter queues of one stage."""
+
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
+        self.client = session.client("sqs")
+        self._dynamodb = session.client("dynamodb")
+        self._stage = stage
+
+    def named(self, name: str | None) -> list[DeadQueue]:
+        """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
+
+        Raises Refused, naming those that there are.
+        """
+        found = dead_queues(self.client, self._stage)
+        if name is None:
+            return found
+        short = name.removeprefix(stages.prefix(self._stage)).removesuffix(".fifo").removesuffix("-dlq")
+        chosen = [each for each in found if each.queue == short]
+        if not chosen:
+            there = ", ".join(each.queue for each in found)
+            raise Refused(f"stage {self._stage} has no queue {name!r:.80}; there are: {there}")
+        return chosen
+
+    @contextmanager
+    def scan(self, queue: DeadQueue) -> Iterator["ScanPass"]:
+        """A pass through a queue. The end of the block puts back everything that was not deleted."""
+        pass_ = ScanPass(self.client, queue, self)
+        try:
+            yield pass_
+        finally:
+            pass_.put_back()
+
+    def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
+        """What is known of each of these. The cause is read anew from the ledger, because it may have changed
+        since the dead letter died."""
+        ledger, log = stages.name(self._stage, "ledger"), stages.name(self._stage, "dead-letters")
+        subjects = {each.message_id: subject_of(each) for each in dead_letters}
+        keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
+        found = batch_get(
+            self._dynamodb,
+            {
+                ledger: [where(key) for key in keys],
+                log: [{"message_id": string(each)} for each in subjects],
+            },
+            consistent=True,
+        )
+        items = {Key(each["id"], each["event_type"]): each for each in found[ledger]}
+        reported = {each["message_id"]: int(each["first_seen"]) for each in found[log]}
+        for dead_letter in dead_letters:
+            subject = subjects[dead_letter.message_id]
+            item = items.get(subject.key, {}) if subject.key is not None else {}
+            cause = cause_of(dead_letter, subject, item)
+            yield ExplainedDeadLetter(dead_letter, subject, cause, item, reported.get(dead_letter.message_id))
+
+
+class ScanPass(DeadLetterQueue):
+    """Hands out the dead letters of a queue, each once. When it has ended, `complete` says whether those were
+    all: a pass holds a certain number, and in a long one the first dead letters come again before the last
+    are seen."""
+
+    def __init__(self, client: "SQSClient", queue: DeadQueue, queues: DeadQueues) -> None:
+        super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)
+        self._queues = queues
+
+    def __iter__(self) -> Iterator[ExplainedDeadLetter]:
+        while not self.full and (dead_letters := self.receive(HIDDEN_SECONDS)):
+            yield from self._queues.explain(dead_letters)

@@ -1,0 +1,123 @@
+"""Batches that a table's stream gave up on, handed to their function again, one after another."""
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, structs
+
+from mailroom.clock import iso
+from mailroom_ops.repair.requeuer import NotHandedOver, hand_over
+from mailroom_ops.shared.deployed_stage import config_for_invocations, name, unprocessed_bucket
+
+if TYPE_CHECKING:
+    import boto3
+
+_PREFIX = "aws/lambda/"
+"""Where Lambda puts an on-failure record: aws/lambda/<mapping>/<shard>/<date>/<name>."""
+_DONE = "replayed/"
+_MOST_NAMED = 50
+STREAM_READERS = ("dispatch", "outcomes", "index-messages")
+"""The functions that read a stream; only they are handed batches again."""
+
+
+class FailedBatch(Struct, frozen=True):
+    """One batch: its object in the bucket, its function ("": the object is no batch), how many records it
+    has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left
+    ("": it is not). Of a dry run all are `ready`."""
+
+    key: str
+    function: str
+    records: int
+    condition: str
+    since: str
+    result: Literal["ready", "replayed", "left"]
+    why: str = ""
+
+
+class Replayed(Struct):
+    """Answer of `repair --given-up`. `found` batches with `records` waited; `left` wait still. `batches`
+    names those that are left, and in a dry run the first ones of all."""
+
+    stage: str
+    dry_run: bool
+    found: int = 0
+    records: int = 0
+    replayed: int = 0
+    left: int = 0
+    batches: list[FailedBatch] = []
+
+    def take(self, batch: FailedBatch) -> None:
+        """Count one."""
+        self.found += 1
+        self.records += batch.records
+        self.replayed += batch.result == "replayed"
+        self.left += batch.result != "replayed"
+        if batch.result != "replayed" and len(self.batches) < _MOST_NAMED:
+            self.batches.append(batch)
+
+
+class FailedBatches:
+    """The failed batches of one stage: each is replayed to the function that failed on it.
+
+    A batch that went through lies elsewhere from then on, so an interrupted replay is simply run again.
+    """
+
+    def __init__(self, session: "boto3.Session", stage: str) -> None:
+        self._s3 = session.client("s3")
+        self._lambda = session.client("lambda", config=config_for_invocations())
+        account = session.client("sts").get_caller_identity()["Account"]
+        self._bucket = unprocessed_bucket(stage, account, session.region_name)
+        self._functions = {name(stage, short) for short in STREAM_READERS}
+
+    def waiting(self) -> list[tuple[datetime, str]]:
+        """What waits, oldest first: only when Lambda wrote it and its key, however many and large the batches
+        are."""
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=_PREFIX)
+        objects = (each for page in pages for each in page.get("Contents", []))
+        return sorted((each["LastModified"], each["Key"]) for each in objects)
+
+    def read(self, key: str, since: datetime) -> tuple[FailedBatch, dict[str, Any]] | None:
+        """The batch in an object, and the event that holds its records; None: the object is gone. An object
+        that is no batch has neither a function nor records, and `unreadable` as its condition."""
+        try:
+            body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        except self._s3.exceptions.NoSuchKey:
+            return None
+        at = iso(since.timestamp())
+        try:
+            record = json.loads(body)
+            payload = record["payload"]  # only S3 destinations have it; AWS writes the event as a string
+            event = json.loads(payload) if isinstance(payload, str) else payload
+            context = record["requestContext"]
+            # arn:aws:lambda:region:account:function:name, and :$LATEST at times
+            function = context["functionArn"].split(":")[6]
+            event = {**event, "Records": [*event["Records"]]}
+            batch = FailedBatch(key, function, len(event["Records"]), context["condition"], at, "ready")
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            return FailedBatch(key, "", 0, "unreadable", at, "ready"), {"Records": []}
+        return batch, event
+
+    def replay(self, batch: FailedBatch, event: dict[str, Any]) -> FailedBatch:
+        """Hand a batch to its function. If all of it went through, it is moved out of the way and `replayed`;
+        else it is `left`."""
+        why = self._handed_over(batch, event)
+        if why:
+            return structs.replace(batch, result="left", why=why)
+        bucket, done = self._bucket, _DONE + batch.key
+        self._s3.copy_object(Bucket=bucket, Key=done, CopySource={"Bucket": bucket, "Key": batch.key})
+        self._s3.delete_object(Bucket=bucket, Key=batch.key)
+        return structs.replace(batch, result="replayed")
+
+    def _handed_over(self, batch: FailedBatch, event: dict[str, Any]) -> str:
+        """Why not all of it went through; "": it did."""
+        # Whoever can write to the bucket must not choose what is invoked.
+        if batch.function not in self._functions:
+            return "its function reads no stream of this stage; see what it is, and delete it by hand"
+        # As compact as Lambda wrote it: a batch may fill the 6 MB that an invocation takes.
+        body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+        try:
+            failed = hand_over(self._lambda, batch.function, body)
+        except NotHandedOver as fault:
+            return f"{fault}"
+        return f"{failed} of its records failed; see the log of {batch.function}" if failed else ""

@@ -1,0 +1,356 @@
+"""`repair`: its options, what it says first, and what it asks."""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Annotated
+
+import typer
+from msgspec import Struct, structs
+
+from mailroom.clock import iso
+from mailroom.ledger.reader import of_ledger
+from mailroom_ops.messages.status import show, view_of
+from mailroom_ops.repair.dead_letter_queues import DeadQueues
+from mailroom_ops.repair.failed_batches import FailedBatches, Replayed
+from mailroom_ops.repair.judge import PATIENCE_SECONDS, State
+from mailroom_ops.repair.redrive import Redrive, Redriven
+from mailroom_ops.repair.repairs import Candidates, Repaired, Repairs, Word
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage, Yes
+from mailroom_ops.shared.screen import (
+    Refused,
+    aws_faults,
+    bar,
+    confirm,
+    errors,
+    plain,
+    print_answer,
+    print_line,
+    screen,
+    status,
+    table_of,
+)
+from mailroom_ops.shared.selected_messages import MessageRef, selected
+from mailroom_ops.shared.stage_queues import DeployedStage
+from mailroom_ops.shared.times import duration, seconds_of, short, written
+
+ALL = "all"
+FOLLOWS: dict[Word, str] = {
+    "sent": "It is never sent again without mailroom resend --force.",
+    "failed": "Callbacks follow, and mailroom resend may send it again.",
+}
+SENTENCES: dict[State, str] = {
+    "fine": "on its way, waiting for release to hand it over, or over; mailroom status says which",
+    "missing": "in the mailbox, and unknown to the ledger: requeued, it is sent once",
+    "overdue": "begun, and unchanged for too long: requeued, it is sent once",
+    "dead_letter": "a dead letter: fix its cause (mailroom dead-letters show), then put it back by its id, "
+    "or with mailroom repair --dead-letters",
+    "gone": "begun, and its item is gone from the mailbox. It may have been sent, or may still be queued: "
+    "ask its provider, then say how it ended with --as. Under a new id it may be sent twice",
+    "forgotten": "unknown to the ledger, which may have forgotten it, so it may have been sent. If you know "
+    "that it was never sent, requeue it by its id, or all such messages with --include-forgotten",
+    "unknown": "not in the mailbox and not in the ledger; check the id, --channel and --stage",
+}
+"""What is said of a message, by its state."""
+_SHOWN = 50
+
+
+class RedrivenQueues(Struct, frozen=True):
+    """Answer of `repair --dead-letters`."""
+
+    stage: str
+    dry_run: bool
+    queues: list[Redriven]
+
+
+def repair(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(help="Messages; - reads ids, or another command's --json, from standard input."),
+    ] = None,
+    stage: Stage = "dev",
+    *,
+    scan: Annotated[
+        bool, typer.Option("--scan", help="Find every message of the stage that stopped.")
+    ] = False,
+    dead_letters: Annotated[
+        str | None,
+        typer.Option(metavar="QUEUE", help="Put back this queue's dead letters; all: those of every queue."),
+    ] = None,
+    given_up: Annotated[
+        bool, typer.Option("--given-up", help="Hand over the batches that a table's stream gave up on.")
+    ] = False,
+    word: Annotated[
+        Word | None, typer.Option("--as", help="End these messages: you know how they ended.")
+    ] = None,
+    channel: Annotated[str | None, typer.Option(help="With ids: only messages of this channel.")] = None,
+    older_than: Annotated[
+        str | None, typer.Option(help="Call a message stopped after this time: 90s, 15m, 2h, 1d.")
+    ] = None,
+    include_forgotten: Annotated[
+        bool,
+        typer.Option("--include-forgotten", help="Also requeue what the ledger may have forgotten."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; change nothing.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put on its way again what has stopped: messages, dead letters, batches of a stream.
+
+    The command says what is the matter with each message and what it would do, asks, and does it. It never
+    makes two workers submit the same attempt: the claim drops a queue message too many. So run it again
+    whenever you like. Two risks are yours, and the question names them: a message that the ledger has
+    forgotten may be sent twice, and a message that you end --as sent, and that was not, is never sent.
+
+    ID...: a message that is lost or overdue is requeued, a dead letter goes back into its queue. By naming a
+    message that the ledger may have forgotten you confirm that it was never sent. With --as sent or --as
+    failed you end messages that no worker can end; first ask the provider or the recipient.
+
+    --scan: reads both tables, requeues what is lost or overdue, and names the rest. A message is lost if two
+    looks, 15 minutes apart, do not find it in the ledger. It is overdue 15 minutes after its next step, and
+    12 hours later if a queue may hide it; --older-than sets both.
+
+    --dead-letters mail: moves the dead letters of a queue back into it. Fix their cause first. With ids (of
+    messages or of SQS) it moves only these.
+
+    --given-up: hands each batch that Lambda gave up on to its function again, the oldest first.
+
+    To send a message again that failed or bounced, use mailroom resend. Exit code 1: something is left or,
+    after a dry run, would be repaired. 2: the command could not do its work.
+
+    Example: mailroom repair order-42 --stage prod
+    """
+    with aws_faults(stage):
+        _check(ids, scan=scan, dead_letters=dead_letters, given_up=given_up)
+        if word is not None and (not ids or dead_letters):
+            raise Refused("--as needs the ids of messages, and no --dead-letters.")
+        if channel is not None and (not ids or dead_letters):
+            raise Refused("--channel needs ids: give ids too, or leave --channel out.")
+        if given_up:
+            left = _hand_over(stage, dry_run=dry_run, yes=yes, as_json=as_json)
+        elif dead_letters:
+            planned = _redrives(stage, dead_letters, ids or [])
+            left = _redrive(planned, stage, dry_run=dry_run, yes=yes, as_json=as_json)
+        else:
+            seconds = None if older_than is None else float(seconds_of(older_than))
+            refs = selected(ids, channel, sys.stdin, stage) if ids else None
+            deployed = DeployedStage.of(aws_session(), stage)
+            named = refs is not None
+            if named and seconds is None:
+                seconds = PATIENCE_SECONDS  # no queue hides what an operator looks for
+            repairs = Repairs.of(deployed, older_than=seconds, confirmed=include_forgotten or named)
+            ask = partial(confirm, yes=yes, piped="-" in (ids or ()))
+            if refs is not None and word is not None:
+                answer = _end(repairs, deployed, refs, word, ask, dry_run=dry_run, quiet=as_json)
+            else:
+                candidates = _scan(repairs, stage, quiet=as_json) if refs is None else repairs.named(refs)
+                answer = _repair(repairs, candidates, ask, dry_run=dry_run, quiet=as_json)
+            print_answer(answer, partial(_show, named=named), as_json=as_json)
+            left = answer.incomplete
+    raise typer.Exit(1 if left else 0)
+
+
+def _check(ids: list[str] | None, *, scan: bool, dead_letters: str | None, given_up: bool) -> None:
+    """Refuse what does not say what to repair, or says it twice."""
+    asked = [bool(ids) and not dead_letters, scan, dead_letters is not None, given_up]
+    if sum(asked) != 1 or (ids and not dead_letters and (scan or given_up)):
+        raise Refused(
+            "Say what to repair: the ids of messages, or one of --scan, --dead-letters QUEUE and --given-up. "
+            "Only --dead-letters takes ids beside it."
+        )
+
+
+Ask = Callable[[str], None]
+"""Function that asks a question, and ends the command if the answer is no."""
+
+
+# messages
+
+
+def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
+    """What both tables have, after the wait for the second look."""
+    with status(f"reading the tables of {stage}", quiet=quiet) as say:
+        candidates = repairs.scan(lambda seen: say(f"reading the tables of {stage}: {seen:,} items"))
+    seconds = repairs.second_look_in(candidates)
+    if seconds:
+        if not quiet:
+            said = f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
+            errors.print(said, soft_wrap=True)
+        with status("waiting", quiet=quiet):
+            time.sleep(seconds)
+    return candidates
+
+
+def _repair(repairs: Repairs, candidates: Candidates, ask: Ask, *, dry_run: bool, quiet: bool) -> Repaired:
+    with status("looking at what was found", quiet=quiet):
+        answer = repairs.look(candidates, dry_run=dry_run)
+    if not quiet:
+        for sentence in _sentences(answer):
+            print_line(sentence)
+    if dry_run or not answer.ready:
+        return answer
+    ask(_question(answer))
+    with status("repairing", quiet=quiet):
+        return repairs.repair(candidates, answer)
+
+
+def _end(
+    repairs: Repairs,
+    deployed: DeployedStage,
+    refs: list[MessageRef],
+    word: Word,
+    ask: Ask,
+    *,
+    dry_run: bool,
+    quiet: bool,
+) -> Repaired:
+    candidates = repairs.named(refs)
+    answer = repairs.look(candidates, dry_run=dry_run)
+    judged = [each for batch in repairs.judged(candidates) for each in batch]
+    can = [each for each in judged if "end" in each[0].cures]
+    if not quiet:
+        for _, message in judged:
+            if message.ledger is not None:
+                found, now = of_ledger(message.ledger), deployed.clock()
+                show(found, view_of(found, deployed.stage, now), now)
+    if can and not dry_run:
+        named = ", ".join(f"{each.key.event_type} {each.key.id}" for _, each in can[:_SHOWN])
+        more = f" and {len(can) - _SHOWN:,} more" if len(can) > _SHOWN else ""
+        ask(f"End {named}{more} of {deployed.stage} as {word}? {FOLLOWS[word]}")
+    reasons = [each[0].not_ended if dry_run else repairs.end(each, word) for each in judged]
+    messages = [
+        structs.replace(message, done=None if reason or dry_run else "end", why=reason)
+        for message, reason in zip(answer.messages, reasons, strict=True)
+    ]
+    ended = Counter(each.event_type for each in messages if each.done)
+    left = sum(bool(each.why) for each in messages)
+    return structs.replace(answer, messages=messages, ready=len(can), repaired=dict(ended), failed=left)
+
+
+def _question(answer: Repaired) -> str:
+    asked = f"Repair {answer.ready:,} message{'' if answer.ready == 1 else 's'} of {answer.stage}?"
+    if not answer.may_go_twice:
+        return asked
+    return (
+        f"{asked} The ledger may have forgotten {answer.may_go_twice:,} of them. Confirm that they were "
+        "never sent. A message that was sent would be sent again."
+    )
+
+
+def _sentences(answer: Repaired) -> Iterator[str]:
+    for each in answer.messages[:_SHOWN]:
+        channel = f" ({each.event_type})" if each.event_type else ""
+        yield f"{each.id}{channel}: {SENTENCES[each.state]}."
+    if len(answer.messages) > _SHOWN:
+        yield f"and {len(answer.messages) - _SHOWN:,} more; --json has all."
+    for state, counts in () if answer.messages else answer.found.items():
+        yield f"{sum(counts.values()):,} ({_by_channel(counts)}): {SENTENCES[state]}."
+
+
+def _by_channel(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{channel} {count:,}".strip() for channel, count in counts.items())
+
+
+def _show(answer: Repaired, *, named: bool) -> None:
+    looked = " and ".join(f"{count:,} of the {table}" for table, count in answer.looked_at.items())
+    if named:
+        looked = f"{len(answer.messages):,} named"
+    for each in answer.messages:
+        if each.why:
+            print_line(f"{each.id}: not ended: {each.why}.")
+    if answer.dry_run:
+        done = f"{answer.ready:,} would be repaired"
+    else:
+        done = f"{sum(answer.repaired.values()):,} repaired"
+    failed = f", {answer.failed:,} could not be" if answer.failed else ""
+    screen.print(f"{looked} looked at; {done}{failed}.")
+    if answer.failed and not any(each.why for each in answer.messages):
+        screen.print("To see why, read the log groups of dispatch and outcomes at the time of this command.")
+
+
+# dead letters
+
+
+def _redrives(stage: str, queue: str, only: list[str]) -> list[Redrive]:
+    queues = DeadQueues(aws_session(), stage)
+    chosen = queues.named(None if queue == ALL else queue)
+    if only and queue == ALL:
+        raise Refused("Name the queue of these dead letters, as in --dead-letters mail.")
+    planned = [Redrive(queues.client, each, only) for each in chosen]
+    return [each for each in planned if each.found or each.only]
+
+
+def _redrive(planned: list[Redrive], stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
+    """Whether any are left."""
+    if not as_json:
+        for each in planned:
+            print_line(each.sentence())
+        if planned:
+            print_line("The ledger drops messages that were sent already; expired messages are not sent.")
+    if dry_run:
+        moved = [Redriven(each.queue.queue, each.found, 0, each.found) for each in planned]
+    else:
+        if planned:
+            confirm(f"Put them back into the queues of {stage}?", yes=yes)
+        moved = []
+        with bar("moved", quiet=as_json) as advance:
+            for each in planned:
+                moved.append(each.run(partial(advance, name=each.queue.queue)))
+    print_answer(RedrivenQueues(stage, dry_run, moved), _show_redriven, as_json=as_json)
+    return any(each.left for each in moved)
+
+
+def _show_redriven(answer: RedrivenQueues) -> None:
+    for each in answer.queues:
+        print_line(f"{each.queue}: {each.moved} moved, {each.left} left.")
+    if not answer.queues:
+        screen.print(f"No dead letters in {answer.stage}.")
+    elif not answer.dry_run and any(each.left for each in answer.queues):
+        print_line(
+            "The dead letters that are left are hidden by another reader, or are gone. Run this again."
+        )
+
+
+# batches of a stream
+
+
+def _hand_over(stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
+    """Whether any are left."""
+    answer = Replayed(stage, dry_run)
+    batches = FailedBatches(aws_session(), stage)
+    waiting = batches.waiting()
+    if waiting and not dry_run:
+        since = waiting[0][0].timestamp()
+        many = "1 batch waits" if len(waiting) == 1 else f"{len(waiting):,} batches wait, the oldest"
+        ago = duration(time.time() - since)
+        confirm(f"{many} since {short(iso(since))}, {ago} ago. Replay into {stage}?", yes=yes)
+    with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
+        # One after another, so that memory does not grow with them.
+        for at, (since_, key) in enumerate(waiting, 1):
+            found = batches.read(key, since_)
+            if found is not None:
+                answer.take(found[0] if dry_run else batches.replay(*found))
+            advance(at, len(waiting))
+    print_answer(answer, _show_batches, as_json=as_json)
+    return bool(answer.left)
+
+
+def _show_batches(answer: Replayed) -> None:
+    if answer.batches:
+        table = table_of("since", "function", "records", "condition")
+        for batch in answer.batches:
+            since, function = batch.since[:19].replace("T", " "), batch.function or "unknown"
+            table.add_row(since, plain(function), str(batch.records), plain(batch.condition))
+        screen.print(table)
+        # Whole, however narrow the terminal: a key is there to be copied.
+        for each in answer.batches:
+            print_line(f"{each.key}: {each.why}" if each.why else each.key)
+    if answer.dry_run:
+        screen.print(f"{answer.found} batches wait; run without --dry-run to replay them.")
+        return
+    screen.print(f"{answer.replayed} batches replayed, {answer.left} left.")
+    if answer.left:
+        screen.print("Why: the log groups of these functions, by the time of this command.")

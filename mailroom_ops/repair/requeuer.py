@@ -1,0 +1,179 @@
+"""Puts messages back on their way, by the queues and functions that have them every day. Writes no ledger.
+
+dispatch     a put, as the stream shows it  ─▶ queue, wait, or failed with a reason
+outcomes     a change of a fax's ledger item ─▶ retry queue
+queue        the mailbox's item and its attempt ─▶ the queue of its channel
+
+Each route may be repeated, and a message may still be on its way. No route sends twice:
+
+dispatch     The copy has the first attempt's number, and the claim lets one worker have it. A wait and a
+             refusal are written once.
+outcomes     The copy has the next attempt's number, which one worker claims. A callback that is repeated has
+             the same `webhook-id`.
+queue        The copy has the next attempt's number, which one worker claims.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mailroom.aws import queues
+from mailroom.aws.dynamo_values import image_of
+from mailroom.aws.queues import Entry
+from mailroom.channels.fax import contract as fax
+from mailroom.errors import Invalid
+from mailroom.ledger.change import LedgerChange
+from mailroom.mailbox import original
+from mailroom.message.message import Message, encode, parse
+from mailroom.outcomes import retry_of
+from mailroom_ops.shared.stage_queues import DeployedStage, Route, StoredMessage
+
+if TYPE_CHECKING:
+    from types_boto3_lambda import LambdaClient
+
+Item = Mapping[str, Any]
+_RECORDS = 100
+_BYTES = 4 * 1024 * 1024
+"""Bytes of one invocation, which takes 6 MB."""
+
+
+class NotHandedOver(Exception):
+    """A function did not take its records; a sentence that says why."""
+
+
+def hand_over(functions: "LambdaClient", name: str, event: bytes) -> int:
+    """Invoke a function with the records of a stream; how many of them failed. Raises NotHandedOver."""
+    try:
+        reply = functions.invoke(FunctionName=name, Payload=event)
+    except (ClientError, BotoCoreError) as fault:
+        raise NotHandedOver(f"it could not be handed over: {fault}") from None
+    if "FunctionError" in reply:
+        raise NotHandedOver(f"its function failed; see the log of {name}")
+    return len(json.loads(reply["Payload"].read()).get("batchItemFailures", ()))
+
+
+def next_attempt(item: Item) -> int:
+    """The number of the attempt that follows, by the ledger's item."""
+    return int(item.get("attempts", 0)) + 1
+
+
+def fax_of(item: Item) -> dict[str, Any]:
+    """The item that the next attempt of a fax would be, by what the ledger kept of it."""
+    body = retry_of(_reopening(item), 0) or {}
+    return fax.item_of({name: value for name, value in body.items() if name != "not_before"})
+
+
+class Requeuer:
+    """Works for one stage."""
+
+    def __init__(self, stage: DeployedStage) -> None:
+        self._stage = stage
+        self._routes = stage.dispatch.routes
+
+    def requeue(self, stuck: Iterable[tuple[Route, StoredMessage]]) -> tuple[Counter[str], int]:
+        """Requeue each message by its route. How many were, by channel, and how many could not be."""
+        groups: dict[tuple[Route, str], list[StoredMessage]] = defaultdict(list)
+        for route, message in stuck:
+            groups[route, message.key.event_type].append(message)
+        counts: Counter[str] = Counter()
+        failed = 0
+        for (route, channel), group in groups.items():
+            match route:
+                case "dispatch":
+                    left = self._hand_over("dispatch", map(_put, group))
+                case "outcomes":
+                    left = self._hand_over("outcomes", map(_change, group))
+                case "queue":
+                    left = self._queue(group)
+            counts[channel] += len(group) - left
+            failed += left
+        return +counts, failed
+
+    def read(self, item: Item, attempt: int) -> Message:
+        """The message as its worker will read it. Raises Invalid for what would end as failed at once."""
+        message, now = self._parsed(item, attempt), self._stage.clock()
+        if message.expired(now):
+            raise Invalid("expires_at", f"{message.expires_at} is past")
+        if (message.due() or 0) > now:
+            raise Invalid("send_at", f"{message.send_at} is yet to come; a new id waits for it")
+        return message
+
+    def entry(self, reference: str, item: Item, attempt: int) -> tuple[str, Entry]:
+        """The queue's URL, and the message for it; not of a fax, whose message outcomes makes. Raises Invalid
+        for what has no queue. What has expired goes there all the same: its worker ends it. It has the
+        version of its template that counts now, as what dispatch queues."""
+        message = self._parsed(item, attempt)
+        if self._stage.versions is not None:
+            item = self._stage.versions.bound(message, item)
+        kinds = {"channel": message.event_type, "type": message.kind}
+        body = encode({**original(item), "attempt": attempt})
+        url = self._routes[message.event_type][message.lane]
+        return url, Entry(reference, body, kinds, group=message.group)
+
+    def send(self, entries: Iterable[tuple[str, Entry]]) -> set[str]:
+        """Send all; the references of those that SQS would not take."""
+        by_url: dict[str, list[Entry]] = defaultdict(list)
+        for url, entry in entries:
+            by_url[url].append(entry)
+        failed: set[str] = set()
+        for url, batch in by_url.items():
+            failed |= queues.send(self._stage.sqs, url, batch)
+        return failed
+
+    def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
+        """How many of them the function did not take."""
+        failed = 0
+        for batch in queues.batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
+            event = f'{{"Records":[{",".join(batch)}]}}'.encode()
+            try:
+                failed += hand_over(self._stage.functions, self._stage.name(function), event)
+            except NotHandedOver:
+                failed += len(batch)  # the next run tries them again
+        return failed
+
+    def _queue(self, messages: Sequence[StoredMessage]) -> int:
+        entries, unfit = [], 0
+        for at, each in enumerate(messages):
+            try:
+                entries.append(self.entry(str(at), each.mailbox or {}, next_attempt(each.ledger or {})))
+            except Invalid:
+                unfit += 1
+        return unfit + len(self.send(entries))
+
+    def _parsed(self, item: Item, attempt: int) -> Message:
+        contracts = {name: each for name, each in self._stage.contracts.items() if name in self._routes}
+        message = parse({**item, "attempt": attempt}, contracts)
+        if message.lane not in self._routes[message.event_type]:
+            raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}")
+        return message
+
+
+def _reopening(item: Item) -> LedgerChange:
+    """The change that a fax's ledger item would show if it was reopened now: an attempt follows at once, and
+    no callback is sent."""
+    before = {"status": "sending", "generation": int(item.get("generation", 0)) - 1}
+    return LedgerChange({**item, **before}, {**item, "status": "retrying"})
+
+
+def _put(message: StoredMessage) -> dict[str, Any]:
+    return {"eventName": "INSERT", "dynamodb": {"NewImage": image_of(original(message.mailbox or {}))}}
+
+
+def _change(message: StoredMessage) -> dict[str, Any]:
+    """The change that the ledger's stream had when the fax began to wait, or would have if it was reopened
+    now."""
+    item = message.ledger or {}
+    waits = item["status"] == "retrying" and "error" in item
+    change = LedgerChange({**item, "status": "sending"}, item) if waits else _reopening(item)
+    images = {"OldImage": image_of(change.old), "NewImage": image_of(change.new)}
+    return {"eventName": "MODIFY", "dynamodb": images}
+
+
+def _texts(records: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The records as JSON, numbered."""
+    for at, record in enumerate(records):
+        record["dynamodb"]["SequenceNumber"] = str(at)
+        yield json.dumps(record, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,115 @@
+"""`resend`: its options, what it says first, and what it asks."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from mailroom_ops.messages.items import rules_of
+from mailroom_ops.repair.resender import Resender, Resent, ResentMessage
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage, Yes
+from mailroom_ops.shared.screen import (
+    aws_faults,
+    confirm,
+    errors,
+    fold,
+    print_answer,
+    print_line,
+    screen,
+    status,
+    table_of,
+)
+from mailroom_ops.shared.selected_messages import selected
+from mailroom_ops.shared.stage_queues import DeployedStage
+
+UNASKED = 10
+"""Messages that are sent again without a question."""
+_SHOWN = 50
+
+
+def resend(
+    ids: Annotated[
+        list[str], typer.Argument(help="The messages' ids; - reads ids, or another command's --json.")
+    ],
+    stage: Stage = "dev",
+    *,
+    channel: Annotated[str | None, typer.Option(help="Only messages of this channel (event_type).")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also messages that arrived, were cancelled or are suppressed.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what each message is; send nothing.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Send messages again that failed, bounced or were held, from the items that the mailbox has now.
+
+    The command prints what each message is, and why. It asks if there are more than 10, or if one may arrive
+    twice. A message on its way is refused; a message that arrived is refused without --force. A message that
+    changed since it was shown is refused too. So nothing is sent twice if you run the command again, or twice
+    at once.
+
+    Exit code 1: some messages were not sent again. 2: the command could not do its work, or the piped JSON is
+    about another stage or left messages out by its --limit.
+
+    Example: mailroom failures --since 2h --stage prod --json | mailroom resend - --stage prod --yes
+    """
+    with aws_faults(stage):
+        refs = selected(ids, channel, sys.stdin, stage)
+        session = aws_session()
+        deployed = DeployedStage.of(session, stage)
+        previews = rules_of(session, stage).previews(session.client("s3"))
+        resender = Resender(deployed, previews.look, force=force)
+        with status("looking at the messages", quiet=as_json):
+            looked = resender.evaluate(refs)
+        if not as_json:
+            _show(looked)
+        ready = [each for each in looked if each.result == "ready"]
+        refused = [each for each in looked if each.result != "ready"]
+        done = ready
+        if ready and not dry_run:
+            twice = sum(each.may_arrive_twice for each in ready)
+            risk = f" {twice:,} of them may arrive twice." if twice else ""
+            question = f"Send {_messages(len(ready))} of {stage} again?{risk}"
+            confirm(question, yes=yes or not (twice or len(ready) > UNASKED), piped="-" in ids)
+            with status("sending", quiet=as_json):
+                done = resender.send(ready)
+    messages = [*done, *refused]
+    counts = Counter(each.result for each in messages)
+    answer = Resent(stage, dry_run, dict(sorted(counts.items())), messages)
+    print_answer(answer, partial(_say, shown=looked), as_json=as_json)
+    left = [each for each in messages if each.result not in ("ready", "resent")]
+    raise typer.Exit(1 if left else 0)
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
+
+
+def _show(looked: Sequence[ResentMessage]) -> None:
+    """What each is; where there are too many, those that cannot be sent first."""
+    ordered = sorted(looked, key=lambda message: message.result == "ready")
+    rows = (
+        (message.id, message.event_type, "again" if message.result == "ready" else "no", message.why)
+        for message in ordered[:_SHOWN]
+    )
+    if looked:
+        columns = (fold("id"), "channel", "can be sent", fold("what it is", ratio=1))
+        screen.print(table_of(*columns, rows=rows))
+    if len(ordered) > _SHOWN:
+        screen.print(f"and {len(ordered) - _SHOWN:,} more; --json has all.")
+
+
+def _say(answer: Resent, shown: Sequence[ResentMessage]) -> None:
+    """What became of them; by name those that were to be sent again and were not."""
+    known = set(shown)
+    for each in answer.messages:
+        if each.result in ("unqueued", "refused") and each not in known:
+            print_line(f"{each.id} ({each.event_type}): {each.why}", "red", errors)
+    counted = ", ".join(f"{count:,} {result}" for result, count in answer.counts.items())
+    screen.print(f"{_messages(len(answer.messages))} of {answer.stage}{': ' if counted else ''}{counted}.")

@@ -1,0 +1,273 @@
+"""Messages sent again: judged first, then reopened in the ledger and queued.
+
+reopen ─── crash ─── queue      What was reopened and not queued is `retrying` without a worker: this command
+                                queues it when it is run again, and `repair --scan` finds it by itself.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from secrets import token_hex
+from typing import Any, Literal
+
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+from msgspec import Struct, structs
+
+from mailroom.aws.dynamo_batches import UnprocessedKeys
+from mailroom.aws.queues import Entry
+from mailroom.errors import Invalid
+from mailroom.ledger.items import ERASED_AT, WAIT
+from mailroom.ledger.reader import REMEMBERED_SECONDS
+from mailroom.message.message import Key, Message
+from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
+from mailroom_ops.messages.advice import CANCELLED
+from mailroom_ops.messages.waiting import WAITS_FOR
+from mailroom_ops.repair.requeuer import Requeuer, fax_of, next_attempt
+from mailroom_ops.shared.selected_messages import MessageRef
+from mailroom_ops.shared.stage_queues import DeployedStage, awaits_queuing
+from mailroom_ops.shared.tables import parts
+
+Item = Mapping[str, Any]
+AT_ONCE = 50
+"""Messages of one step: what a crash may leave reopened and not queued."""
+_WORKERS = 8
+_FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
+"""What reading and writing tables raises where AWS does not do it."""
+_UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom repair"
+ARRIVED = {
+    "sent": "its provider accepted it",
+    "delivered": "it was delivered",
+    "complained": "it was delivered, and its recipient complained",
+}
+FORCED = "; --force sends it all the same"
+"""How the reason ends for which a message is not sent again, where the option would send it."""
+SUPPRESSED = "; see mailroom suppressions"
+"""End of the reason if all recipients are suppressed or opted out."""
+_UNREACHED = ("undelivered", "bounced", "suppressed")
+"""What an entry of `recipients` says of somebody who has not got it."""
+
+
+class ResentMessage(Struct, frozen=True):
+    """What became of one message, or what would. `status` is the one before; `attempt` the number of the
+    next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or `repair`,
+    queues it."""
+
+    id: str
+    event_type: str
+    status: str
+    result: Literal["ready", "resent", "refused", "unqueued"]
+    why: str
+    attempt: int | None = None
+    may_arrive_twice: bool = False
+
+    def refused(self, why: str) -> "ResentMessage":
+        """The message, left as it was."""
+        return ResentMessage(self.id, self.event_type, self.status, "refused", why)
+
+
+class Resent(Struct, frozen=True):
+    """What became of the messages, one by one and counted. Of a dry run the ones that would be sent again are
+    `ready`."""
+
+    stage: str
+    dry_run: bool
+    counts: dict[str, int]
+    messages: list[ResentMessage]
+
+
+class Judgement(Struct, frozen=True):
+    """Whether a message may be sent again. `why` is for people. `twice`: it may reach somebody who has had
+    it."""
+
+    go: bool
+    why: str
+    twice: bool = False
+
+
+def judge(item: Item, *, force: bool) -> Judgement:
+    """What the ledger's item says about sending a message again."""
+    if "completedAt" not in item:
+        return _under_way(item)
+    if ERASED_AT in item:
+        return Judgement(go=False, why="its recipient was erased, so it is never sent again")
+    status, error = str(item["status"]), item.get("error", {})
+    if error.get("code") == "outcome_unknown":
+        why = "its outcome is unknown: it may have arrived, so ask its provider first"
+        return Judgement(go=True, why=why, twice=True)
+    reached = ARRIVED.get(status) or _partly(item, status)
+    if reached:
+        again = "it may arrive twice" if force else f"it would arrive twice{FORCED}"
+        return Judgement(force, f"{status}: {reached}, so {again}", twice=True)
+    if (code := error.get("code")) in CANCELLED:
+        why = f"{status}: {error.get('message')}. {CANCELLED[code].rstrip('.')}"
+        return Judgement(go=False, why=why)
+    if status == "cancelled" and not force:
+        return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")
+    said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
+    why = f"{status}: {said}" if said else status
+    # An operator ends what nobody can tell of.
+    if error.get("code") == "settled" and ("unsettled_tries" in item or "provider_id" in item):
+        return Judgement(go=True, why=f"{why}; an earlier try may have arrived", twice=True)
+    return Judgement(go=True, why=why)
+
+
+def _under_way(item: Item) -> Judgement:
+    status = str(item.get("status", ""))
+    if "dead_lettered_at" in item:
+        return Judgement(go=False, why=f"{status}: it is a dead letter; see mailroom dead-letters")
+    if awaits_queuing(item):
+        return Judgement(go=True, why="reopened before, and not begun: it is queued again")
+    if status == "scheduled" and WAIT in item:
+        return Judgement(go=False, why=f"scheduled: it waits for {WAITS_FOR[item[WAIT]['reason']]}")
+    return Judgement(go=False, why=f"{status}: it is on its way; mailroom repair requeues what has stopped")
+
+
+def _partly(item: Item, status: str) -> str:
+    """Say of a mail to several that some of them have it, or may have."""
+    entries = item.get("recipients", {}).values()
+    if status not in _UNREACHED[:2] or all(each.get("status") in _UNREACHED for each in entries):
+        return ""
+    return "others of its recipients have had it"
+
+
+class Resender:
+    """Works for one stage. With `force` it also sends again what has arrived, or would be suppressed.
+
+    `look` renders a message as the stage's sender would (see `Previews.look`), and raises Invalid.
+    """
+
+    def __init__(self, stage: DeployedStage, look: Callable[[Message], object], *, force: bool) -> None:
+        self._stage = stage
+        self._look = look
+        self._force = force
+        self._requeuer = Requeuer(stage)
+        self._choices = Choices(
+            Suppressions(stage.dynamodb, stage.name("suppressions")),
+            Preferences(stage.dynamodb, stage.name("preferences")),
+        )
+
+    def evaluate(self, refs: Iterable[MessageRef]) -> list[ResentMessage]:
+        """What each message is, and whether it can be sent again. Changes nothing."""
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            return [message for message, _, _ in pool.map(self._evaluate, refs)]
+
+    def send(self, ready: Iterable[ResentMessage]) -> list[ResentMessage]:
+        """Send again those that are ready; each is evaluated anew, for time has passed."""
+        sent: list[ResentMessage] = []
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            for step in parts(ready, AT_ONCE):
+                done = list(pool.map(self._reopen, map(str, range(len(step))), step))
+                failed = self._requeuer.send(queued for _, queued in done if queued is not None)
+                for reference, (each, _) in enumerate(done):
+                    if str(reference) in failed:
+                        each = structs.replace(each, result="unqueued", why=_UNTAKEN)
+                    sent.append(each)
+        return sent
+
+    def _evaluate(self, ref: MessageRef) -> tuple[ResentMessage, Item, Item | None]:
+        """What a message is, its ledger item, and what would be sent (None: nothing)."""
+        item = self._find(ref)
+        if isinstance(item, str):
+            return ResentMessage(ref.id, ref.event_type or "", "", "refused", item), {}, None
+        judgement = judge(item, force=self._force)
+        content = self._content(item) if judgement.go else None
+        if judgement.go:
+            judgement = self._fit(item, content, judgement)
+        message = ResentMessage(
+            item["id"],
+            item["event_type"],
+            str(item.get("status", "")),
+            "ready" if judgement.go else "refused",
+            judgement.why,
+            next_attempt(item) if judgement.go else None,
+            judgement.twice,
+        )
+        return message, item, content
+
+    def _find(self, ref: MessageRef) -> Item | str:
+        """The ledger's item of a message, or why there is not exactly one."""
+        items = self._stage.items("ledger", ref)
+        if len(items) == 1:
+            return items[0]
+        if items:
+            names = " and ".join(each["event_type"] for each in items)
+            return f"{names} have messages with that id; choose one with --channel"
+        if self._stage.items("mailbox", ref):
+            days = REMEMBERED_SECONDS // 86_400
+            return (
+                "the ledger does not know it: no worker has begun it, and mailroom repair requeues it by "
+                f"its id; but if it was put more than {days} days ago, it may have been sent and forgotten"
+            )
+        return "there is no such message in the ledger"
+
+    def _content(self, item: Item) -> Item | None:
+        """What would be sent: the mailbox's item, a fax by what the ledger kept. None: it is gone."""
+        if item["event_type"] == "fax":
+            return fax_of(item)
+        key = Key(item["id"], item["event_type"])
+        return next(iter(self._stage.items("mailbox", key)), None)
+
+    def _fit(self, item: Item, content: Item | None, judgement: Judgement) -> Judgement:
+        """The judgement, or what about the content forbids it."""
+        # Under a new id nothing keeps it from arriving twice.
+        known = f"{judgement.why}; " if judgement.twice else ""
+        anew = f"{known}to send it after all, put it there under a new id"
+        if content is None:
+            return Judgement(go=False, why=f"its item is gone from the mailbox; {anew}")
+        try:
+            message = self._requeuer.read(content, next_attempt(item))
+            self._look(message)
+        except Invalid as fault:
+            return Judgement(go=False, why=f"it would fail: {fault}; {anew}")
+        blocked = "" if self._force else self._blocked(message)
+        if blocked:
+            why = f"it would be suppressed again: {blocked}{SUPPRESSED}"
+            return Judgement(go=False, why=why)
+        return judgement
+
+    def _blocked(self, message: Message) -> str:
+        """Why all of its recipients get nothing; "": some of them do, or it is for no person. Raises
+        UnprocessedKeys."""
+        addressees = {Addressee(recipient, message.topic) for recipient in message.addressees}
+        if not addressees:
+            return ""
+        blocked = self._choices.find(message.event_type, addressees)
+        return next(iter(blocked.values())).sentence if len(blocked) == len(addressees) else ""
+
+    def _reopen(self, reference: str, ready: ResentMessage) -> tuple[ResentMessage, tuple[str, Entry] | None]:
+        """Reopen one. What it is now, and the queue message that it needs (None: outcomes makes it).
+
+        Raises nothing of AWS's: others of its step are reopened already, and have to be queued.
+        """
+        try:
+            now, item, content = self._evaluate(MessageRef(ready.id, ready.event_type))
+        except _FAULTS as fault:
+            return ready.refused(f"it could not be read, so it is as it was: {fault}; run this again"), None
+        if now.result != "ready" or content is None:
+            return now, None
+        if now.status != "retrying" and (now.status, now.attempt) != (ready.status, ready.attempt):
+            # Force and consent were given for what was shown, and for nothing else.
+            return now.refused(f"{now.status}: it has changed since it was looked at; look again"), None
+        try:
+            attempt = now.attempt if now.status == "retrying" else self._next_life(item, now.may_arrive_twice)
+        except _FAULTS as fault:
+            why = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom repair"
+            return structs.replace(now, result="unqueued", why=why), None
+        if attempt is None:
+            return now.refused(
+                "it has changed just now: another operator or worker was faster, or an event came"
+            ), None
+        resent = structs.replace(now, result="resent", attempt=attempt)
+        if now.event_type == "fax":
+            return resent, None
+        return resent, self._requeuer.entry(reference, content, attempt)
+
+    def _next_life(self, item: Item, twice: bool) -> int | None:
+        """Reopen it; the number of the attempt that follows, None: it is not as it was found any more."""
+        key = Key(item["id"], item["event_type"])
+        token = token_hex(16)
+        attempt = self._stage.ledger(lambda: token).reopen(key, item, self._stage.caller(), arrived=twice)
+        if attempt is not None:
+            return attempt
+        ours = self._stage.written(key, token)
+        return next_attempt(ours) if ours is not None and "completedAt" not in ours else None

@@ -1,0 +1,184 @@
+"""`restore`: copies back what a table has lost, out of a table that point-in-time recovery has made.
+
+The ledger forgets; the mailbox does not, unless the settings say so. So a mailbox item that is put back has a
+mark, by which dispatch knows that it was put before. The command lists the messages that the ledger does not
+know: it cannot tell those that the ledger has forgotten from those that dispatch never had.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from functools import partial
+from operator import is_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from botocore.exceptions import ClientError
+from msgspec import Struct
+
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_updates import item_of
+from mailroom.ledger.items import MARK, where
+from mailroom.mailbox import RESTORED
+from mailroom.message.message import Key, encode
+from mailroom_ops.shared.deployed_stage import aws_session, config_for_puts, name
+from mailroom_ops.shared.files import write_whole
+from mailroom_ops.shared.options import AsJson, Stage, Yes
+from mailroom_ops.shared.screen import Refused, aws_faults, bar, confirm, print_answer, print_line
+from mailroom_ops.shared.tables import key_of
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+PUTS_AT_ONCE = 16
+_SHOWN = 20
+Item = Mapping[str, Any]
+
+
+class Table(StrEnum):
+    """The tables that keep what cannot be made anew."""
+
+    LEDGER = "ledger"
+    MAILBOX = "mailbox"
+    CONTENTS = "contents"
+    SUPPRESSIONS = "suppressions"
+    PREFERENCES = "preferences"
+    RUNS = "campaign-runs"
+
+
+class Restored(Struct, frozen=True):
+    """Answer of `restore`: of `read` items of the table `source`, `copied` were missing or older in the
+    stage's table, and `kept` were not: those were left as they are."""
+
+    stage: str
+    table: str
+    source: str
+    read: int
+    copied: int
+    kept: int
+    unknown: int
+    """Messages of the mailbox, restored by this run or an earlier one, that the ledger does not know."""
+    unknown_file: str
+    """File with their ids and event_types, a JSON object a line; "": there are none."""
+    too_large: list[Key]
+    """Messages of the mailbox whose items have no room for the mark: they are not restored."""
+
+
+def restore(
+    table: Annotated[Table, typer.Argument(help="The stage's table that lost items.")],
+    source: Annotated[str, typer.Option("--from", help="The table that the recovery has made.")],
+    stage: Stage = "dev",
+    *,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy back what a table has lost, out of a restored one: items that are missing, and in the ledger also
+    those that are older than the restored ones.
+
+    No other item is changed, so an interrupted copy is run again. First stop what sends and reads the
+    streams, and copy the ledger before the mailbox: `mailroom docs deploy-update-go-back#going-back` has
+    the steps.
+
+    A mailbox item that is copied back is not sent again. Messages that the ledger does not know are counted,
+    and listed in a file: the ledger has forgotten them, or they were put just before the loss. With mailroom
+    repair you requeue those that you know were never sent. Exit code 2: the command could not do its work.
+
+    Example: mailroom restore ledger --from mailroom-prod-ledger-restored --stage prod
+    """
+    with aws_faults(stage):
+        client = aws_session().client("dynamodb", config=config_for_puts(PUTS_AT_ONCE))
+        target = name(stage, table)
+        if source == target:
+            raise Refused(f"--from: {source} is the table itself; give the one that the recovery has made.")
+        keys = _keys(client, target)
+        if keys != _keys(client, source):
+            raise Refused(f"--from: {source} has other keys than {target}; it is no copy of it.")
+        total = client.describe_table(TableName=source)["Table"].get("ItemCount", 0)
+        confirm(f"Copy what {target} lacks out of {source}, some {total:,} items?", yes=yes)
+        read = copied = 0
+        unknown: list[Key] = []
+        too_large: list[Key] = []
+        with bar("copied", quiet=as_json) as advance, ThreadPoolExecutor(PUTS_AT_ONCE) as threads:
+            pages = client.get_paginator("scan").paginate(TableName=source, ConsistentRead=True)
+            for items in (page["Items"] for page in pages):
+                if table is Table.MAILBOX:
+                    items = [{**each, RESTORED: each["id"]} for each in items]
+                items = [_without_past_wait(item) for item in items]
+                stored = [*threads.map(lambda item: _put(client, target, keys, item), items)]
+                copied += sum(map(is_, items, stored))
+                too_large += [key_of(item) for item, there in zip(items, stored, strict=True) if not there]
+                unknown += _unknown(client, name(stage, "ledger"), stored)
+                read += len(items)
+                advance(read, total)
+        if file := f"{target}-unknown.jsonl" if unknown else "":
+            write_whole(Path(file), "".join(f"{encode(key)}\n" for key in unknown).encode())
+    kept = read - copied - len(too_large)
+    answer = Restored(stage, table, source, read, copied, kept, len(unknown), file, too_large)
+    print_answer(answer, partial(_show, first=unknown[:_SHOWN]), as_json=as_json)
+
+
+def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the item of a message without its mark if its wait is over by now: the message may have been
+    sent since, and `release` would send it again. `repair` finds such a message, and a person decides."""
+    if "waits_at" not in item or int(item["waits_at"]["N"]) > time.time():
+        return item
+    return {name: value for name, value in item.items() if name not in MARK}
+
+
+def _keys(client: "DynamoDBClient", table: str) -> list[str]:
+    return [each["AttributeName"] for each in client.describe_table(TableName=table)["Table"]["KeySchema"]]
+
+
+def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> Item:
+    """Put an item that is missing, or older: the newer one wins, whoever wrote it. Returns the item that the
+    table has then: the very object that was given, if it was put; {} if it is too large with its mark."""
+    condition, names, values = "attribute_not_exists(#key)", {"#key": keys[0]}, {}
+    if "updatedAt" in item:
+        condition += " OR #at < :restored"
+        names["#at"], values[":restored"] = "updatedAt", item["updatedAt"]
+    more: dict[str, Any] = {"ExpressionAttributeValues": values} if values else {}
+    try:
+        client.put_item(
+            TableName=table,
+            Item=dict(item),
+            ConditionExpression=condition,
+            ExpressionAttributeNames=names,
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            **more,
+        )
+    except ClientError as error:
+        if RESTORED in item and "Item size" in error.response["Error"].get("Message", ""):
+            return {}
+        if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+            raise
+        return item_of(error.response)
+    return item
+
+
+def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> list[Key]:
+    """The messages of restored mailbox items that the ledger does not know."""
+    keys = [key_of(each) for each in items if RESTORED in each]
+    entries = batch_get(client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
+    known = {Key(each["id"], each["event_type"]) for each in entries}
+    return [key for key in keys if key not in known]
+
+
+def _show(answer: Restored, *, first: Sequence[Key]) -> None:
+    print_line(
+        f"{answer.copied:,} of {answer.read:,} items of {answer.source} were copied into the {answer.table} "
+        f"of {answer.stage}; the others are there as they should be."
+    )
+    if answer.too_large:
+        print_line(
+            "Not restored, because DynamoDB's 400 KB have no room for the mark of a restored item: "
+            f"{', '.join(key.id for key in answer.too_large)}. Their producer may put them again, smaller."
+        )
+    if first:
+        print_line(
+            f"The ledger does not know {answer.unknown:,} messages. It has forgotten them, or they were put "
+            f"just before the loss. None of them is sent again by itself. {answer.unknown_file} has all, "
+            f"beginning with {', '.join(key.id for key in first)}. If you know that some were never sent, "
+            f"put their lines into a file of its own and run: mailroom repair - --stage {answer.stage} < FILE"
+        )

@@ -1,1 +1,0 @@
-"""Shared by the repairing commands: a deployed stage, the selection of messages, and their requeuing."""

@@ -1,1 +1,0 @@
-"""`resend`: messages that had their outcome are sent again."""

@@ -1,0 +1,13 @@
+"""`PYTHONPATH=<wheel> python3 -m mailroom_ops.setup FOLDER`: the first command, with nothing installed."""
+
+import sys
+from pathlib import Path
+
+from mailroom_ops.setup.project_folder import make
+
+if __name__ == "__main__":
+    try:
+        (name,) = sys.argv[1:] or ("mail",)
+        print(make(Path(name), wheel=Path(__file__).parents[2]))
+    except ValueError as error:
+        sys.exit(f"{error}")

@@ -1,0 +1,47 @@
+"""The sections of stages in cdk.json."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mailroom_ops.shared.files import write_whole
+from mailroom_ops.shared.screen import Refused
+
+
+class CdkJson:
+    """The file. A missing or empty file gets all that the CDK needs."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises Refused if the file is not JSON, or has no place for stages."""
+        self._path = path
+        try:
+            text = path.read_text("utf-8") if path.exists() else ""
+            self._document = json.loads(text.strip() or "{}")
+        except OSError as error:
+            raise Refused(f"{path} cannot be read: {error.strerror}.") from None
+        except ValueError as error:
+            raise Refused(f"{path} is not JSON: {error}. Repair the file first.") from None
+        stages = _stages(self._document)
+        if stages is None:
+            raise Refused(
+                f'{path} has no place for stages. Add "mailroom": {{}} to its "context", or remove the file.'
+            )
+        self.stages = stages
+
+    def write(self, stage: str, section: Mapping[str, Any]) -> None:
+        """Give a stage this section; the rest of the file's content stays. Raises Refused if the file cannot
+        be written."""
+        document = self._document or {"app": "python app.py", "context": {"stage": stage}}
+        context = {**document["context"], "mailroom": {**self.stages, stage: section}}
+        text = json.dumps({**document, "context": context}, indent=2, ensure_ascii=False)
+        write_whole(self._path, f"{text}\n".encode())
+
+
+def _stages(document: Any) -> dict[str, Any] | None:
+    """The sections of the stages, or None if the document has no place for them, or one is not a section."""
+    stages = document
+    for name in ("context", "mailroom") if document else ():
+        stages = stages.get(name) if isinstance(stages, dict) else None
+    sections = isinstance(stages, dict) and all(isinstance(section, dict) for section in stages.values())
+    return stages if sections else None

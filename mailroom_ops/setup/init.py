@@ -1,0 +1,220 @@
+"""`init`: asks for the settings of a stage, and writes its section into cdk.json."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom_ops.setup.cdk_json import CdkJson
+from mailroom_ops.setup.init_questions import Initialized, next_steps
+from mailroom_ops.setup.stage_section import (
+    changes,
+    channels_of,
+    get,
+    in_order,
+    new_section,
+    put,
+    set_channels,
+)
+from mailroom_ops.shared.options import AsJson
+from mailroom_ops.shared.screen import (
+    Refused,
+    at_a_terminal,
+    plain,
+    print_answer,
+    print_line,
+    refusals,
+    screen,
+)
+from mailroom_stacks import paths
+from mailroom_stacks.settings.load import load, load_campaigns
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.settings import Settings
+
+
+def _json(text: str) -> Any:
+    """JSON, or else text: the settings' models refuse a wrong kind."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _list(text: str) -> list[Any]:
+    value = _json(text)
+    return value if isinstance(value, list) else [part.strip() for part in text.split(",") if part.strip()]
+
+
+class Question(NamedTuple):
+    """A question about a setting."""
+
+    key: str
+    """The setting's key below the stage."""
+    words: str
+    parse: Callable[[str], Any] = str.strip
+    default: str | None = None
+    """"" if the setting may stay unset, or None if it is needed."""
+
+
+_RATE = Question("channels.mail.messages_per_second", "Mails a second that SES lets the account send", _json)
+_STAGE = (
+    Question("mail.senders", "The address that mails come from; several with commas", _list),
+    Question("monitoring.emails", "The address that hears of alarms (nothing: nobody)", _list, ""),
+    Question(
+        "monitoring.concurrency_quota",
+        "How many functions Lambda lets the account run at once (nothing: 1,000; a new account may have 10)",
+        _json,
+        "",
+    ),
+)
+_SMS = (
+    Question("sms.provider", "The provider of SMS (twilio, aws)"),
+    Question("sms.sender", "The number that SMS come from, such as +12025550123", default=""),
+)
+_PUSH = Question(
+    "push.platform_applications", 'Platform applications of SNS, such as {"ios": "arn:aws:sns:…"}', _json, ""
+)
+_FAX = (
+    Question("fax.provider", "The provider of faxes (signalwire, telnyx)"),
+    Question("fax.senders", "The numbers that faxes come from, such as +12025550123", _list),
+)
+_SPACE = Question("fax.space", "The space at SignalWire: SPACE.signalwire.com", default="")
+_CONNECTION = Question("fax.connection_id", "Telnyx's id of the fax application", default="")
+_PARSERS = {
+    question.key: question.parse for question in (_RATE, *_STAGE, *_SMS, _PUSH, *_FAX, _SPACE, _CONNECTION)
+}
+
+
+def init(
+    stage: Annotated[
+        str | None,
+        typer.Option(
+            help="The stage: a lower-case letter and up to 11 letters or digits.", show_default="asked"
+        ),
+    ] = None,
+    channels: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The channels, separated by commas: {', '.join(CONTRACTS)}. Every stage sends webhooks.",
+            show_default="mail, or those of the stage",
+        ),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting below the stage, such as mail.senders=ada@example.com, which is then not asked. "
+            "VALUE is JSON or text. You may repeat it.",
+        ),
+    ] = None,
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask nothing. Without a terminal the command asks nothing anyway.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the settings of a stage into cdk.json, and name the next steps.
+
+    The command asks for what the chosen channels need, unless --set has it. It writes only what synth takes.
+    Run it again to change a stage: it keeps what you do not answer differently, and prints the former value
+    of each setting that it changes. It asks AWS nothing.
+
+    Exit code 2: an answer is missing or wrong, and nothing is written.
+
+    Example: mailroom init --stage dev --channels mail
+    """
+    with refusals():
+        file = CdkJson(paths.CDK_JSON)
+        asking = at_a_terminal() and not yes
+        name = stage if stage is not None or not asking else typer.prompt("The stage", "dev", err=True)
+        if name is None:
+            raise Refused("--stage: is missing; name the stage, such as --stage dev.")
+        former = file.stages.get(name)
+        if former:
+            _settings(name, former)
+        section = copy.deepcopy(former) or new_section(name)
+        _choose_channels(section, channels, asking=asking)
+        given = dict(map(_assignment, assignments or ()))
+        for key, text in given.items():
+            put(section, key, _PARSERS.get(key, _json)(text))
+        if asking:
+            _ask(section, given)
+        settings = _settings(name, section)
+        written = section != former
+        if written:
+            file.write(name, section if former else in_order(section))
+        answer = Initialized(name, written, [*changes(former or {}, section)], [*next_steps(settings)])
+    print_answer(answer, _show, as_json=as_json)
+
+
+def _settings(stage: str, section: Mapping[str, Any]) -> Settings:
+    """Raises Refused with the sentence with which synth would refuse the section."""
+    try:
+        settings = load({stage: section}, stage)
+        load_campaigns(settings)
+    except SettingsError as error:
+        raise Refused(str(error)) from None
+    return settings
+
+
+def _choose_channels(section: dict[str, Any], channels: str | None, *, asking: bool) -> None:
+    usual = ", ".join(channels_of(section)) or "mail"
+    if channels is None:
+        words = f"Its channels ({', '.join(CONTRACTS)})"
+        channels = typer.prompt(words, usual, err=True) if asking else usual
+    set_channels(section, _list(channels))
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise Refused(f"--set: {text!r:.60} has no value; write KEY=VALUE, such as sms.provider=twilio.")
+    return key, value
+
+
+def _questions(section: Mapping[str, Any]) -> Iterator[Question]:
+    """List the questions about the channels of a section, the later ones by the answers to earlier ones."""
+    channels = channels_of(section)
+    if "mail" in channels:
+        yield _RATE
+    yield from _STAGE
+    if "sms" in channels:
+        yield from _SMS
+    if "push" in channels:
+        yield _PUSH
+    if "fax" in section:
+        yield from _FAX
+        yield _SPACE if get(section, "fax.provider") == "signalwire" else _CONNECTION
+
+
+def _ask(section: dict[str, Any], given: Mapping[str, str]) -> None:
+    """Ask each question once, unless its answer is given. The current value is the default."""
+    for question in _questions(section):
+        if question.key not in given:
+            current = get(section, question.key)
+            default = question.default if current is None else _shown(current)
+            text = typer.prompt(question.words, default, err=True)
+            if text != default:
+                put(section, question.key, question.parse(text))
+
+
+def _shown(value: Any) -> str:
+    """Return a value as people type it."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _show(answer: Initialized) -> None:
+    state = "is written to" if answer.written else "is already in"
+    print_line(f"Stage {answer.stage} {state} cdk.json.", "bold")
+    for change in answer.changes:
+        print_line(change, "yellow")
+    print_line("Next:", "bold")
+    for step in answer.next:
+        print_line(f"- {step.why}")
+        screen.print(plain(f"    {step.how}"), style="cyan", soft_wrap=True)

@@ -1,0 +1,3 @@
+from mailroom_stacks.app.main import main
+
+main()

@@ -1,0 +1,74 @@
+"""`webhook-key`: prints the key with which the receivers of one host verify."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from msgspec import Struct
+
+from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom.errors import InvalidRequest, InvalidSecret
+from mailroom.http.url_policy import UrlPolicy
+from mailroom_ops.shared.deployed_stage import aws_session, name
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import NotDeployed, Refused, aws_faults, print_answer
+
+if TYPE_CHECKING:
+    import boto3
+
+
+class WebhookKey(Struct, frozen=True):
+    """Answer of `webhook-key`. `host` is spelt as Mailroom signs for it; its receivers verify with `key`, in
+    the form of the Standard Webhooks convention."""
+
+    stage: str
+    host: str
+    key: str
+
+
+def webhook_key(
+    host: Annotated[
+        str, typer.Argument(help="The host of an endpoint, such as hooks.example.com, or the endpoint's URL.")
+    ],
+    stage: Stage = "dev",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Print the key with which the receivers of one host verify webhooks and callbacks.
+
+    Give the key only to the people who run that host: the key signs for that host only. All endpoints of a
+    host have the same key, whatever their port and path. Hosts are compared as in DNS: hooks.example.com and
+    api.example.com differ; HOOKS.example.com is the same as hooks.example.com. Write a name beyond ASCII in
+    its xn-- form.
+
+    The command derives the key from the secret mailroom-STAGE-webhook-keys, and needs the right
+    secretsmanager:GetSecretValue to read it. If you put a new value there, every host has a new key.
+
+    Exit code 2: HOST is not a host, or the secret cannot be read.
+
+    Example: mailroom webhook-key hooks.example.com --stage prod
+    """
+    with aws_faults(stage):
+        spelt = spelt_host(host)
+        answer = WebhookKey(stage, spelt, key_of(aws_session(), stage, spelt))
+    print_answer(answer, lambda webhook: typer.echo(webhook.key), as_json=as_json)
+
+
+def spelt_host(text: str) -> str:
+    """The host in the spelling that the sender derives its key from. Raises Refused."""
+    url = text if "://" in text else f"https://{text}"
+    try:
+        return UrlPolicy(schemes=("https", "http"), ports=()).read(url).host
+    except InvalidRequest as fault:
+        raise Refused(f"HOST: {text!r:.200} {fault}.") from None
+
+
+def key_of(session: "boto3.Session", stage: str, host: str) -> str:
+    """The key of a host, which `spelt_host` has spelt. Raises Refused, and botocore's errors."""
+    client, secret = session.client("secretsmanager"), name(stage, "webhook-keys")
+    try:
+        text = client.get_secret_value(SecretId=secret).get("SecretString", "")
+        return host_key(text, host)
+    except client.exceptions.ResourceNotFoundException:
+        raise NotDeployed(f"secret {secret}") from None
+    except InvalidSecret as fault:
+        raise Refused(f"{secret}: {fault}.") from None

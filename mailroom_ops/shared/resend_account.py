@@ -1,0 +1,57 @@
+"""A stage's account at Resend, as operators' tools ask about it.
+
+Paths and fields are those of Resend's SDKs for Node 6.38.0 and Python 2.52.0.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+
+from mailroom.channels.mail.resend_mail import SECRET
+from mailroom.channels.provider import credentials
+from mailroom.errors import InvalidSecret, OutcomeUnknown, RequestFailed
+from mailroom.http.provider import ProviderApi, object_in
+from mailroom.telemetry import redact
+from mailroom_ops.shared.deployed_stage import function_variables, name
+from mailroom_ops.shared.screen import NotDeployed
+
+if TYPE_CHECKING:
+    import boto3
+
+SECONDS = 10.0
+RESEND_FAULTS = (RequestFailed, InvalidSecret)
+"""What asking raises, beside botocore's errors: nothing was found out."""
+
+
+class ResendAccount:
+    """The account whose key the mail senders use. Its secret is read when it is first asked."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """`environment` is a mail sender's."""
+        self._arn = environment["RESEND_SECRET_ARN"]
+        self._base = environment["RESEND_BASE_URL"]
+
+    @classmethod
+    def of(cls, session: "boto3.Session", stage: str) -> "ResendAccount | None":
+        """The account of a stage; None: its mails do not go by Resend."""
+        try:
+            found = function_variables(session.client("lambda"), name(stage, "send-mail"))
+        except NotDeployed:
+            return None
+        return cls(found) if found.get("RESEND_SECRET_ARN") else None
+
+    def ask(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
+        """The status and the JSON object that answer a request. Raises RESEND_FAULTS and botocore's
+        errors."""
+        (key,) = credentials(SECRET, self._arn, "api_key")
+        answer = ProviderApi(SECONDS, {"Authorization": f"Bearer {key}"}).request(method, self._base + path)
+        return answer.status, object_in(answer.status, answer.text)
+
+    def lift(self, address: str) -> Literal["lifted", "not_listed"]:
+        """Take an address off the account's own list. Raises as `ask`, and OutcomeUnknown for a refusal."""
+        status, said = self.ask("DELETE", f"/suppressions/{quote(address, safe='')}")
+        if status == 404:
+            return "not_listed"
+        if status != 200:
+            raise OutcomeUnknown(f"answered {status}: {redact(str(said.get('message', '')))}")
+        return "lifted"

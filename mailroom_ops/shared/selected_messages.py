@@ -1,0 +1,77 @@
+"""The messages that an operator means: ids on the command line, or from another command's output."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+from msgspec import Struct
+
+from mailroom_ops.shared.screen import Refused
+
+
+class MessageRef(Struct, frozen=True):
+    """A message that an operator means; `event_type` None: whichever has that id."""
+
+    id: str
+    event_type: str | None = None
+
+
+def selected(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str) -> list[MessageRef]:
+    """Each of `ids` once, in order. `-` stands for standard input: an id a line, or the JSON of another
+    command, in which every object with `id` and `event_type` is a message. Raises Refused, also if that
+    command read another stage or left messages out."""
+    refs = [
+        each
+        for text in ids
+        for each in (_read(stdin.read(), channel, stage) if text == "-" else [MessageRef(text, channel)])
+    ]
+    return [each for each in dict.fromkeys(refs) if channel in (None, each.event_type)]
+
+
+def _read(text: str, channel: str | None, stage: str) -> list[MessageRef]:
+    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    if not text.lstrip().startswith(("{", "[")):
+        return [MessageRef(each, channel) for each in lines]
+    try:
+        documents = [json.loads(text)]
+    except ValueError:
+        documents = [_document(each) for each in lines]
+    for document in documents:
+        _check(document, stage)
+    return [each for document in documents for each in _messages(document)]
+
+
+def _document(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        raise Refused(f"Standard input: this line is not JSON: {line:.60}") from None
+
+
+def _check(document: Any, stage: str) -> None:
+    """Whether a command's answer is about this stage, and whole."""
+    if not isinstance(document, dict):
+        return
+    other = document.get("stage", stage)
+    if other != stage:
+        raise Refused(
+            f"The piped JSON is about the stage {other!s:.40}, and this command about {stage}: give --stage "
+            f"{stage} to both commands."
+        )
+    if document.get("more") is True:
+        raise Refused(
+            "The piped JSON says more: true, so it leaves messages out: give the command before this one a "
+            "larger --limit."
+        )
+
+
+def _messages(value: Any) -> Iterator[MessageRef]:
+    if isinstance(value, dict):
+        id_, event_type = value.get("id"), value.get("event_type", value.get("channel"))
+        if isinstance(id_, str) and isinstance(event_type, str):
+            yield MessageRef(id_, event_type)
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _messages(each)

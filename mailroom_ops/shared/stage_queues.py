@@ -1,0 +1,114 @@
+"""A stage as its own functions know it: its clients, its settings, and reads of its two tables."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from mailroom.aws.dynamo_batches import batch_get
+from mailroom.aws.dynamo_values import plain, string
+from mailroom.channels.contracts import contracts_of
+from mailroom.clock import Clock
+from mailroom.content.versions import CurrentVersions
+from mailroom.environment import DispatchSettings
+from mailroom.ledger.items import where
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Key, Message
+from mailroom_ops.shared.deployed_stage import caller, config_for_invocations, function_settings
+from mailroom_ops.shared.deployed_stage import name as stage_name
+from mailroom_ops.shared.selected_messages import MessageRef
+
+if TYPE_CHECKING:
+    import boto3
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_lambda import LambdaClient
+    from types_boto3_sqs import SQSClient
+
+
+Item = Mapping[str, Any]
+Table = Literal["mailbox", "ledger"]
+Route = Literal["dispatch", "outcomes", "queue"]
+"""Who requeues a message: Requeuer says how."""
+
+
+class StoredMessage(Struct, frozen=True):
+    """A message as both tables have it; None: there is no item."""
+
+    key: Key
+    ledger: Item | None
+    mailbox: Item | None
+
+
+def awaits_queuing(item: Item) -> bool:
+    """Whether a message was reopened and no worker has begun the attempt, so that its queue message may be
+    missing. A fax's is made of the ledger's stream."""
+    return item.get("status") == "retrying" and "startedAt" not in item and item["event_type"] != "fax"
+
+
+@dataclass(frozen=True)
+class DeployedStage:
+    """One stage: its clients, the settings of its dispatch, and the contracts of its channels."""
+
+    stage: str
+    dynamodb: "DynamoDBClient"
+    sqs: "SQSClient"
+    functions: "LambdaClient"
+    dispatch: DispatchSettings
+    contracts: Mapping[str, type[Message]]
+    clock: Clock = time.time
+    versions: CurrentVersions | None = None
+    """Of templates; None: the stage publishes none."""
+    caller: Callable[[], str] = lambda: ""
+    """Name of the person who acts, for what is written: see `mailroom_ops.shared.deployed_stage.caller`."""
+
+    @classmethod
+    def of(cls, session: "boto3.Session", stage: str) -> "DeployedStage":
+        """The stage in the session's account. Raises Refused if it is not deployed, or by a version whose
+        settings this one does not know."""
+        functions = session.client("lambda", config=config_for_invocations())
+        dispatch = function_settings(functions, stage_name(stage, "dispatch"), DispatchSettings)
+        contracts = contracts_of(dispatch.default_region)
+        dynamodb, sqs = session.client("dynamodb"), session.client("sqs")
+        who = cache(partial(caller, session))
+        bucket = dispatch.templates_bucket
+        versions = CurrentVersions(session.client("s3"), bucket) if bucket else None
+        return cls(stage, dynamodb, sqs, functions, dispatch, contracts, versions=versions, caller=who)
+
+    def name(self, short: str) -> str:
+        """The physical name of a table, a queue or a function."""
+        return stage_name(self.stage, short)
+
+    def ledger(self, new_token: Callable[[], str]) -> Ledger:
+        """The ledger's verbs, for a caller that claims nothing."""
+        ttl = self.dispatch.ledger_ttl_seconds
+        return Ledger(
+            self.dynamodb, self.name("ledger"), lease=0, ttl=ttl, clock=self.clock, new_token=new_token
+        )
+
+    def items(self, table: Table, ref: MessageRef | Key) -> list[dict[str, Any]]:
+        """A table's items of that id, of all channels if the channel is not given."""
+        condition, values = "id = :id", {":id": string(ref.id)}
+        if ref.event_type:
+            condition += " AND event_type = :event_type"
+            values[":event_type"] = string(ref.event_type)
+        reply = self.dynamodb.query(
+            TableName=self.name(table),
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=values,
+            ConsistentRead=True,
+        )
+        return [plain(item) for item in reply["Items"]]
+
+    def written(self, key: Key, token: str) -> dict[str, Any] | None:
+        """The ledger's item, if its claim token is the one that we wrote. For a write that was refused: the
+        SDK repeats a call whose answer was lost, and then meets what the first one wrote."""
+        return next((each for each in self.items("ledger", key) if each.get("claim_token") == token), None)
+
+    def read(self, table: Table, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
+        """The items of these keys that there are. Raises UnprocessedKeys."""
+        wanted = {self.name(table): [where(key) for key in dict.fromkeys(keys)]}
+        (found,) = batch_get(self.dynamodb, wanted, consistent=True).values()
+        return {Key(each["id"], each["event_type"]): each for each in found}

@@ -1,0 +1,308 @@
+"""`template`: what is published of a stage's templates, and what is let count."""
+
+import difflib
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+import typer
+from msgspec import Struct
+
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Version
+from mailroom.content.versions import DEPLOYED
+from mailroom.message.message import encode
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage, Yes
+from mailroom_ops.shared.screen import (
+    Refused,
+    aws_faults,
+    confirm,
+    print_answer,
+    print_json,
+    print_line,
+    print_lines,
+    right,
+    screen,
+    table_of,
+)
+from mailroom_ops.shared.times import short
+from mailroom_ops.templates.folder import TemplateFolder, TemplateName
+from mailroom_ops.templates.published import NOTHING, Published, published_of, words_of
+from mailroom_ops.templates.render import Channel, Templates
+from mailroom_stacks.paths import TEMPLATES
+
+app = typer.Typer(
+    no_args_is_help=True, help="Publish versions of templates, compare them, and go back to one."
+)
+Name = Annotated[str, typer.Argument(help="The template's name.")]
+
+
+class PutAnswer(Struct, frozen=True):
+    """The answer of `template put`: the version that counts now, and whether it is new. `needs` are variables
+    that it uses and the one before did not."""
+
+    stage: str
+    channel: str
+    name: str
+    version: int
+    new: bool
+    needs: list[str]
+
+
+class TemplateLine(Struct, frozen=True):
+    """A template of a stage, as mail/welcome: the version that counts (0: the deployed one), who chose it,
+    and when."""
+
+    template: str
+    version: int
+    by: str = ""
+    at: str = ""
+    fault: str = ""
+    """Reason why the version does not render, such as a filter that the language does not have."""
+
+
+class DiffAnswer(Struct, frozen=True):
+    """The answer of `template diff`: lines of a unified diff from what counts to the folder; []: they are the
+    same."""
+
+    stage: str
+    lines: list[str]
+
+
+class RollbackAnswer(Struct, frozen=True):
+    """The answer of `template rollback`: the version that counts now (0: the deployed template)."""
+
+    stage: str
+    template: str
+    version: int
+
+
+class TemplatesAnswer(Struct, frozen=True):
+    """The answer of `template list`."""
+
+    stage: str
+    templates: list[TemplateLine]
+
+
+@app.command()
+def put(
+    name: Name,
+    stage: Stage = "dev",
+    channel: Channel = None,
+    *,
+    templates: Templates = TEMPLATES,
+    as_json: AsJson = False,
+) -> None:
+    """Publish a template as it lies in the folder. It counts everywhere within a minute.
+
+    Before that the template is checked: what it may use, its languages, and each of its examples, of which it
+    needs one. Messages that are queued keep the version that they have, and what waits for its time gets the
+    new one. The same content again makes no other version, so a CI job may publish whatever is merged.
+
+    Exit code 2: the template has a fault, or somebody published it meanwhile.
+
+    Example: mailroom template put weekly-followers --stage prod
+    """
+    with aws_faults(stage):
+        folder = TemplateFolder(templates)
+        template = folder.named(name, channel)
+        examples = folder.examples(template)
+        if wrong := [*folder.faults(template)]:
+            raise Refused("\n".join(f"{templates.name}/{each}" for each in wrong))
+        if not examples:
+            path = f"{templates.name}/{template.path}/examples/one.json"
+            raise Refused(f"{template.path} has no example to check it with: write one, such as {path}.")
+        published = published_of(aws_session(), stage)
+        before = published.choices().get(template.path)
+        needs = _needs(published, folder, template, before.version if before else DEPLOYED)
+        version, new = published.put(template, folder.parts(template), examples)
+    answer = PutAnswer(stage, template.channel, template.name, version.number, new, needs)
+    print_answer(answer, _show_put, as_json=as_json)
+
+
+@app.command("list")
+def list_(stage: Stage = "dev", *, templates: Templates = TEMPLATES, as_json: AsJson = False) -> None:
+    """List the templates, with the version of each that counts, and why it does not render if it does not.
+
+    A new release may read templates in another way: list them with it before you deploy it.
+
+    Example: mailroom template list --stage prod
+    """
+    with aws_faults(stage):
+        published = published_of(aws_session(), stage)
+        folder = TemplateFolder(templates, Payloads(published.client, published.bucket))
+        choices = published.choices()
+        paths = sorted({*choices, *(each.path for each in folder.all())})
+        chosen = {path: choices.get(path, NOTHING) for path in paths}
+        faults = {
+            path: folder.fault_in(published.version(_of_path(path), choice.version))
+            for path, choice in chosen.items()
+            if choice.version != DEPLOYED
+        }
+        lines = [
+            TemplateLine(path, choice.version, choice.by, choice.at, faults.get(path, ""))
+            for path, choice in chosen.items()
+        ]
+    print_answer(TemplatesAnswer(stage, lines), _show_list, as_json=as_json)
+
+
+@app.command()
+def show(
+    name: Name,
+    stage: Stage = "dev",
+    channel: Channel = None,
+    version: Annotated[int | None, typer.Option(help="The version; default: the one that counts.")] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show a published version: who published it and when, its parts, its examples, and the other versions.
+
+    Example: mailroom template show weekly-followers --version 3 --stage prod
+    """
+    with aws_faults(stage):
+        published = published_of(aws_session(), stage)
+        template = _named(published, name, channel)
+        found = published.version(template, version or published.choices()[template.path].version)
+        numbers = published.numbers(template)
+    if as_json:
+        print_json(msgspec.Raw(encode(found).encode()))  # numbers as numbers, and not as texts
+        return
+    print_line(f"{template.path}, version {found.number} of {', '.join(map(str, numbers))}", "bold")
+    print_line(f"published {short(found.at)} by {found.by}")
+    print_line(f"examples: {', '.join(found.examples)}")
+    for path, source in found.parts.items():
+        print_line("")
+        print_line(path, "bold")
+        print_lines(source)
+
+
+@app.command()
+def diff(
+    name: Annotated[str | None, typer.Argument(help="The template's name; default: all.")] = None,
+    stage: Stage = "dev",
+    channel: Channel = None,
+    *,
+    templates: Templates = TEMPLATES,
+    as_json: AsJson = False,
+) -> None:
+    """Compare what counts in the stage with the folder. Exit code 1: they differ.
+
+    Templates of which the deployed one counts are not compared: a deployment has brought them.
+
+    Example: mailroom template diff weekly-followers --stage prod
+    """
+    with aws_faults(stage):
+        published, folder = published_of(aws_session(), stage), TemplateFolder(templates)
+        choices = published.choices()
+        asked = [_named(published, name, channel)] if name else [_of_path(each) for each in choices]
+        lines = [
+            line
+            for each in asked
+            if (number := choices[each.path].version) != DEPLOYED
+            for line in _compared(published.version(each, number), folder)
+        ]
+    print_answer(DiffAnswer(stage, lines), _show_diff, as_json=as_json)
+    raise typer.Exit(1 if lines else 0)
+
+
+@app.command()
+def rollback(
+    name: Name,
+    stage: Stage = "dev",
+    channel: Channel = None,
+    to: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="The version; default: the one that counted before. 0 is the deployed template."
+        ),
+    ] = None,
+    *,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let an earlier version count again. Messages that are queued keep the version that they have.
+
+    A version that was taken back, or that never counted, does not come back by itself: run the command again,
+    and it goes one version further back. --to lets any version count, also one that was taken back.
+
+    Example: mailroom template rollback weekly-followers --stage prod
+    """
+    with aws_faults(stage):
+        published = published_of(aws_session(), stage)
+        template = _named(published, name, channel)
+        which = "the version that counted before" if to is None else words_of(to)
+        confirm(f"Let {which} of {template.path} count?", yes=yes)
+        number = published.roll_back(template, to)
+    print_answer(RollbackAnswer(stage, template.path, number), _show_rollback, as_json=as_json)
+
+
+def _named(published: Published, name: str, channel: str | None) -> TemplateName:
+    """The published template of that name. Raises Refused."""
+    known = [_of_path(each) for each in published.choices()]
+    found = [each for each in known if each.name == name and channel in (None, each.channel)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        channels = " and ".join(each.channel for each in found)
+        raise Refused(f"{name} is published for {channels}; say --channel.")
+    there = ", ".join(each.path for each in known) or "none"
+    raise Refused(f"No template {name!r:.60} is published. There are: {there}.")
+
+
+def _of_path(path: str) -> TemplateName:
+    return TemplateName(*path.split("/", 1))
+
+
+def _needs(published: Published, folder: TemplateFolder, template: TemplateName, number: int) -> list[str]:
+    """Variables that the template in the folder uses, and that version does not."""
+    if number == DEPLOYED:
+        return []
+    return sorted(folder.used(template) - folder.used_in(published.version(template, number).parts))
+
+
+def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:
+    template = TemplateName(version.channel, version.name)
+    there = folder.parts(template)
+    for path in sorted({*version.parts, *there}):
+        published, mine = version.parts.get(path, ""), there.get(path, "")
+        yield from difflib.unified_diff(
+            published.splitlines(),
+            mine.splitlines(),
+            f"version {version.number}: {template.channel}/{path}",
+            f"folder: {template.channel}/{path}",
+            lineterm="",
+        )
+    if version.examples != folder.examples(template):
+        yield f"+ {template.path}: the examples differ"
+
+
+def _show_put(answer: PutAnswer) -> None:
+    said = "counts within a minute" if answer.new else "counts already, with this content"
+    print_line(f"{answer.channel}/{answer.name}: version {answer.version} {said}.", "bold")
+    if answer.needs:
+        print_line(
+            f"It needs what the version before did not: {', '.join(answer.needs)}. Messages without fail."
+        )
+
+
+def _show_diff(answer: DiffAnswer) -> None:
+    for line in answer.lines:
+        print_line(line, {"+": "green", "-": "red"}.get(line[:1], ""))
+    if not answer.lines:
+        print_line("What is published is what lies in the folder.")
+
+
+def _show_rollback(answer: RollbackAnswer) -> None:
+    print_line(f"{answer.template}: {words_of(answer.version)} counts within a minute.")
+
+
+def _show_list(answer: TemplatesAnswer) -> None:
+    table = table_of("template", right("version"), "since", "by")
+    for each in answer.templates:
+        number = f"{each.version}" if each.version else "deployed"
+        table.add_row(each.template, number, short(each.at) if each.at else "", each.by)
+    screen.print(table)
+    for line in answer.templates:
+        if line.fault:
+            print_line(f"{line.template} does not render: {line.fault}. Correct it, and publish it.", "red")

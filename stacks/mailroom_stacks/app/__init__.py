@@ -1,0 +1,1 @@
+"""The CDK app: its settings checked, its stacks made, its assembly kept."""

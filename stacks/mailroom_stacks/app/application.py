@@ -1,0 +1,132 @@
+"""Builds a stage's stacks and writes them out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aws_cdk import (
+    App,
+    IPolicyValidationContext,
+    PolicyValidationPluginReport,
+    Stage,
+    Tags,
+    Validations,
+)
+from aws_cdk.cx_api import CloudAssembly
+from cdk_nag import AwsSolutionsChecks
+
+from mailroom.content.templates import TOP, engine_of
+from mailroom_stacks.api import ApiStack
+from mailroom_stacks.campaigns import CampaignsStack
+from mailroom_stacks.channels import ChannelsStack
+from mailroom_stacks.ci_roles import DeployStack, set_deploy_context, warn_where_unpinned
+from mailroom_stacks.constructs.bundle import tell_without_bytecode
+from mailroom_stacks.constructs.function import target_of
+from mailroom_stacks.dead_letters import DeadLettersStack
+from mailroom_stacks.fax import FaxStack
+from mailroom_stacks.feedback import FeedbackStack
+from mailroom_stacks.mailbox import MailboxStack
+from mailroom_stacks.monitoring import MonitoringStack
+from mailroom_stacks.paths import CAMPAIGNS, CDK_JSON, TEMPLATES
+from mailroom_stacks.routing import RoutingStack
+from mailroom_stacks.settings.enabled_campaigns import EnabledCampaign
+from mailroom_stacks.settings.load import load, load_campaigns, with_providers
+from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.settings import Settings
+from mailroom_stacks.webhook import WebhookStack
+
+
+class NagError(Exception):
+    """cdk-nag found something; its text says what, and where."""
+
+
+def synthesize(
+    context: Mapping[str, object],
+    output: str | None = None,
+    campaigns: Path = CAMPAIGNS,
+    templates: Path = TEMPLATES,
+) -> CloudAssembly:
+    """Write the stage that `context` names to `output`, with campaigns of the folder `campaigns`. The CDK
+    CLI's context goes before the first two. No template of the folder `templates` may ask for what no
+    rendering has.
+
+    Raises SettingsError for a wrong setting or template, NagError where cdk-nag finds something.
+    """
+    check_templates(templates)
+    # The first is what the CDK CLI would hand over from cdk.json.
+    own: dict[str, object] = json.loads(CDK_JSON.read_text())["context"]
+    app = App(context={**own, **context}, outdir=output, analytics_reporting=False)
+    settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
+    enabled = load_campaigns(settings, campaigns)
+    build(app, with_providers(settings, app.node.try_get_context("providers")), enabled)
+    return checked(app)
+
+
+def check_templates(folder: Path = TEMPLATES) -> None:
+    """Raise SettingsError if a template of `folder` cannot be read, or uses an unknown filter or test."""
+    faults = [
+        f"{folder.name}/{channel}/{fault.sentence}"
+        for channel in TOP
+        for fault in engine_of((folder / channel).absolute()).faults()
+    ]
+    if faults:
+        raise SettingsError("\n".join(faults))
+
+
+def checked(app: App) -> CloudAssembly:
+    """Write `app` out, with cdk-nag's findings as an error of their own."""
+    try:
+        return app.synth()
+    except RuntimeError as error:
+        kind, _, findings = str(error).partition(": ")
+        if kind != "ValidationFailed":
+            raise
+        raise NagError(f"{findings}\nRepair what cdk-nag found, or accept it with its reason.") from error
+
+
+FLAGS: Mapping[str, object] = {
+    "@aws-cdk/aws-iam:minimizePolicies": True,
+    "@aws-cdk/core:defaultCrossStackReferences": "strong",
+}
+"""How the CDK makes our templates, whatever the app around them has chosen for its own."""
+
+
+def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
+    """All stacks of one stage, with its tags, its bootstrap and what cdk-nag finds in `scope`: the app, or a
+    part of somebody's app."""
+    for flag, value in FLAGS.items():
+        scope.node.set_context(flag, value)
+    set_deploy_context(scope, settings)
+    storage = MailboxStack(scope, settings)
+    warn_where_unpinned(storage, settings)
+    tell_without_bytecode(storage, target_of(settings))
+    feedback = FeedbackStack(scope, settings, storage)
+    api = ApiStack(scope, settings, storage, feedback)
+    channels = ChannelsStack(scope, settings, storage, feedback, api)
+    channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
+    fax = FaxStack(scope, settings, settings.fax, storage) if settings.fax else None
+    webhook = WebhookStack(scope, settings, storage)
+    routing = RoutingStack(scope, settings, storage, channels, fax, webhook)
+    workers = [*routing.workers, feedback.worker]
+    if campaigns:
+        workers += CampaignsStack(scope, settings, storage, campaigns).workers
+    DeadLettersStack(scope, settings, storage, workers)
+    monitoring = MonitoringStack(scope, settings)
+    storage.add_stack_dependency(monitoring, "who is subscribed hears of alarms from the first deployment on")
+    if settings.deploy:
+        DeployStack(scope, settings, settings.deploy)
+    for key, value in settings.deployment.tags.items():
+        Tags.of(scope).add(key, value)
+    Validations.of(scope).add_plugins(OwnChecks(scope))
+
+
+class OwnChecks(AwsSolutionsChecks):
+    """cdk-nag's checks of the stacks in `scope` alone. By itself cdk-nag looks at the whole app."""
+
+    def __init__(self, scope: Stage) -> None:
+        super().__init__(scope)
+        self._own = scope
+
+    def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:  # noqa: ARG002 - it names the app
+        """What the CDK calls at synth."""
+        return self.validate_scope(self._own)

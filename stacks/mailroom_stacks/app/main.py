@@ -1,0 +1,50 @@
+"""What a project's app.py runs: python app.py -c stage=dev"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from mailroom_stacks.app.application import NagError, synthesize
+from mailroom_stacks.settings.sentences import SettingsError
+
+
+def main() -> None:
+    """Write the stage's stacks; a wrong setting or a finding ends it with one sentence."""
+    arguments = argparse.ArgumentParser(description="Writes a stage's CloudFormation templates.")
+    arguments.add_argument("-c", "--context", action="append", default=[], type=_pair, metavar="KEY=VALUE")
+    arguments.add_argument("-o", "--output", help="the folder to write to; cdk.out by default")
+    given = arguments.parse_args()
+    # Under the CLI this is the folder that it will read.
+    output = given.output or os.environ.get("CDK_OUTDIR", "cdk.out")
+    try:
+        assembly = synthesize(dict(given.context), output)
+    except (SettingsError, NagError) as error:
+        sys.exit(str(error))
+    if "CDK_OUTDIR" not in os.environ:
+        for stack in assembly.stacks:
+            sys.stdout.write(f"{stack.stack_name}: {len(stack.template['Resources'])} resources\n")
+        # `make deploy` takes the names of stacks from the standard output.
+        sys.stderr.writelines(f"{note}\n" for note in _notes(Path(assembly.directory)))
+
+
+def _notes(folder: Path) -> Iterator[str]:
+    """The infos and warnings on the stacks in `folder`, as the CDK CLI shows them. They are read from its
+    files: what jsii hands over of them depends on which of the CDK's modules were imported."""
+    for artifact in json.loads((folder / "manifest.json").read_text())["artifacts"].values():
+        if "additionalMetadataFile" in artifact:
+            metadata = json.loads((folder / artifact["additionalMetadataFile"]).read_text())
+            for entry in chain.from_iterable(metadata.values()):
+                level = entry["type"].removeprefix("aws:cdk:")
+                if level in ("info", "warning"):
+                    yield f"{level}: {entry['data']}"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} has no value; write KEY=VALUE, such as stage=dev")
+    return key, value

@@ -1,0 +1,93 @@
+"""The policies of a stage: its settings and templates, and the place that they are for."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from aws_cdk import DefaultStackSynthesizer
+from aws_cdk.region_info import RegionInfo
+
+from mailroom_stacks.app.cache import NO_BUNDLES, assembly
+from mailroom_stacks.ci_roles import QUALIFIER
+from mailroom_stacks.deploy_policy.actions import needed_actions
+from mailroom_stacks.deploy_policy.document import documents
+from mailroom_stacks.deploy_policy.scopes import Place, statements
+from mailroom_stacks.paths import CDK_JSON
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.settings import Settings
+
+Templates = Sequence[Mapping[str, Any]]
+DEPLOY = "deploy"
+"""The stack that is a person's to deploy."""
+_KEYS_OF_TAGS = ("service", "stage")
+"""The tags of `deployment.tags` that say whose a key is; others may change."""
+
+
+def read(stage: str, context: Mapping[str, object]) -> tuple[Settings, Templates]:
+    """The settings of `stage` and the templates of its stacks but `deploy`, without bundling anything.
+    Raises SettingsError and NagError, as the app does."""
+    settings = load(_over_cdk_json(context)["mailroom"], stage)
+    files = sorted(assembly({**context, "stage": stage, **NO_BUNDLES}).glob("*.template.json"))
+    others = (file for file in files if file.name.partition(".")[0] != settings.name(DEPLOY))
+    return settings, [json.loads(file.read_text()) for file in others]
+
+
+def qualifier_of(settings: Settings, context: Mapping[str, object]) -> str:
+    """The bootstrap that deploys the stage: the setting's, else that of `context` or cdk.json, else the CDK's
+    default. As the stack `deploy` has it."""
+    named = settings.deploy.qualifier if settings.deploy else None
+    given = named or _over_cdk_json(context).get(QUALIFIER)
+    return str(given or DefaultStackSynthesizer.DEFAULT_QUALIFIER)
+
+
+def _over_cdk_json(context: Mapping[str, object]) -> Mapping[str, Any]:
+    return {**json.loads(CDK_JSON.read_text())["context"], **context}
+
+
+def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:
+    """Where the policy is for. An account or region that is not pinned is any, of the partition `aws`; so is
+    the partition of a region that is too new for the CDK."""
+    region = settings.deployment.region
+    roles = _properties(templates, "AWS::IAM::Role")
+    keys = _properties(templates, "AWS::KMS::Key")
+    return Place(
+        settings.stage,
+        account=settings.deployment.account or "*",
+        region=region or "*",
+        partition=(RegionInfo.get(region).partition if region else None) or "aws",
+        qualifier=qualifier,
+        configuration_sets=tuple(sorted({settings.name(), *filter(None, [settings.sms_configuration_set])})),
+        passed_to=tuple(sorted({service for role in roles for service in _trusted(role)})),
+        key_tags=_identity(keys),
+        boundary=settings.deploy.permissions_boundary if settings.deploy else None,
+    )
+
+
+def _properties(templates: Templates, resource_type: str) -> list[Mapping[str, Any]]:
+    resources = (each for template in templates for each in template["Resources"].values())
+    return [each["Properties"] for each in resources if each["Type"] == resource_type]
+
+
+def _trusted(role: Mapping[str, Any]) -> Iterable[str]:
+    for statement in role["AssumeRolePolicyDocument"]["Statement"]:
+        service = statement["Principal"]["Service"]
+        yield from service if isinstance(service, list) else [service]
+
+
+def _identity(keys: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """What every key is tagged with that says whose it is. Without `stage` nothing does: `service` is that
+    of all stages."""
+    tags = [{(each["Key"], each["Value"]) for each in key.get("Tags", ())} for key in keys]
+    common = dict(set.intersection(*tags)) if tags else {}
+    if "stage" not in common:
+        return ()
+    return tuple((key, common[key]) for key in _KEYS_OF_TAGS if key in common)
+
+
+def policies_of(stage: str, qualifier: str | None = None) -> Sequence[Any]:
+    """The policies of one stage, for `cdk bootstrap --cloudformation-execution-policies`; `qualifier` is the
+    bootstrap's, where another than the stage's own is meant. Raises SettingsError and NagError, as the app
+    does, and UnscopedError for an action that no rule holds to a stage."""
+    settings, templates = read(stage, {})
+    place = place_of(settings, templates, qualifier or qualifier_of(settings, {}))
+    return documents(statements(needed_actions(templates), place))
