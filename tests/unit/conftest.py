@@ -27,6 +27,7 @@ from tests.support.unit.functions import load as load
 from tests.support.unit.functions import outbox as outbox
 from tests.support.unit.post import post as post
 from tests.support.unit.releasing import waiting as waiting
+from tests.support.unit.rights import Judge, judged
 from tests.support.unit.shared import (
     BUCKET,
     BUDGETS,
@@ -74,6 +75,21 @@ def _keyed(first: str, second: str) -> Any:
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in (first, second)],
         "BillingMode": "PAY_PER_REQUEST",
     }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _rights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Judge the calls of handlers. `make quick` does not: the rights are in templates, which a process of
+    Node writes."""
+    if request.config.option.markexpr == "not process":
+        yield
+        return
+    from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
+    from tests.support.stacks.variants import variant
+
+    campaigns = of_each_kind(tmp_path_factory.mktemp("everything"))
+    with judged(Judge([variant(EVERYTHING, campaigns=campaigns), variant({"mail.provider": "resend"})])):
+        yield
 
 
 @pytest.fixture(scope="module")
