@@ -52,7 +52,7 @@ print(json.dumps({
 SYNTH = """
 import sys
 from pathlib import Path
-from mailroom_stacks import assemblies
+from mailroom_stacks.app import cache as assemblies
 assemblies.ASSEMBLIES = Path(sys.argv[1])
 print(assemblies.assembly({"stage": "dev", **assemblies.NO_BUNDLES}))
 """

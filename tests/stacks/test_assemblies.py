@@ -169,7 +169,7 @@ def test_of_those_with_bundles_fewer_are_kept(tree: Path, monkeypatch: pytest.Mo
 ANOTHER = """
 import sys
 from pathlib import Path
-from mailroom_stacks import assemblies
+from mailroom_stacks.app import cache as assemblies
 
 def synthesize(context, output, campaigns):
     print("synthesizing", flush=True)

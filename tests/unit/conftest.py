@@ -4,6 +4,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import boto3
@@ -16,6 +17,7 @@ from mailroom import telemetry
 from mailroom.aws import clients
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import INDEX, PROJECTED
+from tests.support.bounds import holding_bounds
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.unit.consequences import outcomes as outcomes
 from tests.support.unit.dispatching import dispatcher as dispatcher
@@ -27,6 +29,7 @@ from tests.support.unit.functions import load as load
 from tests.support.unit.functions import outbox as outbox
 from tests.support.unit.post import post as post
 from tests.support.unit.releasing import waiting as waiting
+from tests.support.unit.rights import Judge, judged
 from tests.support.unit.shared import (
     BUCKET,
     BUDGETS,
@@ -74,6 +77,32 @@ def _keyed(first: str, second: str) -> Any:
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in (first, second)],
         "BillingMode": "PAY_PER_REQUEST",
     }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _bounds() -> Iterator[None]:
+    with holding_bounds():
+        yield
+
+
+@pytest.fixture(scope="session")
+def _judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Judge | None:
+    """The judge of the calls of handlers. `make quick` has none: the rights are in templates, which a process
+    of Node writes."""
+    if request.config.option.markexpr == "not process":
+        return None
+    from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
+    from tests.support.stacks.variants import EVERY_ALARM, variant
+
+    campaigns = of_each_kind(tmp_path_factory.mktemp("everything"))
+    others = [variant(change) for change in ({"mail.provider": "resend"}, EVERY_ALARM)]
+    return Judge([variant(EVERYTHING, campaigns=campaigns), *others])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _rights(_judge: Judge | None) -> Iterator[None]:
+    with judged(_judge) if _judge else nullcontext():
+        yield
 
 
 @pytest.fixture(scope="module")

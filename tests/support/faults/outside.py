@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from tests.support.bounds import check_call, check_queue_call
+
 Side = Literal["before", "after"]
 
 PLACES: Counter[str] = Counter()
@@ -119,6 +121,7 @@ class Queues:
         self.messages[url].append(Queued(f"m{self._made}", body, self._clock() + delay, 0, told))
 
     def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        check_queue_call("SendMessageBatch", QueueUrl, Entries)
         for entry in Entries:
             attributes = entry.get("MessageAttributes", EMPTY)
             self.put(QueueUrl, entry["MessageBody"], entry.get("DelaySeconds", 0), attributes)
@@ -134,6 +137,7 @@ class Queues:
         QueueUrl: str,  # noqa: N803
         Entries: list[dict[str, Any]],  # noqa: N803
     ) -> dict[str, Any]:
+        check_queue_call("ChangeMessageVisibilityBatch", QueueUrl, Entries)
         waits = {entry["ReceiptHandle"]: entry["VisibilityTimeout"] for entry in Entries}
         for message in self.messages[QueueUrl]:
             if message.message_id in waits:
@@ -216,6 +220,7 @@ class Bus:
         self._seen: dict[str, None] = {}
 
     def put_events(self, *, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        check_call("events", "PutEvents", {"Entries": Entries})
         return {"Entries": [self._answer(json.loads(each["Detail"])) for each in Entries]}
 
     def _answer(self, detail: dict[str, Any]) -> dict[str, str]:

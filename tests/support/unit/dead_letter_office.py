@@ -10,6 +10,7 @@ from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler
+from tests.support.unit.rights import others
 from tests.support.unit.shared import LEASE, LEDGER, TTL, Aws, FakeClock
 
 TABLE = "mailroom-test-dead-letters"
@@ -71,7 +72,8 @@ class Office:
         """How many letters anybody could receive now."""
         name: Any = "ApproximateNumberOfMessages"
         url = self.urls[queue]
-        found = self.aws.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
+        with others():
+            found = self.aws.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
         return int(found["Attributes"][name])
 
 

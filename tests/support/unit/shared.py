@@ -63,7 +63,7 @@ BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
 TEMPLATES = "mailroom-test-templates-123456789012-eu-central-1"
 
 
-QUEUES = ("mail", "mail-bulk", "collect", "audience")
+QUEUES = ("mail", "mail-bulk", "collect", "audience", "feedback")
 
 
 SENDER = "Mailroom <post@mailroom.example>"

@@ -95,8 +95,8 @@ def test_the_handler_puts_an_event_of_a_resend_webhook_into_the_feedback_queue(
 ) -> None:
     created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-resend", SecretString=SECRET)
     monkeypatch.setenv("RESEND_SECRET_ARN", created["ARN"])
-    monkeypatch.setenv("FEEDBACK_QUEUE_URL", aws.urls["mail"])
+    monkeypatch.setenv("FEEDBACK_QUEUE_URL", aws.urls["feedback"])
     assert load("resend_events")(post(event(), at=time.time()), lambda_context()) == {"statusCode": 204}
-    (body,) = aws.bodies("mail")
+    (body,) = aws.bodies("feedback")
     assert body["event"]["type"] == "email.delivered"
     assert WEBHOOK_SECRET not in json.dumps(body)

@@ -18,12 +18,12 @@ def test_the_handler_puts_a_twilio_callback_into_the_feedback_queue(
     created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-twilio", SecretString=SECRET)
     monkeypatch.setenv("TWILIO_SECRET_ARN", created["ARN"])
     monkeypatch.setenv("PUBLIC_URL", PUBLIC_URL)
-    monkeypatch.setenv("FEEDBACK_QUEUE_URL", aws.urls["mail"])
+    monkeypatch.setenv("FEEDBACK_QUEUE_URL", aws.urls["feedback"])
     with monkeypatch.context() as cold_start:
         refuse_calls(cold_start)
         handler = load("twilio_callbacks")
     assert handler(post(), lambda_context()) == {"statusCode": 204}
-    (body,) = aws.bodies("mail")
+    (body,) = aws.bodies("feedback")
     assert (body["source"], body["fields"]["MessageStatus"]) == ("twilio", "delivered")
 
 

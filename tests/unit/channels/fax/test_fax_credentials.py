@@ -118,7 +118,7 @@ def test_a_fax_is_certainly_not_sent_if_the_credentials_cannot_be_read(
     secret = Secret(None)
     if broken == "missing":
         secret.arn = secret.arn.replace("mailroom-test-fax", "mailroom-test-missing")
-    fax_sender = settings(secret, queue_url=aws.urls["fax-retry"])
+    fax_sender = settings(secret, queue_url=aws.urls["fax.fifo"])
     worker = Worker.of(fax_sender, FaxAdapter.of(fax_sender), Delivery)
     worker.handle(sqs_event(fax_body(id="f-1", event_type="fax")), lambda: int(FAX_LEASE * 1000))
     assert entry(aws)["status"] == "sending"

@@ -12,6 +12,7 @@ from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.fax import LINE, SENDING, FakeLine, ends_after, entry, fax_body, fax_item, on_line
 from tests.support.unit.fax_post import FUNCTION_SECONDS, FaxMake
 from tests.support.unit.post import Counted, Log
+from tests.support.unit.rights import others
 from tests.support.unit.shared import NOW, NOW_MS, Aws, FakeClock, Item
 
 
@@ -35,7 +36,8 @@ def test_the_ledger_has_the_providers_fax_id_before_the_first_poll(fax_post: Fax
 
     class Watched(FakeLine):
         def fetch(self, provider_id: str) -> FaxState:
-            entries.append(entry(aws))
+            with others():
+                entries.append(entry(aws))
             return super().fetch(provider_id)
 
     fax_post(Watched(Delivered())).handle(fax_body())

@@ -1,0 +1,60 @@
+"""The doubles of the tests refuse calls that AWS refuses."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.support.bounds import MAX_BYTES, check_call
+from tests.support.faults.outside import Bus, Clock, Queues
+from tests.support.unit.shared import Aws
+
+QUEUE, FIFO = "https://sqs.example/q", "https://sqs.example/q.fifo"
+SENT = {"Id": "0", "MessageBody": "{}"}
+
+
+def batch(*changes: dict[str, Any], url: str = QUEUE) -> dict[str, Any]:
+    return {"QueueUrl": url, "Entries": [SENT | {"Id": str(n)} | change for n, change in enumerate(changes)]}
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters"),
+    [
+        ("SendMessage", {"QueueUrl": QUEUE, "MessageBody": "{}", "DelaySeconds": 901}),
+        ("SendMessage", {"QueueUrl": QUEUE, "MessageBody": "x" * (MAX_BYTES + 1)}),
+        ("SendMessageBatch", batch()),
+        ("SendMessageBatch", batch(*[{}] * 11)),
+        ("SendMessageBatch", batch({}, {"Id": "0"})),
+        ("SendMessageBatch", batch({"DelaySeconds": -1})),
+        ("SendMessageBatch", batch(*[{"MessageBody": "é" * (MAX_BYTES // 4)}] * 3)),
+        ("SendMessageBatch", batch({}, url=FIFO)),
+        ("SendMessageBatch", batch({"MessageGroupId": "+1", "DelaySeconds": 1}, url=FIFO)),
+        ("ChangeMessageVisibility", {"QueueUrl": QUEUE, "VisibilityTimeout": 43_201}),
+        ("ChangeMessageVisibilityBatch", batch({"VisibilityTimeout": 43_201})),
+    ],
+)
+def test_a_call_beyond_a_bound_of_sqs_is_refused(operation: str, parameters: dict[str, Any]) -> None:
+    with pytest.raises(ClientError, match=operation):
+        check_call("sqs", operation, parameters)
+
+
+def test_a_call_at_the_bounds_is_taken() -> None:
+    at_most = {"DelaySeconds": 900, "VisibilityTimeout": 43_200, "MessageBody": "x" * (MAX_BYTES // 10)}
+    check_call("sqs", "SendMessageBatch", batch(*[at_most] * 10))
+
+
+def test_the_queues_and_the_bus_of_the_crash_tests_hold_the_bounds() -> None:
+    queues = Queues(Clock(), 30, 3)
+    with pytest.raises(ClientError):
+        queues.send_message_batch(**batch({"DelaySeconds": 901}))
+    with pytest.raises(ClientError):
+        queues.change_message_visibility_batch(
+            QueueUrl=QUEUE, Entries=[{"Id": "0", "ReceiptHandle": "m1", "VisibilityTimeout": 43_201}]
+        )
+    with pytest.raises(ClientError):
+        Bus().put_events(Entries=[{"Detail": '{"event_id": "e"}'}] * 11)
+
+
+def test_clients_of_the_unit_tests_hold_the_bounds(aws: Aws) -> None:
+    with pytest.raises(ClientError, match="InvalidParameterValue"):
+        aws.sqs.send_message(QueueUrl=FIFO, MessageBody="{}", MessageGroupId="+1", DelaySeconds=1)
