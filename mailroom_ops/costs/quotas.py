@@ -1,0 +1,103 @@
+"""The command `quotas`: what a stage needs of the account's quotas."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from mailroom_ops.shared.options import AsJson, WrittenStage
+from mailroom_ops.shared.screen import Refused, fold, print_answer, refusals, right, screen, table_of
+from mailroom_ops.shared.times import speed_of
+from mailroom_stacks.settings.settings import Settings
+
+LEDGER_WRITES = 2
+"""Write units of a message in the ledger: its claim and its outcome."""
+BATCHES_A_SHARD = 1
+"""Functions that a stream's mapping runs at once for each shard, if nothing else is set."""
+
+
+class Quota(Struct, frozen=True):
+    """A quota of Service Quotas beside what a stage needs."""
+
+    name: str
+    needed: float
+    default: float
+    """Quota of an account that has requested nothing."""
+    why: str
+    command: str
+    """Command that requests the quota; empty if the default is enough."""
+
+
+class QuotasOutput(Struct, frozen=True):
+    """Quotas of a stage."""
+
+    stage: str
+    quotas: list[Quota]
+
+
+def quotas(stage: WrittenStage = "prod", *, as_json: AsJson = False) -> None:
+    """Compare what a stage needs with the quotas of a new account, and name the commands that request more.
+
+    The command synthesizes the stage from cdk.json, and works without AWS credentials. Requests take hours to
+    days, so make them before the first deployment. `mailroom doctor` compares what the account has later.
+
+    Example: mailroom quotas --stage prod
+    """
+    # The CDK, which takes seconds to import.
+    from mailroom_stacks.app.application import NagError
+    from mailroom_stacks.deploy_policy.policies import read
+    from mailroom_stacks.settings.sentences import SettingsError
+
+    with refusals():
+        try:
+            settings, templates = read(stage, {})
+        except (SettingsError, NagError) as error:
+            raise Refused(f"{error}") from None
+    answer = QuotasOutput(stage, [*quotas_of(settings, templates)])
+    print_answer(answer, _show, as_json=as_json)
+
+
+def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Iterator[Quota]:
+    """Yield the quotas that a stage's settings and templates have to do with. Codes and defaults:
+    https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html."""
+    workers = sum(map(_functions_at_once, _mappings(templates)))
+    below_alarm = -(-workers * settings.monitoring.concurrency_quota // settings.monitoring.many_functions)
+    why = f"{workers:,} functions at once, with one shard a stream; the alarm rings at four fifths"
+    yield _quota("Lambda, concurrent executions", below_alarm, 1_000, why, "lambda", "L-B99A9384")
+    rate = sum(row.messages_per_second for row in settings.channels.values())
+    if "mail" in settings.channels and settings.mail.provider == "ses":
+        mail = settings.channels["mail"]
+        day = max((limit for _, limit in mail.days), default=0)
+        why = "channels.mail.messages_per_second"
+        yield _quota("SES, mails a second", mail.messages_per_second, 1, why, "ses", "L-CDEF9B6B")
+        yield _quota("SES, mails in 24 hours", day, 200, "channels.mail.per_day", "ses", "L-804C8AE8")
+    why = f"{speed_of(rate)} messages a second by the lanes' rates, {LEDGER_WRITES} writes a message"
+    units = rate * LEDGER_WRITES
+    yield _quota("DynamoDB, write units of a table", units, 40_000, why, "dynamodb", "L-AB614373")
+
+
+def _quota(name: str, needed: float, default: float, why: str, service: str, code: str) -> Quota:
+    request = "aws service-quotas request-service-quota-increase"
+    command = f"{request} --service-code {service} --quota-code {code} --desired-value {needed:g}"
+    return Quota(name, needed, default, why, command if needed > default else "")
+
+
+def _mappings(templates: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for template in templates:
+        for resource in template["Resources"].values():
+            if resource["Type"] == "AWS::Lambda::EventSourceMapping":
+                yield resource["Properties"]
+
+
+def _functions_at_once(mapping: Mapping[str, Any]) -> int:
+    of_stream = mapping.get("ParallelizationFactor", BATCHES_A_SHARD)
+    return int(mapping.get("ScalingConfig", {}).get("MaximumConcurrency", of_stream))
+
+
+def _show(answer: QuotasOutput) -> None:
+    table = table_of("quota", right("needed"), right("of a new account"), fold("why"))
+    for quota in answer.quotas:
+        table.add_row(quota.name, f"{quota.needed:,.0f}", f"{quota.default:,.0f}", quota.why)
+    screen.print(table)
+    for command in filter(None, (quota.command for quota in answer.quotas)):
+        screen.print(command, soft_wrap=True)

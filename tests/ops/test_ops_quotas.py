@@ -1,0 +1,54 @@
+"""`mailroom quotas`: what a stage needs, beside what a new account has."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mailroom_ops.costs.quotas import quotas_of
+from mailroom_stacks.paths import CDK_JSON
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.settings import Settings
+
+REQUEST = "aws service-quotas request-service-quota-increase"
+
+
+def stage(**mail: Any) -> Settings:
+    """Return the settings of prod with others of the channel mail, which is its only one."""
+    context = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
+    settings = context["prod"]
+    settings["channels"] = {"mail": settings["channels"]["mail"] | mail}
+    return load(context, "prod")
+
+
+def mappings(*properties: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a template with these event source mappings."""
+    kind = "AWS::Lambda::EventSourceMapping"
+    return [{"Resources": {f"M{n}": {"Type": kind, "Properties": p} for n, p in enumerate(properties)}}]
+
+
+def test_functions_at_once_are_the_sum_of_all_mappings_below_the_alarm() -> None:
+    queue = {"ScalingConfig": {"MaximumConcurrency": 900}}
+    stream = {"ParallelizationFactor": 2, "StartingPosition": "TRIM_HORIZON"}
+    needed = next(iter(quotas_of(stage(), mappings(queue, stream, {"StartingPosition": "LATEST"}))))
+    assert needed.needed == 1129  # 903 are four fifths of 1,129
+    assert needed.command == f"{REQUEST} --service-code lambda --quota-code L-B99A9384 --desired-value 1129"
+
+
+@pytest.mark.parametrize(
+    ("mail", "commands"),
+    [
+        (
+            {"messages_per_second": 100, "per_day": [["2026-12-01", 500], ["2026-12-09", 90_000]]},
+            ["L-CDEF9B6B --desired-value 100", "L-804C8AE8 --desired-value 90000"],
+        ),
+        ({"messages_per_second": 1}, []),
+        (
+            {"messages_per_second": 30_000},
+            ["L-CDEF9B6B --desired-value 30000", "L-AB614373 --desired-value 60000"],
+        ),
+    ],
+)
+def test_a_command_requests_what_a_new_account_has_not(mail: dict[str, Any], commands: list[str]) -> None:
+    found = [quota.command for quota in quotas_of(stage(**{"per_day": None, **mail}), [])]
+    assert [command.partition("--quota-code ")[2] for command in found if command] == commands
