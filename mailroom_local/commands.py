@@ -54,22 +54,32 @@ def starting() -> Iterator[None]:
 def up() -> None:
     """Deploy the stage `local` to an emulated AWS, and leave it running, with a console for the browser.
 
+    If the stage is running, deploy over it what its settings and code have become. Messages stay.
+
     Example: mailroom up
     """
     known = load_state(UP)
     if known and known.running:
-        console.print(f"Already running at {known.endpoints.aws}. Anew: mailroom down, then mailroom up.")
+        if lifecycle.update(UP, known, _announce):
+            console.print("The stage has the settings and the code of now. Its messages are kept.")
+        else:
+            console.print(f"Already running at {known.endpoints.aws}, as the settings and the code are.")
         _print_console()
         return
     if known:
         console.print("Cleaning up after a stage that did not end well.")
         lifecycle.stop(UP)
-    running = lifecycle.start(UP, lambda line: console.print(f"- {line}"), PEOPLE, console=True)
+    running = lifecycle.start(UP, _announce, PEOPLE, console=True)
     console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
     console.print(f"API:      {running.variables()['MAILROOM_API']}")
+    console.print(f"Database: its address and password are in the secret {lifecycle.DATABASE_SECRET}")
     campaigns = "".join(CAMPAIGN.format(name=each) for each in files.enabled(STAGE))
     console.print(NEXT_STEPS.replace("{campaign}", campaigns), soft_wrap=True)
     _print_console()
+
+
+def _announce(step: str) -> None:
+    console.print(f"- {step}")
 
 
 def _print_console() -> None:

@@ -78,12 +78,16 @@ class Pump:
         pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
         for mapping in (mapping for page in pages for mapping in page["EventSourceMappings"]):
             uuid = mapping["UUID"]
-            if uuid not in self._driven and (threads := self._threads(dict(mapping))):
-                # A template's `Enabled: false` does not show in the emulator's response.
+            threads = [] if uuid in self._driven else self._threads(dict(mapping))
+            if threads or (
+                uuid in self._driven and mapping["State"] == "Enabled"
+            ):
+                # A template's `Enabled: false` does not show in the emulator's response, and an update of a
+                # mapping enables it.
                 self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
                 self._driven.add(uuid)
-                for thread in threads:
-                    thread.start()
+            for thread in threads:
+                thread.start()
         self._targets = self._listed_targets()
 
     def _threads(self, mapping: dict[str, Any]) -> list[Thread]:

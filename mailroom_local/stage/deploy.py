@@ -11,7 +11,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mailroom_local.aws import ACCOUNT, REGION, LocalSession, patient
+from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom_local.aws import ACCOUNT, REGION, STAGE, LocalSession, patient
 from mailroom_local.processes import wait_until
 from mailroom_local.providers.server import CREDENTIALS
 
@@ -147,6 +148,11 @@ class EmulatorDeployment:
                 secret = json.dumps(credentials)
                 self._secrets.put_secret_value(SecretId=outputs[output], SecretString=secret)
         return outputs
+
+    def webhook_key(self, host: str) -> str:
+        """Return the key with which receivers on a host verify webhooks."""
+        secret = self._secrets.get_secret_value(SecretId=f"mailroom-{STAGE}-webhook-keys")
+        return host_key(secret["SecretString"], host)
 
     def replace_functions(self, folder: Path) -> int:
         """Give each function its code anew, as a deployment does: the processes that run it end, also in the

@@ -20,7 +20,8 @@ from mailroom_local.pump.driver import DRIVING
 from mailroom_local.stage import emulator
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
 from mailroom_local.stage.workspace import State, Workspace, load_state
-from mailroom_ops.deploying.cdk import run_app
+from mailroom_ops.deploying.cdk import compare, run_app
+from mailroom_ops.deploying.judgement import losses
 from mailroom_stacks.app.cache import assembly
 
 START_SECONDS = 15.0
@@ -81,16 +82,47 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
         example_people.create(connection, everybody, datetime.now(UTC))
     # Until the pump drives the mappings the emulator works the fax queue itself, one line after another.
     _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
-    exports = [f"export {name}={value}\n" for name, value in running.variables().items()]
-    exports.append(f'export PATH="{Path(sys.executable).parent}:$PATH"\n')  # so that `mailroom` is found
-    workspace.environment.touch(mode=0o600)  # it has the emulator's key
-    workspace.environment.chmod(0o600)
-    workspace.environment.write_text("".join(exports))
+    _write_environment(workspace, running)
     if console:
         shown = ("--stage", STAGE, "--no-browser", "--port", str(console_port))
         _start_module(workspace, running, "console", *shown, variables=running.variables())
         _await(workspace, "console", lambda: console_url(workspace) is not None)
     return running
+
+
+def update(workspace: Workspace, running: State, announce: Announce) -> bool:
+    """Deploy over a running stage what has become of its settings and code, and keep its messages. Return
+    whether anything differed. Raises StartError for a wrong setting, and for a change that would take away a
+    table, a queue, a bucket or a secret; then nothing was changed. Raises DeployError."""
+    announce("synthesizing the stacks")
+    made = _assembly()
+    if made == workspace.assembly.resolve():
+        return False
+    announce("comparing them with the stage")
+    compared = compare(made, **running.variables())
+    if compared.returncode:
+        raise StartError(f"The stacks could not be compared with the stage:\n{compared.stdout}")
+    if taken := [str(loss) for loss in losses(compared.stdout)]:
+        anew = "Nothing was changed. To start anew, without the stage's messages: mailroom down, mailroom up."
+        raise StartError("\n".join([*taken, anew]))
+    announce("deploying what differs")
+    running.outputs = EmulatorDeployment(running.endpoints.aws).deploy(made, running.endpoints.providers)
+    running.save(workspace)
+    _link(workspace, made)
+    _write_environment(workspace, running)
+    return True
+
+
+def _write_environment(workspace: Workspace, running: State) -> None:
+    """Write the file that people's shells read: it has the emulator's key, and the key of webhooks to this
+    machine."""
+    webhook_key = EmulatorDeployment(running.endpoints.aws).webhook_key(LOOPBACK)
+    variables = {**running.variables(), "MAILROOM_WEBHOOK_KEY": webhook_key}
+    exports = [f"export {name}={value}\n" for name, value in variables.items()]
+    exports.append(f'export PATH="{Path(sys.executable).parent}:$PATH"\n')  # so that `mailroom` is found
+    workspace.environment.touch(mode=0o600)
+    workspace.environment.chmod(0o600)
+    workspace.environment.write_text("".join(exports))
 
 
 def console_url(workspace: Workspace) -> str | None:
@@ -103,7 +135,14 @@ def console_url(workspace: Workspace) -> str | None:
 def synthesize(workspace: Workspace) -> None:
     """Link the workspace's `assembly` to that of the local stage, which is synthesized unless it was before.
     Raises StartError."""
-    made = assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
+    _link(workspace, _assembly())
+
+
+def _assembly() -> Path:
+    return assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
+
+
+def _link(workspace: Workspace, made: Path) -> None:
     workspace.folder.mkdir(parents=True, exist_ok=True)
     workspace.assembly.unlink(missing_ok=True)
     workspace.assembly.symlink_to(made)

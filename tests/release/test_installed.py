@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -215,8 +216,47 @@ def reached(stage: dict[str, str]) -> set[str]:
     return {each["to"] for each in welcomes if each["content"]["subject"] in ("Welcome, ada", "Welcome, bob")}
 
 
-def test_a_folder_that_was_updated_installs_the_other_version(
-    environment: Environment, team: Path, tmp_path: Path
+def change(team: Path, *path: str, value: Any) -> None:
+    """Set a setting of the stage `local` in the folder's cdk.json; None removes it."""
+    file = team / "cdk.json"
+    settings = json.loads(file.read_text())
+    section = settings["context"]["mailroom"]["local"]
+    for name in path[:-1]:
+        section = section[name]
+    if value is None:
+        del section[path[-1]]
+    else:
+        section[path[-1]] = value
+    file.write_text(json.dumps(settings))
+
+
+def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_takes_a_queue_away(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    before = (team / "cdk.json").read_text()
+    assert "as the settings and the code are" in environment.answer("mailroom", "up")
+    change(team, "channels", "telegram", value=None)
+    refused = environment.run("mailroom", "up")
+    assert refused.returncode == 1
+    assert "queue" in refused.stderr
+    assert "Nothing was changed." in refused.stderr
+    (team / "cdk.json").write_text(before)
+    change(team, "channels", "mail", "memory_mb", value=300)
+    assert "Its messages are kept." in environment.answer("mailroom", "up")
+    said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", variables=stage)
+    assert "provider  resend " in said
+
+
+PUT = """
+from mailroom.client import Mailroom
+mail = {"event_type": "mail", "subject": "Kept", "text": "Kept."}
+items = (mail | {"id": f"kept-{n}", "to": f"kept-{n}@example.com"} for n in range(200))
+print(Mailroom("local").send_many(items).accepted)
+"""
+
+
+def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_doubles_none_of_200_messages(
+    environment: Environment, team: Path, stage: dict[str, str], tmp_path: Path
 ) -> None:
     copy_sources(tmp_path)
     project = (tmp_path / "pyproject.toml").read_text()
@@ -224,6 +264,18 @@ def test_a_folder_that_was_updated_installs_the_other_version(
     (tmp_path / "pyproject.toml").write_text(
         project.replace(f'version = "{number}"', f'version = "{number}.1"')
     )
-    environment.answer("mailroom", "update", str(build(tmp_path, tmp_path / "dist")))
+    with (tmp_path / "lambdas" / "send_mail_resend.py").open("a") as handler:
+        handler.write("# Another release.\n")
+    wheel = build(tmp_path, tmp_path / "dist")
+    assert environment.answer("python", "-c", PUT, variables=stage) == "200\n"
+    environment.answer("mailroom", "update", str(wheel))
     environment.install()
     assert environment.answer("mailroom", "--version") == f"mailroom {number}.1\n"
+    assert "Its messages are kept." in environment.answer("mailroom", "up")
+    until(lambda: len(kept(stage)) == 200, 60, lambda: f"{len(kept(stage))} arrived")
+    assert {*Counter(kept(stage)).values()} == {1}
+
+
+def kept(stage: dict[str, str]) -> list[str]:
+    """Return the recipients of the mails that were put before the update."""
+    return [each["to"] for each in fetch(stage["MAILROOM_INBOX"]) if each["to"].startswith("kept-")]
