@@ -25,6 +25,8 @@ PUSH_CREDENTIAL = {"PlatformCredential": "local"}
 BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
 CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 DEPLOY_SECONDS = 120
+UNCHANGED = "No updates are to be performed"
+"""Words of the error by which CloudFormation refuses an update that changes nothing."""
 PROVIDERS = "http://providers.invalid"
 """Stands for the simulators' URL in templates: it is another at each start, and they are synthesized once."""
 
@@ -179,7 +181,11 @@ class EmulatorDeployment:
             )
         known = {each["StackName"] for each in self._formation.describe_stacks()["Stacks"]}
         put = self._formation.update_stack if stack.name in known else self._formation.create_stack
-        put(StackName=stack.name, TemplateURL=url, Capabilities=CAPABILITIES)
+        try:
+            put(StackName=stack.name, TemplateURL=url, Capabilities=CAPABILITIES)
+        except self._formation.exceptions.ClientError as error:
+            if UNCHANGED not in str(error):
+                raise
         wait_until(
             lambda: not self._stack(stack.name)["StackStatus"].endswith("_IN_PROGRESS"), DEPLOY_SECONDS
         )

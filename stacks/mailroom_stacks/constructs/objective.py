@@ -8,7 +8,7 @@ from mailroom_stacks.settings.settings import Settings
 PAGE = "codes-late"
 SLOW_SECONDS = 5
 """Seconds from which on a code is slow: a code that SES throttles once takes as long. See
-`mailroom docs keep-codes-fast#where-the-milliseconds-go`."""
+`mailroom docs keep-codes-fast#how-fast-a-code-is`."""
 WINDOWS = {"": (3, 3), "-warning": (12, 72)}
 """By the end of an alarm's kind: the periods of five minutes in which the objective has to be missed, and the
 periods that are looked at. A fast loss is over in minutes, so a quarter of an hour pages somebody; a slow one

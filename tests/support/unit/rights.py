@@ -25,7 +25,7 @@ from mailroom.unsubscribe.application import Unsubscribe
 from mailroom_local.aws import ACCOUNT, REGION
 from tests.support.dynamodb import InMemoryDynamoDB
 from tests.support.pipeline.recorder.called import names_of
-from tests.support.pipeline.rights import Grant, Request, grants_of, requests_of
+from tests.support.pipeline.rights import Grant, grants_of, requests_of
 from tests.support.stacks.resolved import Resolver
 from tests.support.stacks.templates import PSEUDO, Templates
 from tests.support.unit.shared import REGION as TESTED_REGION
@@ -77,7 +77,7 @@ class Judge:
         for stage in stages:
             for handler, grants in _grants_by_handler(stage):
                 self._grants.setdefault(handler, []).extend(grants)
-        self._granted: set[Request] = set()
+        self._granted: set[tuple[str, str, str]] = set()
 
     def refusals(
         self, handler: str, service: str, operation: str, parameters: Mapping[str, Any]
@@ -85,16 +85,21 @@ class Judge:
         """Return the requests of a call that no function of the handler may make."""
         if service not in JUDGED or handler not in self._grants:
             return []
-        named = requests_of(handler, service, operation, names_of(parameters))
+        names = names_of(parameters)
+        call = (handler, operation, repr(names))
+        if call in self._granted:
+            return []
         requests = {
             replace(each, resource=_deployed(each.resource))
-            for each in named
+            for each in requests_of(handler, service, operation, names)
             if "mailroom-" in each.resource
             and (handler not in SINGLE_RECORDS or each.action != "dynamodb:PartiQLInsert")
-        } - self._granted
+        }
         grants = self._grants[handler]
-        self._granted |= {each for each in requests if any(grant.allows(each) for grant in grants)}
-        return sorted(map(str, requests - self._granted))
+        refused = sorted(str(each) for each in requests if not any(grant.allows(each) for grant in grants))
+        if not refused:
+            self._granted.add(call)
+        return refused
 
 
 def _grants_by_handler(stage: Templates) -> Iterator[tuple[str, list[Grant]]]:
