@@ -79,9 +79,7 @@ class Pump:
         for mapping in (mapping for page in pages for mapping in page["EventSourceMappings"]):
             uuid = mapping["UUID"]
             threads = [] if uuid in self._driven else self._threads(dict(mapping))
-            if threads or (
-                uuid in self._driven and mapping["State"] == "Enabled"
-            ):
+            if threads or (uuid in self._driven and mapping["State"] == "Enabled"):
                 # A template's `Enabled: false` does not show in the emulator's response, and an update of a
                 # mapping enables it.
                 self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)

@@ -26,7 +26,7 @@ BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
 CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 DEPLOY_SECONDS = 120
 UNCHANGED = "No updates are to be performed"
-"""Words of the error by which CloudFormation refuses an update that changes nothing."""
+"""Words of CloudFormation's error for an update without a change."""
 PROVIDERS = "http://providers.invalid"
 """Stands for the simulators' URL in templates: it is another at each start, and they are synthesized once."""
 
@@ -53,7 +53,7 @@ class Asset:
 
 @dataclass(frozen=True)
 class StackArtifact:
-    """One stack of the assembly."""
+    """Stack of the assembly."""
 
     name: str
     template: Path
@@ -130,7 +130,7 @@ class EmulatorDeployment:
         self._secrets.create_secret(Name=name, SecretString=json.dumps(secret))
 
     def deploy(self, folder: Path, providers: str) -> dict[str, str]:
-        """Create every stack, or update it where it is there, with the simulators' URL `providers` in place
+        """Create every stack, or update a stack of that name, with the simulators' URL `providers` in place
         of PROVIDERS, and do what a person does in a real account: verify the mail senders, put the providers'
         credentials, create platform applications and topics for pushes. The outputs of all stacks, by their
         names."""

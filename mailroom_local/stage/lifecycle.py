@@ -91,24 +91,24 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
 
 
 def update(workspace: Workspace, running: State, announce: Announce) -> bool:
-    """Deploy over a running stage what has become of its settings and code, and keep its messages. Return
-    whether anything differed. Raises StartError for a wrong setting, and for a change that would take away a
+    """Deploy the settings and code of now over a running stage, which keeps its messages. Return whether they
+    differed. Raises StartError for a wrong setting, and for a change that would take away a
     table, a queue, a bucket or a secret; then nothing was changed. Raises DeployError."""
     announce("synthesizing the stacks")
-    made = _assembly()
-    if made == workspace.assembly.resolve():
+    current = _assembly()
+    if current == workspace.assembly.resolve():
         return False
     announce("comparing them with the stage")
-    compared = compare(made, **running.variables())
+    compared = compare(current, **running.variables())
     if compared.returncode:
         raise StartError(f"The stacks could not be compared with the stage:\n{compared.stdout}")
-    if taken := [str(loss) for loss in losses(compared.stdout)]:
+    if sentences := [str(loss) for loss in losses(compared.stdout)]:
         anew = "Nothing was changed. To start anew, without the stage's messages: mailroom down, mailroom up."
-        raise StartError("\n".join([*taken, anew]))
+        raise StartError("\n".join([*sentences, anew]))
     announce("deploying what differs")
-    running.outputs = EmulatorDeployment(running.endpoints.aws).deploy(made, running.endpoints.providers)
+    running.outputs = EmulatorDeployment(running.endpoints.aws).deploy(current, running.endpoints.providers)
     running.save(workspace)
-    _link(workspace, made)
+    _link(workspace, current)
     _write_environment(workspace, running)
     return True
 
@@ -142,10 +142,10 @@ def _assembly() -> Path:
     return assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
 
 
-def _link(workspace: Workspace, made: Path) -> None:
+def _link(workspace: Workspace, folder: Path) -> None:
     workspace.folder.mkdir(parents=True, exist_ok=True)
     workspace.assembly.unlink(missing_ok=True)
-    workspace.assembly.symlink_to(made)
+    workspace.assembly.symlink_to(folder)
 
 
 def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:

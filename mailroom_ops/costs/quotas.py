@@ -13,7 +13,7 @@ from mailroom_stacks.settings.settings import Settings
 LEDGER_WRITES = 2
 """Write units of a message in the ledger: its claim and its outcome."""
 BATCHES_A_SHARD = 1
-"""Functions that a stream's mapping runs at once for each shard, if nothing else is set."""
+"""Default number of functions that a stream's mapping runs at once for each shard."""
 
 
 class Quota(Struct, frozen=True):
@@ -22,8 +22,8 @@ class Quota(Struct, frozen=True):
     name: str
     needed: float
     default: float
-    """Quota of an account that has requested nothing."""
-    why: str
+    """Quota of a new account."""
+    reason: str
     command: str
     """Command that requests the quota; empty if the default is enough."""
 
@@ -62,24 +62,24 @@ def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Ite
     https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html."""
     workers = sum(map(_functions_at_once, _mappings(templates)))
     below_alarm = -(-workers * settings.monitoring.concurrency_quota // settings.monitoring.many_functions)
-    why = f"{workers:,} functions at once, with one shard a stream; the alarm rings at four fifths"
-    yield _quota("Lambda, concurrent executions", below_alarm, 1_000, why, "lambda", "L-B99A9384")
+    reason = f"{workers:,} functions at once, with one shard a stream; the alarm rings at four fifths"
+    yield _quota("Lambda, concurrent executions", below_alarm, 1_000, reason, "lambda", "L-B99A9384")
     rate = sum(row.messages_per_second for row in settings.channels.values())
     if "mail" in settings.channels and settings.mail.provider == "ses":
         mail = settings.channels["mail"]
         day = max((limit for _, limit in mail.days), default=0)
-        why = "channels.mail.messages_per_second"
-        yield _quota("SES, mails a second", mail.messages_per_second, 1, why, "ses", "L-CDEF9B6B")
+        reason = "channels.mail.messages_per_second"
+        yield _quota("SES, mails a second", mail.messages_per_second, 1, reason, "ses", "L-CDEF9B6B")
         yield _quota("SES, mails in 24 hours", day, 200, "channels.mail.per_day", "ses", "L-804C8AE8")
-    why = f"{speed_of(rate)} messages a second by the lanes' rates, {LEDGER_WRITES} writes a message"
+    reason = f"{speed_of(rate)} messages a second by the lanes' rates, {LEDGER_WRITES} writes a message"
     units = rate * LEDGER_WRITES
-    yield _quota("DynamoDB, write units of a table", units, 40_000, why, "dynamodb", "L-AB614373")
+    yield _quota("DynamoDB, write units of a table", units, 40_000, reason, "dynamodb", "L-AB614373")
 
 
-def _quota(name: str, needed: float, default: float, why: str, service: str, code: str) -> Quota:
+def _quota(name: str, needed: float, default: float, reason: str, service: str, code: str) -> Quota:
     request = "aws service-quotas request-service-quota-increase"
     command = f"{request} --service-code {service} --quota-code {code} --desired-value {needed:g}"
-    return Quota(name, needed, default, why, command if needed > default else "")
+    return Quota(name, needed, default, reason, command if needed > default else "")
 
 
 def _mappings(templates: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -95,9 +95,9 @@ def _functions_at_once(mapping: Mapping[str, Any]) -> int:
 
 
 def _show(answer: QuotasOutput) -> None:
-    table = table_of("quota", right("needed"), right("of a new account"), fold("why"))
+    table = table_of("quota", right("needed"), right("of a new account"), fold("reason"))
     for quota in answer.quotas:
-        table.add_row(quota.name, f"{quota.needed:,.0f}", f"{quota.default:,.0f}", quota.why)
+        table.add_row(quota.name, f"{quota.needed:,.0f}", f"{quota.default:,.0f}", quota.reason)
     screen.print(table)
     for command in filter(None, (quota.command for quota in answer.quotas)):
         screen.print(command, soft_wrap=True)
