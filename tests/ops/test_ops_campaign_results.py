@@ -267,7 +267,7 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> 
 def test_a_new_run_soon_after_another_asks_for_the_campaigns_name(world: World) -> None:
     answers(world)
     world.collected(composed=4459)
-    browser = Browser(world.session).enter()
+    browser = Browser(world.session, clock=lambda: NOW + 60).enter()
     page = looked_at(browser)
     assert f"Run {RUN} put 4,459 messages since" in page.words
     assert "type the name of the campaign: weekly" in page.words
