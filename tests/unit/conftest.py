@@ -86,7 +86,7 @@ def _bounds() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Judge | None:
+def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Judge | None:
     """The judge of the calls of handlers. `make quick` has none: the rights are in templates, which a process
     of Node writes."""
     if request.config.option.markexpr == "not process":
@@ -100,8 +100,8 @@ def _judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _rights(_judge: Judge | None) -> Iterator[None]:
-    with judged(_judge) if _judge else nullcontext():
+def _rights(judge: Judge | None) -> Iterator[None]:
+    with judged(judge) if judge else nullcontext():
         yield
 
 

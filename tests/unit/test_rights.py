@@ -12,6 +12,8 @@ import pytest
 from tests.support import ROOT
 from tests.support.pipeline.recorded import FORCED, PARTS, RECORDER, UNUSED, Rights
 from tests.support.pipeline.rights import Request, arn, grants_of, requests_of, requests_of_lambda
+from tests.support.unit.rights import Judge
+from tests.support.unit.shared import Aws
 
 F = "mailroom-local-f"
 LEDGER = arn("dynamodb", "table/mailroom-local-ledger")
@@ -254,3 +256,11 @@ def test_every_call_of_a_process_is_recorded_once_by_names_and_becomes_what_iam_
             ("events:PutEvents", arn("events", "event-bus/shop"), ()),
         )
     ]
+
+
+@pytest.mark.process
+def test_a_unit_test_may_not_call_what_no_role_grants_to_its_function(judge: Judge, aws: Aws) -> None:
+    call = "sqs", "SendMessage", {"QueueUrl": aws.urls["feedback"]}
+    assert judge.refusals("twilio_callbacks", *call) == []
+    (refusal,) = judge.refusals("retry_fax", *call)
+    assert refusal.startswith("retry_fax: sqs:SendMessage on arn:aws:sqs:")
