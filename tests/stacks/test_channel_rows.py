@@ -83,6 +83,17 @@ def test_credentials_go_by_https_alone(url: str) -> None:
     )
 
 
+def test_a_server_of_this_machine_stands_for_a_provider_of_the_stage_local_alone(
+    chats: dict[str, Any],
+) -> None:
+    row = {**CHAT, "base_url": "http://127.0.0.1:9999/chat", "messages_per_second": 1000}
+    for stage in ("dev", "local"):
+        chats[stage]["channels"] = {"chat": row}
+    assert load(chats, "local").channels["chat"].base_url == row["base_url"]
+    with pytest.raises(SettingsError, match=r"^mailroom\.dev\.channels\.chat\.base_url: .* use https\.$"):
+        load(chats, "dev")
+
+
 @pytest.mark.parametrize("event_type", ["mail", "twilio", "unsubscribe"])
 def test_a_rows_secret_has_a_name_of_its_own(event_type: str) -> None:
     assert refusal(f"channels.{event_type}", CHAT) == (

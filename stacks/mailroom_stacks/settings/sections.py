@@ -18,7 +18,8 @@ OnUnknown = Literal["resend", "hold"]
 """The ways to go on after a crash that leaves no evidence of a submit."""
 # Credentials go there: plain HTTP is for simulators, whose address only the app's context has.
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
-BASE_URL = rf"^({ORIGIN}(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"
+LOOPBACK = r"http://127\.0\.0\.1:[0-9]+"
+BASE_URL = rf"^(({ORIGIN}|{LOOPBACK})(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"
 
 
 def hours(window: dict[str, str]) -> dict[str, str]:
@@ -42,5 +43,6 @@ class HttpProvider(Section):
     """A provider that is called by HTTP."""
 
     base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """The address of the provider's API where it is not the usual one: https, without a slash at its end; or
-    providers, whose address the app gets by -c providers=URL."""
+    """The address of the provider's API where it is not the usual one: https, without a slash at its end; of
+    the stage local also http://127.0.0.1:PORT, a server of yours; or providers, whose address the app gets by
+    -c providers=URL."""

@@ -19,7 +19,7 @@ from mailroom_stacks.settings.outcomes import Outcomes, outcomes_faults
 from mailroom_stacks.settings.push import Push, push_faults
 from mailroom_stacks.settings.queues import Release, Retention, Stream, retention_faults, stay_faults
 from mailroom_stacks.settings.recipients import Recipients, recipients_faults
-from mailroom_stacks.settings.sections import DatabaseName, EventType, Section
+from mailroom_stacks.settings.sections import DatabaseName, EventType, HttpProvider, Section
 from mailroom_stacks.settings.sms import Sms, sms_faults
 from mailroom_stacks.settings.times import AWS, LOCAL, Times
 from mailroom_stacks.settings.webhook import Webhook, webhook_rules
@@ -125,6 +125,7 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     for name in ("sms", "push"):
         if name in settings.channels and getattr(settings, name) is None:
             yield f"{name}: is missing, and channels.{name} is there; add the section, or remove the row."
+    yield from _loopback_faults(settings)
     yield from outcomes_faults(settings.outcomes, settings.deployment.region)
     if settings.fax:
         yield from fax_faults(settings.fax, times)
@@ -141,3 +142,12 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     if settings.push:
         yield from push_faults(settings.push, settings.deployment.region)
     yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring)
+
+
+def _loopback_faults(settings: Settings) -> Iterator[str]:
+    if settings.is_local:
+        return
+    rows = {f"channels.{name}": row for name, row in settings.channels.items()}
+    for path, section in {**dict(settings), **rows}.items():
+        if isinstance(section, HttpProvider) and (section.base_url or "").startswith("http:"):
+            yield f"{path}.base_url: {section.base_url!r} is in reach of the stage local alone; use https."
