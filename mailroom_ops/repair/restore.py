@@ -78,8 +78,8 @@ def restore(
     those that are older than the restored ones.
 
     No other item is changed, so an interrupted copy is run again. First stop what sends and reads the
-    streams, and copy the ledger before the mailbox: `mailroom docs deploy-update-go-back#restoring-a-table` has
-    the steps.
+    streams, and copy the ledger before the mailbox. The steps:
+    `mailroom docs deploy-update-go-back#restoring-a-table`.
 
     A mailbox item that is copied back is not sent again. Messages that the ledger does not know are counted,
     and listed in a file: the ledger has forgotten them, or they were put just before the loss. With mailroom
