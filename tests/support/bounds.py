@@ -31,6 +31,8 @@ def check_call(service: str, operation: str, parameters: Parameters) -> None:
 
 def check_queue_call(operation: str, url: str, entries: Sequence[Parameters]) -> None:
     """Raise the error of SQS for entries that break a bound."""
+    if not entries:
+        raise _error(operation, "AWS.SimpleQueueService.EmptyBatchRequest")
     _check_number(operation, entries, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest")
     ids = [entry["Id"] for entry in entries if "Id" in entry]
     if len({*ids}) < len(ids):

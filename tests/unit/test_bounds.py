@@ -18,23 +18,37 @@ def batch(*changes: dict[str, Any], url: str = QUEUE) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("operation", "parameters"),
+    ("operation", "parameters", "code"),
     [
-        ("SendMessage", {"QueueUrl": QUEUE, "MessageBody": "{}", "DelaySeconds": 901}),
-        ("SendMessage", {"QueueUrl": QUEUE, "MessageBody": "x" * (MAX_BYTES + 1)}),
-        ("SendMessageBatch", batch()),
-        ("SendMessageBatch", batch(*[{}] * 11)),
-        ("SendMessageBatch", batch({}, {"Id": "0"})),
-        ("SendMessageBatch", batch({"DelaySeconds": -1})),
-        ("SendMessageBatch", batch(*[{"MessageBody": "é" * (MAX_BYTES // 4)}] * 3)),
-        ("SendMessageBatch", batch({}, url=FIFO)),
-        ("SendMessageBatch", batch({"MessageGroupId": "+1", "DelaySeconds": 1}, url=FIFO)),
-        ("ChangeMessageVisibility", {"QueueUrl": QUEUE, "VisibilityTimeout": 43_201}),
-        ("ChangeMessageVisibilityBatch", batch({"VisibilityTimeout": 43_201})),
+        (
+            "SendMessage",
+            {"QueueUrl": QUEUE, "MessageBody": "{}", "DelaySeconds": 901},
+            "InvalidParameterValue",
+        ),
+        ("SendMessage", {"QueueUrl": QUEUE, "MessageBody": "x" * (MAX_BYTES + 1)}, "BatchRequestTooLong"),
+        ("SendMessageBatch", batch(), "EmptyBatchRequest"),
+        ("SendMessageBatch", batch(*[{}] * 11), "TooManyEntriesInBatchRequest"),
+        ("SendMessageBatch", batch({}, {"Id": "0"}), "BatchEntryIdsNotDistinct"),
+        ("SendMessageBatch", batch({"DelaySeconds": -1}), "InvalidParameterValue"),
+        ("SendMessageBatch", batch(*[{"MessageBody": "é" * (MAX_BYTES // 4)}] * 3), "BatchRequestTooLong"),
+        ("SendMessageBatch", batch({}, url=FIFO), "MissingParameter"),
+        (
+            "SendMessageBatch",
+            batch({"MessageGroupId": "+1", "DelaySeconds": 1}, url=FIFO),
+            "InvalidParameterValue",
+        ),
+        (
+            "ChangeMessageVisibility",
+            {"QueueUrl": QUEUE, "VisibilityTimeout": 43_201},
+            "InvalidParameterValue",
+        ),
+        ("ChangeMessageVisibilityBatch", batch({"VisibilityTimeout": 43_201}), "InvalidParameterValue"),
     ],
 )
-def test_a_call_beyond_a_bound_of_sqs_is_refused(operation: str, parameters: dict[str, Any]) -> None:
-    with pytest.raises(ClientError, match=operation):
+def test_a_call_beyond_a_bound_of_sqs_is_refused(
+    operation: str, parameters: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(ClientError, match=code):
         check_call("sqs", operation, parameters)
 
 
