@@ -41,7 +41,8 @@ SERVICE = "MG" + "0" * 32
             "'http://example.com' does not fit ^((https://[A-Za-z0-9.-]+(:[0-9]+)?|"
             "http://127\\.0\\.0\\.1:[0-9]+)(/[A-Za-z0-9._~-]+)*|providers)$: the address of the "
             "provider's API where it is not the usual one: https, without a slash at its end; of the stage "
-            "local also http://127.0.0.1:PORT, a server of yours; or providers, whose address the app gets by -c providers=URL.",
+            "local also http://127.0.0.1:PORT, a server of yours; or providers, whose address the app gets "
+            "by -c providers=URL.",
         ),
         ("sms.start_words", ["oui"] * 101, "has 101 entries; give at most 100."),
         ("api.requests_per_second", 0, "0 is under 35; use 35 to 10000."),
