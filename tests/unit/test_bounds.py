@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.support.bounds import MAX_BYTES, check_call
+from tests.support.bounds import MAX_BYTES, BoundBroken, check_call
 from tests.support.faults.outside import Bus, Clock, Queues
 from tests.support.unit.shared import Aws
 
 QUEUE, FIFO = "https://sqs.example/q", "https://sqs.example/q.fifo"
 SENT = {"Id": "0", "MessageBody": "{}"}
+LARGE = {"DataType": "String", "StringValue": "x" * MAX_BYTES}
 
 
 def batch(*changes: dict[str, Any], url: str = QUEUE) -> dict[str, Any]:
@@ -43,12 +43,16 @@ def batch(*changes: dict[str, Any], url: str = QUEUE) -> dict[str, Any]:
             "InvalidParameterValue",
         ),
         ("ChangeMessageVisibilityBatch", batch({"VisibilityTimeout": 43_201}), "InvalidParameterValue"),
+        ("DeleteMessageBatch", {"QueueUrl": QUEUE, "Entries": []}, "EmptyBatchRequest"),
+        ("ReceiveMessage", {"QueueUrl": QUEUE, "MaxNumberOfMessages": 11}, "InvalidParameterValue"),
+        ("ReceiveMessage", {"QueueUrl": QUEUE, "WaitTimeSeconds": 21}, "InvalidParameterValue"),
+        ("SendMessageBatch", batch({"MessageAttributes": {"large": LARGE}}), "BatchRequestTooLong"),
     ],
 )
 def test_a_call_beyond_a_bound_of_sqs_is_refused(
     operation: str, parameters: dict[str, Any], code: str
 ) -> None:
-    with pytest.raises(ClientError, match=code):
+    with pytest.raises(BoundBroken, match=code):
         check_call("sqs", operation, parameters)
 
 
@@ -59,16 +63,16 @@ def test_a_call_at_the_bounds_is_taken() -> None:
 
 def test_the_queues_and_the_bus_of_the_crash_tests_hold_the_bounds() -> None:
     queues = Queues(Clock(), 30, 3)
-    with pytest.raises(ClientError):
+    with pytest.raises(BoundBroken):
         queues.send_message_batch(**batch({"DelaySeconds": 901}))
-    with pytest.raises(ClientError):
+    with pytest.raises(BoundBroken):
         queues.change_message_visibility_batch(
             QueueUrl=QUEUE, Entries=[{"Id": "0", "ReceiptHandle": "m1", "VisibilityTimeout": 43_201}]
         )
-    with pytest.raises(ClientError):
+    with pytest.raises(BoundBroken):
         Bus().put_events(Entries=[{"Detail": '{"event_id": "e"}'}] * 11)
 
 
 def test_clients_of_the_unit_tests_hold_the_bounds(aws: Aws) -> None:
-    with pytest.raises(ClientError, match="InvalidParameterValue"):
+    with pytest.raises(BoundBroken, match="InvalidParameterValue"):
         aws.sqs.send_message(QueueUrl=FIFO, MessageBody="{}", MessageGroupId="+1", DelaySeconds=1)

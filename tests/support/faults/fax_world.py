@@ -18,6 +18,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import EventBus, Outcomes
 from mailroom_stacks.settings.fax import Fax, fax_rules
 from mailroom_stacks.settings.times import Times
+from tests.support.bounds import check_queue_call
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
@@ -216,6 +217,7 @@ class _Sqs:
     def send_message_batch(self, *, QueueUrl: str, Entries: list[Item]) -> Item:  # noqa: N803
         if QueueUrl != FAX:
             return self._queues.send_message_batch(QueueUrl=QueueUrl, Entries=Entries)
+        check_queue_call("SendMessageBatch", QueueUrl, Entries)
         for entry in Entries:
             self._fifo.put(entry["MessageBody"], entry["MessageGroupId"], entry["MessageDeduplicationId"])
         return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
@@ -223,6 +225,7 @@ class _Sqs:
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Item]) -> Item:  # noqa: N803
         if QueueUrl != FAX:
             return self._queues.change_message_visibility_batch(QueueUrl=QueueUrl, Entries=Entries)
+        check_queue_call("ChangeMessageVisibilityBatch", QueueUrl, Entries)
         for entry in Entries:
             self._fifo.hide(entry["ReceiptHandle"], entry["VisibilityTimeout"])
         return {}
