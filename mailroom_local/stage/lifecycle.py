@@ -92,8 +92,8 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
 
 def update(workspace: Workspace, running: State, announce: Announce) -> bool:
     """Deploy the settings and code of now over a running stage, which keeps its messages. Return whether they
-    differed. Raises StartError for a wrong setting, and for a change that would take away a
-    table, a queue, a bucket or a secret; then nothing was changed. Raises DeployError."""
+    differed. Raises StartError for a wrong setting, and for a change that would take away a table, a queue, a
+    bucket or a secret; then nothing was changed. Raises DeployError."""
     announce("synthesizing the stacks")
     current = _assembly()
     if current == workspace.assembly.resolve():

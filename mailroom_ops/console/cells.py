@@ -55,7 +55,7 @@ def read(fields: Mapping[str, str], samples: Mapping[str, Any], faults: dict[str
 
 
 def _cell(name: str, text: str, samples: Mapping[str, Any], faults: dict[str, str]) -> Any:
-    sample, value = samples.get(re.sub(r"\[[0-9]+\]", "[0]", name)), variable_of(text.replace("\r\n", "\n"))
+    sample, value = samples.get(re.sub(r"\[[0-9]+\]", "[0]", name)), variable_of(text)
     if isinstance(sample, bool | int | float):
         try:
             return msgspec.convert(text, bool if isinstance(sample, bool) else int | Decimal, strict=False)

@@ -1,5 +1,6 @@
 """The command `quotas`: what a stage needs of the account's quotas."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,18 +11,25 @@ from mailroom_ops.shared.screen import Refused, fold, print_answer, refusals, ri
 from mailroom_ops.shared.times import speed_of
 from mailroom_stacks.settings.settings import Settings
 
-LEDGER_WRITES = 2
-"""Write units of a message in the ledger: its claim and its outcome."""
+LEDGER_WRITES = 3
+"""Write units of a message in the ledger: its claim, its outcome and an event of its provider."""
 BATCHES_A_SHARD = 1
 """Default number of functions that a stream's mapping runs at once for each shard."""
+SHARDS = 4
+"""Shards of the stream of a new table, which takes 4,000 writes a second; each partition takes 1,000.
+Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html."""
+LAMBDA_DEFAULT = 1_000
+"""Functions at once of an account that is no longer new; a new one has fewer, often 10.
+Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html."""
+LAMBDA_OF_A_NEW_ACCOUNT = 10
 
 
 class Quota(Struct, frozen=True):
     """A quota of Service Quotas beside what a stage needs."""
 
     name: str
-    needed: float
-    default: float
+    needed: int
+    default: int
     """Quota of a new account."""
     reason: str
     command: str
@@ -59,11 +67,14 @@ def quotas(stage: WrittenStage = "prod", *, as_json: AsJson = False) -> None:
 
 def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Iterator[Quota]:
     """Yield the quotas that a stage's settings and templates have to do with. Codes and defaults:
-    https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html."""
+    https://docs.aws.amazon.com/general/latest/gr/lambda-service.html, ses.html and ddb.html beside it."""
     workers = sum(map(_functions_at_once, _mappings(templates)))
     below_alarm = -(-workers * settings.monitoring.concurrency_quota // settings.monitoring.many_functions)
-    reason = f"{workers:,} functions at once, with one shard a stream; the alarm rings at four fifths"
-    yield _quota("Lambda, concurrent executions", below_alarm, 1_000, reason, "lambda", "L-B99A9384")
+    reason = f"{workers:,} functions at once, with {SHARDS} shards a stream; the alarm rings at four fifths"
+    # Service Quotas takes no request below the default.
+    functions = max(below_alarm, LAMBDA_DEFAULT)
+    new = LAMBDA_OF_A_NEW_ACCOUNT
+    yield _quota("Lambda, concurrent executions", functions, new, reason, "lambda", "L-B99A9384")
     rate = sum(row.messages_per_second for row in settings.channels.values())
     if "mail" in settings.channels and settings.mail.provider == "ses":
         mail = settings.channels["mail"]
@@ -76,10 +87,11 @@ def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Ite
     yield _quota("DynamoDB, write units of a table", units, 40_000, reason, "dynamodb", "L-AB614373")
 
 
-def _quota(name: str, needed: float, default: float, reason: str, service: str, code: str) -> Quota:
+def _quota(name: str, needed: float, default: int, reason: str, service: str, code: str) -> Quota:
     request = "aws service-quotas request-service-quota-increase"
-    command = f"{request} --service-code {service} --quota-code {code} --desired-value {needed:g}"
-    return Quota(name, needed, default, reason, command if needed > default else "")
+    number = math.ceil(needed)
+    command = f"{request} --service-code {service} --quota-code {code} --desired-value {number}"
+    return Quota(name, number, default, reason, command if number > default else "")
 
 
 def _mappings(templates: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -90,14 +102,14 @@ def _mappings(templates: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, A
 
 
 def _functions_at_once(mapping: Mapping[str, Any]) -> int:
-    of_stream = mapping.get("ParallelizationFactor", BATCHES_A_SHARD)
+    of_stream = SHARDS * mapping.get("ParallelizationFactor", BATCHES_A_SHARD)
     return int(mapping.get("ScalingConfig", {}).get("MaximumConcurrency", of_stream))
 
 
 def _show(answer: QuotasOutput) -> None:
     table = table_of("quota", right("needed"), right("of a new account"), fold("reason"))
     for quota in answer.quotas:
-        table.add_row(quota.name, f"{quota.needed:,.0f}", f"{quota.default:,.0f}", quota.reason)
+        table.add_row(quota.name, f"{quota.needed:,}", f"{quota.default:,}", quota.reason)
     screen.print(table)
     for command in filter(None, (quota.command for quota in answer.quotas)):
         screen.print(command, soft_wrap=True)

@@ -19,7 +19,7 @@ OWN = "-deploy"
 WHAT_TO_DO = (
     "Nothing was changed. If an update of Mailroom does this, read what its changelog says under Before you "
     "deploy. If a setting does, take the setting back, or first move what is in "
-    "there: `mailroom docs deploy-update-go-back#rolling-back`."
+    "there: `mailroom docs deploy-update-go-back#taking-parts-out`."
 )
 NO_LOSS = "No table, queue, bucket or secret would be replaced or deleted."
 

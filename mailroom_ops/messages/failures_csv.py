@@ -1,5 +1,7 @@
 """Failures as CSV, for a spreadsheet or another program."""
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Iterator
 
@@ -17,14 +19,17 @@ def csv_lines(failures: Iterable[Struct]) -> Iterator[str]:
     """Yield the header and a line for each failure, with the line ends of RFC 4180."""
     yield _line(COLUMNS)
     for failure in failures:
-        yield _line(str(getattr(failure, name)) for name in COLUMNS)
+        yield _line(_cell(str(getattr(failure, name))) for name in COLUMNS)
 
 
-def _line(texts: Iterable[str]) -> str:
-    return ",".join(map(_cell, texts)) + "\r\n"
+def _line(cells: Iterable[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, quoting=csv.QUOTE_ALL).writerow(cells)
+    return line.getvalue()
 
 
 def _cell(text: str) -> str:
-    """Quote a text that a provider or a producer wrote. After an apostrophe, spreadsheets compute nothing."""
-    safe = printable(text).replace('"', '""')
-    return f'"\'{safe}"' if _FORMULA.match(safe) else f'"{safe}"'
+    """Return the text of a cell, which a provider or a producer wrote. After an apostrophe, spreadsheets
+    compute nothing."""
+    safe = printable(text)
+    return f"'{safe}" if _FORMULA.match(safe) else safe

@@ -142,15 +142,14 @@ def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[Clos
 
     days = []
     try:
-        variables = function_settings(session.client("lambda"), name(stage, "release"), _Release)
-        dynamodb = session.client("dynamodb")
+        variables, dynamodb = _release(session, stage), session.client("dynamodb")
         waits = Waits(dynamodb, variables.ledger_table, 0, clock)
         for channel, line in variables.lines.items():
             budget = Budget(dynamodb, variables.budgets_table, channel, line.per_day, line.reserve, clock)
             if line.per_day and (again := budget.room().again) > clock():
                 waiting = waits.before(channel, int(clock()) + 1)
                 days.append(ClosedDay(channel, iso(again), waiting, waiting >= MOST_COUNTED))
-    except (Refused, ClientError, BotoCoreError):
+    except _UNKNOWN:
         return []
     return days
 

@@ -138,21 +138,18 @@ def _row(
 ) -> ChannelRow:
     queues = _of(channel, snapshot)
     depths = [queue.depth for queue in queues if not is_dead(queue.name)]
-    dead = [message for message in newest if "dead_lettered_at" in message.times]
+    causes = [
+        message.trouble["message"]
+        for message in newest
+        if message.event_type == channel and message.trouble and "dead_lettered_at" in message.times
+    ]
     rates = [lane.rate for lane in lanes if lane.channel == channel]
     return ChannelRow(
         channel,
         sum(depth.visible + depth.delayed for depth in depths),
         sum(depth.in_flight for depth in depths),
         sum(queue.depth.all for queue in queues if is_dead(queue.name)),
-        next(
-            (
-                message.trouble["message"]
-                for message in dead
-                if message.trouble and message.event_type == channel
-            ),
-            "",
-        ),
+        causes[0] if causes else "",
         traffic.pace(channel),
         sum(rate or 0.0 for rate in rates) if rates and None not in rates else None,
         *(traffic.count(channel, name) for name in ("accepted", "wrong")),

@@ -16,7 +16,7 @@ MEMORY_MB = 256
 """Memory of a function that no setting is for, in MiB."""
 OnUnknown = Literal["resend", "hold"]
 """The ways to go on after a crash that leaves no evidence of a submit."""
-# Credentials go there: plain HTTP is for simulators, whose address only the app's context has.
+# Credentials go there. Plain HTTP stays on the machine: it is for a server of a local stage.
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
 LOOPBACK = r"http://127\.0\.0\.1:[0-9]+"
 BASE_URL = rf"^(({ORIGIN}|{LOOPBACK})(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"

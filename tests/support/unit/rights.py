@@ -57,8 +57,6 @@ HANDLERS: Mapping[type, str] = {
 """Handlers, which are files in lambdas/, by the class that each uses. `Worker` has a handler a channel."""
 DEPLOYED = {"mailroom-test": "mailroom-dev", "123456789012": ACCOUNT, TESTED_REGION: REGION}
 """Names in the synthesized stages, by the names in unit tests."""
-
-
 SINGLE_RECORDS = frozenset({"send_webhook", "send_fax"})
 """Handlers whose mapping hands over one record at a time. Tests give them several, which are claimed
 together."""
@@ -92,8 +90,7 @@ class Judge:
         requests = {
             replace(each, resource=_deployed(each.resource))
             for each in requests_of(handler, service, operation, names)
-            if "mailroom-" in each.resource
-            and (handler not in SINGLE_RECORDS or each.action != "dynamodb:PartiQLInsert")
+            if handler not in SINGLE_RECORDS or each.action != "dynamodb:PartiQLInsert"
         }
         grants = self._grants[handler]
         refused = sorted(str(each) for each in requests if not any(grant.allows(each) for grant in grants))

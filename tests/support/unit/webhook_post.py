@@ -19,7 +19,7 @@ LAST = len(DELAYS) + 1
 WEBHOOK_SETTINGS: dict[str, Any] = {
     **SETTINGS,
     "channel": "webhook",
-    "queue_url": "https://sqs.example/webhook",
+    "queue_url": "https://sqs.example/mailroom-test-webhook",
     "submit_seconds": 15,
     "signing_secret_arn": ARN,
     "signing_overlap_seconds": OVERLAP,

@@ -67,7 +67,10 @@ def test_send_fax_submits_a_fax_once_with_the_credentials_of_the_secret(
     assert unsettled_try.endswith(" signalwire/ours")
 
 
-def test_retry_fax_moves_due_faxes_and_leaves_all_other_records_queued(load_fax: Load, aws: Aws) -> None:
+def test_retry_fax_moves_due_faxes_and_leaves_all_other_records_queued(
+    load_fax: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUE_URL", aws.urls["fax-retry"])
     now_seconds = int(time.time())
     bodies: list[str | Item] = [
         fax_body(fax_id="due", not_before=now_seconds - 1, attempt=2),
