@@ -64,6 +64,13 @@ def up() -> None:
             console.print("The stage has the settings and the code of now. Its messages are kept.")
         else:
             console.print(f"Already running at {known.endpoints.aws}, as the settings and the code are.")
+        for template in lifecycle.published(known):
+            name = template.rpartition("/")[2]
+            console.print(
+                f"{template} has a published version, which goes before the file in templates/. Back to the "
+                f"file: mailroom template rollback {name} --to 0 --stage {STAGE}",
+                soft_wrap=True,
+            )
         _print_console()
         return
     if known:
@@ -71,8 +78,10 @@ def up() -> None:
         lifecycle.stop(UP)
     running = lifecycle.start(UP, _announce, PEOPLE, console=True)
     console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
-    console.print(f"API:      {running.variables()['MAILROOM_API']}")
-    console.print(f"Database: its address and password are in the secret {lifecycle.DATABASE_SECRET}")
+    variables, secret = running.variables(), lifecycle.DATABASE_SECRET
+    database = f"$MAILROOM_DATABASE, with the tables users and follows; secret {secret}"
+    console.print(f"API:      {variables['MAILROOM_API']}\nDatabase: {database}", soft_wrap=True)
+    console.print(f"Files:    s3://{variables['MAILROOM_PAYLOADS']}, for audiences", soft_wrap=True)
     campaigns = "".join(CAMPAIGN.format(name=each) for each in files.enabled(STAGE))
     console.print(NEXT_STEPS.replace("{campaign}", campaigns), soft_wrap=True)
     _print_console()

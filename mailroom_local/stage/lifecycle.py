@@ -113,11 +113,21 @@ def update(workspace: Workspace, running: State, announce: Announce) -> bool:
     return True
 
 
+def published(running: State) -> list[str]:
+    """Return the templates whose published version goes before their file."""
+    bucket = running.outputs.get("TemplatesBucketName")
+    return EmulatorDeployment(running.endpoints.aws).published(bucket) if bucket else []
+
+
 def _write_environment(workspace: Workspace, running: State) -> None:
-    """Write the file that people's shells read: it has the emulator's key, and the key of webhooks to this
-    machine."""
-    webhook_key = EmulatorDeployment(running.endpoints.aws).webhook_key(LOOPBACK)
-    variables = {**running.variables(), "MAILROOM_WEBHOOK_KEY": webhook_key}
+    """Write the file that people's shells read: it has the emulator's key, the key of webhooks to this
+    machine, and the database's password."""
+    deployment = EmulatorDeployment(running.endpoints.aws)
+    variables = {
+        **running.variables(),
+        "MAILROOM_WEBHOOK_KEY": deployment.webhook_key(LOOPBACK),
+        "MAILROOM_DATABASE": deployment.database_url(DATABASE_SECRET),
+    }
     exports = [f"export {name}={value}\n" for name, value in variables.items()]
     exports.append(f'export PATH="{Path(sys.executable).parent}:$PATH"\n')  # so that `mailroom` is found
     workspace.environment.touch(mode=0o600)

@@ -50,8 +50,8 @@ def test_a_small_stage_requests_the_functions_that_an_older_account_has() -> Non
         ),
         ({"messages_per_second": 1}, []),
         (
-            {"messages_per_second": 411_523},
-            ["L-CDEF9B6B --desired-value 411523", "L-AB614373 --desired-value 1234569"],
+            {"messages_per_second": 100_000},
+            ["L-CDEF9B6B --desired-value 100000", "L-AB614373 --desired-value 300000"],
         ),
     ],
 )
