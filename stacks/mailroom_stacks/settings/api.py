@@ -90,8 +90,8 @@ class Api(Section):
     payload_prefixes: dict[Annotated[str, Field(min_length=1)], Annotated[str, AfterValidator(_prefix)]] = (
         Field(default_factory=dict)
     )
-    """How the keys begin of the objects in the payload bucket that each caller's messages may name. "" is the
-    whole bucket. A caller that is not here may name no object; where nobody is, everybody may name all."""
+    """The beginning of the keys in the payload bucket that each caller's messages may name; "" is the whole
+    bucket. A caller that is not here may name no object; if nobody is, everybody may name all."""
     callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
     """What each caller may send. A caller that is not here gets 403 for every request; if nobody is,
     everybody may send everything."""

@@ -55,8 +55,7 @@ class Deploy(Section):
     permissions_boundary: str | None = Field(default=None, pattern=r"^[A-Za-z0-9+=,.@_-]{1,128}$")
     """The name of a managed policy that bounds every role of the stage: `mailroom docs deploy-from-ci`."""
     qualifier: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,10}$")
-    """The bootstrap that deploys the stage. null takes cdk.json's context, else the account's default, and
-    warns of that."""
+    """The bootstrap that deploys the stage. null takes cdk.json's context, else the account's default."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

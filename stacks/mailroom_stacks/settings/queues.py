@@ -54,8 +54,7 @@ class Retention(Section):
     time."""
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
     """The `ttl` that the API, campaigns and imports give items, counted from `send_at`; null keeps items for
-    ever. The least is queue, dead-letter queue and a day together. With 80 or less no item outlives what the
-    ledger knows of it."""
+    ever. With 80 or less no item outlives what the ledger knows of it."""
     payload_days: int = Field(default=90, ge=1, le=3650)
     """How long the payload bucket keeps an object."""
     log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30

@@ -38,7 +38,7 @@ class Webhook(Section):
         min_length=1,
         max_length=MOST_DELAYS,
     )
-    """The wait after each try that failed; so many tries, and one more, then the dead-letter queue."""
+    """The wait after each failed try. The try after the last wait is the last one."""
     allowed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
     """Networks that are not public and yet may be sent to, in CIDR; metadata addresses never."""
     allowed_ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = (443, 8443)
