@@ -74,8 +74,7 @@ class Channel(HttpProvider):
     timeout_seconds: int = Field(default=60, ge=13, le=900)
     """The longest that an invocation may run. The visibility time-out is six times as long."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
-    """Memory of a sender, in MiB: large attachments and several messages at once need more; synth says how
-    much."""
+    """Memory of a sender, in MiB. Large attachments and several messages at once need more."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
     submits_at_once: int = Field(default=1, ge=1, le=10)
@@ -87,8 +86,7 @@ class Channel(HttpProvider):
     """The description of the secret mailroom-{stage}-{event_type}: what people put into it, and in which
     form. null makes no secret."""
     suppressible: bool = False
-    """Whether the sender asks the suppression list and people's preferences, and marks recipients that the
-    provider says to be gone."""
+    """Whether the sender reads the suppression list and preferences, and marks recipients who are gone."""
 
     @property
     def days(self) -> PerDay:

@@ -32,8 +32,7 @@ class Database(Section):
     dbname: str | None = Field(default=None, pattern=r"^[^\x00-\x1f\x7f]{1,63}$")
     """The database's name on its server, if its secret does not say."""
     connections: int = Field(ge=2, le=100_000)
-    """How many of its connections campaigns may hold at once. A dry run takes one more of each function, and
-    during a deployment the old version's may still be open."""
+    """How many of its connections campaigns may hold at once. Dry runs and deployments may take some more."""
     sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
     """What is asked of the server's certificate."""
     ca_file: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*$")

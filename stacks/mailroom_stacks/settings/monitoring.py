@@ -53,7 +53,7 @@ class Monitoring(Section):
 
     level: Literal["full", "minimal"] = "full"
     """minimal: the queues' alarms alone, no dashboards, no metrics of the streams' mappings, and keys that do
-    not rotate. An idle stage then costs under 10 dollars a month."""
+    not rotate."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Each gets a mail of SNS first, and has to confirm it."""
     urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()

@@ -17,7 +17,7 @@ class Release(Section):
     """The function that hands over what waited, each minute for each part of it."""
 
     memory_mb: int = Field(default=512, ge=256, le=1769)
-    """Memory, and with it the CPU: how fast what is due in one minute gets into its queues."""
+    """Memory, and with it the CPU: how fast due messages get into their queues."""
 
 
 class Stream(Section):

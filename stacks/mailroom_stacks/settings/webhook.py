@@ -29,7 +29,7 @@ class Webhook(Section):
     """The webhook queue and its sender."""
 
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
-    """Functions at once. With those of `feedback` they leave some of the account's for sending."""
+    """Functions at once."""
     delays_seconds: tuple[Annotated[int, Field(ge=0, le=LONGEST_DELAY)], ...] = Field(
         default=(
             *(5, 15, 30, 60, 120, 300, 600, 900, 1_800, 1_800, 3_600, 3_600),
