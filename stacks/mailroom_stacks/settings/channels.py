@@ -70,7 +70,7 @@ class Channel(HttpProvider):
     """The hours in which bulk may go out, such as {"from": "09:00", "to": "20:00", "days": "mon-sat", "zone":
     "Europe/Berlin"}. A message's own window goes before."""
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
-    """The longest time a provider may refuse without a message being dead-lettered for it."""
+    """The longest time for which a provider may refuse before messages become dead letters."""
     timeout_seconds: int = Field(default=60, ge=13, le=900)
     """The longest that an invocation may run. The visibility time-out is six times as long."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)

@@ -16,5 +16,4 @@ class Items(Section):
     """What producers put."""
 
     unknown: Literal["allow", "refuse"] = "allow"
-    """What becomes of an attribute that neither the contract nor a template uses: `mailroom status` names it,
-    or its message fails."""
+    """What becomes of an attribute that nothing uses: `mailroom status` names it, or its message fails."""

@@ -24,7 +24,7 @@ class Database(Section):
 
     secret_arn: str = Field(pattern=_SECRETS_ARN)
     """The ARN of a secret as RDS writes it: host, port, username, password, dbname. What it lacks stands
-    here: a secret that RDS manages has the username and the password alone."""
+    here."""
     host: str | None = Field(default=None, pattern=r"^[A-Za-z0-9:][A-Za-z0-9._:-]{0,252}$")
     """The database's host, if its secret does not say."""
     port: int | None = Field(default=None, ge=1, le=65_535)

@@ -40,10 +40,9 @@ class Fax(HttpProvider):
     on_unknown: OnUnknown = "hold"
     """What follows a crash after which several faxes at the provider may be this one."""
     longest_fax_seconds: int = Field(default=7_200, ge=301, le=86_400)
-    """Seconds from submit to end, the provider's own tries included. A fax under way for longer is given
-    up."""
+    """Seconds from submit to end. A fax under way for longer is given up."""
     max_attempts: int = Field(default=20, ge=1, le=100)
-    """Attempts before a busy line or one that nobody answers is given up."""
+    """Attempts before a busy line is given up."""
     retry_delay_seconds: int = Field(default=600, ge=1, le=43_200)
     """The wait between two attempts."""
 

@@ -50,7 +50,7 @@ class Retention(Section):
     """How long a queue keeps a message (the fax queue: 14 days). A dead letter's age counts from its first
     enqueue, and it lives for 14 days in all."""
     ledger_days: int = Field(default=LEAST_LEDGER_DAYS, ge=LEAST_LEDGER_DAYS, le=3650)
-    """How long the ledger remembers an id after the message's last change. Items already written keep their
+    """How long the ledger remembers a message after its last change. Items already written keep their
     time."""
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
     """The `ttl` that the API, campaigns and imports give items, counted from `send_at`; null keeps items for

@@ -42,7 +42,7 @@ class Topic(Section):
     """How the page names a topic."""
 
     titles: dict[Language, Name] = Field(default_factory=dict)
-    """Titles by language; else the title in the default language, else the topic as messages name it."""
+    """Titles by language; else in the default language, else the topic itself."""
     brand: Name | None = None
     """The brand that the topic belongs to; null: the page's."""
 
