@@ -43,5 +43,5 @@ class HttpProvider(Section):
     """A provider that is called by HTTP."""
 
     base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """The address of the provider's API if it is not the usual one: https, without a slash at the end; for the
-    stage local also http://127.0.0.1:PORT, or providers (-c providers=URL)."""
+    """The address of the provider's API if it is not the usual one: https, without a slash at the end; for
+    the stage local also http://127.0.0.1:PORT, or providers (-c providers=URL)."""
