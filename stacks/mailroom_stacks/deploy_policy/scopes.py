@@ -101,6 +101,9 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
             arn("cloudwatch", f"dashboard/{group}", region=False),
             arn("cloudwatch", f"dashboard/{own}", region=False),
         ),
+        ("codedeploy", "application"): (arn("codedeploy", f"application:{own}"),),
+        ("codedeploy", "deploymentconfig"): (arn("codedeploy", "deploymentconfig:CodeDeployDefault.*"),),
+        ("codedeploy", "deploymentgroup"): (arn("codedeploy", f"deploymentgroup:{own}"),),
         ("dynamodb", "table"): (arn("dynamodb", f"table/{own}"),),
         ("events", "rule-on-default-event-bus"): (arn("events", f"rule/{own}"),),
         ("iam", "service-role"): (arn("iam", "role/aws-service-role/*", region=False),),
@@ -109,6 +112,8 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
         ("kms", "key"): (arn("kms", "key/*"),),
         ("lambda", "eventsourcemapping"): (arn("lambda", "event-source-mapping:*"),),
         ("lambda", "function"): (arn("lambda", f"function:{own}"),),
+        ("lambda", "function alias"): (arn("lambda", f"function:{own}"),),
+        ("lambda", "function version"): (arn("lambda", f"function:{own}"),),
         ("logs", "log-group"): (
             arn("logs", f"log-group:/aws/lambda/{own}"),
             arn("logs", f"log-group:/aws/vendedlogs/{own}"),
@@ -139,6 +144,7 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
 _LOGS = "The delivery of an API's access log belongs to the account, and so does the right to set it up."
 ON_EVERYTHING = {
     "chatbot:*": "Chat configurations are made and listed by actions that name none.",
+    "codedeploy:StopDeployment": "A deployment is known by an id that CodeDeploy gives it.",
     "ec2:Describe*": "EC2 lists subnets and security groups for all or for nobody.",
     "kms:CreateKey": "A key has no name before it is there.",
     "kms:ListAliases": "Aliases are listed all together.",

@@ -105,5 +105,8 @@ class Deployment(Section):
     """Whether stacks refuse to be deleted."""
     point_in_time_recovery: bool = True
     """Whether tables can be restored to any second of the last 35 days."""
+    gradual: bool = False
+    """Whether an update reaches senders within half an hour, and goes back by itself if their alarms ring:
+    `mailroom docs deploy-update-go-back#gradual-deployment`."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags of everything that is deployed."""

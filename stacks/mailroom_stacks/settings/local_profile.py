@@ -14,7 +14,7 @@ _SECTIONS: Mapping[str, Any] = {
     "webhook": {"delays_seconds": [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 5, 5, 5, 5]},
     "campaigns": {"collect": {"timeout_seconds": 20}, "compose": {"timeout_seconds": 20}},
 }
-_FAX: Mapping[str, Any] = {"longest_fax_seconds": 301, "retry_delay_seconds": 1}
+_FAX: Mapping[str, Any] = {"retry_delay_seconds": 1}
 
 
 def with_local_defaults(section: Mapping[str, Any]) -> dict[str, Any]:
