@@ -31,9 +31,8 @@ TELNYX: dict[str, Any] = {
             "http://example.com",
             "'http://example.com' does not fit ^((https://[A-Za-z0-9.-]+(:[0-9]+)?|"
             "http://127\\.0\\.0\\.1:[0-9]+)(/[A-Za-z0-9._~-]+)*|providers)$: the address of the "
-            "provider's API where it is not the usual one: https, without a slash at its end; of the stage "
-            "local also http://127.0.0.1:PORT, a server of yours; or providers, whose address the app gets "
-            "by -c providers=URL.",
+            "provider's API if it is not the usual one: https, without a slash at the end; for the stage "
+            "local also http://127.0.0.1:PORT, or providers (-c providers=URL).",
         ),
     ],
 )

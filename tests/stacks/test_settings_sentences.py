@@ -54,8 +54,8 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         (
             "channels.mail.handler",
             REMOVED,
-            "is missing; add it: the file in lambdas/, or in the project's channels/, without its ending, "
-            "whose `handler` runs.",
+            "is missing; add it: the file in lambdas/ or channels/, without its ending, whose `handler` "
+            "runs.",
         ),
         (
             "channels.mail.handler",

@@ -40,9 +40,8 @@ SERVICE = "MG" + "0" * 32
             "http://example.com",
             "'http://example.com' does not fit ^((https://[A-Za-z0-9.-]+(:[0-9]+)?|"
             "http://127\\.0\\.0\\.1:[0-9]+)(/[A-Za-z0-9._~-]+)*|providers)$: the address of the "
-            "provider's API where it is not the usual one: https, without a slash at its end; of the stage "
-            "local also http://127.0.0.1:PORT, a server of yours; or providers, whose address the app gets "
-            "by -c providers=URL.",
+            "provider's API if it is not the usual one: https, without a slash at the end; for the stage "
+            "local also http://127.0.0.1:PORT, or providers (-c providers=URL).",
         ),
         ("sms.start_words", ["oui"] * 101, "has 101 entries; give at most 100."),
         ("api.requests_per_second", 0, "0 is under 35; use 35 to 10000."),
@@ -50,8 +49,8 @@ SERVICE = "MG" + "0" * 32
             "api.public_url",
             "https://example.com/mail",
             "'https://example.com/mail' does not fit ^(https://[A-Za-z0-9.-]+(:[0-9]+)?|providers)$: the "
-            "API's own domain where it has one: https, without a path; null takes API Gateway's. Or "
-            "providers, which the app is told by -c providers=URL.",
+            "API's own domain: https, without a path; null takes API Gateway's. Or providers "
+            "(-c providers=URL).",
         ),
     ],
 )

@@ -14,8 +14,8 @@ from tests.support.stacks.refusals import accepted, refusal
         (
             "webhook.delays_seconds",
             [],
-            "is empty; give at least one: the wait after each try that failed; so many tries, and one more, "
-            "then the dead-letter queue.",
+            "is empty; give at least one: the wait after each failed try. The try after the last wait is the "
+            "last one.",
         ),
     ],
 )

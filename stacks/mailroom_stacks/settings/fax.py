@@ -38,9 +38,9 @@ class Fax(HttpProvider):
     calls_per_second: float = Field(default=1, ge=0.1, le=1000)
     """How many submits a second the provider takes, of all workers together."""
     on_unknown: OnUnknown = "hold"
-    """Where the provider has several faxes after a crash that nobody accounts for: any may be this one."""
+    """What follows a crash after which several faxes at the provider may be this one."""
     max_attempts: int = Field(default=20, ge=1, le=100)
-    """Attempts before a busy line or one that nobody answers is given up."""
+    """Attempts before a busy line is given up."""
     retry_delay_seconds: int = Field(default=600, ge=1, le=43_200)
     """The wait between two attempts."""
 
