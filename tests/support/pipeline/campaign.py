@@ -70,6 +70,10 @@ class Campaign:
     def until_ended(self) -> None:
         """Until everybody's message has its outcome, and nothing more of it is on its way."""
         self._pipeline.until_ended(*self.expected, seconds=RUN_SECONDS)
+        self.until_drained()
+
+    def until_drained(self) -> None:
+        """Until no queue of campaigns has a message."""
         queues = [self._pipeline.output(name) for name in QUEUES]
 
         def held() -> list[str]:
