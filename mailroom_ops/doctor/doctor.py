@@ -43,8 +43,7 @@ def doctor(
 
     The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
     that change nothing), mappings, dead letters, alarms, tables and this machine's clock. Each check is ok, a
-    warning or failed, and says how to fix it. The command changes nothing, except that in a stage that sends
-    faxes it puts a small object into the payload bucket, reads the object and deletes it.
+    warning or failed, and says how to fix it. The command changes nothing.
 
     Exit code 1: a check failed. 2: the stage could not be examined.
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from email.utils import format_datetime
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,28 +50,13 @@ def providers() -> Iterator[str]:
 
 @pytest.fixture
 def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
-    """A healthy stage's; its bucket gives what was put there, and AWS has the right time."""
-    found = healthy(providers)
-    for service in ("secretsmanager", "s3"):
-        monkeypatch.setattr(clients, service, partial(_newest, service))
-    put: list[bytes] = []
-
-    def content(_: int) -> bytes:
-        put.append(b"pdf")
-        return put[-1]
-
-    monkeypatch.setattr("mailroom_ops.doctor.checks.channels.secrets.token_bytes", content)
-    monkeypatch.setattr("requests.get", lambda url, **_: _http(url, put))
-    return found
+    """A healthy stage's; AWS has the right time."""
+    monkeypatch.setattr(clients, "secretsmanager", lambda: Aws.newest.client("secretsmanager"))
+    monkeypatch.setattr("requests.get", _http)
+    return healthy(providers)
 
 
-def _newest(service: str) -> Any:
-    return Aws.newest.client(service)
-
-
-def _http(url: str, put: list[bytes]) -> Any:
-    if "payloads" in url:
-        return SimpleNamespace(status_code=200, content=put[-1])
+def _http(_url: str, **_: Any) -> Any:
     date = format_datetime(datetime.fromtimestamp(world.NOW).astimezone(), usegmt=False)
     return _Dated({"Date": date})
 
@@ -91,7 +75,7 @@ class _Dated(SimpleNamespace):
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 30
+    assert len({(each.subject, each.check) for each in found}) == 29
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -625,36 +609,6 @@ def test_aws_says_whether_it_would_send_text_messages(
         ]
     }
     assert [each.state for each in looked(Aws(aws), ["sms"])] == states
-
-
-def test_a_pdf_is_fetched_by_a_url_that_the_senders_own_client_signs(
-    answers: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    signing = SimpleNamespace(
-        put_object=lambda **_: None,
-        delete_object=lambda **_: None,
-        generate_presigned_url=lambda *_, **__: "https://signed.by.the.sender",
-    )
-    fetched: list[str] = []
-
-    def get(url: str, **_: Any) -> SimpleNamespace:
-        fetched.append(url)
-        return SimpleNamespace(status_code=200, content=b"pdf")
-
-    monkeypatch.setattr(clients, "s3", lambda: signing)
-    monkeypatch.setattr("requests.get", get)
-    found = [each for each in looked(Aws(answers), ["fax"]) if each.check == "media"]
-    assert ([each.state for each in found], fetched) == (["ok"], ["https://signed.by.the.sender"])
-
-
-def test_a_pdf_that_cannot_be_fetched_is_found_and_deleted_all_the_same(
-    answers: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("requests.get", lambda *_, **__: SimpleNamespace(status_code=403, content=b""))
-    aws = Aws(answers)
-    found = [each for each in looked(aws, ["fax"]) if each.check == "media"]
-    assert [(each.state, "S3 answers 403" in each.sentence) for each in found] == [("failed", True)]
-    assert aws.asked.count("s3.DeleteObject") == 1
 
 
 def test_a_stage_that_is_not_production_and_may_reach_everybody_is_warned_of(

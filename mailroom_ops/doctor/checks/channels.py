@@ -1,16 +1,12 @@
 """Whether the providers of text messages, pushes, faxes and webhooks would take one, by the channel."""
 
 import json
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import requests
-
 from mailroom import environment
-from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
@@ -24,7 +20,7 @@ from mailroom.http.provider import body_of
 from mailroom.message.outcome import NotReady
 from mailroom.recipients.unsubscribe_links import Choice, Tokens
 from mailroom.telemetry import redact
-from mailroom_ops.doctor.examined_stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, ExaminedStage
+from mailroom_ops.doctor.examined_stage import READ_SECONDS, DeployedFunction, ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
@@ -157,7 +153,6 @@ def _certificate(stage: ExaminedStage, name: str, until: str) -> CheckFinding:
 
 
 _NOWHERE = "https://mailroom.invalid/doctor.pdf"
-_FOLDER = "doctor"
 
 
 def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -177,33 +172,6 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
         else:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
-
-
-def fax_media(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """A PDF in the payload bucket, fetched by a URL as the provider gets it; from here, not from there."""
-    buckets = {each.environment["PAYLOAD_BUCKET"] for each in stage.senders("fax")}
-    return map(_fetched, sorted(buckets))
-
-
-def _fetched(bucket: str) -> CheckFinding:
-    # By the sender's own client: one made otherwise may sign for another host than the provider is given.
-    client, key = clients.s3(), f"{_FOLDER}/{secrets.token_hex(8)}.pdf"
-    content = secrets.token_bytes(64)
-    client.put_object(Bucket=bucket, Key=key, Body=content)
-    try:
-        place = {"Bucket": bucket, "Key": key}
-        url = client.generate_presigned_url("get_object", Params=place, ExpiresIn=60)
-        answer = requests.get(url, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False)
-    except requests.RequestException as trouble:
-        return failed(f"The payload bucket cannot be reached from here: {type(trouble).__name__}.", _POLICY)
-    finally:
-        client.delete_object(Bucket=bucket, Key=key)
-    if answer.status_code == 200 and answer.content == content:
-        return ok("A PDF in the payload bucket can be fetched by a URL that ends soon.")
-    return failed(f"A PDF in the payload bucket cannot be fetched: S3 answers {answer.status_code}.", _POLICY)
-
-
-_POLICY = "Look at the bucket's policy, and at what stands between here and S3."
 
 
 def signing_key(stage: ExaminedStage) -> Iterator[CheckFinding]:

@@ -149,8 +149,6 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
         },
         "apigatewayv2.GetStage": {"StageName": "$default", "RouteSettings": {"POST /twilio/inbound": {}}},
         "apigatewayv2.GetRoutes": {"Items": [{"RouteId": "r1", "RouteKey": "POST /twilio/inbound"}]},
-        "s3.PutObject": {},
-        "s3.DeleteObject": {},
     }
 
 
