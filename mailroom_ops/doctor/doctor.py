@@ -29,7 +29,7 @@ def doctor(
         str,
         typer.Option(
             help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, tables, "
-            f"clock, and channels: {', '.join(CONTRACTS)}.",
+            f"and channels: {', '.join(CONTRACTS)}.",
             show_default="all",
         ),
     ] = "",
@@ -42,7 +42,7 @@ def doctor(
     """Check that a stage can send, and that somebody hears of it if the stage cannot.
 
     The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
-    that change nothing), mappings, dead letters, alarms, tables and this machine's clock. Each check is ok, a
+    that change nothing), mappings, dead letters, alarms and tables. Each check is ok, a
     warning or failed, and says how to fix it. The command changes nothing.
 
     Exit code 1: a check failed. 2: the stage could not be examined.

@@ -27,10 +27,10 @@ from mailroom_stacks.settings.settings import Settings
 if TYPE_CHECKING:
     import boto3
 
-CONNECT_SECONDS, READ_SECONDS = 3, 10
+READ_SECONDS = 10
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _CONFIG = Config(
-    connect_timeout=CONNECT_SECONDS,
+    connect_timeout=3,
     read_timeout=READ_SECONDS,
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=20,
@@ -102,8 +102,8 @@ class ExaminedStage:
         self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()
         sts = self.client("sts").meta
-        self.region, self.endpoint = str(sts.region_name), str(sts.endpoint_url)
-        self.local = urlsplit(self.endpoint).hostname in _LOOPBACK
+        self.region = str(sts.region_name)
+        self.local = urlsplit(str(sts.endpoint_url)).hostname in _LOOPBACK
 
     @cached_property
     def _caller(self) -> dict[str, str]:

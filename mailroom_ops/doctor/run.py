@@ -16,10 +16,9 @@ from botocore.exceptions import ConnectionError as Unconnected
 
 from mailroom.clock import Clock, iso
 from mailroom_ops.doctor.checks import CHECKS, Check
-from mailroom_ops.doctor.checks.stacks import clock as clock_check
 from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
 from mailroom_ops.doctor.report import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
-from mailroom_ops.shared.screen import NotDeployed, Refused, bar, unsigned
+from mailroom_ops.shared.screen import NotDeployed, bar
 
 if TYPE_CHECKING:
     import boto3
@@ -44,8 +43,7 @@ def examine(
 ) -> tuple[Diagnosis, dict[str, str]]:
     """The diagnosis, and the tracebacks of checks that are broken. `quiet` shows no progress.
 
-    Raises Refused where there is no such stage, or this machine's clock is off, and botocore's errors where
-    AWS says nothing at all.
+    Raises NotDeployed, and botocore's errors if AWS does not take the credentials.
     """
     stage = ExaminedStage(session, name, ConfiguredStage.read(name), clock)
     _require(stage)
@@ -60,15 +58,8 @@ def examine(
 
 
 def _require(stage: ExaminedStage) -> None:
-    """Raise where there is nothing to examine. Where AWS does not take the signature, it is asked for the
-    time, which needs none."""
-    try:
-        account = stage.account
-    except ClientError as error:
-        wrong = next((each for each in clock_check(stage) if each.fix), None) if unsigned(error) else None
-        if wrong is None:
-            raise
-        raise Refused(f"{wrong.sentence} {wrong.fix}") from None
+    """Raise NotDeployed if the stage has no function."""
+    account = stage.account
     try:
         found = stage.functions
     except ClientError:

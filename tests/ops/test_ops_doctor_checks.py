@@ -3,8 +3,6 @@
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from email.utils import format_datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +21,6 @@ from mailroom_local.providers.sms import SmsNetwork
 from mailroom_local.providers.telnyx import TelnyxSimulator
 from mailroom_local.providers.twilio import TwilioSimulator
 from mailroom_ops.doctor.checks import checks_of
-from mailroom_ops.doctor.checks.stacks import clock_finding
 from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
 from mailroom_ops.doctor.run import run
 from tests.support.ops import doctor as world
@@ -50,32 +47,15 @@ def providers() -> Iterator[str]:
 
 @pytest.fixture
 def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
-    """A healthy stage's; AWS has the right time."""
+    """A healthy stage's."""
     monkeypatch.setattr(clients, "secretsmanager", lambda: Aws.newest.client("secretsmanager"))
-    monkeypatch.setattr("requests.get", _http)
     return healthy(providers)
-
-
-def _http(_url: str, **_: Any) -> Any:
-    date = format_datetime(datetime.fromtimestamp(world.NOW).astimezone(), usegmt=False)
-    return _Dated({"Date": date})
-
-
-class _Dated(SimpleNamespace):
-    def __init__(self, headers: dict[str, str]) -> None:
-        super().__init__(headers=headers)
-
-    def __enter__(self) -> "_Dated":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 29
+    assert len({(each.subject, each.check) for each in found}) == 28
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -476,7 +456,6 @@ def test_who_may_do_nothing_hears_so_of_each_check(answers: dict[str, Answer]) -
     forbidden: dict[str, Answer] = dict.fromkeys(answers, "AccessDenied")
     found = looked(Aws({**forbidden, **kept}))
     states = {(each.subject, each.check): each.state for each in found}
-    assert states.pop(("clock", "this machine's")) == "ok"
     assert states.pop(("stacks", "settings")) == "ok"
     assert set(states.values()) == {"warning"}
 
@@ -687,21 +666,6 @@ def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: 
         ("recipients", "skipped"),
     }
     assert "'moon' is unknown" in others[0].sentence
-
-
-@pytest.mark.parametrize(
-    ("ahead", "state", "words"),
-    [
-        (0.4, "ok", "to 1 s"),
-        (-60, "ok", "to 60 s"),
-        (61, "warning", "61 s ahead"),
-        (-300, "warning", "300 s behind"),
-        (301, "failed", "301 s ahead"),
-    ],
-)
-def test_a_clock_may_be_off_by_a_minute(ahead: float, state: str, words: str) -> None:
-    verdict = clock_finding(ahead)
-    assert (verdict.state, words in verdict.sentence) == (state, True)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def diagnosed(pipeline: Pipeline, *only: str) -> tuple[int, dict[str, Any], str]
 
 
 def test_nothing_of_the_stages_sending_is_wrong(pipeline: Pipeline) -> None:
-    subjects = ("stacks", "mail", "sms", "push", "fax", "webhook", "functions", "tables", "clock")
+    subjects = ("stacks", "mail", "sms", "push", "fax", "webhook", "functions", "tables")
     code, said, errors = diagnosed(pipeline, *subjects)
     assert errors == ""
     assert [each for each in said["checks"] if each["state"] == "failed"] == []

@@ -66,7 +66,6 @@ CHECKS: tuple[Check, ...] = (
     Check("alarms", "ringing", queues.alarms_ringing),
     Check("tables", "protection", stacks.protection),
     Check("tables", "expiry", stacks.expiry),
-    Check("clock", "this machine's", stacks.clock),
 )
 
 SUBJECTS = tuple(dict.fromkeys(each.subject for each in CHECKS))

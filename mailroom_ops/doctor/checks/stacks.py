@@ -1,11 +1,8 @@
-"""Whether the stage is deployed as it should be: stacks, tables, and the clock of who asks."""
+"""Whether the stage is deployed as it should be: stacks and tables."""
 
 from collections.abc import Iterator
-from email.utils import parsedate_to_datetime
 
-import requests
-
-from mailroom_ops.doctor.examined_stage import CONNECT_SECONDS, READ_SECONDS, ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.shared.deployed_stage import stack_parts
 
@@ -161,38 +158,3 @@ def _table(
             f"aws dynamodb update-continuous-backups --table-name {name} "
             "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true",
         )
-
-
-GOOD_SECONDS, MOST_SECONDS = 60, 300
-"""Five minutes are what SigV4 and the Standard Webhooks convention allow."""
-_FIX = "Set the clock by NTP, such as `timedatectl set-ntp true`."
-
-
-def clock(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Held against the Date of an answer of AWS, which needs no signature."""
-    before = stage.clock()
-    try:
-        answer = requests.get(
-            stage.endpoint, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False, stream=True
-        )
-    except requests.RequestException as trouble:
-        yield skipped(f"AWS could not be asked for the time: {type(trouble).__name__}.")
-        return
-    after = stage.clock()
-    with answer:
-        date = answer.headers.get("Date")
-    if not date:
-        yield skipped("The answer of AWS has no date.")
-        return
-    # A Date is cut to whole seconds; it was written somewhere between the two looks at the clock.
-    yield clock_finding((before + after) / 2 - parsedate_to_datetime(date).timestamp() - 0.5)
-
-
-def clock_finding(ahead: float) -> CheckFinding:
-    """What a clock that is so many seconds ahead means; under 0 it is behind."""
-    off, way = abs(ahead), "ahead" if ahead > 0 else "behind"
-    if off <= GOOD_SECONDS:
-        return ok(f"This machine's clock is right, to {max(1, round(off))} s.")
-    if off <= MOST_SECONDS:
-        return warning(f"This machine's clock is {off:.0f} s {way}.", _FIX)
-    return failed(f"This machine's clock is {off:.0f} s {way}: AWS refuses its requests.", _FIX)
