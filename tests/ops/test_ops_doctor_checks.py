@@ -55,7 +55,7 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 28
+    assert len({(each.subject, each.check) for each in found}) == 27
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -108,16 +108,6 @@ def _subscriptions(*arns: str) -> Answer:
 
 
 FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
-    (
-        "apigatewayv2.GetRoutes",
-        {"Items": []},
-        *("stacks", "routes", "failed", "settings of routes that are gone: POST /twilio/inbound"),
-    ),
-    (
-        "apigatewayv2.GetApis",
-        {"Items": []},
-        *("stacks", "routes", "skipped", "has no HTTP API"),
-    ),
     (
         "events.DescribeEventBus",
         "ResourceNotFoundException",

@@ -54,28 +54,6 @@ def pinned(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield ok("The settings can be read, and the stage lives where they say.")
 
 
-def routes(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether API Gateway keeps settings of routes that the API does not have any more."""
-    named = stage.prefix.removesuffix("-")
-    apis = stage.pages("apigatewayv2", "get_apis", "Items")
-    api = next((each["ApiId"] for each in apis if each["Name"] == named), None)
-    if api is None:
-        yield skipped("The stage has no HTTP API.")
-        return
-    answer = stage.asked("apigatewayv2", "get_stage", ApiId=api, StageName="$default") or {}
-    there = {each["RouteKey"] for each in stage.pages("apigatewayv2", "get_routes", "Items", ApiId=api)}
-    gone = sorted(answer.get("RouteSettings", {}).keys() - there)
-    if gone:
-        yield failed(
-            f"API Gateway keeps settings of routes that are gone: {', '.join(gone)}. The next deployment "
-            'that changes the API ends in "Unable to find Route by key".',
-            f"aws apigatewayv2 delete-route-settings --api-id {api} --stage-name '$default' "
-            f"--route-key '{gone[0]}'",
-        )
-    else:
-        yield ok(f"The API has {len(there)} routes, and settings of no other.")
-
-
 def _trouble(name: str, status: str) -> CheckFinding:
     events = f"aws cloudformation describe-stack-events --stack-name {name}"
     if status in _ROLLED_BACK:

@@ -137,18 +137,6 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
         "sns.GetPlatformApplicationAttributes": {"Attributes": {"Enabled": "true"}},
         "sns.GetTopicAttributes": {"Attributes": {}},
         "events.DescribeEventBus": {"Name": "orders"},
-        "apigatewayv2.GetApis": {
-            "Items": [
-                {
-                    "ApiId": "a1",
-                    "Name": PREFIX.removesuffix("-"),
-                    "ProtocolType": "HTTP",
-                    "RouteSelectionExpression": "$request.method $request.path",
-                }
-            ]
-        },
-        "apigatewayv2.GetStage": {"StageName": "$default", "RouteSettings": {"POST /twilio/inbound": {}}},
-        "apigatewayv2.GetRoutes": {"Items": [{"RouteId": "r1", "RouteKey": "POST /twilio/inbound"}]},
     }
 
 
