@@ -28,8 +28,8 @@ def doctor(
     only: Annotated[
         str,
         typer.Option(
-            help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, tables, "
-            f"and channels: {', '.join(CONTRACTS)}.",
+            help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, and "
+            f"channels: {', '.join(CONTRACTS)}.",
             show_default="all",
         ),
     ] = "",
@@ -42,8 +42,9 @@ def doctor(
     """Check that a stage can send, and that somebody hears of it if the stage cannot.
 
     The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
-    that change nothing), mappings, dead letters, alarms and tables. Each check is ok, a
-    warning or failed, and says how to fix it. The command changes nothing.
+    that change nothing), mappings, dead letters and alarms. Each check is ok, a
+    warning or failed, and says how to fix it. The command changes nothing. If somebody
+    has changed by hand what was deployed, `mailroom cdk -- drift -c stage=prod` shows it.
 
     Exit code 1: a check failed. 2: the stage could not be examined.
 

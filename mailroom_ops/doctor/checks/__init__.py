@@ -60,11 +60,9 @@ CHECKS: tuple[Check, ...] = (
     Check("queues", "outages", queues.outages),
     Check("queues", "dead letters", queues.dead_letters),
     Check("queues", "given up", queues.given_up),
-    Check("alarms", "there", queues.alarms_there),
+    Check("alarms", "notifying", queues.alarms_notify),
     Check("alarms", "heard", queues.alarms_heard),
     Check("alarms", "ringing", queues.alarms_ringing),
-    Check("tables", "protection", stacks.protection),
-    Check("tables", "expiry", stacks.expiry),
 )
 
 SUBJECTS = tuple(dict.fromkeys(each.subject for each in CHECKS))

@@ -1,4 +1,4 @@
-"""Whether SES would send: what the account may, its senders, and the events about mails."""
+"""Whether SES would send: what the account may, its senders, and the configuration set."""
 
 import json
 from collections.abc import Iterator
@@ -216,35 +216,14 @@ def _mail_from(name: str, attributes: dict[str, str]) -> CheckFinding:
     return failed(f"{sentence} Mails are refused for it.", fix) if rejects else warning(sentence, fix)
 
 
-NEEDED = {"BOUNCE", "COMPLAINT", "DELIVERY", "REJECT"}
-"""Events without which a status stays `sent`, and nobody who bounced or complained is suppressed."""
-USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
-
-
-@resend.or_by_resend(resend.nothing)
-def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check that the configuration set exists, may send, and keeps SES's own suppression list."""
-    for name in _names(stage):
-        found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
-        if found is None:
-            yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
-        else:
-            yield from _set(name, found)
-
-
 @resend.or_by_resend(resend.webhook)
-def events(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether its events come to the stage's own topic."""
-    feedback = stage.functions.get("feedback")
-    believed = set(json.loads(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
-    for name in _names(stage):
-        found = stage.asked("sesv2", "get_configuration_set_event_destinations", ConfigurationSetName=name)
-        if found is not None:
-            yield _destinations(stage, name, found.get("EventDestinations", []), believed)
-
-
-def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
-    if found.get("SendingOptions", {}).get("SendingEnabled", True):
+def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Check that the configuration set exists, and that SES has not paused it."""
+    name = stage.senders("mail")[0].environment["CONFIGURATION_SET"]
+    found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
+    if found is None:
+        yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
+    elif found.get("SendingOptions", {}).get("SendingEnabled", True):
         yield ok(f"Sending with the configuration set {name} is on.")
     else:
         yield failed(
@@ -252,39 +231,6 @@ def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
             f"aws sesv2 put-configuration-set-sending-options --configuration-set-name {name} "
             "--sending-enabled",
         )
-    # Without options of its own the account's count.
-    reasons = found.get("SuppressionOptions", {}).get("SuppressedReasons")
-    if reasons is None or not {"BOUNCE", "COMPLAINT"} - set(reasons):
-        yield ok("SES suppresses who bounced or complained, for this set.")
-    else:
-        yield warning(
-            f"SES does not suppress for {', '.join(sorted({'BOUNCE', 'COMPLAINT'} - set(reasons)))}.",
-            f"aws sesv2 put-configuration-set-suppression-options --configuration-set-name {name} "
-            "--suppressed-reasons BOUNCE COMPLAINT",
-        )
-
-
-def _destinations(
-    stage: ExaminedStage, name: str, found: list[dict[str, Any]], believed: set[str]
-) -> CheckFinding:
-    to_us = [
-        each
-        for each in found
-        if each.get("Enabled") and each.get("SnsDestination", {}).get("TopicArn") in believed
-    ]
-    sent = {kind for each in to_us for kind in each.get("MatchingEventTypes", [])}
-    if not to_us:
-        return failed(f"The stage gets no events about mails sent with {name}.", stage.deploy)
-    if NEEDED - sent:
-        return failed(f"{name} sends no events of type {', '.join(sorted(NEEDED - sent))}.", stage.deploy)
-    if USEFUL - sent:
-        return warning(f"{name} sends no events of type {', '.join(sorted(USEFUL - sent))}.", stage.deploy)
-    return ok(f"{name} sends the stage the events about its mails.")
-
-
-def _names(stage: ExaminedStage) -> list[str]:
-    found = (each.environment.get("CONFIGURATION_SET", "") for each in stage.senders("mail"))
-    return list(dict.fromkeys(each for each in found if each))
 
 
 def _deployed_rate(stage: ExaminedStage) -> float | None:

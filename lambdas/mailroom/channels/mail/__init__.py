@@ -26,8 +26,7 @@ CHANNEL = Channel(
         "day": "mailroom_ops.doctor.checks.mail:day",
         "reputation": "mailroom_ops.doctor.checks.mail:reputation",
         "senders": "mailroom_ops.doctor.checks.mail:senders",
-        "configuration set": "mailroom_ops.doctor.checks.mail:configuration_set",
-        "events": "mailroom_ops.doctor.checks.mail:events",
+        "configuration": "mailroom_ops.doctor.checks.mail:configuration",
         "opt-out key": "mailroom_ops.doctor.checks.channels:opt_out_key",
     },
 )
