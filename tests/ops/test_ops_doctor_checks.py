@@ -54,7 +54,7 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 24
+    assert len({(each.subject, each.check) for each in found}) == 23
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -200,13 +200,8 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
     ),
     (
         "secretsmanager.GetSecretValue",
-        world.with_secret("unsubscribe", '{"key": "short"}'),
-        *("mail", "opt-out key", "failed", "cannot be signed"),
-    ),
-    (
-        "secretsmanager.GetSecretValue",
-        world.with_secret("signing", "c2hvcnQ="),
-        *("webhook", "signing key", "failed", "cannot be signed"),
+        lambda asked: "ResourceNotFoundException" if asked["SecretId"] == "signing" else world.secret(asked),
+        *("webhook", "secrets", "failed", "The secret signing does not exist, or has no value"),
     ),
     (
         "secretsmanager.GetSecretValue",
@@ -488,7 +483,6 @@ def test_resend_is_asked_for_its_key_domains_quota_and_webhook(by_resend: dict[s
         ("reputation", "skipped"): "Resend sends the stage's mails, and has no such thing.",
         ("senders", "ok"): "mailroom@example.com may send: example.com is verified.",
         ("configuration", "ok"): "Resend posts the events about the stage's mails to its API.",
-        ("opt-out key", "ok"): "Links for opting out can be signed: the key is of the right form.",
     }
 
 
@@ -613,32 +607,6 @@ def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: 
     assert "'moon' is unknown" in others[0].sentence
 
 
-@pytest.mark.parametrize(
-    ("function", "variable", "name", "state"),
-    [
-        ("send-webhook", "SIGNING_SECRET_ARN", "webhook-signing", "c2hvcnQ="),
-        ("send-webhook", "SIGNING_SECRET_ARN", "webhook-signing", None),
-        ("send-mail", "UNSUBSCRIBE_SECRET_ARN", "unsubscribe", '{"key": "short"}'),
-        ("send-mail", "UNSUBSCRIBE_SECRET_ARN", "unsubscribe", None),
-    ],
-)
-def test_a_secret_is_named_as_secrets_manager_finds_it(
-    answers: dict[str, Answer], function: str, variable: str, name: str, state: str | None
-) -> None:
-    arn = f"arn:aws:secretsmanager:us-east-1:123456789012:secret:{PREFIX}{name}-AbC123"
-
-    def secret(asked: dict[str, Any]) -> dict[str, Any] | str:
-        found = world.secret({**asked, "SecretId": "signing"} if asked["SecretId"] == arn else asked)
-        if asked["SecretId"] != arn or isinstance(found, str):
-            return found
-        return "ResourceNotFoundException" if state is None else {**found, "SecretString": state}
-
-    answers["secretsmanager.GetSecretValue"] = secret
-    found = looked(Aws(changed(answers, function, **{variable: arn})), ["mail", "webhook"])
-    (bad,) = (each for each in found if each.state == "failed")
-    assert f" {arn} " in (bad.sentence if state is None else bad.fix)
-
-
 def test_what_is_not_deployed_is_mended_by_the_command_that_knows_the_cdks_version(
     answers: dict[str, Answer],
 ) -> None:
@@ -660,7 +628,7 @@ def test_a_channel_that_names_no_checks_has_its_secrets_read(
     found = run(ExaminedStage(aws, "dev"), [*checks_of("chat"), *checks_of("webhook")]).checked
     assert [(each.subject, each.check, each.state) for each in found] == [
         ("chat", "secrets", state),
-        ("webhook", "signing key", "skipped"),
+        ("webhook", "secrets", "skipped"),
     ]
     assert found[1].sentence == "No function of the stage sends by webhook."
 

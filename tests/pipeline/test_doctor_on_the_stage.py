@@ -18,7 +18,7 @@ app = typer.Typer()
 app.command()(doctor)
 app()
 """
-DENIED = {"sms": "TwilioSecretName", "fax": "FaxSecretName", "webhook": "WebhookKeysSecretName"}
+DENIED = {"sms": "TwilioSecretName", "fax": "FaxSecretName"}
 """Secrets without which a subject fails."""
 
 

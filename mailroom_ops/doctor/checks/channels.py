@@ -1,24 +1,20 @@
 """Whether the providers of text messages, pushes, faxes and webhooks would take one, by the channel."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mailroom import environment
-from mailroom.aws.secret import CachedSecret
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
 from mailroom.channels.twilio_api import client as twilio_client
-from mailroom.channels.webhook.standard_webhooks import Signer
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
 from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFailed
 from mailroom.http.provider import body_of
 from mailroom.message.outcome import NotReady
-from mailroom.recipients.unsubscribe_links import Choice, Tokens
 from mailroom.telemetry import redact
 from mailroom_ops.doctor.examined_stage import READ_SECONDS, DeployedFunction, ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
@@ -174,46 +170,6 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
 
 
-def signing_key(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The key that webhooks and callbacks are signed with, tried on an empty one."""
-
-    def sign(secret: CachedSecret) -> object:
-        return Signer(secret, 0, time.time).headers("doctor.example", "msg_doctor", "{}")
-
-    for each in stage.senders("webhook"):
-        arn = each.environment["SIGNING_SECRET_ARN"]
-        yield _key(stage, arn, "Webhooks", sign, '"$(openssl rand -base64 33)"')
-
-
-def opt_out_key(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The key that links for opting out are signed with, tried on a link that leads nowhere."""
-
-    def sign(secret: CachedSecret) -> object:
-        return Tokens(secret).sign(Choice("doctor", "doctor"))
-
-    arns = {each.environment.get("UNSUBSCRIBE_SECRET_ARN", "") for each in stage.senders("mail")} - {""}
-    if not arns:
-        yield skipped("No function of the stage makes links for opting out.")
-    for arn in sorted(arns):
-        value = """'{"key": "'"$(openssl rand -hex 32)"'"}'"""
-        yield _key(stage, arn, "Links for opting out", sign, value)
-
-
-def _key(
-    stage: ExaminedStage, arn: str, what: str, sign: Callable[[CachedSecret], object], value: str
-) -> CheckFinding:
-    client = stage.client("secretsmanager")
-    try:
-        sign(CachedSecret(client, arn, time.time))
-    except InvalidSecret as fault:
-        # The whole ARN: its last part is the secret's name and six random characters, which is no name.
-        fix = f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string {value}"
-        return failed(f"{what} cannot be signed: {fault}.", fix)
-    except client.exceptions.ResourceNotFoundException:
-        return _missing(stage, arn)
-    return ok(f"{what} can be signed: the key is of the right form.")
-
-
 def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
     """Whether each secret that a channel's senders use can be read, for channels without checks of their
     own."""
@@ -227,10 +183,6 @@ def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
         yield skipped(f"The senders of {channel} have no secret.")
     for arn in sorted(arns):
         if stage.asked("secretsmanager", "get_secret_value", SecretId=arn) is None:
-            yield _missing(stage, arn)
+            yield failed(f"The secret {arn} does not exist, or has no value.", stage.deploy)
         else:
             yield ok(f"The secret {arn} has a value.")
-
-
-def _missing(stage: ExaminedStage, arn: str) -> CheckFinding:
-    return failed(f"The secret {arn} does not exist, or has no value.", stage.deploy)

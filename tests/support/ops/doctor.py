@@ -290,7 +290,6 @@ def _environment(channel: str, providers: str) -> dict[str, str]:
                 "PER_DAY": '[["0001-01-01", 40000]]',
                 "RESERVE": "0.1",
                 "BUDGETS_TABLE": f"{PREFIX}budgets",
-                "UNSUBSCRIBE_SECRET_ARN": "unsubscribe",
             },
             "sms": {
                 "SMS_PROVIDER": "twilio",

@@ -27,6 +27,5 @@ CHANNEL = Channel(
         "reputation": "mailroom_ops.doctor.checks.mail:reputation",
         "senders": "mailroom_ops.doctor.checks.mail:senders",
         "configuration": "mailroom_ops.doctor.checks.mail:configuration",
-        "opt-out key": "mailroom_ops.doctor.checks.channels:opt_out_key",
     },
 )
