@@ -12,7 +12,6 @@ from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
     aws_faults,
-    errors,
     fold,
     plain,
     print_answer,
@@ -35,9 +34,6 @@ def doctor(
     ] = "",
     *,
     as_json: AsJson = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Print the traceback of a check that raised an error.")
-    ] = False,
 ) -> None:
     """Check that a stage can send, and that somebody hears of it if the stage cannot.
 
@@ -55,9 +51,7 @@ def doctor(
 
     subjects = _subjects(only)
     with aws_faults(stage):
-        diagnosis, tracebacks = examine(aws_session(), stage, subjects, quiet=as_json)
-    for name, trace in tracebacks.items() if debug else ():
-        errors.print(f"{name}:\n{trace}", soft_wrap=True)
+        diagnosis = examine(aws_session(), stage, subjects, quiet=as_json)
     print_answer(diagnosis, _show, as_json=as_json)
     raise typer.Exit(1 if diagnosis.state == "failed" else 0)
 

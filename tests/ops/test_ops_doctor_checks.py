@@ -625,7 +625,7 @@ def test_a_channel_that_names_no_checks_has_its_secrets_read(
     if value:
         answers["secretsmanager.GetSecretValue"] = value
     aws = Aws(changed(answers, "send-webhook", CHANNEL="chat"))
-    found = run(ExaminedStage(aws, "dev"), [*checks_of("chat"), *checks_of("webhook")]).checked
+    found = run(ExaminedStage(aws, "dev"), [*checks_of("chat"), *checks_of("webhook")])
     assert [(each.subject, each.check, each.state) for each in found] == [
         ("chat", "secrets", state),
         ("webhook", "secrets", "skipped"),

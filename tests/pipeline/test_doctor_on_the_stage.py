@@ -26,7 +26,7 @@ def diagnosed(pipeline: Pipeline, *only: str) -> tuple[int, dict[str, Any], str]
     """Exit code, the answer and what was told beside it, as an operator gets them."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, "--stage", "local", "--json", "--debug", "--only", ",".join(only)],
+        [sys.executable, "-c", SCRIPT, "--stage", "local", "--json", "--only", ",".join(only)],
         cwd=ROOT,
         env={
             **environment,

@@ -344,7 +344,7 @@ def looked(aws: Aws, subjects: Sequence[str] = (), settings: ConfiguredStage | N
     """What the doctor finds."""
     stage = ExaminedStage(aws, STAGE, settings or ConfiguredStage.read(STAGE), lambda: NOW)
     checks = [each for each in CHECKS if each.subject in subjects or not subjects]
-    return run(stage, checks).checked
+    return run(stage, checks)
 
 
 @contextmanager
