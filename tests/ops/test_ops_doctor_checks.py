@@ -184,11 +184,6 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
         *("mail", "senders", "warning", "not signed"),
     ),
     (
-        "sesv2.GetEmailIdentity",
-        world.identities({"example.com": world.identity(MailFromAttributes=None)}),
-        *("mail", "senders", "warning", "no MAIL FROM domain"),
-    ),
-    (
         "sesv2.GetConfigurationSet",
         "NotFoundException",
         *("mail", "configuration", "failed", "no configuration set"),

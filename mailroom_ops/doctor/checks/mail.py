@@ -169,7 +169,7 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield _verified(address, name, asked[name] if name else None)
     for name, identity in asked.items():
         if identity is not None and "@" not in name:
-            yield from _domain(name, identity)
+            yield _signed(name, identity.get("DkimAttributes", {}))
 
 
 def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:
@@ -187,33 +187,14 @@ def _verified(address: str, name: str, identity: Identity | None) -> CheckFindin
     )
 
 
-def _domain(name: str, identity: Identity) -> Iterator[CheckFinding]:
-    dkim = identity.get("DkimAttributes", {})
+def _signed(domain: str, dkim: dict[str, Any]) -> CheckFinding:
     if dkim.get("SigningEnabled") and dkim.get("Status") == "SUCCESS":
-        yield ok(f"Mails of {name} are signed (DKIM).")
-    else:
-        yield warning(
-            f"Mails of {name} are not signed by it (DKIM: {dkim.get('Status', 'not set up')}): large mail "
-            "providers refuse or hide them.",
-            f"Put the CNAME records into its DNS: {_IDENTITIES}/{name}",
-        )
-    yield _mail_from(name, identity.get("MailFromAttributes", {}))
-
-
-def _mail_from(name: str, attributes: dict[str, str]) -> CheckFinding:
-    domain, status = attributes.get("MailFromDomain"), attributes.get("MailFromDomainStatus")
-    if not domain:
-        return warning(
-            f"{name} has no MAIL FROM domain of its own: SPF speaks for amazonses.com, not for you.",
-            f"aws sesv2 put-email-identity-mail-from-attributes --email-identity {name} "
-            f"--mail-from-domain bounce.{name}",
-        )
-    if status == "SUCCESS":
-        return ok(f"Bounces of {name} go to its own MAIL FROM domain.")
-    sentence = f"The MAIL FROM domain {domain} is not usable: {status}."
-    fix = f"Put its MX and TXT records into the DNS: {_IDENTITIES}/{name}"
-    rejects = attributes.get("BehaviorOnMxFailure") == "REJECT_MESSAGE"
-    return failed(f"{sentence} Mails are refused for it.", fix) if rejects else warning(sentence, fix)
+        return ok(f"Mails of {domain} are signed (DKIM).")
+    return warning(
+        f"Mails of {domain} are not signed by it (DKIM: {dkim.get('Status', 'not set up')}): large mail "
+        "providers refuse or hide them.",
+        f"Put the CNAME records into its DNS: {_IDENTITIES}/{domain}",
+    )
 
 
 @resend.or_by_resend(resend.webhook)

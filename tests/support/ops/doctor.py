@@ -213,13 +213,8 @@ def identity(**changes: Any) -> dict[str, Any]:
         "VerifiedForSendingStatus": True,
         "VerificationStatus": "SUCCESS",
         "DkimAttributes": {"SigningEnabled": True, "Status": "SUCCESS"},
-        "MailFromAttributes": {
-            "MailFromDomain": "bounce.example.com",
-            "MailFromDomainStatus": "SUCCESS",
-            "BehaviorOnMxFailure": "USE_DEFAULT_VALUE",
-        },
     }
-    return {name: value for name, value in {**usual, **changes}.items() if value is not None}
+    return {**usual, **changes}
 
 
 def identities(known: dict[str, dict[str, Any]]) -> Answer:
