@@ -31,11 +31,9 @@ ASSUMED = (
 """Assumptions of the costs, for people."""
 
 
-def message_parts(
-    settings: Settings, pace: Pace, *, callbacks: bool = False, ses_mail: float = prices.SES_MAIL
-) -> dict[str, float]:
-    """Return the cost of one message by part, the provider's price last. `callbacks` adds a `callback_url`;
-    `ses_mail` is SES's price of a mail."""
+def message_parts(settings: Settings, pace: Pace, *, callbacks: bool = False) -> dict[str, float]:
+    """Return the cost of one message by part, the provider's price last. `callbacks` adds a
+    `callback_url`."""
     lane, estimate = pace.lane, pace.lane.estimate
     request = prices.SQS_FIFO_REQUEST if lane.fifo else prices.SQS_REQUEST
     parts = {
@@ -50,7 +48,7 @@ def message_parts(
         "search": _search_price(settings) if settings.search else 0,
     }
     if estimate.provider:
-        parts[estimate.provider] = ses_mail if estimate.provider == "SES" else estimate.price
+        parts[estimate.provider] = estimate.price
     return {name: price for name, price in parts.items() if price}
 
 

@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 from msgspec import Struct
 
-from mailroom.channels.channel import Estimate
-from mailroom.channels.contracts import CHANNELS
 from mailroom_ops.costs.days import DayShare, days, days_table, portions
 from mailroom_ops.costs.dollars import cost_table, multiplied
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
@@ -18,11 +16,6 @@ from mailroom_ops.shared.screen import errors, print_answer, print_line, screen
 from mailroom_ops.shared.times import exactly, speed_of
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
-
-_USUAL = Estimate().latency
-_SECONDS = {name: channel.estimate.latency for name, channel in CHANNELS.items()}
-_UNUSUAL = [f"{name} {seconds:g}" for name, seconds in _SECONDS.items() if seconds != _USUAL]
-_LATENCIES = ", ".join([f"{_USUAL:g}", *_UNUSUAL])
 
 
 class PlanOutput(Struct, frozen=True, kw_only=True):
@@ -63,7 +56,7 @@ def plan(
             min=0.001,
             help="Seconds of a message in a sender with a whole vCPU, for the provider's answer and the "
             "ledger's writes.",
-            show_default=_LATENCIES,
+            show_default="the channel's estimate",
         ),
     ] = None,
     *,
