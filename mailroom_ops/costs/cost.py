@@ -13,7 +13,7 @@ from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import CUSTOM_METRIC
 from mailroom_ops.costs.stage_cost import resources_of, stage_parts
 from mailroom_ops.shared.options import AsJson, WrittenStage
-from mailroom_ops.shared.screen import errors, plain, print_answer, print_line, screen
+from mailroom_ops.shared.screen import plain, print_answer, print_line, refusals, screen
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
@@ -65,15 +65,12 @@ def cost(
 
     Example: mailroom cost mail=1000000 sms=20000 --stage prod
     """
-    try:
+    with refusals(SettingsError):
         settings = read_settings(stage)
         loads = {
             lane_of(settings, channel, "bulk" if bulk and channel == "mail" else "normal"): count
             for channel, count in _counts(messages or ())
         }
-    except SettingsError as error:
-        print_line(str(error), "red", errors)
-        raise typer.Exit(2) from None
     output = month_cost(settings, loads, requests=requests, callbacks=callbacks)
     print_answer(output, _show, as_json=as_json)
 

@@ -12,7 +12,7 @@ from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.costs.message_cost import ASSUMED, message_parts
 from mailroom_ops.costs.pace import Pace
 from mailroom_ops.shared.options import AsJson, WrittenStage
-from mailroom_ops.shared.screen import errors, print_answer, print_line, screen
+from mailroom_ops.shared.screen import print_answer, print_line, refusals, screen
 from mailroom_ops.shared.times import exactly, speed_of
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
@@ -74,12 +74,9 @@ def plan(
 
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """
-    try:
+    with refusals(SettingsError):
         settings = read_settings(stage)
         pace = Pace(lane_of(settings, channel, lane), latency)
-    except SettingsError as error:
-        print_line(str(error), "red", errors)
-        raise typer.Exit(2) from None
     output = plan_output(settings, pace, messages, time.time())
     print_answer(output, lambda output: _show(output, pace), as_json=as_json)
     raise typer.Exit(1 if output.warning else 0)

@@ -120,11 +120,12 @@ def _remedies(error: Exception, stage: str) -> list[str]:
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Exit code 2, and the sentence, where a command that asks AWS nothing refuses."""
+def refusals(*more: type[Exception]) -> Iterator[None]:
+    """Exit with code 2 and the error's sentence if a command that asks AWS nothing raises Refused or an error
+    of `more`."""
     try:
         yield
-    except Refused as refused:
+    except (Refused, *more) as refused:
         print_line(f"{refused}", "red", errors)
         raise typer.Exit(2) from None
 
