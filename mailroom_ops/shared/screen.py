@@ -123,9 +123,10 @@ def _remedies(error: Exception, stage: str) -> list[str]:
 def refusals(*more: type[Exception]) -> Iterator[None]:
     """Exit with code 2 and the error's sentence if a command that asks AWS nothing raises Refused or an error
     of `more`."""
+    kinds: tuple[type[Exception], ...] = (Refused, *more)
     try:
         yield
-    except (Refused, *more) as refused:
+    except kinds as refused:
         print_line(f"{refused}", "red", errors)
         raise typer.Exit(2) from None
 
