@@ -12,7 +12,6 @@ from mailroom.channels.channel import Channel
 from mailroom.channels.contracts import CHANNELS
 from mailroom.channels.webhook.contract import Webhook
 from mailroom_local.providers.fax import FaxLine
-from mailroom_local.providers.http import Reply
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
 from mailroom_local.providers.resend_mail import ResendSimulator
@@ -38,7 +37,7 @@ def providers() -> Iterator[str]:
         TwilioSimulator(SmsNetwork(inbox), lambda _: None),
         SignalWireSimulator(line),
         TelnyxSimulator(line),
-        ResendSimulator(inbox, lambda _: Reply(204, b"")),
+        ResendSimulator(inbox),
     )
     with world.served(*simulators) as url:
         yield url
