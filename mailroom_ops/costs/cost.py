@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 from msgspec import Struct
+from rich.table import Column, Table
 
-from mailroom_ops.costs.dollars import cost_table, money, multiplied
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts, request_parts
 from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import CUSTOM_METRIC
 from mailroom_ops.costs.stage_cost import resources_of, stage_parts
 from mailroom_ops.shared.options import AsJson, WrittenStage
-from mailroom_ops.shared.screen import plain, print_answer, print_line, refusals, screen
+from mailroom_ops.shared.screen import plain, print_answer, print_line, refusals, right, screen, table_of
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
@@ -120,3 +120,31 @@ def _show(cost: Cost) -> None:
     screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month."), style="bold")
     for sentence in ASSUMED:
         print_line(sentence)
+
+
+def multiplied(parts: Mapping[str, float], count: int) -> dict[str, float]:
+    """Return the cost of `count` messages, without the digits that floating-point numbers add."""
+    return {name: round(price * count, 8) for name, price in parts.items()}
+
+
+def money(dollars: float) -> str:
+    """Format dollars with two decimals, and from 10,000 on without."""
+    if dollars >= 10_000:
+        return f"{dollars:,.0f}"
+    return f"{dollars:,.2f}" if dollars >= 0.005 else "< 0.01"
+
+
+def cost_table(title: str, parts: Mapping[str, float], messages: int = 0) -> Table:
+    """Return a table of the parts of a cost and of their sum. With `messages`, it also has the cost of a
+    million messages."""
+    figures = {"US dollars": 1.0}
+    if messages:
+        figures["a million"] = 1_000_000 / messages
+    total = sum(parts.values())
+    footers = (right(heading, money(total * factor)) for heading, factor in figures.items())
+    table = table_of(
+        Column("part", "together"), *footers, show_footer=True, title=title, title_justify="left"
+    )
+    for name, price in parts.items():
+        table.add_row(name, *(money(price * factor) for factor in figures.values()))
+    return table

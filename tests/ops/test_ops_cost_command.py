@@ -8,8 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from mailroom_ops.costs.cost import Cost, cost
-from mailroom_ops.costs.dollars import money
+from mailroom_ops.costs.cost import Cost, cost, money
 
 app = typer.Typer()
 app.command()(cost)
