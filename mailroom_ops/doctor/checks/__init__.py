@@ -51,7 +51,6 @@ def _where_sent(channel: str, run: Run) -> Run:
 
 CHECKS: tuple[Check, ...] = (
     Check("stacks", "deployed", stacks.deployed),
-    Check("stacks", "settings", stacks.pinned),
     *(check for channel in CHANNELS for check in checks_of(channel)),
     Check("functions", "mappings", functions.mappings),
     Check("functions", "concurrency", functions.concurrency),

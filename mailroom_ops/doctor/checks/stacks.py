@@ -1,10 +1,10 @@
-"""Whether the stage is deployed as it should be: its stacks, account and region."""
+"""Whether the stage is deployed as it should be."""
 
 from collections.abc import Iterator
 
 from mailroom_ops.doctor.examined_stage import ExaminedStage
-from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
-from mailroom_ops.shared.deployed_stage import stack_parts
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, warning
+from mailroom_stacks.settings.settings import Settings
 
 _GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
@@ -15,8 +15,7 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
     found = {each["StackName"]: each["StackStatus"] for each in stacks}
     ours = {name: status for name, status in found.items() if name.startswith(stage.prefix)}
-    # The stack `deploy` is a person's to deploy.
-    parts = [part for part in stack_parts(stage.configured.settings) if part != "deploy"]
+    parts = stack_parts(stage.configured.settings)
     missing = [part for part in parts if f"{stage.prefix}{part}" not in ours]
     if missing:
         yield failed(f"Not deployed: {', '.join(missing)}.", stage.deploy)
@@ -28,30 +27,17 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield ok(f"{good} stacks are deployed and complete.")
 
 
-def pinned(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether cdk.json has the stage, and whether the stage lives where it says."""
-    settings = stage.configured.settings
-    if settings is None:
-        yield skipped(f"{stage.configured.trouble} It is not compared with what is deployed.")
-        return
-    place = settings.deployment
-    wrong = [
-        f"{name} {pinned}, and this is {here}"
-        for name, pinned, here in (
-            ("account", place.account, stage.account),
-            ("region", place.region, stage.region),
-        )
-        if pinned not in (None, here)
-    ]
-    if wrong:
-        yield failed(f"The settings pin the stage to {'; '.join(wrong)}.", "Use that account's credentials.")
-    elif stage.protected and not (place.account and place.region):
-        yield warning(
-            "The settings do not say in which account and region the stage lives.",
-            f"Set mailroom.{stage.name}.deployment.account and .region.",
-        )
-    else:
-        yield ok("The settings can be read, and the stage lives where they say.")
+def stack_parts(settings: Settings | None) -> list[str]:
+    """The short names of the stacks of a stage; without settings, of those that every stage has. The stack
+    `deploy` is left out: it is a person's to deploy."""
+    there = {
+        **dict.fromkeys(("mailbox", "feedback", "api", "channels"), True),
+        "fax": settings and settings.fax,
+        **dict.fromkeys(("webhook", "routing"), True),
+        "campaigns": settings and settings.campaigns.enabled,
+        **dict.fromkeys(("dead-letters", "monitoring"), True),
+    }
+    return [part for part, deployed in there.items() if deployed]
 
 
 def _trouble(name: str, status: str) -> CheckFinding:
