@@ -48,7 +48,6 @@ def ended(line: FaxLine, clock: Clock, ending: str) -> str:
         ("11", ["no-answer"] * 3),
         ("12", ["busy", "busy", "delivered", "delivered"]),
         ("13", ["delivered"]),
-        ("14", ["delivered", "delivered"]),
         ("18", ["failed"] * 3),
         ("19", ["failed"] * 2),
         ("20", ["queued"]),
