@@ -63,10 +63,6 @@ def test_what_there_is_not_exits_with_2_and_a_sentence(arguments: tuple[str, ...
     assert words in result.stderr
 
 
-def test_the_help_has_an_example() -> None:
-    assert "Example: mailroom cost mail=1000000" in run("--help").stdout
-
-
 @pytest.mark.parametrize(
     ("dollars", "words"), [(0.004, "< 0.01"), (0.005, "0.01"), (1234.5, "1,234.50"), (12_345.6, "12,346")]
 )

@@ -114,10 +114,6 @@ def test_aws_that_refuses_the_credentials_exits_with_2(
     assert remedy in result.stderr
 
 
-def test_the_help_has_an_example() -> None:
-    assert "Example: mailroom doctor --stage prod" in CliRunner().invoke(app, ["--help"]).stdout
-
-
 def _stage() -> ExaminedStage:
     return ExaminedStage(Aws(healthy()), STAGE)
 

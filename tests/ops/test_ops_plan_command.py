@@ -99,12 +99,6 @@ def test_a_number_of_messages_is_needed(messages: str) -> None:
     assert run("--channel", "mail", "--messages", messages).exit_code == 2
 
 
-def test_the_help_has_an_example() -> None:
-    result = run("--help")
-    assert result.exit_code == 0
-    assert "Example: mailroom plan --channel mail" in result.stdout
-
-
 def test_neither_cdk_nor_an_account_is_needed(tmp_path: Path) -> None:
     script = (
         "import sys; from typer.testing import CliRunner; import typer; import mailroom_ops.cli; "
