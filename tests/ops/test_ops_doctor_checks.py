@@ -69,21 +69,6 @@ def _mappings(queue: str, **changes: Any) -> Answer:
     }
 
 
-def _stacks(**states: str) -> Answer:
-    parts = (
-        "mailbox",
-        "feedback",
-        "api",
-        "channels",
-        "webhook",
-        "routing",
-        "dead-letters",
-        "monitoring",
-        "fax",
-    )
-    return {"Stacks": [world.stack(f"{PREFIX}{each}", states.get(each, "CREATE_COMPLETE")) for each in parts]}
-
-
 def _alarms(**changes: Any) -> Answer:
     return {
         "MetricAlarms": [
@@ -115,19 +100,19 @@ FAULTS: list[tuple[str, Answer, str, str]] = [
     ("cloudformation.DescribeStacks", {"Stacks": []}, "stacks, deployed: failed", "Not deployed: mailbox"),
     (
         "cloudformation.DescribeStacks",
-        _stacks(api="UPDATE_FAILED"),
+        world.stacks(api="UPDATE_FAILED"),
         "stacks, deployed: failed",
         "UPDATE_FAILED",
     ),
     (
         "cloudformation.DescribeStacks",
-        _stacks(api="UPDATE_ROLLBACK_COMPLETE"),
+        world.stacks(api="UPDATE_ROLLBACK_COMPLETE"),
         "stacks, deployed: warning",
         "went back",
     ),
     (
         "cloudformation.DescribeStacks",
-        _stacks(api="UPDATE_IN_PROGRESS"),
+        world.stacks(api="UPDATE_IN_PROGRESS"),
         "stacks, deployed: warning",
         "changed",
     ),

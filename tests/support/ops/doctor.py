@@ -140,21 +140,10 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
 
 
 def _general(queues: list[str], alarms: list[str], functions: list[dict[str, Any]]) -> dict[str, Answer]:
-    stacks = (
-        "mailbox",
-        "feedback",
-        "api",
-        "channels",
-        "webhook",
-        "routing",
-        "dead-letters",
-        "monitoring",
-        "fax",
-    )
     subscription = {"SubscriptionArn": f"{TOPIC}:1", "Protocol": "email", "Endpoint": "ada@example.com"}
     return {
         "sts.GetCallerIdentity": {"Account": ACCOUNT, "Arn": f"arn:aws:iam::{ACCOUNT}:user/ada"},
-        "cloudformation.DescribeStacks": {"Stacks": [stack(f"{PREFIX}{each}") for each in stacks]},
+        "cloudformation.DescribeStacks": stacks(),
         "lambda.ListFunctions": {"Functions": functions},
         "lambda.GetAccountSettings": {
             "AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 900}
@@ -183,8 +172,27 @@ def _mail() -> dict[str, Answer]:
     }
 
 
-def stack(name: str, status: str = "CREATE_COMPLETE") -> dict[str, Any]:
-    return {"StackName": name, "StackStatus": status, "CreationTime": datetime(2026, 11, 1, tzinfo=UTC)}
+def stacks(**states: str) -> dict[str, Any]:
+    """All stacks; those with a state in `states` have that one."""
+    parts = (
+        "mailbox",
+        "feedback",
+        "api",
+        "channels",
+        "webhook",
+        "routing",
+        "dead-letters",
+        "monitoring",
+        "fax",
+    )
+    created = datetime(2026, 11, 1, tzinfo=UTC)
+    listed = {f"{PREFIX}{part}": states.get(part, "CREATE_COMPLETE") for part in parts}
+    return {
+        "Stacks": [
+            {"StackName": name, "StackStatus": state, "CreationTime": created}
+            for name, state in listed.items()
+        ]
+    }
 
 
 def alarm(name: str, state: str = "OK", **changes: Any) -> dict[str, Any]:
