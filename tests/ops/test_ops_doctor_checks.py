@@ -53,7 +53,7 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 22
+    assert len({(each.subject, each.check) for each in found}) == 21
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -183,7 +183,6 @@ FAULTS: list[tuple[str, Answer, str, str]] = [
         "push, applications: failed",
         "has expired",
     ),
-    ("sns.GetTopicAttributes", "NotFound", "push, topics: failed", "news is not there"),
     (
         "lambda.ListEventSourceMappings",
         _mappings("mail", State="Disabled"),

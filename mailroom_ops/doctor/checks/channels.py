@@ -16,7 +16,7 @@ from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFaile
 from mailroom.http.provider import body_of
 from mailroom.message.outcome import NotReady
 from mailroom.telemetry import redact
-from mailroom_ops.doctor.examined_stage import READ_SECONDS, DeployedFunction, ExaminedStage
+from mailroom_ops.doctor.examined_stage import READ_SECONDS, ExaminedStage, Variables
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
@@ -25,12 +25,12 @@ _TWILIO_CONSOLE = "https://console.twilio.com"
 
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The provider's, tried by questions that change nothing."""
-    for each in stage.senders("sms"):
-        yield from _twilio(stage, each) if each.environment["SMS_PROVIDER"] == "twilio" else _aws(stage)
+    for each in stage.senders("sms").values():
+        yield from _twilio(stage, each) if each["SMS_PROVIDER"] == "twilio" else _aws(stage)
 
 
-def _twilio(stage: ExaminedStage, function: DeployedFunction) -> Iterator[CheckFinding]:
-    arn, base = function.environment["TWILIO_SECRET_ARN"], function.environment["SMS_BASE_URL"].rstrip("/")
+def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
+    arn, base = variables["TWILIO_SECRET_ARN"], variables["SMS_BASE_URL"].rstrip("/")
     put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}twilio --secret-string file://twilio.json"
     try:
         account = account_at(stage.client("secretsmanager"), arn)
@@ -105,8 +105,8 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each platform application: there, on, and its certificate good for a while."""
     found = {
         name: arn
-        for each in stage.senders("push")
-        for name, arn in json.loads(each.environment.get("PLATFORM_APPLICATIONS", "{}")).items()
+        for each in stage.senders("push").values()
+        for name, arn in json.loads(each.get("PLATFORM_APPLICATIONS", "{}")).items()
     }
     for name, arn in found.items():
         answer = stage.asked("sns", "get_platform_application_attributes", PlatformApplicationArn=arn)
@@ -126,18 +126,6 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield ok(f"The platform application {name} is on.")
 
 
-def topics(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    arns = [arn for each in stage.senders("push") for arn in json.loads(each.environment.get("TOPICS", "[]"))]
-    if not arns:
-        yield skipped("The stage pushes to no topics.")
-    for arn in arns:
-        name = arn.rpartition(":")[2]
-        if stage.asked("sns", "get_topic_attributes", TopicArn=arn) is None:
-            yield failed(f"The topic {name} is not there.", f"aws sns create-topic --name {name}")
-        else:
-            yield ok(f"The topic {name} is there.")
-
-
 def _certificate(stage: ExaminedStage, name: str, until: str) -> CheckFinding:
     end, now = datetime.fromtimestamp(epoch(until), UTC), datetime.fromtimestamp(stage.clock(), UTC)
     fix = f"Put a new certificate or token into the platform application {name}."
@@ -154,8 +142,8 @@ _NOWHERE = "https://mailroom.invalid/doctor.pdf"
 def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The provider's, tried as the sender would after a crash: by asking which faxes our own number got in
     the last minute."""
-    for each in stage.senders("fax"):
-        settings = environment.read(FaxSender, each.environment)
+    for each in stage.senders("fax").values():
+        settings = environment.read(FaxSender, each)
         put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}fax --secret-string file://fax.json"
         question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
         try:
@@ -175,8 +163,8 @@ def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
     own."""
     arns = {
         arn
-        for each in stage.senders(channel)
-        for name, arn in each.environment.items()
+        for each in stage.senders(channel).values()
+        for name, arn in each.items()
         if name.endswith("_SECRET_ARN") and arn
     }
     if not arns:

@@ -55,7 +55,7 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The stage's own day: how much of it is used, and until when bulk waits."""
-    lanes = [sender.environment for sender in stage.senders("mail") if "PER_DAY" in sender.environment]
+    lanes = [each for each in stage.senders("mail").values() if "PER_DAY" in each]
     for variables in lanes[:1]:
         per_day, reserve = json.loads(variables["PER_DAY"]), float(variables["RESERVE"])
         table, client = variables["BUDGETS_TABLE"], stage.client("dynamodb")
@@ -126,7 +126,7 @@ def _days(stage: ExaminedStage, most: float) -> Iterator[CheckFinding]:
         )
     elif stage.name in days:
         yield ok(f"The stages' limits of the day ({said}) are within the quota.")
-    elif any(each.name.endswith("-bulk") for each in stage.senders("mail")):
+    elif any(name.endswith("-bulk") for name in stage.senders("mail")):
         yield warning(
             f"Bulk may use up all of the {most:,.0f} mails of 24 hours, and codes wait then.",
             f"Set {key} and the reserve of lane normal. See `mailroom docs keep-codes-fast`.",
@@ -200,7 +200,7 @@ def _signed(domain: str, dkim: dict[str, Any]) -> CheckFinding:
 @resend.or_by_resend(resend.webhook)
 def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that the configuration set exists, and that SES has not paused it."""
-    name = stage.senders("mail")[0].environment["CONFIGURATION_SET"]
+    name = next(iter(stage.senders("mail").values()))["CONFIGURATION_SET"]
     found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
     if found is None:
         yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
@@ -219,8 +219,8 @@ def _deployed_rate(stage: ExaminedStage) -> float | None:
     rate."""
     workers = {each.function: each.concurrency for each in stage.sources}
     rates = [
-        (workers.get(sender.name) or 0) / pace
-        for sender in stage.senders("mail")
-        if (pace := float(sender.environment.get("PACE_SECONDS", "0"))) > 0
+        (workers.get(name) or 0) / pace
+        for name, variables in stage.senders("mail").items()
+        if (pace := float(variables.get("PACE_SECONDS", "0"))) > 0
     ]
     return sum(rates) or None

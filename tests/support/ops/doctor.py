@@ -29,7 +29,6 @@ NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
 PREFIX = f"mailroom-{STAGE}-"
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:{PREFIX}feedback"
 ANDROID = f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/app"
-NEWS = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
 KEY = "c2VjcmV0LXNpZ25pbmcta2V5LW9mLXRoaXMtc3RhZ2U="
 
 _CLIENTS: dict[str, Any] = {}
@@ -117,7 +116,6 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
         "CHANNEL": "push",
         "RECIPIENTS_ONLY": '["example.com"]',
         "PLATFORM_APPLICATIONS": json.dumps({"app": ANDROID}),
-        "TOPICS": json.dumps([NEWS]),
     }
     functions += [
         _function("send-push", push),
@@ -134,7 +132,6 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
         **_mail(),
         "secretsmanager.GetSecretValue": secret,
         "sns.GetPlatformApplicationAttributes": {"Attributes": {"Enabled": "true"}},
-        "sns.GetTopicAttributes": {"Attributes": {}},
         "events.DescribeEventBus": {"Name": "orders"},
     }
 
