@@ -198,8 +198,8 @@ def start_module(
 ) -> None:
     """Start one of MODULES, which `stop` ends with the others."""
     command = [sys.executable, "-m", *MODULES[name].split(), *options]
-    own = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-    environment = own | NO_PROXY | dict(variables or {})
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    environment = inherited | NO_PROXY | dict(variables or {})
     running.processes[name] = processes.start(command, MODULES[name], workspace.log(name), environment)
     running.save(workspace)
 
