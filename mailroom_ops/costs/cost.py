@@ -8,7 +8,7 @@ from msgspec import Struct
 from rich.table import Column, Table
 
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
-from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts, request_parts
+from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts
 from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import CUSTOM_METRIC
 from mailroom_ops.costs.stage_cost import resources_of, stage_parts
@@ -22,7 +22,6 @@ class ChannelCost(Struct, frozen=True):
     """A month's cost of one channel's messages, in US dollars."""
 
     channel: str
-    """Name of the channel, or "api" for requests to the HTTP API."""
     lane: str
     messages: int
     parts: dict[str, float]
@@ -47,13 +46,7 @@ def cost(
     ] = None,
     stage: WrittenStage = "dev",
     *,
-    requests: Annotated[
-        int, typer.Option("--api", min=0, help="Requests to the HTTP API a month, each with one message.")
-    ] = 0,
     bulk: Annotated[bool, typer.Option("--bulk", help="Count the mails as campaigns': lane bulk.")] = False,
-    callbacks: Annotated[
-        bool, typer.Option("--callbacks", help="Count a callback for each message.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.
@@ -71,25 +64,16 @@ def cost(
             lane_of(settings, channel, "bulk" if bulk and channel == "mail" else "normal"): count
             for channel, count in _counts(messages or ())
         }
-    output = month_cost(settings, loads, requests=requests, callbacks=callbacks)
-    print_answer(output, _show, as_json=as_json)
+    print_answer(month_cost(settings, loads), _show, as_json=as_json)
 
 
-def month_cost(
-    settings: Settings,
-    loads: Mapping[ConfiguredLane, int],
-    *,
-    requests: int = 0,
-    callbacks: bool = False,
-) -> Cost:
-    """Return the cost of a month with the messages of `loads`, `requests` of them by the HTTP API."""
+def month_cost(settings: Settings, loads: Mapping[ConfiguredLane, int]) -> Cost:
+    """Return the cost of a month with the messages of `loads`."""
     channels = []
     for lane, messages in loads.items():
-        parts = message_parts(settings, Pace(lane), callbacks=callbacks)
+        parts = message_parts(settings, Pace(lane))
         missing = lane.estimate.unpriced
         channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
-    if requests:
-        channels.append(ChannelCost("api", "", requests, multiplied(request_parts(), requests)))
     canaries = settings.monitoring.canaries_a_day
     senders = {lane.channel for lane in loads} | ({"mail"} if canaries else set())
     idle = multiplied(stage_parts(resources_of(settings), len(senders)), 1)
@@ -112,8 +96,8 @@ def _counts(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
 def _show(cost: Cost) -> None:
     for channel in cost.channels:
         lane = ", lane bulk" if channel.lane == "bulk" else ""
-        unit = "requests of the HTTP API" if not channel.lane else f"messages by {channel.channel}{lane}"
-        screen.print(cost_table(f"{channel.messages:,} {unit}", channel.parts, channel.messages))
+        title = f"{channel.messages:,} messages by {channel.channel}{lane}"
+        screen.print(cost_table(title, channel.parts, channel.messages))
         if channel.not_included:
             print_line(f"Not included: the provider's price for {channel.channel}; {channel.not_included}.")
     screen.print(cost_table(f"The stage {cost.stage} itself", cost.stage_parts))

@@ -25,11 +25,11 @@ def said(*arguments: str) -> Cost:
 
 
 def test_json_is_one_object_of_its_schema() -> None:
-    result = run("mail=1000", "webhook=5", "--api", "3", "--json")
+    result = run("mail=1000", "webhook=5", "--json")
     document = json.loads(result.stdout)
     jsonschema.validate(document, msgspec.json.schema(Cost))
     assert result.exit_code == 0
-    assert [each["channel"] for each in document["channels"]] == ["mail", "webhook", "api"]
+    assert [each["channel"] for each in document["channels"]] == ["mail", "webhook"]
 
 
 def test_a_table_a_channel_and_one_for_the_stage() -> None:
