@@ -15,7 +15,7 @@ from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError
 from mailroom_local.stage.workspace import UP, load_state
 from mailroom_ops.campaigns import files
-from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.screen import Refused, fold, table_of, whole
 from mailroom_ops.shared.terminal import Terminal
 
 console = Terminal(highlight=False)
@@ -124,11 +124,10 @@ def inbox() -> None:
 
 def _inbox_table(accepted: list[dict[str, Any]]) -> Table:
     newest = accepted[-NEWEST:]
-    table = Table(title=f"{len(accepted)} accepted; the last {len(newest)}", title_justify="left")
-    for heading in ("received", "channel"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("to", "content"):
-        table.add_column(heading, overflow="fold")
+    columns = (whole("received"), whole("channel"), fold("to"), fold("content"))
+    table = table_of(
+        *columns, title=f"{len(accepted)} accepted; the last {len(newest)}", title_justify="left"
+    )
     for each in newest:
         moment = each["received_at"].replace("T", " ").partition(".")[0]
         content = each["content"]

@@ -23,12 +23,12 @@ import aws_lambda_powertools
 
 from lab import REPOSITORY, SHORT, size
 from lab.bench.functions import create_table, item
+from lab.harness.bundles import bundle_of
 from lab.harness.expected import Expected
 from lab.harness.judge import Observation, judge
 from mailroom.clock import epoch
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.stage import lifecycle
-from mailroom_local.stage.deploy import bundle_of
 from mailroom_local.stage.workspace import MAILBOX, State, Workspace, load_state
 from mailroom_stacks.paths import DOT_LOCAL
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Literal
 
+from lab.harness.bundles import replace_functions
 from lab.harness.stage_client import StageClient
 from mailroom_local.aws import STAGE
 from mailroom_local.providers import trouble
 from mailroom_local.stage import lifecycle
-from mailroom_local.stage.deploy import EmulatorDeployment
 from mailroom_local.stage.workspace import Workspace
 
 Kind = Literal["kill", "pump", "deploy", "day", "stop", "start", "trouble", "calm"]
@@ -122,7 +122,6 @@ class Chaos:
         self._workspace = workspace
         self._faults = faults
         self._progress = progress
-        self._deployment = EmulatorDeployment(stage.running.endpoints.aws)
         self._show = bar("faults", len(faults))
         self.done: list[Done] = []
 
@@ -154,7 +153,8 @@ class Chaos:
         raise RuntimeError(f"No function ran for {NOBODY_SECONDS:.0f} s: there is nothing to kill.")
 
     def _pump(self, _: Fault) -> str:
-        lifecycle.start_second_pump(self._workspace, self._stage.running)
+        running = self._stage.running
+        lifecycle.start_module(self._workspace, running, "second-pump", "--emulator", running.endpoints.aws)
         return "both streams from their beginning"
 
     def _day(self, _fault: Fault) -> str:
@@ -170,7 +170,7 @@ class Chaos:
         return "release"
 
     def _deploy(self, _: Fault) -> str:
-        return f"{self._deployment.replace_functions(self._workspace.assembly)} functions"
+        return f"{replace_functions(self._stage.running.endpoints.aws, self._workspace.assembly)} functions"
 
     def _trouble(self, fault: Fault) -> str:
         self._stage.trouble(fault.provider, {fault.trouble: SHARES[fault.trouble]})

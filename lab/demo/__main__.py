@@ -15,9 +15,10 @@ from lab.harness.totals import Totals
 from lab.load import awkward, draw, suppressed
 from mailroom_local.commands import console, starting
 from mailroom_local.stage import lifecycle
-from mailroom_local.stage.workspace import DEMO, State
+from mailroom_local.stage.workspace import State, Workspace
 from mailroom_stacks.paths import DOT_LOCAL
 
+DEMO = Workspace(DOT_LOCAL / "demo")
 RESULT = DOT_LOCAL / "demo.json"
 SEED, MESSAGES = 1, 800
 PATIENCE_SECONDS = 180.0

@@ -144,12 +144,8 @@ class StageClient:
         """The requests that came to the webhook receiver, oldest first."""
         return list(fetch(self.running.endpoints.received))
 
-    def twilio_callbacks(self) -> list[Item]:
-        """The status callbacks that Twilio posted, and how they were answered."""
-        return list(fetch(f"{self.running.endpoints.providers}/callbacks"))
-
     def events(self) -> Item:
-        """How many events SES has published, and how many reports wait at each provider."""
+        """How many reports wait at each provider, and whether they are paused."""
         return dict(fetch(f"{self.running.endpoints.providers}/events"))
 
     def pause_events(self) -> None:

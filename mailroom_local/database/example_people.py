@@ -67,12 +67,6 @@ def first_name(number: int) -> str:
     return f"{_NAMES[number % len(_NAMES)]} {number}"
 
 
-def newest_followers(people: People, number: int, most: int) -> list[str]:
-    """The names of the newest, newest first."""
-    new = list(_followers(people, number))[: people.new_followers(number)]
-    return [first_name(each) for each in new[:most]]
-
-
 def create(connection: Connection[Any], people: People, at: datetime) -> None:
     """Create the tables with these people; their new followers are of the week before `at`."""
     connection.execute(SCHEMA)

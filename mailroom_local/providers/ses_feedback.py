@@ -6,10 +6,9 @@ itself leaves out: there would be no others here.
 """
 
 import json
-import random
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from email.utils import parseaddr
 from http import HTTPStatus
@@ -18,18 +17,15 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from mailroom.clock import Clock
-from mailroom_local.providers.delay_queue import DelayQueue, Disorder
+from mailroom_local.providers.delay_queue import DelayQueue
 from mailroom_local.providers.http import Reply, Request, json_reply
 from mailroom_local.providers.ses_events import EVENT_TYPES, AcceptedMail, Address, Event, Kind, event, send
 from mailroom_local.providers.sns import batch
 from mailroom_local.providers.upstream import Upstream
 
-SPREAD_SECONDS = 0.6
-"""How long after the acceptance the last of a mail's events is published, each at a time of its own."""
-DOUBLED, EARLY = 0.1, 0.05
-"""The part of the events that is published twice, and of the mails whose Send is out before the answer."""
+EARLY = 0.05
+"""The part of the mails whose Send is out before the answer."""
 BATCH = 10
-SEED = 11
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
 """The text that SES publishes when a topic becomes an event destination."""
 
@@ -74,29 +70,21 @@ class SuppressionList:
 
 
 class TopicMessage(NamedTuple):
-    """What is published to a topic; `name` is the event's type, "" for a text that is no event."""
+    """What is published to a topic."""
 
     topic: str
     text: str
-    name: str = ""
 
 
 class SesFeedback:
     """Publishes the events of accepted mails; safe for many threads."""
 
-    def __init__(
-        self, upstream: Upstream, suppressed: SuppressionList, seed: int = SEED, clock: Clock = time.time
-    ) -> None:
+    def __init__(self, upstream: Upstream, suppressed: SuppressionList, clock: Clock = time.time) -> None:
         self._upstream = upstream
         self._suppressed = suppressed
-        self._random = random.Random(seed)  # noqa: S311 - shuffles
         self._clock = clock
         self._destinations: dict[str, list[dict[str, Any]]] = {}
-        self._published: Counter[str] = Counter()
-        self._doubled = 0
-        self._lock = threading.Lock()
-        self.disorder = Disorder(SPREAD_SECONDS, DOUBLED)
-        self.queue: DelayQueue[TopicMessage] = DelayQueue(self._publish, BATCH, clock)
+        self.queue = DelayQueue(self._publish, BATCH, clock)
 
     def accepted(self, message_id: str, content: Mapping[str, Any], request: Request) -> None:
         """Plan the events of a mail; returns when the early ones are published."""
@@ -107,26 +95,17 @@ class SesFeedback:
         addresses = [Address.of(each) for each in recipients]
         truncated = any(each.asks("truncated") for each in addresses)
         mail = AcceptedMail(message_id, content, recipients, self._clock(), truncated)
-        with self._lock:
-            first = 1 if self._random.random() < EARLY and not self.queue.paused else 0
+        first = 1 if self.queue.chance(EARLY) and not self.queue.paused else 0
         events = [send(mail), *self._after(mail, addresses)]
         if any(each.asks("early") for each in addresses):
             first = len(events)
-        now = [message for each in events[:first] for message in self._messages(each, destinations)]
+        now = [message for each in events[:first] for message in _messages(each, destinations)]
         for start in range(0, len(now), BATCH):
             for again in self._publish(now[start : start + BATCH]):
                 self.queue.add(again, 0)
         for each in events[first:]:
-            for message in self._messages(each, destinations):
-                with self._lock:
-                    delay = self._random.uniform(0, self.disorder.spread_seconds)
-                self.queue.add(message, delay)
-
-    def counts(self) -> dict[str, Any]:
-        """Published events by their type; `doubled` counts repeats, those that are still to come included."""
-        with self._lock:
-            counts, doubled = dict(self._published), self._doubled
-        return {"published": sum(counts.values()), "doubled": doubled, "by_type": counts}
+            for message in _messages(each, destinations):
+                self.queue.report(message)
 
     def _after(self, mail: AcceptedMail, addresses: list[Address]) -> list[Event]:
         """All events but Send; a hard bounce or a complaint puts its address on the account's list."""
@@ -145,21 +124,6 @@ class SesFeedback:
                     self._suppressed.add(bare, _LISTED[kind], self._clock(), ids)
         return events
 
-    def _messages(self, published: Event, destinations: list[dict[str, Any]]) -> list[TopicMessage]:
-        """Once for each topic that wants events of this type, or twice."""
-        name = published["eventType"]
-        wanted = _MATCHING.get(name, name.upper())
-        topics = [
-            each["SnsDestination"]["TopicArn"]
-            for each in destinations
-            if wanted in each["MatchingEventTypes"]
-        ]
-        with self._lock:
-            times = 2 if self._random.random() < self.disorder.doubled else 1
-            self._doubled += (times - 1) * len(topics)
-        text = json.dumps(published)
-        return [TopicMessage(topic, text, name) for topic in topics for _ in range(times)]
-
     def _publish(self, messages: list[TopicMessage]) -> list[TopicMessage]:
         """Publish at most ten; those that the emulator did not take."""
         by_topic: dict[str, list[TopicMessage]] = defaultdict(list)
@@ -167,10 +131,7 @@ class SesFeedback:
             by_topic[each.topic].append(each)
         failed: list[TopicMessage] = []
         for topic, those in by_topic.items():
-            if self._is_taken(topic, [each.text for each in those]):
-                with self._lock:
-                    self._published.update(each.name for each in those if each.name)
-            else:
+            if not self._is_taken(topic, [each.text for each in those]):
                 failed += those
         return failed
 
@@ -198,6 +159,17 @@ class SesFeedback:
             self._destinations[name] = found
             self._publish([TopicMessage(each["SnsDestination"]["TopicArn"], VALIDATED) for each in found])
         return self._destinations[name]
+
+
+def _messages(published: Event, destinations: list[dict[str, Any]]) -> list[TopicMessage]:
+    """Return an event for each topic that wants events of its type."""
+    name, text = published["eventType"], json.dumps(published)
+    wanted = _MATCHING.get(name, name.upper())
+    return [
+        TopicMessage(each["SnsDestination"]["TopicArn"], text)
+        for each in destinations
+        if wanted in each["MatchingEventTypes"]
+    ]
 
 
 def ses_error(status: int, code: str, message: str) -> Reply:

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
 from mailroom_local.providers.http import (
     E164,
-    NoAnswer,
     Reply,
     Request,
     SubmitRefused,
@@ -86,8 +85,6 @@ class SignalWireSimulator:
             fax = self._line.submit(order)
         except SubmitRefused as refused:
             return error(*REFUSALS[refused.why])
-        if fax.course == "lost":
-            raise NoAnswer
         return json_reply(HTTPStatus.CREATED, self._shown(fax, project, uri))
 
     def _cancel(self, fax: SimulatedFax, project: str, uri: str, form: dict[str, str]) -> Reply:

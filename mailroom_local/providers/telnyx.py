@@ -13,7 +13,6 @@ from typing import Any
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
 from mailroom_local.providers.http import (
     E164,
-    NoAnswer,
     Reply,
     Request,
     SubmitRefused,
@@ -112,8 +111,6 @@ class TelnyxSimulator:
             fax = self._line.submit(order)
         except SubmitRefused as refused:
             return error(*REFUSALS[refused.why])
-        if fax.course == "lost":
-            raise NoAnswer
         return json_reply(HTTPStatus.ACCEPTED, {"data": as_json(fax, self._line.clock())})
 
     def _list(self, query: dict[str, str]) -> Reply:

@@ -91,11 +91,5 @@ class PublicApi:
         """Where the emulator has the API; empty before the stacks are deployed."""
         signed = {"authorization": authorization("apigateway")}
         listed = json.loads(self._upstream.pass_on(Request("GET", "/v2/apis", signed, b"")).body)
-        return next(
-            (path_of(each["apiId"]) for each in listed.get("items", []) if each["name"] == API_NAME), ""
-        )
-
-
-def path_of(api_id: str) -> str:
-    """Where the emulator has an HTTP API."""
-    return f"/restapis/{api_id}/$default/_user_request_"
+        ids = [each["apiId"] for each in listed.get("items", []) if each["name"] == API_NAME]
+        return f"/restapis/{ids[0]}/$default/_user_request_" if ids else ""

@@ -12,9 +12,8 @@
 | drop                    | takes it, then breaks the connection                                  |
 
 More parts may follow (`ok/orders/7`), to distinguish requests. GET /receiver/received lists the requests,
-oldest first (?last=COUNT: the newest only), GET /receiver/count says how many there are, and DELETE
-/receiver/received forgets them. The receiver verifies nothing: the reader of the list does, with the key of
-the receiver's host.
+oldest first (?last=COUNT: the newest only), and GET /receiver/count says how many there are. The receiver
+verifies nothing: the reader of the list does, with the key of the receiver's host.
 """
 
 import base64
@@ -54,11 +53,6 @@ class WebhookReceiver:
                     return json_reply(200, self._received[first:])
             case "GET", "/receiver/count":
                 return json_reply(200, {"count": len(self._received)})
-            case "DELETE", "/receiver/received":
-                with self._lock:
-                    self._received.clear()
-                self._had.clear()
-                return Reply(204, b"")
             case "POST", _:
                 return self._answer(path.split("/")[2:], self._keep(path, request))
         return Reply(404, _HELP)

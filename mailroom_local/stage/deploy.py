@@ -69,12 +69,6 @@ def read_assembly(folder: Path) -> list[StackArtifact]:
     return [_stack(folder, name, artifacts) for name in ordered.static_order() if name in stacks]
 
 
-def bundle_of(folder: Path, handler: str) -> Asset:
-    """What the function of a handler's file, such as `send_mail.py`, is deployed with."""
-    assets = [asset for stack in read_assembly(folder) for asset in stack.assets if asset.zipped]
-    return next(asset for asset in assets if (asset.source / handler).exists())
-
-
 def _stack(folder: Path, name: str, artifacts: dict[str, Any]) -> StackArtifact:
     properties = artifacts[name]["properties"]
     manifests = [
@@ -172,16 +166,6 @@ class EmulatorDeployment:
 
     def _secret(self, name: str) -> str:
         return self._secrets.get_secret_value(SecretId=name)["SecretString"]
-
-    def replace_functions(self, folder: Path) -> int:
-        """Give each function its code anew, as a deployment does: the processes that run it end, also in the
-        midst of an invocation. How many functions there are."""
-        functions = self._functions()
-        for function in functions:
-            bundle = bundle_of(folder, f"{function['Handler'].partition('.')[0]}.py")
-            code = bundle.content()
-            self._lambda.update_function_code(FunctionName=function["FunctionName"], ZipFile=code)
-        return len(functions)
 
     def _apply(self, stack: StackArtifact, providers: str) -> dict[str, str]:
         url = ""

@@ -59,10 +59,10 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     running = State(endpoints)
     aws = ("--emulator", endpoints.aws)
     # Simulators and database come up while the stacks are synthesized and deployed.
-    _start_module(workspace, running, "providers", *aws, "--port", str(providers_port))
+    start_module(workspace, running, "providers", *aws, "--port", str(providers_port))
     password = secrets.token_urlsafe(24)
     options = ("--folder", str(workspace.database), "--port", str(database_port))
-    _start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
+    start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
     guard = running.processes["postgres"].pid
     database = Postgres(database_port, password, workspace.database, guard)
     running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints)
@@ -73,7 +73,7 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     deployment = EmulatorDeployment(endpoints.aws)
     deployment.create_secret(DATABASE_SECRET, database.secret)
     running.outputs = deployment.deploy(workspace.assembly, endpoints.providers)
-    _start_module(workspace, running, "pump", *aws, "--log", str(workspace.log("ministack")))
+    start_module(workspace, running, "pump", *aws, "--log", str(workspace.log("ministack")))
     _await(workspace, "providers", lambda: answers(f"{endpoints.providers}/health"))
     _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
     with database.connect() as connection:
@@ -85,7 +85,7 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     _write_environment(workspace, running)
     if console:
         shown = ("--stage", STAGE, "--no-browser", "--port", str(console_port))
-        _start_module(workspace, running, "console", *shown, variables=running.variables())
+        start_module(workspace, running, "console", *shown, variables=running.variables())
         _await(workspace, "console", lambda: console_url(workspace) is not None)
     return running
 
@@ -167,12 +167,6 @@ def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> No
         )
 
 
-def start_second_pump(workspace: Workspace, running: State) -> None:
-    """Start a pump beside the first one of a running stage. It delivers both streams from their beginning on,
-    so everything once more. `stop` ends it as well."""
-    _start_module(workspace, running, "second-pump", "--emulator", running.endpoints.aws)
-
-
 def stop(workspace: Workspace) -> bool:
     """End everything that this workspace started, also after a crash; True if anything was running."""
     known = load_state(workspace)
@@ -195,16 +189,17 @@ def _remove(folder: Path) -> None:
         subprocess.run(command, start_new_session=True, check=True)
 
 
-def _start_module(
+def start_module(
     workspace: Workspace,
     running: State,
     name: str,
     *options: str,
     variables: Mapping[str, str] | None = None,
 ) -> None:
+    """Start one of MODULES, which `stop` ends with the others."""
     command = [sys.executable, "-m", *MODULES[name].split(), *options]
-    own = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-    environment = own | NO_PROXY | dict(variables or {})
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    environment = inherited | NO_PROXY | dict(variables or {})
     running.processes[name] = processes.start(command, MODULES[name], workspace.log(name), environment)
     running.save(workspace)
 

@@ -52,7 +52,6 @@ class Workspace:
 
 
 UP = Workspace(DOT_LOCAL)
-DEMO = Workspace(DOT_LOCAL / "demo")
 
 
 @dataclass

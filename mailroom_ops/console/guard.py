@@ -148,13 +148,3 @@ async def _answer(send: "Send", status: int, page: str, headers: Iterable[tuple[
     found = [(b"content-type", b"text/html; charset=utf-8"), *headers]
     await send({"type": "http.response.start", "status": status, "headers": found})
     await send({"type": "http.response.body", "body": page.encode()})
-
-
-def new_home() -> str:
-    """A path that nobody guesses."""
-    return f"/{secrets.token_urlsafe(16)}"
-
-
-def new_token() -> str:
-    """A token that nobody guesses."""
-    return secrets.token_urlsafe(32)

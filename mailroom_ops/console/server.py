@@ -3,6 +3,7 @@
 import itertools
 import mimetypes
 import re
+import secrets
 import signal
 import socket
 import webbrowser
@@ -23,7 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from mailroom.clock import iso
-from mailroom_ops.console.guard import ADDRESS, Guard, new_home, new_token
+from mailroom_ops.console.guard import ADDRESS, Guard
 from mailroom_ops.console.pages import (
     campaigns,
     dead_letters,
@@ -108,7 +109,8 @@ def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> 
             raise Refused(
                 f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
             ) from None
-        port, home, token = listening.getsockname()[1], new_home(), new_token()
+        port = listening.getsockname()[1]
+        home, token = f"/{secrets.token_urlsafe(16)}", secrets.token_urlsafe(32)
         site = Site(session, stage)
         app = Guard(application(site, home), port, home, token)
         config = uvicorn.Config(

@@ -12,7 +12,8 @@ from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.screen import NotDeployed
 
 if TYPE_CHECKING:
-    import boto3
+    from types_boto3_cloudwatch import CloudWatchClient
+    from types_boto3_sqs import SQSClient
 
 _WORKERS = 8
 
@@ -44,51 +45,45 @@ class Snapshot(Struct, frozen=True):
     note: str
 
 
-class Watcher:
-    """Looks at one stage again and again."""
+def look(sqs: "SQSClient", cloudwatch: "CloudWatchClient", stage: str) -> Snapshot:
+    """Return what there is now. Raises NotDeployed if the stage has no queue, and botocore's errors if SQS
+    cannot be asked."""
+    urls = stages.queue_urls(sqs, stage)
+    if not urls:
+        raise NotDeployed(f"queue of {stage}")
+    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
+        read = pool.map(partial(stages.depth, sqs), urls.values())
+        depths = dict(zip(urls, read, strict=True))
+    alarms, note = _alarms(cloudwatch, stage)
+    queues = [QueueSnapshot(name, depths[name]) for name in sorted(urls, key=_order)]
+    dead = sum(queue.depth.all for queue in queues if stages.is_dead(queue.name))
+    return Snapshot(queues, dead, alarms, note)
 
-    def __init__(self, session: "boto3.Session", stage: str) -> None:
-        self._sqs = session.client("sqs")
-        self._cloudwatch = session.client("cloudwatch")
-        self._stage = stage
-        self._prefix = stages.prefix(stage)
 
-    def look(self) -> Snapshot:
-        """What there is now. Raises NotDeployed if the stage has no queue, and
-        botocore's errors if SQS cannot be asked."""
-        urls = stages.queue_urls(self._sqs, self._stage)
-        if not urls:
-            raise NotDeployed(f"queue of {self._stage}")
-        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
-            read = pool.map(partial(stages.depth, self._sqs), urls.values())
-            depths = dict(zip(urls, read, strict=True))
-        alarms, note = self._alarms()
-        queues = [QueueSnapshot(name, depths[name]) for name in sorted(urls, key=_order)]
-        dead = sum(queue.depth.all for queue in queues if stages.is_dead(queue.name))
-        return Snapshot(queues, dead, alarms, note)
-
-    def _alarms(self) -> tuple[list[RingingAlarm] | None, str]:
-        """Return the alarms that ring. Without CloudWatch the queues are worth a look all the same."""
-        found: list[Any] = []
-        try:
-            pages = self._cloudwatch.get_paginator("describe_alarms").paginate(
-                AlarmNamePrefix=self._prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm", "CompositeAlarm"]
-            )
-            for page in pages:
-                found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
-        except (ClientError, BotoCoreError) as error:
-            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
-            return None, f"CloudWatch cannot be asked ({code}): no figures, no alarms."
-        alarms = [
-            RingingAlarm(
-                each["AlarmName"],
-                iso(each["StateUpdatedTimestamp"].timestamp()),
-                each.get("AlarmDescription", ""),
-            )
-            for each in found
-            if each["StateValue"] == "ALARM"  # not every emulator heeds both conditions at once
-        ]
-        return sorted(alarms, key=lambda each: each.name), ""
+def _alarms(cloudwatch: "CloudWatchClient", stage: str) -> tuple[list[RingingAlarm] | None, str]:
+    """Return the alarms that ring. Without CloudWatch the queues are worth a look all the same."""
+    found: list[Any] = []
+    try:
+        pages = cloudwatch.get_paginator("describe_alarms").paginate(
+            AlarmNamePrefix=stages.prefix(stage),
+            StateValue="ALARM",
+            AlarmTypes=["MetricAlarm", "CompositeAlarm"],
+        )
+        for page in pages:
+            found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
+    except (ClientError, BotoCoreError) as error:
+        code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
+        return None, f"CloudWatch cannot be asked ({code}): no figures, no alarms."
+    alarms = [
+        RingingAlarm(
+            each["AlarmName"],
+            iso(each["StateUpdatedTimestamp"].timestamp()),
+            each.get("AlarmDescription", ""),
+        )
+        for each in found
+        if each["StateValue"] == "ALARM"  # not every emulator heeds both conditions at once
+    ]
+    return sorted(alarms, key=lambda each: each.name), ""
 
 
 def _order(name: str) -> tuple[str, bool]:

@@ -1,19 +1,19 @@
 """The command `cost`: the cost of a month."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
 import typer
 from msgspec import Struct
+from rich.table import Column, Table
 
-from mailroom_ops.costs.dollars import cost_table, money, multiplied
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
-from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts, request_parts
+from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts
 from mailroom_ops.costs.pace import Pace
-from mailroom_ops.costs.prices import CUSTOM_METRIC, SES_MAIL, SES_PLANS
+from mailroom_ops.costs.prices import CUSTOM_METRIC
 from mailroom_ops.costs.stage_cost import resources_of, stage_parts
 from mailroom_ops.shared.options import AsJson, WrittenStage
-from mailroom_ops.shared.screen import errors, plain, print_answer, print_line, screen
+from mailroom_ops.shared.screen import plain, print_answer, print_line, refusals, right, screen, table_of
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
@@ -22,7 +22,6 @@ class ChannelCost(Struct, frozen=True):
     """A month's cost of one channel's messages, in US dollars."""
 
     channel: str
-    """Name of the channel, or "api" for requests to the HTTP API."""
     lane: str
     messages: int
     parts: dict[str, float]
@@ -41,29 +40,13 @@ class Cost(Struct, frozen=True):
 
 
 def cost(
-    mail: Annotated[int, typer.Option(min=0, help="Mails a month.")] = 0,
-    sms: Annotated[int, typer.Option(min=0, help="Text messages a month.")] = 0,
-    push: Annotated[int, typer.Option(min=0, help="Pushes a month.")] = 0,
-    fax: Annotated[int, typer.Option(min=0, help="Faxes a month, each of one minute.")] = 0,
-    webhook: Annotated[int, typer.Option(min=0, help="Webhooks a month, without callbacks.")] = 0,
-    requests: Annotated[
-        int, typer.Option("--api", min=0, help="Requests to the HTTP API a month, each with one message.")
-    ] = 0,
-    further: Annotated[
+    messages: Annotated[
         list[str] | None,
-        typer.Option(
-            "--messages", help="Messages a month of another channel, as chat=10000. You may repeat it."
-        ),
+        typer.Argument(metavar="CHANNEL=COUNT", help="Messages a month by channel; a fax is of one minute."),
     ] = None,
     stage: WrittenStage = "dev",
     *,
     bulk: Annotated[bool, typer.Option("--bulk", help="Count the mails as campaigns': lane bulk.")] = False,
-    callbacks: Annotated[
-        bool, typer.Option("--callbacks", help="Count a callback for each message.")
-    ] = False,
-    ses_plan: Annotated[
-        str, typer.Option(help=f"The account's plan at SES: {' or '.join(SES_PLANS)}.")
-    ] = "none",
     as_json: AsJson = False,
 ) -> None:
     """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.
@@ -73,82 +56,79 @@ def cost(
 
     Exits 2 if the stage lacks a channel, or its settings are wrong.
 
-    Example: mailroom cost --mail 1000000 --sms 20000 --stage prod
+    Example: mailroom cost mail=1000000 sms=20000 --stage prod
     """
-    if (ses_mail := SES_PLANS.get(ses_plan.lower())) is None:
-        raise typer.BadParameter(
-            f"--ses-plan: the price of {ses_plan!r:.30} is not known here; use {' or '.join(SES_PLANS)}, and "
-            "see https://aws.amazon.com/ses/pricing/."
-        )
-    counts = {
-        "mail": mail,
-        "sms": sms,
-        "push": push,
-        "fax": fax,
-        "webhook": webhook,
-        **_counts(further or ()),
-    }
-    try:
+    with refusals(SettingsError):
         settings = read_settings(stage)
         loads = {
-            lane_of(settings, channel, "bulk" if bulk and channel == "mail" else "normal"): messages
-            for channel, messages in counts.items()
-            if messages
+            lane_of(settings, channel, "bulk" if bulk and channel == "mail" else "normal"): count
+            for channel, count in _counts(messages or ())
         }
-    except SettingsError as error:
-        print_line(str(error), "red", errors)
-        raise typer.Exit(2) from None
-    output = month_cost(settings, loads, requests=requests, callbacks=callbacks, ses_mail=ses_mail)
-    print_answer(output, _show, as_json=as_json)
+    print_answer(month_cost(settings, loads), _show, as_json=as_json)
 
 
-def month_cost(
-    settings: Settings,
-    loads: Mapping[ConfiguredLane, int],
-    *,
-    requests: int = 0,
-    callbacks: bool = False,
-    ses_mail: float = SES_MAIL,
-) -> Cost:
-    """Return the cost of a month with the messages of `loads`, `requests` of them by the HTTP API."""
+def month_cost(settings: Settings, loads: Mapping[ConfiguredLane, int]) -> Cost:
+    """Return the cost of a month with the messages of `loads`."""
     channels = []
     for lane, messages in loads.items():
-        parts = message_parts(settings, Pace(lane), callbacks=callbacks, ses_mail=ses_mail)
+        parts = message_parts(settings, Pace(lane))
         missing = lane.estimate.unpriced
         channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
-    if requests:
-        channels.append(ChannelCost("api", "", requests, multiplied(request_parts(), requests)))
     canaries = settings.monitoring.canaries_a_day
     senders = {lane.channel for lane in loads} | ({"mail"} if canaries else set())
     idle = multiplied(stage_parts(resources_of(settings), len(senders)), 1)
     if canaries:
-        parts = message_parts(settings, Pace(lane_of(settings, "mail")), ses_mail=ses_mail)
+        parts = message_parts(settings, Pace(lane_of(settings, "mail")))
         idle["canaries"] = round(sum(parts.values()) * canaries * DAYS_A_MONTH + CUSTOM_METRIC, 8)
     total = sum(sum(parts.values()) for parts in (idle, *(channel.parts for channel in channels)))
     return Cost(settings.stage, channels, idle, round(total, 8))
 
 
-def _counts(texts: Sequence[str]) -> dict[str, int]:
-    """Read the values of `--messages`. Raises typer.BadParameter."""
-    counts = {}
+def _counts(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield channels with their counts. Raises typer.BadParameter."""
     for text in texts:
         channel, _, count = text.partition("=")
         if not (channel and count.isdecimal()):
-            raise typer.BadParameter(
-                f"--messages: {text!r:.60} is not a channel and a count; use chat=10000."
-            )
-        counts[channel] = int(count)
-    return counts
+            raise typer.BadParameter(f"{text!r:.60} is not a channel and a count; use mail=10000.")
+        yield channel, int(count)
 
 
 def _show(cost: Cost) -> None:
     for channel in cost.channels:
         lane = ", lane bulk" if channel.lane == "bulk" else ""
-        unit = "requests of the HTTP API" if not channel.lane else f"messages by {channel.channel}{lane}"
-        screen.print(cost_table(f"{channel.messages:,} {unit}", channel.parts, channel.messages))
+        title = f"{channel.messages:,} messages by {channel.channel}{lane}"
+        screen.print(cost_table(title, channel.parts, channel.messages))
         if channel.not_included:
             print_line(f"Not included: the provider's price for {channel.channel}; {channel.not_included}.")
     screen.print(cost_table(f"The stage {cost.stage} itself", cost.stage_parts))
     screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month."), style="bold")
     for sentence in ASSUMED:
         print_line(sentence)
+
+
+def multiplied(parts: Mapping[str, float], count: int) -> dict[str, float]:
+    """Return the cost of `count` messages, without the digits that floating-point numbers add."""
+    return {name: round(price * count, 8) for name, price in parts.items()}
+
+
+def money(dollars: float) -> str:
+    """Format dollars with two decimals, and from 10,000 on without."""
+    if dollars >= 10_000:
+        return f"{dollars:,.0f}"
+    return f"{dollars:,.2f}" if dollars >= 0.005 else "< 0.01"
+
+
+def cost_table(title: str, parts: Mapping[str, float], messages: int = 0) -> Table:
+    """Return a table of the parts of a cost and of their sum. With `messages`, it also has the cost of a
+    million messages."""
+    figures = {"US dollars": 1.0}
+    if messages:
+        figures["a million"] = 1_000_000 / messages
+    total = sum(parts.values())
+    footers = (right(heading, money(total * factor)) for heading, factor in figures.items())
+    table = table_of(
+        Column("part", "together"), *footers, show_footer=True, title=title, title_justify="left"
+    )
+    for name, price in parts.items():
+        table.add_row(name, *(money(price * factor) for factor in figures.values()))
+    return table

@@ -1,11 +1,9 @@
 """Cost of one message in US dollars, by part. Parts below a hundredth of a mail's cost are left out."""
 
-from mailroom.channels.contracts import CHANNELS
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.lanes import ConfiguredLane
 from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import invocation_part, lambda_time, queue_part
-from mailroom_stacks.settings.api import MESSAGES_MB
 from mailroom_stacks.settings.feedback import FEEDBACK_BATCH
 from mailroom_stacks.settings.sections import MEMORY_MB
 from mailroom_stacks.settings.settings import Settings
@@ -31,11 +29,8 @@ ASSUMED = (
 """Assumptions of the costs, for people."""
 
 
-def message_parts(
-    settings: Settings, pace: Pace, *, callbacks: bool = False, ses_mail: float = prices.SES_MAIL
-) -> dict[str, float]:
-    """Return the cost of one message by part, the provider's price last. `callbacks` adds a `callback_url`;
-    `ses_mail` is SES's price of a mail."""
+def message_parts(settings: Settings, pace: Pace) -> dict[str, float]:
+    """Return the cost of one message by part, the provider's price last."""
     lane, estimate = pace.lane, pace.lane.estimate
     request = prices.SQS_FIFO_REQUEST if lane.fifo else prices.SQS_REQUEST
     parts = {
@@ -44,20 +39,13 @@ def message_parts(
         "sender's time": invocation_part(pace.working, lane.memory_mb, lane.batch),
         "sender's wait for its pace": lambda_time(pace.waiting, lane.memory_mb),
         "provider's events": estimate.events * _event_price(lane),
-        "callbacks": estimate.callbacks * _callback_price() if callbacks else 0,
         "events on the bus": estimate.callbacks * prices.BUS_EVENT if settings.outcomes.event_bus else 0,
         "kept in tables": _kept_price(settings),
         "search": _search_price(settings) if settings.search else 0,
     }
     if estimate.provider:
-        parts[estimate.provider] = ses_mail if estimate.provider == "SES" else estimate.price
+        parts[estimate.provider] = estimate.price
     return {name: price for name, price in parts.items() if price}
-
-
-def request_parts() -> dict[str, float]:
-    """Return the cost of a request to the HTTP API, beside its message."""
-    function = invocation_part(API_SECONDS, MESSAGES_MB)
-    return {"HTTP API": prices.HTTP_API_REQUEST, "function": function}
 
 
 def _event_price(lane: ConfiguredLane) -> float:
@@ -67,11 +55,6 @@ def _event_price(lane: ConfiguredLane) -> float:
         arrival = prices.HTTP_API_REQUEST + invocation_part(API_SECONDS, MEMORY_MB)
     function = invocation_part(FEEDBACK_SECONDS, MEMORY_MB, FEEDBACK_BATCH)
     return arrival + queue_part(prices.SENT_AT_ONCE, sent_at_once=1) + function + prices.WRITE_UNIT
-
-
-def _callback_price() -> float:
-    function = invocation_part(CHANNELS["webhook"].estimate.latency, MEMORY_MB, 1)
-    return queue_part(1) + function + prices.WRITE_UNIT
 
 
 def _kept_price(settings: Settings) -> float:

@@ -12,8 +12,8 @@ from mailroom_ops.costs.lanes import ConfiguredLane
 
 BETWEEN_SECONDS = 0.1
 """Time from one invocation of a worker to its next, assumed."""
-MIN_WORKERS, MAX_WORKERS = 2, 1000
-"""The lowest and highest MaximumConcurrency of a queue's mapping:
+MIN_WORKERS = 2
+"""The lowest MaximumConcurrency of a queue's mapping:
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html."""
 
 
@@ -22,17 +22,14 @@ class Pace:
     """Speeds of a lane in messages a second, and the seconds of a message behind them."""
 
     lane: ConfiguredLane
-    latency: float | None = None
-    """Seconds of a message in a sender with a whole vCPU; None for the channel's estimate."""
 
     @property
     def seconds(self) -> float:
         """Time of a message in its sender. Its computing takes longer with a part of a vCPU, which the
         messages at a time share."""
-        latency = self.latency or self.lane.estimate.latency
-        computing = min(latency, self.lane.estimate.computing)
-        slowed = computing / self.lane.vcpu
-        return max(latency - computing + slowed, self.lane.at_once * slowed)
+        estimate = self.lane.estimate
+        slowed = estimate.computing / self.lane.vcpu
+        return max(estimate.latency - estimate.computing + slowed, self.lane.at_once * slowed)
 
     @property
     def working(self) -> float:

@@ -1,4 +1,4 @@
-"""The command `plan`: how long many messages take, and what they cost."""
+"""The command `plan`: how long many messages take."""
 
 import time
 from typing import Annotated
@@ -6,27 +6,18 @@ from typing import Annotated
 import typer
 from msgspec import Struct
 
-from mailroom.channels.channel import Estimate
-from mailroom.channels.contracts import CHANNELS
 from mailroom_ops.costs.days import DayShare, days, days_table, portions
-from mailroom_ops.costs.dollars import cost_table, multiplied
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
-from mailroom_ops.costs.message_cost import ASSUMED, message_parts
 from mailroom_ops.costs.pace import Pace
 from mailroom_ops.shared.options import AsJson, WrittenStage
-from mailroom_ops.shared.screen import errors, print_answer, print_line, screen
+from mailroom_ops.shared.screen import print_answer, print_line, refusals, screen
 from mailroom_ops.shared.times import exactly, speed_of
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
-_USUAL = Estimate().latency
-_SECONDS = {name: channel.estimate.latency for name, channel in CHANNELS.items()}
-_UNUSUAL = [f"{name} {seconds:g}" for name, seconds in _SECONDS.items() if seconds != _USUAL]
-_LATENCIES = ", ".join([f"{_USUAL:g}", *_UNUSUAL])
-
 
 class PlanOutput(Struct, frozen=True, kw_only=True):
-    """A plan: times in seconds, money in US dollars."""
+    """A plan: times in seconds."""
 
     stage: str
     channel: str
@@ -42,12 +33,8 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
     """Messages a second that the rate and that the workers allow."""
     days: list[DayShare]
     """Days on which the messages go out, if the channel has a limit of the day."""
-    dollars: dict[str, float]
-    """Cost by part."""
-    not_included: str
-    """Reason why the provider's price is left out; empty if it is included or the provider is free."""
     note: str
-    """Sentence about costs or delays that the plan leaves out; empty if there are none."""
+    """Sentence about delays that the plan leaves out; empty if there are none."""
     warning: str
     """Reason why so many messages do not fit; empty if they fit."""
 
@@ -57,19 +44,10 @@ def plan(
     messages: Annotated[int, typer.Option(min=1, help="The number of messages.")],
     lane: Annotated[str, typer.Option(help="The lane; campaigns use bulk.")] = "normal",
     stage: WrittenStage = "dev",
-    latency: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            help="Seconds of a message in a sender with a whole vCPU, for the provider's answer and the "
-            "ledger's writes.",
-            show_default=_LATENCIES,
-        ),
-    ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate how long a number of messages takes with a stage's settings, what bounds it, and the cost.
+    """Estimate how long a number of messages takes with a stage's settings, and what bounds it.
 
     The command reads the settings in cdk.json, and works without AWS credentials. The speed is the lower of
     the lane's rate and of its workers / the time of a message; the time is messages / speed. If the day has a
@@ -81,12 +59,9 @@ def plan(
 
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """
-    try:
+    with refusals(SettingsError):
         settings = read_settings(stage)
-        pace = Pace(lane_of(settings, channel, lane), latency)
-    except SettingsError as error:
-        print_line(str(error), "red", errors)
-        raise typer.Exit(2) from None
+        pace = Pace(lane_of(settings, channel, lane))
     output = plan_output(settings, pace, messages, time.time())
     print_answer(output, lambda output: _show(output, pace), as_json=as_json)
     raise typer.Exit(1 if output.warning else 0)
@@ -111,8 +86,6 @@ def plan_output(settings: Settings, pace: Pace, messages: int, start: float) -> 
         setting=f"mailroom.{settings.stage}.{paths.get(bound, lane.workers_setting)}",
         speeds={name: round(speed, 3) for name, speed in pace.speeds.items()},
         days=shares,
-        dollars=multiplied(message_parts(settings, pace), messages),
-        not_included=lane.estimate.unpriced,
         note=lane.estimate.note,
         warning=_warning(lane, messages, pace.speed),
     )
@@ -143,16 +116,13 @@ def _show(plan: PlanOutput, pace: Pace) -> None:
     print_line(f"{messages}, of {plan.stage}: {exactly(plan.seconds)}", "bold")
     print_line(f"Bounded by the {plan.bound}: {plan.setting}.")
     workers = f"{lane.workers} workers send {speed_of(pace.speeds['workers'])} a second"
-    print_line(f"{workers}: {pace.seconds:.3g} s a message with {lane.memory_mb} MB (--latency).")
+    print_line(f"{workers}: {pace.seconds:.3g} s a message with {lane.memory_mb} MB.")
     if lane.rate:
         rate = f"The lane's rate of {speed_of(lane.rate)} a second"
         print_line(f"{rate} needs {pace.workers_for_rate:,} workers.")
     if len(plan.days) > 1:
         screen.print(days_table(plan.days))
-    screen.print(cost_table("Cost", plan.dollars, plan.messages))
-    if plan.not_included:
-        print_line(f"Not included: the provider's price for {plan.channel}; {plan.not_included}.")
-    for sentence in filter(None, (*ASSUMED, plan.note)):
-        print_line(sentence)
+    if plan.note:
+        print_line(plan.note)
     if plan.warning:
         print_line(plan.warning, "red")

@@ -1,7 +1,5 @@
 """The one list of prices in US dollars, and of the numbers that AWS charges by."""
 
-from mailroom.channels.contracts import CHANNELS
-
 DATED = "us-east-1 list prices of 2026-11, arm64"
 
 WRITE_UNIT = 0.625e-6
@@ -10,10 +8,6 @@ SQS_REQUEST = 0.40e-6
 SQS_FIFO_REQUEST = 0.50e-6
 LAMBDA_REQUEST = 0.20e-6
 LAMBDA_GB_SECOND = 0.0000133334
-SES_MAIL = CHANNELS["mail"].estimate.price
-SES_PLANS = {"none": SES_MAIL, "essentials": 160e-6}
-"""Price of a mail by the account's plan at SES (`PricingAttributes` of GetAccount). SES has plans since
-2026-07-21. The price of Essentials is from a copy of AWS's price list; other plans have unknown prices."""
 SNS_PUBLISH = 0.50e-6
 BUS_EVENT = 1.00e-6
 HTTP_API_REQUEST = 1.00e-6

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom_ops.shared.options import AsJson, WrittenStage
-from mailroom_ops.shared.screen import Refused, fold, print_answer, refusals, right, screen, table_of
+from mailroom_ops.shared.screen import fold, print_answer, refusals, right, screen, table_of
 from mailroom_ops.shared.times import speed_of
 from mailroom_stacks.settings.settings import Settings
 
@@ -56,11 +56,8 @@ def quotas(stage: WrittenStage = "prod", *, as_json: AsJson = False) -> None:
     from mailroom_stacks.deploy_policy.policies import read
     from mailroom_stacks.settings.sentences import SettingsError
 
-    with refusals():
-        try:
-            settings, templates = read(stage, {})
-        except (SettingsError, NagError) as error:
-            raise Refused(f"{error}") from None
+    with refusals(SettingsError, NagError):
+        settings, templates = read(stage, {})
     answer = QuotasOutput(stage, [*quotas_of(settings, templates)])
     print_answer(answer, _show, as_json=as_json)
 

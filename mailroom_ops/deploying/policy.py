@@ -8,7 +8,7 @@ import typer
 
 from mailroom_ops.shared.files import write_whole
 from mailroom_ops.shared.options import WrittenStage
-from mailroom_ops.shared.screen import Refused, print_line, refusals
+from mailroom_ops.shared.screen import print_line, refusals
 from mailroom_stacks.paths import DOT_LOCAL
 
 
@@ -38,11 +38,8 @@ def policy(
     from mailroom_stacks.deploy_policy.scopes import UnscopedError
     from mailroom_stacks.settings.sentences import SettingsError
 
-    with refusals():
-        try:
-            policies = policies_of(stage, qualifier)
-        except (SettingsError, NagError, UnscopedError) as error:
-            raise Refused(f"{error}") from None
+    with refusals(SettingsError, NagError, UnscopedError):
+        policies = policies_of(stage, qualifier)
         folder = output or DOT_LOCAL / "policy" / stage
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.glob("execution-*.json"):  # of a former run, which may have written more

@@ -12,7 +12,6 @@ from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
     aws_faults,
-    errors,
     fold,
     plain,
     print_answer,
@@ -28,23 +27,20 @@ def doctor(
     only: Annotated[
         str,
         typer.Option(
-            help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, tables, "
-            f"clock, and channels: {', '.join(CONTRACTS)}.",
+            help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, and "
+            f"channels: {', '.join(CONTRACTS)}.",
             show_default="all",
         ),
     ] = "",
     *,
     as_json: AsJson = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Print the traceback of a check that raised an error.")
-    ] = False,
 ) -> None:
     """Check that a stage can send, and that somebody hears of it if the stage cannot.
 
     The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
-    that change nothing), mappings, dead letters, alarms, tables and this machine's clock. Each check is ok, a
-    warning or failed, and says how to fix it. The command changes nothing, except that in a stage that sends
-    faxes it puts a small object into the payload bucket, reads the object and deletes it.
+    that change nothing), mappings, dead letters and alarms. Each check is ok, a
+    warning or failed, and says how to fix it. The command changes nothing. If somebody
+    has changed by hand what was deployed, `mailroom cdk -- drift -c stage=prod` shows it.
 
     Exit code 1: a check failed. 2: the stage could not be examined.
 
@@ -55,9 +51,7 @@ def doctor(
 
     subjects = _subjects(only)
     with aws_faults(stage):
-        diagnosis, tracebacks = examine(aws_session(), stage, subjects, quiet=as_json)
-    for name, trace in tracebacks.items() if debug else ():
-        errors.print(f"{name}:\n{trace}", soft_wrap=True)
+        diagnosis = examine(aws_session(), stage, subjects, quiet=as_json)
     print_answer(diagnosis, _show, as_json=as_json)
     raise typer.Exit(1 if diagnosis.state == "failed" else 0)
 

@@ -27,10 +27,10 @@ from mailroom_stacks.settings.settings import Settings
 if TYPE_CHECKING:
     import boto3
 
-CONNECT_SECONDS, READ_SECONDS = 3, 10
+READ_SECONDS = 10
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _CONFIG = Config(
-    connect_timeout=CONNECT_SECONDS,
+    connect_timeout=3,
     read_timeout=READ_SECONDS,
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=20,
@@ -39,6 +39,10 @@ _CONFIG = Config(
 _SENDER = re.compile(r"mailroom-([a-z][a-z0-9]*)-send-")
 _MISSING = {"NotFoundException", "NotFound", "ResourceNotFoundException", "NoSuchBucket"}
 """Codes of services that have nothing of that name."""
+
+
+Variables = dict[str, str]
+"""Environment of a function."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +64,6 @@ class ConfiguredStage:
             return cls(trouble=f"{error}")
         except (OSError, ValueError, KeyError) as error:
             return cls(trouble=f"{path or 'cdk.json'} could not be read: {type(error).__name__}.")
-
-
-class DeployedFunction(Struct, frozen=True):
-    """A function: `name` is its short one."""
-
-    name: str
-    environment: dict[str, str]
 
 
 class EventSource(Struct, frozen=True):
@@ -102,8 +99,8 @@ class ExaminedStage:
         self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()
         sts = self.client("sts").meta
-        self.region, self.endpoint = str(sts.region_name), str(sts.endpoint_url)
-        self.local = urlsplit(self.endpoint).hostname in _LOOPBACK
+        self.region = str(sts.region_name)
+        self.local = urlsplit(str(sts.endpoint_url)).hostname in _LOOPBACK
 
     @cached_property
     def _caller(self) -> dict[str, str]:
@@ -161,29 +158,21 @@ class ExaminedStage:
         return [each for page in pages for each in page.get(key, [])]
 
     @cached_property
-    def _every_function(self) -> list[DeployedFunction]:
-        return [
-            DeployedFunction(
-                each["FunctionName"],
-                each.get("Environment", {}).get("Variables", {}),
-            )
-            for each in self.pages("lambda", "list_functions", "Functions")
-        ]
+    def _every_function(self) -> dict[str, Variables]:
+        found = self.pages("lambda", "list_functions", "Functions")
+        return {each["FunctionName"]: each.get("Environment", {}).get("Variables", {}) for each in found}
 
     @cached_property
-    def functions(self) -> dict[str, DeployedFunction]:
-        """The stage's functions by their short names."""
-        return {
-            name: DeployedFunction(name, function.environment)
-            for function in self._every_function
-            if (name := function.name.removeprefix(self.prefix)) != function.name
-        }
+    def functions(self) -> dict[str, Variables]:
+        """The environments of the stage's functions by their short names."""
+        found = self._every_function.items()
+        return {name[len(self.prefix) :]: each for name, each in found if name.startswith(self.prefix)}
 
     def days(self, channel: str) -> dict[str, int]:
         """The recipients that each stage of this account and region may reach today, where it has a limit."""
         limits = {}
-        for each in self._every_function:
-            name, variables = _SENDER.match(each.name), each.environment
+        for function, variables in self._every_function.items():
+            name = _SENDER.match(function)
             if name and variables.get("CHANNEL") == channel and "PER_DAY" in variables:
                 limits[name[1]] = limit_of(json.loads(variables["PER_DAY"]), self.clock())
         return limits
@@ -223,11 +212,11 @@ class ExaminedStage:
     @property
     def mail_addresses(self) -> list[str]:
         """The addresses that its mails may come from."""
-        senders = (each.environment.get("MAIL_SENDERS", "[]") for each in self.senders("mail"))
+        senders = (each.get("MAIL_SENDERS", "[]") for each in self.senders("mail").values())
         found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
         return list(dict.fromkeys(found))
 
-    def senders(self, channel: str) -> list[DeployedFunction]:
-        """The deployed functions that send a channel's messages, a lane each."""
-        found = self.functions.values()
-        return [each for each in found if each.environment.get("CHANNEL") == channel]
+    def senders(self, channel: str) -> dict[str, Variables]:
+        """The environments of the functions that send a channel's messages, a lane each, by short names."""
+        found = self.functions.items()
+        return {name: each for name, each in found if each.get("CHANNEL") == channel}

@@ -1,14 +1,11 @@
-"""Examines a stage: runs its checks beside each other, each in bounded time."""
+"""Examines a stage: runs its checks beside each other."""
 
 import re
-import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError, HTTPClientError
@@ -16,59 +13,37 @@ from botocore.exceptions import ConnectionError as Unconnected
 
 from mailroom.clock import Clock, iso
 from mailroom_ops.doctor.checks import CHECKS, Check
-from mailroom_ops.doctor.checks.stacks import clock as clock_check
 from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
 from mailroom_ops.doctor.report import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
-from mailroom_ops.shared.screen import NotDeployed, Refused, bar, unsigned
+from mailroom_ops.shared.screen import NotDeployed, bar
 
 if TYPE_CHECKING:
     import boto3
 
-SECONDS = 60.0
-"""What all checks may take together; each call has bounds of its own, far below."""
 _DENIED = re.compile(r"AccessDenied|AuthorizationError|Unauthorized|NotAuthorized|^403$|^Forbidden$")
 _ACTION = re.compile(r"not authorized to perform:? ([\w-]+:\w+)")
 _UNKNOWN = re.compile(r"InvalidAction|UnknownOperation|NotImplemented|UnsupportedOperation|^400$|^404$|^501$")
 
 
-@dataclass
-class ChecksRun:
-    """What came of the checks, in their order; and the tracebacks of those that are broken themselves."""
-
-    checked: list[Checked] = field(default_factory=list)
-    tracebacks: dict[str, str] = field(default_factory=dict)
-
-
 def examine(
     session: "boto3.Session", name: str, subjects: Collection[str], *, quiet: bool, clock: Clock = time.time
-) -> tuple[Diagnosis, dict[str, str]]:
-    """The diagnosis, and the tracebacks of checks that are broken. `quiet` shows no progress.
-
-    Raises Refused where there is no such stage, or this machine's clock is off, and botocore's errors where
-    AWS says nothing at all.
-    """
+) -> Diagnosis:
+    """Return the diagnosis; `quiet` shows no progress. Raises NotDeployed, and botocore's errors if AWS does
+    not take the credentials."""
     stage = ExaminedStage(session, name, ConfiguredStage.read(name), clock)
     _require(stage)
     checks = [each for each in CHECKS if each.subject in subjects]
     with bar("looking", quiet=quiet) as advance:
-        ran = run(stage, checks, lambda ended: advance(ended, len(checks)))
-    states = [each.state for each in ran.checked]
-    diagnosis = Diagnosis(
-        name, stage.account, stage.region, iso(clock()), worst(states), dict(Counter(states)), ran.checked
+        checked = run(stage, checks, lambda ended: advance(ended, len(checks)))
+    states = [each.state for each in checked]
+    return Diagnosis(
+        name, stage.account, stage.region, iso(clock()), worst(states), dict(Counter(states)), checked
     )
-    return diagnosis, ran.tracebacks
 
 
 def _require(stage: ExaminedStage) -> None:
-    """Raise where there is nothing to examine. Where AWS does not take the signature, it is asked for the
-    time, which needs none."""
-    try:
-        account = stage.account
-    except ClientError as error:
-        wrong = next((each for each in clock_check(stage) if each.fix), None) if unsigned(error) else None
-        if wrong is None:
-            raise
-        raise Refused(f"{wrong.sentence} {wrong.fix}") from None
+    """Raise NotDeployed if the stage has no function."""
+    account = stage.account
     try:
         found = stage.functions
     except ClientError:
@@ -78,48 +53,33 @@ def _require(stage: ExaminedStage) -> None:
 
 
 def run(
-    stage: ExaminedStage,
-    checks: Sequence[Check],
-    ended: Callable[[int], None] = lambda _: None,
-    seconds: float = SECONDS,
-) -> ChecksRun:
+    stage: ExaminedStage, checks: Sequence[Check], ended: Callable[[int], None] = lambda _: None
+) -> list[Checked]:
     """Run all checks; `ended` takes how many have ended. A check that raises becomes a finding."""
-    results = SimpleQueue[tuple[int, list[CheckFinding], str]]()
-    for number, check in enumerate(checks):
-        # Daemons: one that hangs must not keep the command from ending.
-        threading.Thread(target=_one, args=(stage, number, check, results), daemon=True).start()
-    ran, findings = ChecksRun(), dict[int, list[CheckFinding]]()
-    deadline = time.monotonic() + seconds
-    with suppress(Empty):
-        while len(findings) < len(checks):
-            number, found, trace = results.get(timeout=max(0.0, deadline - time.monotonic()))
-            findings[number] = found
-            if trace:
-                ran.tracebacks[checks[number].name] = trace
-            ended(len(findings))
-    late = [warning(f"Could not check: no answer within {seconds:.0f} s.", "Run it again.")]
-    for number, check in enumerate(checks):
-        for each in findings.get(number, late):
-            ran.checked.append(Checked(check.subject, check.name, each.state, each.sentence, each.fix))
-    return ran
+    # Each call of a check has time-outs of its own, so no check lasts for long.
+    with ThreadPoolExecutor(max(1, len(checks))) as pool:
+        running = [pool.submit(_findings, stage, check) for check in checks]
+        for count, _ in enumerate(as_completed(running), 1):
+            ended(count)
+    return [
+        Checked(check.subject, check.name, each.state, each.sentence, each.fix)
+        for check, done in zip(checks, running, strict=True)
+        for each in done.result()
+    ]
 
 
-def _one(
-    stage: ExaminedStage, number: int, check: Check, results: SimpleQueue[tuple[int, list[CheckFinding], str]]
-) -> None:
-    """Run a check. Puts its number, its findings, and the traceback of one that is broken."""
-    found: list[CheckFinding] = []
-    trace = ""
+def _findings(stage: ExaminedStage, check: Check) -> list[CheckFinding]:
+    findings: list[CheckFinding] = []
     try:
-        found.extend(check.run(stage))
-        found = found or [skipped("There was nothing to check.")]
+        findings.extend(check.run(stage))
     except (ClientError, HTTPClientError, Unconnected) as error:
-        found.append(_of_error(stage, error))
-    except Exception as error:  # noqa: BLE001 - the command shows it with --debug, and fails
-        trace = traceback.format_exc()
+        return [*findings, _of_error(stage, error)]
+    except Exception as error:  # noqa: BLE001 - the other checks are worth showing
+        # Not the error's own words, which may quote a secret.
+        place = traceback.extract_tb(error.__traceback__)[-1]
         sentence = f"The check itself is broken: {type(error).__name__}."
-        found.append(failed(sentence, "Run it with --debug, and report it."))
-    results.put((number, found, trace))
+        return [*findings, failed(sentence, f"Report it: {place.filename}, line {place.lineno}.")]
+    return findings or [skipped("There was nothing to check.")]
 
 
 def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
 
-    from mailroom_stacks.settings.settings import Settings
-
 T = TypeVar("T", bound=Struct)
 
 _FUNCTION_SECONDS = 930
@@ -56,19 +54,6 @@ def prefix(stage: str) -> str:
 def name(stage: str, part: str) -> str:
     """The name of a table, a queue or a function, such as mailroom-dev-ledger."""
     return f"{prefix(stage)}{part}"
-
-
-def stack_parts(settings: "Settings | None") -> list[str]:
-    """The short names of a stage's stacks; None: of those that every stage has."""
-    there = {
-        **dict.fromkeys(("mailbox", "feedback", "api", "channels"), True),
-        "fax": settings and settings.fax,
-        **dict.fromkeys(("webhook", "routing"), True),
-        "campaigns": settings and settings.campaigns.enabled,
-        **dict.fromkeys(("dead-letters", "monitoring"), True),
-        "deploy": settings and settings.deploy,
-    }
-    return [part for part, deployed in there.items() if deployed]
 
 
 def unprocessed_bucket(stage: str, account: str, region: str) -> str:

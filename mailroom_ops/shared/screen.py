@@ -74,11 +74,6 @@ def aws_fault_types() -> tuple[type[Exception], ...]:
     return (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError)
 
 
-def unsigned(error: Exception) -> bool:
-    """Whether AWS did not take the signature of a request."""
-    return isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in _UNSIGNED
-
-
 @contextmanager
 def aws_faults(stage: str) -> Iterator[None]:
     """Exits with 2 and a hint if AWS cannot be reached or refuses, or the command raises Refused."""
@@ -121,15 +116,17 @@ def _remedies(error: Exception, stage: str) -> list[str]:
     check = f"Check the credentials, the region, and --stage {stage}."
     if code.startswith("AccessDenied"):
         return ["The credentials lack this right. Ask for it, if the account is the right one.", check]
-    return [CLOCK, check] if unsigned(error) else [check]
+    return [CLOCK, check] if code in _UNSIGNED else [check]
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Exit code 2, and the sentence, where a command that asks AWS nothing refuses."""
+def refusals(*more: type[Exception]) -> Iterator[None]:
+    """Exit with code 2 and the error's sentence if a command that asks AWS nothing raises Refused or an error
+    of `more`."""
+    kinds: tuple[type[Exception], ...] = (Refused, *more)
     try:
         yield
-    except Refused as refused:
+    except kinds as refused:
         print_line(f"{refused}", "red", errors)
         raise typer.Exit(2) from None
 

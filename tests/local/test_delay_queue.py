@@ -63,11 +63,26 @@ def test_nothing_is_handed_on_while_it_is_paused_and_all_of_it_afterwards() -> N
 
 
 def test_the_page_changes_the_disorder_of_all_providers() -> None:
-    mail, text = Disorder(0.6, 0.1), Disorder(0.6, 0.2)
-    shown = pages({"ses": Stage().queue}, dict, mail, text)
+    queues = {"ses": Stage().queue, "twilio": Stage().queue}
     body = b'{"spread_seconds": 3, "doubled": 0.5}'
-    assert shown.handle(Request("POST", "/events/disorder", {}, body)).status == 200
-    assert mail == text == Disorder(3.0, 0.5)
+    assert pages(queues).handle(Request("POST", "/events/disorder", {}, body)).status == 200
+    assert [queue.disorder for queue in queues.values()] == [Disorder(3.0, 0.5)] * 2
+
+
+def test_reports_come_in_another_order_and_some_twice_as_the_disorder_says() -> None:
+    stage = Stage(most=1_000)
+    stage.queue.disorder = Disorder(10.0, 0.2)
+    words = [f"{number}" for number in range(100)]
+    for word in words:
+        stage.queue.report(word)
+    stage.now = 5.0
+    stage.queue.run_due()
+    assert 20 < len(stage.batches[0]) < 80
+    stage.now = 10.0
+    stage.queue.run_due()
+    came = [word for batch in stage.batches for word in batch]
+    assert ({*came}, came[:100] != words) == ({*words}, True)
+    assert 105 < len(came) < 140
 
 
 def test_it_goes_on_by_itself_and_what_is_added_later_but_due_earlier_comes_first() -> None:

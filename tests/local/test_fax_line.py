@@ -7,10 +7,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from mailroom.channels.fax.adapter import FaxProvider
+from mailroom.errors import OutcomeUnknown
+from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax, document, is_pdf
 from mailroom_local.providers.http import SubmitRefused
 from mailroom_local.providers.inbox import InboxStore
-from tests.support.local.fax import NOW, PDF, SENDER, Bench, Clock, number, request, running
+from tests.support.local.fax import NOW, PDF, SENDER, Bench, Clock, found, number, request, running
 from tests.support.local.served import served
 
 
@@ -48,7 +51,6 @@ def ended(line: FaxLine, clock: Clock, ending: str) -> str:
         ("11", ["no-answer"] * 3),
         ("12", ["busy", "busy", "delivered", "delivered"]),
         ("13", ["delivered"]),
-        ("14", ["delivered", "delivered"]),
         ("18", ["failed"] * 3),
         ("19", ["failed"] * 2),
         ("20", ["queued"]),
@@ -146,6 +148,19 @@ def test_the_providers_share_the_lines(bench: Bench) -> None:
         "telnyx",
         [first["id"]],
     )
+
+
+@pytest.mark.parametrize("provider", ["signalwire", "telnyx"])
+def test_refusals_and_server_errors_are_what_the_adapter_takes_them_for(bench: Bench, provider: str) -> None:
+    fax: FaxProvider = getattr(bench, provider)
+    outcomes = [fax.submit(request(ending)) for ending in ("15", "16", "16", "22")]
+    assert [type(outcome) for outcome in outcomes] == [Rejected, Retry, Sent, Misconfigured]
+    assert isinstance(outcomes[1], Retry)
+    assert outcomes[1].after == 1
+    with pytest.raises(OutcomeUnknown, match="500"):
+        fax.submit(request("17"))
+    assert found(fax, request("17"), NOW) == []
+    assert isinstance(fax.submit(request("17")), Sent)
 
 
 def test_an_accepted_fax_is_in_the_inbox_and_a_refused_one_is_not(line: FaxLine) -> None:

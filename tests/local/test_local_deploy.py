@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from lab.harness.bundles import replace_functions
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
@@ -110,6 +111,6 @@ def test_replaced_functions_run_the_assemblys_code_from_the_next_invocation_on(t
         create_function(url, "one", answer.format("old"), {})
         invoked = functions(url).invoke(FunctionName="one")
         assert json.loads(invoked["Payload"].read()) == "old"
-        assert EmulatorDeployment(url).replace_functions(tmp_path / "assembly") == 1
+        assert replace_functions(url, tmp_path / "assembly") == 1
         invoked = functions(url).invoke(FunctionName="one")
         assert json.loads(invoked["Payload"].read()) == "new"

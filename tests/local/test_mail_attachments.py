@@ -22,7 +22,7 @@ from mailroom.content.templates import Templates
 from mailroom.message.message import parse
 from mailroom.message.outcome import Misconfigured, Outcome, Sent
 from mailroom_local.aws import LocalSession, fetch, patient
-from mailroom_local.providers.http import Reply, SimulatorServer
+from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET, ResendSimulator
 from mailroom_local.providers.server import ProviderServer
@@ -149,7 +149,7 @@ class Provider:
 def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
     if request.param == "resend":
         store = InboxStore()
-        simulator = ResendSimulator(store, lambda _: Reply(200, b""))
+        simulator = ResendSimulator(store)
         with served(SimulatorServer(0, simulator)) as url:
             resend = ResendMail(lambda: Resend(SECRET["api_key"], f"{url}/resend", 5), renderer(), BUCKET)
             yield Provider(

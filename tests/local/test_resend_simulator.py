@@ -39,16 +39,19 @@ from tests.support.unit.shelf import OURS
 class Bench:
     """The simulator, an adapter that asks it, and the function that its webhooks come to."""
 
+    prefix = "/api"
+
     def __init__(self) -> None:
         self.clock, self.inbox = FakeClock(), InboxStore()
         self.refuses = 0
         """So many webhooks are not taken at first."""
         text = f'{{"api_key": "{SECRET["api_key"]}", "webhook_secret": "{WEBHOOK_SECRET}"}}'
         self.door = Door(time.time, text)
-        self.simulator = ResendSimulator(self.inbox, self._post, clock=self.clock)
+        self.simulator = ResendSimulator(self.inbox, clock=self.clock)
         self.url = ""
 
-    def _post(self, request: Request) -> Reply:
+    def handle(self, request: Request) -> Reply:
+        """Answer as the stage's API."""
         if self.refuses:
             self.refuses -= 1
             return Reply(503, b"")
@@ -92,7 +95,7 @@ def mail(to: Any, **more: Any) -> Mail:
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     made = Bench()
-    with served(SimulatorServer(0, made.simulator)) as made.url:
+    with served(SimulatorServer(0, made.simulator, made)) as made.url:
         yield made
 
 
@@ -159,7 +162,7 @@ def test_another_request_under_its_key_is_refused_until_the_key_is_forgotten(ben
 def test_what_becomes_of_a_mail_is_told_by_signed_webhooks(
     bench: Bench, name: str, statuses: list[str | None]
 ) -> None:
-    bench.simulator.disorder.doubled = 0
+    bench.simulator.queue.disorder.doubled = 0
     outcome = bench.send(f"{name}@resend.dev")
     assert isinstance(outcome, Sent)
     found = bench.events()
@@ -174,13 +177,13 @@ def test_of_a_mail_to_several_no_event_says_more_than_that_it_was_sent(bench: Be
 
 
 def test_a_webhook_that_the_stage_does_not_take_comes_again(bench: Bench) -> None:
-    bench.simulator.disorder.doubled, bench.refuses = 0, 2
+    bench.simulator.queue.disorder.doubled, bench.refuses = 0, 2
     bench.send("ada@example.com")
     assert [each.status for each in bench.events()] == ["sent", "delivered"]
 
 
 def test_who_bounced_is_on_resends_own_list_until_that_is_lifted(bench: Bench) -> None:
-    bench.simulator.disorder.doubled = 0
+    bench.simulator.queue.disorder.doubled = 0
     bench.send("bounced@resend.dev")
     bench.events()
     bench.door.queue.bodies.clear()

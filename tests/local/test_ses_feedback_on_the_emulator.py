@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from mailroom_local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
+from mailroom_local.providers.ses_feedback import VALIDATED
 from tests.support.local.feedback import Stage, running
 from tests.support.local.ses_feedback import at, summary
 
@@ -31,19 +31,18 @@ def test_early_events_lie_in_the_queue_when_the_answer_comes(stage: Stage) -> No
 
 
 def test_a_mail_whose_answer_is_lost_is_told_of_and_one_that_is_refused_is_not(stage: Stage) -> None:
-    before = stage.get("/events")["ses"]["by_type"]["Send"]
     with pytest.raises(ClientError):
         stage.mail(at("rejected"))
     with pytest.raises(HTTPClientError):
         stage.mail(at("lost-answer"))
-    assert {json.loads(text)["eventType"] for text in stage.heard(2)} == {"Send", "Delivery"}
-    assert stage.get("/events")["ses"]["by_type"]["Send"] in {before + 1, before + 2}
+    heard = [json.loads(text) for text in stage.heard(3, seconds=2)]
+    assert sorted(event["eventType"] for event in heard) == ["Delivery", "Send"]
 
 
 def test_events_can_be_held_back_and_let_go(stage: Stage) -> None:
     assert stage.get("/events/pause", "POST")["paused"] is True
     sent = stage.mail("paused@example.com")
-    assert stage.heard(1, seconds=SPREAD_SECONDS + 0.5) == []
+    assert stage.heard(1, seconds=1.1) == []
     shown = stage.get("/events")
     assert (shown["paused"], shown["waiting"]["ses"] >= 2) == (True, True)
     assert stage.get("/events/resume", "POST")["paused"] is False

@@ -12,7 +12,7 @@ import pytest
 
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.errors import OutcomeUnknown
-from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
+from mailroom.message.outcome import Sent
 from tests.support.local.fax import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
 
 FAXES = f"/signalwire/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
@@ -83,20 +83,6 @@ def test_a_fax_that_fails_says_why(bench: Bench, ending: str, state: Undelivered
     fax = sent(bench, ending)
     bench.wait(2)
     assert bench.signalwire.fetch(fax) == state
-
-
-def test_refusals_are_what_the_adapter_takes_them_for(bench: Bench) -> None:
-    outcomes = [bench.signalwire.submit(request(ending)) for ending in ("15", "16", "16", "22")]
-    assert [type(outcome) for outcome in outcomes] == [Rejected, Retry, Sent, Misconfigured]
-    assert isinstance(outcomes[1], Retry)
-    assert outcomes[1].after == 1
-
-
-def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> None:
-    with pytest.raises(OutcomeUnknown, match="500"):
-        bench.signalwire.submit(request("17"))
-    assert found(bench.signalwire, request("17"), NOW) == []
-    assert sent(bench, "17")
 
 
 def test_a_lost_answer_leaves_a_fax_that_can_be_found(bench: Bench) -> None:

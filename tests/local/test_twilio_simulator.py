@@ -108,22 +108,6 @@ def test_first_means_the_first_submit_of_one_content(
     assert len(bench.inbox.all()) == 2
 
 
-def test_a_server_error_after_the_acceptance_leaves_a_message_that_can_be_found(bench: Bench) -> None:
-    assert refused(bench, number("53")) == (500, 20500)
-    (found,) = bench.twilio.list(to=number("53"))
-    assert [each.provider_id for each in bench.inbox.all()] == [found.sid]
-    assert bench.send(number("53"))
-
-
-@pytest.mark.parametrize("ending", ["54", "57"])
-def test_a_lost_answer_leaves_a_message_that_can_be_found(bench: Bench, ending: str) -> None:
-    with pytest.raises(requests.ConnectionError):
-        bench.send(number(ending))
-    (found,) = bench.twilio.list(to=number(ending))
-    assert (found.body, found.direction) == ("Hello", "outbound-api")
-    assert [each.sid for each in bench.told] == [found.sid]
-
-
 def test_a_slow_answer_comes(bench: Bench) -> None:
     assert bench.send(number("55")).status == "queued"
 

@@ -415,18 +415,6 @@ def test_a_resend_says_what_it_will_do_and_does_it(stage: RepairStage, browser: 
     assert "It is on its way again." in message(browser, "m", done="resend").words
 
 
-def test_a_resend_of_what_has_changed_since_it_was_shown_is_refused(
-    stage: RepairStage, browser: Browser
-) -> None:
-    stage.failed("m")
-    stage.put(mail("m"))
-    plan = browser.get("/message/resend", id="m", channel="mail")
-    stage.failed("m", attempts=2)
-    refused = browser.post("/message/resend", plan.hidden())
-    assert (refused.status, "it has changed since it was looked at" in refused.words) == (400, True)
-    assert stage.bodies("mail") == []
-
-
 def test_a_resend_is_refused_where_its_item_or_its_risk_has_changed_since_it_was_shown(
     stage: RepairStage, browser: Browser
 ) -> None:

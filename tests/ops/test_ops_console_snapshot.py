@@ -7,7 +7,8 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from mailroom_ops.console.snapshot import Snapshot, Watcher
+from mailroom_ops.console.snapshot import Snapshot
+from mailroom_ops.console.snapshot import look as look_at
 from mailroom_ops.shared.screen import NotDeployed
 from tests.support.ops.message import Stage, deployed
 from tests.support.ops.shared import REGION
@@ -27,7 +28,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 
 
 def look(stage: Stage, name: str = "dev") -> Snapshot:
-    return Watcher(stage.session, name).look()
+    return look_at(stage.session.client("sqs"), stage.session.client("cloudwatch"), name)
 
 
 def url(stage: Stage, short: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from mailroom_ops.costs import stage_cost
 from mailroom_ops.costs.cost import Cost, month_cost
 from mailroom_ops.costs.lanes import lane_of
-from mailroom_ops.costs.message_cost import message_parts, request_parts
+from mailroom_ops.costs.message_cost import message_parts
 from mailroom_ops.costs.pace import Pace
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES, with_settings
@@ -15,20 +15,17 @@ from tests.support.stacks.refusals import STAGES, with_settings
 MILLION = 1_000_000
 
 
-def reckoned(
-    channel: str = "mail", lane: str = "normal", *, callbacks: bool = False, **changes: Any
-) -> dict[str, float]:
+def reckoned(channel: str = "mail", lane: str = "normal", **changes: Any) -> dict[str, float]:
     """A million messages of prod, with other values of settings, by their sections."""
     paths = {f"{section}.{name}": value for section, of in changes.items() for name, value in of.items()}
     settings = load(with_settings(paths, "prod"), "prod")
-    parts = message_parts(settings, Pace(lane_of(settings, channel, lane)), callbacks=callbacks)
+    parts = message_parts(settings, Pace(lane_of(settings, channel, lane)))
     return {name: price * MILLION for name, price in parts.items()}
 
 
-def month(requests: int = 0, **messages: int) -> Cost:
+def month(**messages: int) -> Cost:
     settings = load(STAGES, "prod")
-    loads = {lane_of(settings, channel): count for channel, count in messages.items()}
-    return month_cost(settings, loads, requests=requests)
+    return month_cost(settings, {lane_of(settings, channel): count for channel, count in messages.items()})
 
 
 def test_a_mail_is_three_writes_its_queue_its_function_and_what_ses_takes() -> None:
@@ -101,20 +98,6 @@ def test_a_stage_without_search_does_not_pay_for_it() -> None:
     assert "search" not in message_parts(without, Pace(lane_of(without, "mail")))
 
 
-def test_a_callback_is_an_invocation_a_few_requests_and_a_write() -> None:
-    # SQS 2.1 x 0.40; the sender 0.20, its log 0.50 and 0.3 s; a write 0.625. A mail is sent, then delivered.
-    one = 0.84 + 0.20 + 0.50 + 0.3 * 0.25 * 13.3334 + 0.625
-    assert "callbacks" not in reckoned()
-    assert reckoned(callbacks=True)["callbacks"] == pytest.approx(2 * one, abs=1e-4)
-
-
-def test_a_request_of_the_api_beside_its_message() -> None:
-    found = {name: price * MILLION for name, price in request_parts().items()}
-    function = pytest.approx(0.20 + 0.50 + 0.05 * 0.5 * 13.3334)
-    assert found == {"HTTP API": pytest.approx(1.00), "function": function}
-    assert [each.channel for each in month(mail=10, requests=10).channels] == ["mail", "api"]
-
-
 def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
     resources = stage_cost.StageResources(
         queues=8,
@@ -143,7 +126,7 @@ def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
 
 
 def test_all_is_the_sum_of_its_parts() -> None:
-    cost = month(mail=MILLION, sms=20_000, fax=500, requests=1000)
+    cost = month(mail=MILLION, sms=20_000, fax=500)
     parts = [cost.stage_parts, *(channel.parts for channel in cost.channels)]
     assert cost.dollars == pytest.approx(sum(sum(each.values()) for each in parts))
     assert sum(cost.channels[0].parts.values()) == pytest.approx(sum(reckoned().values()))

@@ -27,7 +27,6 @@ def test_prods_bulk_lane_keeps_to_seven_a_second() -> None:
     lines = result.stdout.splitlines()
     assert "Bounded by the rate: mailroom.prod.channels.mail.messages_per_second." in lines
     assert "The lane's rate of 7 a second needs 2 workers." in lines
-    assert "4.00" in result.stdout
 
 
 def test_more_than_the_day_has_room_for_is_shown_by_the_day() -> None:
@@ -39,17 +38,15 @@ def test_more_than_the_day_has_room_for_is_shown_by_the_day() -> None:
 def test_the_local_stages_workers_are_its_bound_and_share_a_vcpu() -> None:
     given = ("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "local")
     key = "mailroom.local.channels.mail.lanes.bulk.maximum_concurrency"
-    lines, slow = run(*given).stdout.splitlines(), run(*given, "--latency", "0.5").stdout
+    lines = run(*given).stdout.splitlines()
     assert f"Bounded by the workers: {key}." in lines
-    assert "4 workers send 28.7 a second: 0.13 s a message with 256 MB (--latency)." in lines
-    assert "4 workers send 7.41 a second: 0.53 s a message" in slow
+    assert "4 workers send 28.7 a second: 0.13 s a message with 256 MB." in lines
 
 
-def test_a_fax_takes_a_minute_and_its_price_is_not_guessed() -> None:
+def test_a_fax_takes_a_minute_and_a_number_one_at_a_time() -> None:
     result = run("--channel", "fax", "--messages", "500")
     assert result.exit_code == 0
     assert "2 workers send 0.0333 a second: 60 s a message" in result.stdout
-    assert "Not included: the provider's price for fax; it differs by country" in result.stdout
     assert "A number gets one fax at a time" in result.stdout
 
 
@@ -61,7 +58,7 @@ def test_every_channel_of_every_stage_has_a_plan(stage: str, channel: str) -> No
     assert "Bounded by the " in result.stdout
 
 
-def test_json_is_one_object_of_seconds_and_dollars() -> None:
+def test_json_is_one_object_of_seconds() -> None:
     result = run("--channel", "mail", "--messages", "40000", "--lane", "bulk", "--stage", "prod", "--json")
     said = json.loads(result.stdout)
     assert (said["stage"], said["channel"], said["lane"], said["messages"]) == (
@@ -72,7 +69,6 @@ def test_json_is_one_object_of_seconds_and_dollars() -> None:
     )
     assert (said["bound"], said["seconds"], said["speeds"]["rate"]) == ("rate", 5714.3, 7.0)
     assert said["setting"] == "mailroom.prod.channels.mail.messages_per_second"
-    assert said["dollars"]["SES"] == 4
     assert said["warning"] == ""
 
 
@@ -90,7 +86,6 @@ def test_too_many_at_once_exit_with_1() -> None:
         (("--channel", "pigeon"), f"use one of {', '.join(CHANNELS)}."),
         (("--channel", "mail", "--lane", "slow"), "use normal or bulk."),
         (("--channel", "mail", "--stage", "moon"), "use one of dev, prod, local"),
-        (("--channel", "mail", "--latency", "0"), "--latency"),
     ],
 )
 def test_what_there_is_not_exits_with_2_and_a_sentence(arguments: tuple[str, ...], part: str) -> None:
@@ -102,12 +97,6 @@ def test_what_there_is_not_exits_with_2_and_a_sentence(arguments: tuple[str, ...
 @pytest.mark.parametrize("messages", ["0", "-5", "many"])
 def test_a_number_of_messages_is_needed(messages: str) -> None:
     assert run("--channel", "mail", "--messages", messages).exit_code == 2
-
-
-def test_the_help_has_an_example() -> None:
-    result = run("--help")
-    assert result.exit_code == 0
-    assert "Example: mailroom plan --channel mail" in result.stdout
 
 
 def test_neither_cdk_nor_an_account_is_needed(tmp_path: Path) -> None:

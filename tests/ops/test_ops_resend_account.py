@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mailroom.errors import OutcomeUnknown
-from mailroom_local.providers.http import Reply, SimulatorServer
+from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import ResendSimulator
 from mailroom_ops.people.suppressions import Lists
@@ -42,7 +42,7 @@ def session(**variables: str) -> Any:
 
 @pytest.fixture
 def simulator() -> ResendSimulator:
-    return ResendSimulator(InboxStore(), lambda _: Reply(204, b""))
+    return ResendSimulator(InboxStore())
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ print(json.dumps({
     "erased": Person("987654", channel="telegram").kind,
     "suppressible": "telegram" in CHANNELS,
     "base_url": local.channels["telegram"].base_url,
-    "prefixes": [each.prefix for each in simulators(Upstream("http://127.0.0.1:9"), "").values()],
+    "prefixes": [each.prefix for each in simulators(Upstream("http://127.0.0.1:9")).values()],
     "credentials": sorted(CREDENTIALS),
 }))
 """

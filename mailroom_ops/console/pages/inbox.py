@@ -6,10 +6,10 @@ import json
 import os
 import re
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -34,6 +34,7 @@ _SOMETIMES = {"field", "template", "template_version"}
 _SECONDS = 10.0
 
 Item = dict[str, Any]
+K = TypeVar("K", bound=Hashable)
 
 
 class Group(Struct, frozen=True):
@@ -84,11 +85,9 @@ def show(site: Site, asked: Asked) -> Answer:
     counts = {**_fetch("/inbox/channels"), "webhook": _fetch("/receiver/count")["count"]}
     match tab:
         case "webhook":
-            requests: dict[str, list[Item]] = {}
-            for each in _fetch("/receiver/received", last=LISTED):
-                id_ = each["headers"].get("webhook-id", "")
-                requests[id_] = [*requests.pop(id_, []), each]  # at the end again
-            found = [_webhook(site, id_, tries) for id_, tries in requests.items()]
+            received = _fetch("/receiver/received", last=LISTED)
+            tries = _together(received, lambda each: each["headers"].get("webhook-id", ""))
+            found = [_webhook(site, *each) for each in tries.items()]
         case "fax":
             faxes = [{**each, "at": iso(each["created"])} for each in _fetch("/faxes")]
             found = _grouped(faxes, lambda each: each["media_url"].partition("?")[0])
@@ -177,13 +176,18 @@ def _fetch(path: str, **query: str | int) -> Any:
         ) from None
 
 
-def _grouped(found: list[Item], what: Callable[[Item], str]) -> list[Group]:
-    """By recipient, and by what else tells them apart; the group with the newest last."""
-    groups: dict[tuple[str, str], list[Item]] = {}
-    for each in found:
-        key = each["to"], what(each)
-        groups[key] = [*groups.pop(key, []), each]  # at the end again
-    return [Group(*key, items) for key, items in groups.items()]
+def _grouped(items: list[Item], what: Callable[[Item], str]) -> list[Group]:
+    """Group items by recipient, and by what else tells them apart."""
+    groups = _together(items, lambda item: (item["to"], what(item)))
+    return [Group(*key, members) for key, members in groups.items()]
+
+
+def _together(items: Iterable[Item], key: Callable[[Item], K]) -> dict[K, list[Item]]:
+    """Group items by a key; the group with the newest item comes last."""
+    groups: dict[K, list[Item]] = {}
+    for item in items:
+        groups[key(item)] = [*groups.pop(key(item), []), item]
+    return groups
 
 
 def _notification(content: Mapping[str, Any]) -> Mapping[str, str]:

@@ -18,11 +18,11 @@ from mailroom.errors import InvalidSecret
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
-from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at
+from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
-from mailroom_ops.messages.items import attributes_of, rules_of, text_of
+from mailroom_ops.messages.items import attributes_of, text_of
 from mailroom_ops.messages.search import row_of
 from mailroom_ops.messages.status import MessageView, reader_of, titled, view_of
 from mailroom_ops.messages.timeline import Step, meaning, timeline
@@ -268,7 +268,7 @@ def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) 
     try:
         # What is not queued yet gets the version that counts then.
         version = message.template_version or (None if message.status in WAITING else DEPLOYED)
-        rules = site.kept("rules", lambda: rules_of(site.session, site.stage))
+        rules = rules_at(site)
         payloads = Payloads(site.client("s3"), rules.payload_bucket)
         return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
             {**item, "template_version": version} if version is not None else item

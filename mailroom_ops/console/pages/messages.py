@@ -6,7 +6,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
 from mailroom.search.finder import ANY, Filter, Finder
 from mailroom_ops.console.site import Answer, Asked, Shown, Site, View
-from mailroom_ops.messages.items import rules_of
+from mailroom_ops.messages.items import Rules, rules_of
 from mailroom_ops.messages.search import PARTS, FoundAnswer, finder_of, look_up
 from mailroom_ops.messages.waiting import unlisted
 from mailroom_ops.repair.resender import Resender
@@ -43,8 +43,13 @@ def deployed_at(site: Site) -> DeployedStage:
 
 def resender_at(site: Site, *, force: bool) -> Resender:
     """Return what sends messages of the stage again. Raises NotDeployed, and botocore's errors."""
-    rules = site.kept("rules", lambda: rules_of(site.session, site.stage))
-    return Resender(deployed_at(site), rules.previews(site.client("s3")).look, force=force)
+    look = rules_at(site).previews(site.client("s3")).look
+    return Resender(deployed_at(site), look, force=force)
+
+
+def rules_at(site: Site) -> Rules:
+    """Return the rules by which the stage takes items."""
+    return site.kept("rules", lambda: rules_of(site.session, site.stage))
 
 
 def finder_at(site: Site) -> Finder | None:

@@ -10,7 +10,7 @@ from mailroom.ledger.reader import TWICE, MessageStatus
 from mailroom.search.finder import Filter, Finder
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, View
-from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, Watcher
+from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
 from mailroom_ops.console.traffic import Hour, Traffic
 from mailroom_ops.costs.lanes import ConfiguredLane
 from mailroom_ops.doctor.examined_stage import ConfiguredStage
@@ -99,9 +99,8 @@ def show(site: Site, _: Asked) -> Answer:
     deployed, finder = deployed_at(site), finder_at(site)
     routes = deployed.dispatch.routes
     seconds = SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
-    watcher = site.kept("watcher", lambda: Watcher(site.session, site.stage), seconds=86_400)
-    snapshot = site.kept("snapshot", watcher.look, SNAPSHOT_SECONDS)
     client = site.client("cloudwatch")
+    snapshot = site.kept("snapshot", partial(look, site.client("sqs"), client, site.stage), SNAPSHOT_SECONDS)
     traffic = site.kept("traffic", lambda: Traffic(client, site.stage, routes, site.clock()), seconds)
     configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))
     lanes = site.kept("lanes", DeployedLanes(deployed).read, seconds)

@@ -10,8 +10,8 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
 from mailroom.recipients.choices import AllowedRecipients
 from mailroom_ops.console.pages.form import reach, reaching_of
+from mailroom_ops.console.pages.messages import rules_at
 from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
-from mailroom_ops.messages.items import Rules, rules_of
 from mailroom_ops.messages.send import new_id, put
 from mailroom_ops.shared.screen import Refused, ended
 from mailroom_ops.templates.folder import Item, TemplateFolder, TemplateName
@@ -104,7 +104,7 @@ def _rendered(folder: TemplateFolder, template: TemplateName, asked: Asked) -> t
 
 def _counts(site: Site) -> dict[str, int]:
     """The versions that count in the stage, by channel and name."""
-    rules = _rules(site)
+    rules = rules_at(site)
     if not rules.templates_bucket:
         return {}
     versions = CurrentVersions(site.client("s3"), rules.templates_bucket, site.clock)
@@ -119,7 +119,7 @@ def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
     if template.channel == "mail":
         item["headers"] = {**item.get("headers", {}), TEST_HEADER: template.name}
     try:
-        reached = parse(item, _rules(site).contracts()).reached
+        reached = parse(item, rules_at(site).contracts()).reached
     except (Invalid, Malformed) as fault:
         raise Refused(ended(f"The test was not sent: {fault}")) from None
     reaching = reaching_of(site, template.channel)
@@ -129,10 +129,6 @@ def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
             raise Refused(ended(f"The test was not sent: {blocked.sentence}"))
     put(site.session, site.stage, item)
     return Goto(link("/message", id=item["id"], channel=template.channel))
-
-
-def _rules(site: Site) -> Rules:
-    return site.kept("rules", lambda: rules_of(site.session, site.stage))
 
 
 def _numbered(source: str) -> str:

@@ -51,8 +51,6 @@ def _where_sent(channel: str, run: Run) -> Run:
 
 CHECKS: tuple[Check, ...] = (
     Check("stacks", "deployed", stacks.deployed),
-    Check("stacks", "settings", stacks.pinned),
-    Check("stacks", "routes", stacks.routes),
     *(check for channel in CHANNELS for check in checks_of(channel)),
     Check("functions", "mappings", functions.mappings),
     Check("functions", "concurrency", functions.concurrency),
@@ -61,12 +59,9 @@ CHECKS: tuple[Check, ...] = (
     Check("queues", "outages", queues.outages),
     Check("queues", "dead letters", queues.dead_letters),
     Check("queues", "given up", queues.given_up),
-    Check("alarms", "there", queues.alarms_there),
+    Check("alarms", "notifying", queues.alarms_notify),
     Check("alarms", "heard", queues.alarms_heard),
     Check("alarms", "ringing", queues.alarms_ringing),
-    Check("tables", "protection", stacks.protection),
-    Check("tables", "expiry", stacks.expiry),
-    Check("clock", "this machine's", stacks.clock),
 )
 
 SUBJECTS = tuple(dict.fromkeys(each.subject for each in CHECKS))

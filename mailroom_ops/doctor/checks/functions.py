@@ -39,9 +39,9 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield skipped(f"{stage.configured.trouble} Whether the stage is production is not known.")
         return
     senders = {
-        each.name: "RECIPIENTS_ONLY" in each.environment
-        for each in stage.functions.values()
-        if each.environment.get("CHANNEL", "webhook") != "webhook"
+        name: "RECIPIENTS_ONLY" in variables
+        for name, variables in stage.functions.items()
+        if variables.get("CHANNEL", "webhook") != "webhook"
     }
     odd = ", ".join(name for name, bounded in senders.items() if bounded == stage.protected)
     key = f"mailroom.{stage.name}.recipients"
@@ -81,8 +81,7 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The bus that outcomes go to. Another account's may be closed to whoever looks."""
-    function = stage.functions.get("outcomes")
-    bus = function.environment.get("EVENT_BUS", "") if function else ""
+    bus = stage.functions.get("outcomes", {}).get("EVENT_BUS", "")
     if not bus or (bus.startswith("arn:") and bus.split(":")[4] != stage.account):
         yield skipped(f"The bus {bus} belongs to another account." if bus else "The stage puts no events.")
     elif stage.asked("events", "describe_event_bus", Name=bus) is None:
@@ -115,7 +114,7 @@ def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
     url = stage.queues.get(source.source) or stage.queues.get(f"{source.source}.fifo")
     tags = stage.client("sqs").list_queue_tags(QueueUrl=url) if url and source.state in OFF else {}
     if words := tags.get("Tags", {}).get(PAUSED):
-        channel = stage.functions[source.function].environment["CHANNEL"]
+        channel = stage.functions[source.function]["CHANNEL"]
         lane = f"{channel} {source.source.removeprefix(channel).removeprefix('-')}".rstrip()
         fix = f"mailroom lane resume {lane} --stage {stage.name}"
         return warning(f"{source.source} is paused {words}.", fix)

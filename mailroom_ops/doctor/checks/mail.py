@@ -1,4 +1,4 @@
-"""Whether SES would send: what the account may, its senders, and the events about mails."""
+"""Whether SES would send: what the account may, its senders, and the configuration set."""
 
 import json
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The stage's own day: how much of it is used, and until when bulk waits."""
-    lanes = [sender.environment for sender in stage.senders("mail") if "PER_DAY" in sender.environment]
+    lanes = [each for each in stage.senders("mail").values() if "PER_DAY" in each]
     for variables in lanes[:1]:
         per_day, reserve = json.loads(variables["PER_DAY"]), float(variables["RESERVE"])
         table, client = variables["BUDGETS_TABLE"], stage.client("dynamodb")
@@ -126,7 +126,7 @@ def _days(stage: ExaminedStage, most: float) -> Iterator[CheckFinding]:
         )
     elif stage.name in days:
         yield ok(f"The stages' limits of the day ({said}) are within the quota.")
-    elif any(each.name.endswith("-bulk") for each in stage.senders("mail")):
+    elif any(name.endswith("-bulk") for name in stage.senders("mail")):
         yield warning(
             f"Bulk may use up all of the {most:,.0f} mails of 24 hours, and codes wait then.",
             f"Set {key} and the reserve of lane normal. See `mailroom docs keep-codes-fast`.",
@@ -169,7 +169,7 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield _verified(address, name, asked[name] if name else None)
     for name, identity in asked.items():
         if identity is not None and "@" not in name:
-            yield from _domain(name, identity)
+            yield _signed(name, identity.get("DkimAttributes", {}))
 
 
 def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:
@@ -187,64 +187,24 @@ def _verified(address: str, name: str, identity: Identity | None) -> CheckFindin
     )
 
 
-def _domain(name: str, identity: Identity) -> Iterator[CheckFinding]:
-    dkim = identity.get("DkimAttributes", {})
+def _signed(domain: str, dkim: dict[str, Any]) -> CheckFinding:
     if dkim.get("SigningEnabled") and dkim.get("Status") == "SUCCESS":
-        yield ok(f"Mails of {name} are signed (DKIM).")
-    else:
-        yield warning(
-            f"Mails of {name} are not signed by it (DKIM: {dkim.get('Status', 'not set up')}): large mail "
-            "providers refuse or hide them.",
-            f"Put the CNAME records into its DNS: {_IDENTITIES}/{name}",
-        )
-    yield _mail_from(name, identity.get("MailFromAttributes", {}))
-
-
-def _mail_from(name: str, attributes: dict[str, str]) -> CheckFinding:
-    domain, status = attributes.get("MailFromDomain"), attributes.get("MailFromDomainStatus")
-    if not domain:
-        return warning(
-            f"{name} has no MAIL FROM domain of its own: SPF speaks for amazonses.com, not for you.",
-            f"aws sesv2 put-email-identity-mail-from-attributes --email-identity {name} "
-            f"--mail-from-domain bounce.{name}",
-        )
-    if status == "SUCCESS":
-        return ok(f"Bounces of {name} go to its own MAIL FROM domain.")
-    sentence = f"The MAIL FROM domain {domain} is not usable: {status}."
-    fix = f"Put its MX and TXT records into the DNS: {_IDENTITIES}/{name}"
-    rejects = attributes.get("BehaviorOnMxFailure") == "REJECT_MESSAGE"
-    return failed(f"{sentence} Mails are refused for it.", fix) if rejects else warning(sentence, fix)
-
-
-NEEDED = {"BOUNCE", "COMPLAINT", "DELIVERY", "REJECT"}
-"""Events without which a status stays `sent`, and nobody who bounced or complained is suppressed."""
-USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
-
-
-@resend.or_by_resend(resend.nothing)
-def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check that the configuration set exists, may send, and keeps SES's own suppression list."""
-    for name in _names(stage):
-        found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
-        if found is None:
-            yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
-        else:
-            yield from _set(name, found)
+        return ok(f"Mails of {domain} are signed (DKIM).")
+    return warning(
+        f"Mails of {domain} are not signed by it (DKIM: {dkim.get('Status', 'not set up')}): large mail "
+        "providers refuse or hide them.",
+        f"Put the CNAME records into its DNS: {_IDENTITIES}/{domain}",
+    )
 
 
 @resend.or_by_resend(resend.webhook)
-def events(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether its events come to the stage's own topic."""
-    feedback = stage.functions.get("feedback")
-    believed = set(json.loads(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
-    for name in _names(stage):
-        found = stage.asked("sesv2", "get_configuration_set_event_destinations", ConfigurationSetName=name)
-        if found is not None:
-            yield _destinations(stage, name, found.get("EventDestinations", []), believed)
-
-
-def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
-    if found.get("SendingOptions", {}).get("SendingEnabled", True):
+def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Check that the configuration set exists, and that SES has not paused it."""
+    name = next(iter(stage.senders("mail").values()))["CONFIGURATION_SET"]
+    found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
+    if found is None:
+        yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
+    elif found.get("SendingOptions", {}).get("SendingEnabled", True):
         yield ok(f"Sending with the configuration set {name} is on.")
     else:
         yield failed(
@@ -252,39 +212,6 @@ def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
             f"aws sesv2 put-configuration-set-sending-options --configuration-set-name {name} "
             "--sending-enabled",
         )
-    # Without options of its own the account's count.
-    reasons = found.get("SuppressionOptions", {}).get("SuppressedReasons")
-    if reasons is None or not {"BOUNCE", "COMPLAINT"} - set(reasons):
-        yield ok("SES suppresses who bounced or complained, for this set.")
-    else:
-        yield warning(
-            f"SES does not suppress for {', '.join(sorted({'BOUNCE', 'COMPLAINT'} - set(reasons)))}.",
-            f"aws sesv2 put-configuration-set-suppression-options --configuration-set-name {name} "
-            "--suppressed-reasons BOUNCE COMPLAINT",
-        )
-
-
-def _destinations(
-    stage: ExaminedStage, name: str, found: list[dict[str, Any]], believed: set[str]
-) -> CheckFinding:
-    to_us = [
-        each
-        for each in found
-        if each.get("Enabled") and each.get("SnsDestination", {}).get("TopicArn") in believed
-    ]
-    sent = {kind for each in to_us for kind in each.get("MatchingEventTypes", [])}
-    if not to_us:
-        return failed(f"The stage gets no events about mails sent with {name}.", stage.deploy)
-    if NEEDED - sent:
-        return failed(f"{name} sends no events of type {', '.join(sorted(NEEDED - sent))}.", stage.deploy)
-    if USEFUL - sent:
-        return warning(f"{name} sends no events of type {', '.join(sorted(USEFUL - sent))}.", stage.deploy)
-    return ok(f"{name} sends the stage the events about its mails.")
-
-
-def _names(stage: ExaminedStage) -> list[str]:
-    found = (each.environment.get("CONFIGURATION_SET", "") for each in stage.senders("mail"))
-    return list(dict.fromkeys(each for each in found if each))
 
 
 def _deployed_rate(stage: ExaminedStage) -> float | None:
@@ -292,8 +219,8 @@ def _deployed_rate(stage: ExaminedStage) -> float | None:
     rate."""
     workers = {each.function: each.concurrency for each in stage.sources}
     rates = [
-        (workers.get(sender.name) or 0) / pace
-        for sender in stage.senders("mail")
-        if (pace := float(sender.environment.get("PACE_SECONDS", "0"))) > 0
+        (workers.get(name) or 0) / pace
+        for name, variables in stage.senders("mail").items()
+        if (pace := float(variables.get("PACE_SECONDS", "0"))) > 0
     ]
     return sum(rates) or None

@@ -63,16 +63,8 @@ TOPIC = "alarms"
 _SHOWN = 5
 
 
-def alarms_there(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """An alarm for each dead-letter queue, at least; and actions on all."""
-    names = {each["AlarmName"] for each in stage.alarms}
-    dead = (name.removesuffix(".fifo") for name in stage.queues if is_dead(name))
-    needed = [f"{stage.prefix}{name}-not-empty" for name in dead]
-    lacking = [name for name in needed if name not in names]
-    if lacking:
-        yield failed(f"These alarms are missing: {_listed(lacking)}.", stage.deploy)
-    elif names:
-        yield ok(f"{len(names)} alarms are there, one for each dead-letter queue among them.")
+def alarms_notify(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whether each alarm notifies somebody: people turn an alarm's actions off for a while, and forget it."""
     silent = [
         each["AlarmName"]
         for each in stage.alarms
@@ -83,6 +75,8 @@ def alarms_there(stage: ExaminedStage) -> Iterator[CheckFinding]:
             f"{len(silent)} alarms notify nobody: {_listed(silent)}.",
             f"{stage.deploy}; those turned off: aws cloudwatch enable-alarm-actions",
         )
+    elif stage.alarms:
+        yield ok(f"{len(stage.alarms)} alarms notify somebody.")
 
 
 def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:

@@ -24,7 +24,7 @@ def or_by_resend(asked: Run) -> Callable[[Run], Run]:
     def of(by_ses: Run) -> Run:
         @wraps(by_ses)
         def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
-            by_resend = any(each.environment.get("RESEND_SECRET_ARN") for each in stage.senders("mail"))
+            by_resend = any(each.get("RESEND_SECRET_ARN") for each in stage.senders("mail").values())
             yield from (asked if by_resend else by_ses)(stage)
 
         return checked
@@ -86,7 +86,7 @@ def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether Resend's events come to the stage's API."""
     said = _answer(stage, "/webhooks")
     hooks = _listed(said)
-    links = {each.environment.get("UNSUBSCRIBE_URL", "") for each in stage.senders("mail")}
+    links = {each.get("UNSUBSCRIBE_URL", "") for each in stage.senders("mail").values()}
     for url in sorted({each.removesuffix("/unsubscribe") + "/callbacks/resend" for each in links}):
         ours = [each for each in hooks if each.get("endpoint") == url and each.get("status") == "enabled"]
         told = {kind for each in ours for kind in each.get("events") or NEEDED}
@@ -98,7 +98,7 @@ def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _account(stage: ExaminedStage) -> ResendAccount:
-    return ResendAccount(next(each.environment for each in stage.senders("mail")))
+    return ResendAccount(next(iter(stage.senders("mail").values())))
 
 
 def _answer(stage: ExaminedStage, path: str) -> dict[str, Any]:

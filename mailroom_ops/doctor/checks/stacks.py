@@ -1,13 +1,10 @@
-"""Whether the stage is deployed as it should be: stacks, tables, and the clock of who asks."""
+"""Whether the stage is deployed as it should be."""
 
 from collections.abc import Iterator
-from email.utils import parsedate_to_datetime
 
-import requests
-
-from mailroom_ops.doctor.examined_stage import CONNECT_SECONDS, READ_SECONDS, ExaminedStage
-from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
-from mailroom_ops.shared.deployed_stage import stack_parts
+from mailroom_ops.doctor.examined_stage import ExaminedStage
+from mailroom_ops.doctor.report import CheckFinding, failed, ok, warning
+from mailroom_stacks.settings.settings import Settings
 
 _GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
@@ -18,8 +15,7 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
     found = {each["StackName"]: each["StackStatus"] for each in stacks}
     ours = {name: status for name, status in found.items() if name.startswith(stage.prefix)}
-    # The stack `deploy` is a person's to deploy.
-    parts = [part for part in stack_parts(stage.configured.settings) if part != "deploy"]
+    parts = stack_parts(stage.configured.settings)
     missing = [part for part in parts if f"{stage.prefix}{part}" not in ours]
     if missing:
         yield failed(f"Not deployed: {', '.join(missing)}.", stage.deploy)
@@ -31,52 +27,17 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield ok(f"{good} stacks are deployed and complete.")
 
 
-def pinned(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether cdk.json has the stage, and whether the stage lives where it says."""
-    settings = stage.configured.settings
-    if settings is None:
-        yield skipped(f"{stage.configured.trouble} It is not compared with what is deployed.")
-        return
-    place = settings.deployment
-    wrong = [
-        f"{name} {pinned}, and this is {here}"
-        for name, pinned, here in (
-            ("account", place.account, stage.account),
-            ("region", place.region, stage.region),
-        )
-        if pinned not in (None, here)
-    ]
-    if wrong:
-        yield failed(f"The settings pin the stage to {'; '.join(wrong)}.", "Use that account's credentials.")
-    elif stage.protected and not (place.account and place.region):
-        yield warning(
-            "The settings do not say in which account and region the stage lives.",
-            f"Set mailroom.{stage.name}.deployment.account and .region.",
-        )
-    else:
-        yield ok("The settings can be read, and the stage lives where they say.")
-
-
-def routes(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether API Gateway keeps settings of routes that the API does not have any more."""
-    named = stage.prefix.removesuffix("-")
-    apis = stage.pages("apigatewayv2", "get_apis", "Items")
-    api = next((each["ApiId"] for each in apis if each["Name"] == named), None)
-    if api is None:
-        yield skipped("The stage has no HTTP API.")
-        return
-    answer = stage.asked("apigatewayv2", "get_stage", ApiId=api, StageName="$default") or {}
-    there = {each["RouteKey"] for each in stage.pages("apigatewayv2", "get_routes", "Items", ApiId=api)}
-    gone = sorted(answer.get("RouteSettings", {}).keys() - there)
-    if gone:
-        yield failed(
-            f"API Gateway keeps settings of routes that are gone: {', '.join(gone)}. The next deployment "
-            'that changes the API ends in "Unable to find Route by key".',
-            f"aws apigatewayv2 delete-route-settings --api-id {api} --stage-name '$default' "
-            f"--route-key '{gone[0]}'",
-        )
-    else:
-        yield ok(f"The API has {len(there)} routes, and settings of no other.")
+def stack_parts(settings: Settings | None) -> list[str]:
+    """The short names of the stacks of a stage; without settings, of those that every stage has. The stack
+    `deploy` is left out: it is a person's to deploy."""
+    there = {
+        **dict.fromkeys(("mailbox", "feedback", "api", "channels"), True),
+        "fax": settings and settings.fax,
+        **dict.fromkeys(("webhook", "routing"), True),
+        "campaigns": settings and settings.campaigns.enabled,
+        **dict.fromkeys(("dead-letters", "monitoring"), True),
+    }
+    return [part for part, deployed in there.items() if deployed]
 
 
 def _trouble(name: str, status: str) -> CheckFinding:
@@ -86,113 +47,3 @@ def _trouble(name: str, status: str) -> CheckFinding:
     if status.endswith("_IN_PROGRESS"):
         return warning(f"{name} is being changed: {status}.", "Wait until it is done, then run doctor again.")
     return failed(f"{name} is in the state {status}.", events)
-
-
-EXPIRING = ("mailbox", "ledger", "campaign-runs", "dead-letters")
-"""Tables whose items go when their `ttl` has passed."""
-_EXPIRY = {"ENABLED", "ENABLING"}
-
-
-def protection(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Active, protected from deletion, and recoverable."""
-    names = _tables(stage)
-    if not names:
-        yield failed("The stage has no tables.", stage.deploy)
-        return
-    client, troubles = stage.client("dynamodb"), 0
-    for name in names:
-        table = client.describe_table(TableName=name)["Table"]
-        said = client.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
-        recovery = said.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus")
-        found = list(_table(stage, name, table, recoverable=recovery == "ENABLED"))
-        troubles += len(found)
-        yield from found
-    if not troubles:
-        backups = " The local AWS keeps no backups." if stage.local else ""
-        yield ok(f"{len(names)} tables are active, and protected as the settings want it.{backups}")
-
-
-def expiry(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """DynamoDB's deletion of what is over."""
-    if stage.local:
-        yield skipped("The local AWS does not take expiry from CloudFormation.")
-        return
-    client, good = stage.client("dynamodb"), 0
-    for name in _tables(stage):
-        if name.removeprefix(stage.prefix) not in EXPIRING:
-            continue
-        said = client.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
-        if said.get("TimeToLiveStatus") in _EXPIRY:
-            good += 1
-        else:
-            yield warning(
-                f"{name} keeps everything for ever: expired items are not deleted.",
-                f"aws dynamodb update-time-to-live --table-name {name} "
-                "--time-to-live-specification Enabled=true,AttributeName=ttl",
-            )
-    if good:
-        yield ok(f"{good} tables delete expired items.")
-
-
-def _tables(stage: ExaminedStage) -> list[str]:
-    found = stage.pages("dynamodb", "list_tables", "TableNames")
-    return [each for each in found if each.startswith(stage.prefix)]
-
-
-def _table(
-    stage: ExaminedStage, name: str, table: dict[str, object], *, recoverable: bool
-) -> Iterator[CheckFinding]:
-    settings = stage.configured.settings
-    if table["TableStatus"] != "ACTIVE":
-        yield warning(
-            f"{name} is {str(table['TableStatus']).lower()}.", "Wait until it is done, then run doctor again."
-        )
-    if settings is None:
-        return
-    wanted = settings.deployment
-    if wanted.deletion_protection and not table.get("DeletionProtectionEnabled"):
-        yield failed(
-            f"{name} is not protected from deletion.",
-            f"aws dynamodb update-table --table-name {name} --deletion-protection-enabled",
-        )
-    if wanted.point_in_time_recovery and not recoverable and not stage.local:
-        yield stage.failed_if_protected(
-            f"{name} cannot be taken back to an earlier time.",
-            f"aws dynamodb update-continuous-backups --table-name {name} "
-            "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true",
-        )
-
-
-GOOD_SECONDS, MOST_SECONDS = 60, 300
-"""Five minutes are what SigV4 and the Standard Webhooks convention allow."""
-_FIX = "Set the clock by NTP, such as `timedatectl set-ntp true`."
-
-
-def clock(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Held against the Date of an answer of AWS, which needs no signature."""
-    before = stage.clock()
-    try:
-        answer = requests.get(
-            stage.endpoint, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False, stream=True
-        )
-    except requests.RequestException as trouble:
-        yield skipped(f"AWS could not be asked for the time: {type(trouble).__name__}.")
-        return
-    after = stage.clock()
-    with answer:
-        date = answer.headers.get("Date")
-    if not date:
-        yield skipped("The answer of AWS has no date.")
-        return
-    # A Date is cut to whole seconds; it was written somewhere between the two looks at the clock.
-    yield clock_finding((before + after) / 2 - parsedate_to_datetime(date).timestamp() - 0.5)
-
-
-def clock_finding(ahead: float) -> CheckFinding:
-    """What a clock that is so many seconds ahead means; under 0 it is behind."""
-    off, way = abs(ahead), "ahead" if ahead > 0 else "behind"
-    if off <= GOOD_SECONDS:
-        return ok(f"This machine's clock is right, to {max(1, round(off))} s.")
-    if off <= MOST_SECONDS:
-        return warning(f"This machine's clock is {off:.0f} s {way}.", _FIX)
-    return failed(f"This machine's clock is {off:.0f} s {way}: AWS refuses its requests.", _FIX)

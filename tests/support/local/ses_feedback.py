@@ -55,11 +55,11 @@ class Emulated(Upstream):
 class Bench:
     """The feedback, with time that a test moves."""
 
-    def __init__(self, seed: int = 1, **destination: Any) -> None:
+    def __init__(self, **destination: Any) -> None:
         self.now = NOW
         self.emulated = Emulated(**destination)
         self.suppressed = SuppressionList()
-        self.feedback = SesFeedback(self.emulated, self.suppressed, seed, lambda: self.now)
+        self.feedback = SesFeedback(self.emulated, self.suppressed, lambda: self.now)
 
     def accept(self, *recipients: str, message_id: str = "m-1", **content: Any) -> None:
         """Have a mail accepted: to, but `cc` and `bcc` among the further content."""

@@ -19,8 +19,7 @@ def planned(
     changes: Mapping[str, Any] = UNLIMITED,
     *,
     lane: str = "bulk",
-    latency: float | None = None,
 ) -> PlanOutput:
     """Return the plan of prod for so many mails, with `changes` of settings by their paths."""
     settings = load(with_settings(changes, "prod"), "prod")
-    return plan_output(settings, Pace(lane_of(settings, "mail", lane), latency), messages, NOW)
+    return plan_output(settings, Pace(lane_of(settings, "mail", lane)), messages, NOW)

@@ -19,8 +19,5 @@ CHANNEL = Channel(
         ledger_units=3.0,
         note="A number gets one fax at a time, so many to the same take longer; so do further attempts.",
     ),
-    checks={
-        "credentials": "mailroom_ops.doctor.checks.channels:fax_credentials",
-        "media": "mailroom_ops.doctor.checks.channels:fax_media",
-    },
+    checks={"credentials": "mailroom_ops.doctor.checks.channels:fax_credentials"},
 )

@@ -26,8 +26,6 @@ CHANNEL = Channel(
         "day": "mailroom_ops.doctor.checks.mail:day",
         "reputation": "mailroom_ops.doctor.checks.mail:reputation",
         "senders": "mailroom_ops.doctor.checks.mail:senders",
-        "configuration set": "mailroom_ops.doctor.checks.mail:configuration_set",
-        "events": "mailroom_ops.doctor.checks.mail:events",
-        "opt-out key": "mailroom_ops.doctor.checks.channels:opt_out_key",
+        "configuration": "mailroom_ops.doctor.checks.mail:configuration",
     },
 )

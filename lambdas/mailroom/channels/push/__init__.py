@@ -21,8 +21,5 @@ CHANNEL = Channel(
     sent="{provider} accepted it, and says no more of a push.",
     personal=True,
     estimate=Estimate(unpriced="SNS has a free allowance, which the account may have used up"),
-    checks={
-        "applications": "mailroom_ops.doctor.checks.channels:applications",
-        "topics": "mailroom_ops.doctor.checks.channels:topics",
-    },
+    checks={"applications": "mailroom_ops.doctor.checks.channels:applications"},
 )

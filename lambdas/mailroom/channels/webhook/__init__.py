@@ -12,5 +12,4 @@ CHANNEL = Channel(
     sent="The endpoint took it.",
     personal=True,
     estimate=Estimate(latency=0.3, unpriced=""),
-    checks={"signing key": "mailroom_ops.doctor.checks.channels:signing_key"},
 )
