@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
 
-from mailroom.api.document import text
+from tests.support.api_description import FILE
 from tests.support.unit.api_requests import Api, event
 
 DESCRIPTION = "/openapi.json"
@@ -20,7 +20,7 @@ class Server:
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         if environ["PATH_INFO"] == DESCRIPTION:
             start("200 OK", [("Content-Type", "application/json")])
-            return [text().encode()]
+            return [FILE.read_bytes()]
         answer = self._api.ask(_event(environ))
         headers = [(name.title(), value) for name, value in answer.headers.items()]
         start(f"{answer.status} {HTTPStatus(answer.status).phrase}", headers)
