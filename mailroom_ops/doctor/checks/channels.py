@@ -15,7 +15,7 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
-from mailroom.channels.twilio_api import client as twilio_client
+from mailroom.channels.twilio_api import api_of
 from mailroom.channels.webhook.standard_webhooks import Signer
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
@@ -63,9 +63,8 @@ def _twilio(stage: ExaminedStage, function: DeployedFunction) -> Iterator[CheckF
 
 
 def _asked(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
-    client = twilio_client(*login, account.account_sid, READ_SECONDS)
-    answer = client.request("GET", url.format(sid=account.account_sid), params={"PageSize": 1})
-    return answer.status_code, body_of(answer.status_code, answer.text)
+    response = api_of(login, READ_SECONDS).get(url.format(sid=account.account_sid), {"PageSize": 1})
+    return response.status, body_of(response.status, response.text)
 
 
 def _own(answer: tuple[int, dict[str, Any]], put: str) -> CheckFinding:
