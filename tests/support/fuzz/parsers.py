@@ -476,11 +476,6 @@ PAGES = [
     unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK),
     unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK, encoded=True),
     unsubscribing.post(unsubscribing.token(), *_MULTIPART),
-    unsubscribing.post(
-        unsubscribing.token(),
-        _MULTIPART[0].replace("; name=", "; name*1=a; name*="),
-        _MULTIPART[1] + "; x*1=a",
-    ),
 ]
 
 
