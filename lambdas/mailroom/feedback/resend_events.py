@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from standardwebhooks import Webhook as Signature
 
 from mailroom.aws import clients
-from mailroom.aws.secret import CachedSecret
+from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.clock import Clock
 from mailroom.environment import ResendEventsSettings
 from mailroom.errors import HttpError, InvalidSecret
@@ -40,7 +40,9 @@ _SHAPE = '{"api_key": "re_…", "webhook_secret": "whsec_…"}'
 
 
 class _Credentials(Struct, frozen=True):
-    webhook_secret: Annotated[str, Meta(pattern="^whsec_[A-Za-z0-9+/]{16,}={0,2}$")]
+    webhook_secret: Annotated[
+        str, Meta(pattern="^whsec_(?:[A-Za-z0-9+/]{4}){4,}(?:[A-Za-z0-9+/]{2,3})?={0,2}$")
+    ]
 
 
 class ResendEvents(Struct, frozen=True):
@@ -102,13 +104,8 @@ class ResendEvents(Struct, frozen=True):
             text = self.secret.current().text
         except (ClientError, BotoCoreError, LookupError) as error:
             raise InvalidSecret(f"Resend's secret cannot be read: {error}") from None
-        try:
-            return Signature(msgspec.json.decode(text, type=_Credentials).webhook_secret)
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            # The decoder's message is not used, because it may quote the secret.
-            raise InvalidSecret(
-                f"Resend's secret is not {_SHAPE}; put the webhook's signing secret there"
-            ) from None
+        problem = f"Resend's secret is not {_SHAPE}; put the webhook's signing secret there"
+        return Signature(read_secret(text, _Credentials, problem).webhook_secret)
 
 
 def _event(body: str) -> ResendEvent:
