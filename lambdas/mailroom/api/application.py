@@ -128,7 +128,7 @@ def _previews(settings: MessagesApiSettings) -> "Previews":
 def _states(settings: MessagesApiSettings, clock: Clock) -> States:
     reader = LedgerReader(clients.dynamodb(), settings.ledger_table, settings.mailbox_table, clock)
     ledger = LedgerTable(clients.dynamodb(), settings.ledger_table, settings.ledger_ttl_seconds, clock)
-    return States(reader, ledger, contracts_of(settings.default_region), clock)
+    return States(reader, ledger, clock)
 
 
 def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:
