@@ -69,8 +69,8 @@ def test_the_ledger_gets_the_number_of_segments_and_the_encoding_of_a_text() -> 
         ("a" * 307, "text: takes 3 segments in GSM-7; use at most 2"),
         (
             "ж" * 135,
-            "text: takes 3 segments in UCS-2; use at most 2; 'ж' (U+0436) makes this text UCS-2: 70 characters "
-            "a segment, not 160",
+            "text: takes 3 segments in UCS-2; use at most 2; 'ж' (U+0436) makes this text UCS-2: 70 "
+            "characters a segment, not 160",
         ),
     ],
 )
