@@ -24,7 +24,7 @@ from mailroom.feedback.resend import SOURCE, ResendEvent
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpRequest
 from mailroom.message.message import encode
-from mailroom.telemetry import count, logger
+from mailroom.telemetry import count
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -63,25 +63,14 @@ class ResendEvents(Struct, frozen=True):
         """Handle a request, and return the response: 204 if the event was put into the queue, otherwise the
         status of the error without a body. The stage is at fault for 500 and 503, after which Resend retries
         for hours."""
-        try:
-            request = http_event.read(event, HttpRequest)
-            body = request.text(MAX_BODY_BYTES)
-            self._check(request, body)
-            resend_event = _event(body)
-            self.sqs.send_message(
-                QueueUrl=self.settings.feedback_queue_url,
-                MessageBody=encode({"source": SOURCE, "event": msgspec.to_builtins(resend_event)}),
-            )
-        except HttpError as fault:
-            logger.warning("event refused", status=fault.status, reason=str(fault))
-            count("ResendEventsRefused")
-            return {"statusCode": fault.status}
-        except InvalidSecret as fault:
-            logger.error("events cannot be checked", reason=str(fault))
-            return _failed(500)
-        except (ClientError, BotoCoreError) as error:
-            logger.error("event not queued", error=str(error))
-            return _failed(503)
+        return http_event.answered(lambda: self._answer(event), "ResendEvents")
+
+    def _answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        request = http_event.read(event, HttpRequest)
+        body = request.text(MAX_BODY_BYTES)
+        self._check(request, body)
+        queued = encode({"source": SOURCE, "event": msgspec.to_builtins(_event(body))})
+        self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=queued)
         count("ResendEvents")
         return {"statusCode": 204}
 
@@ -114,8 +103,3 @@ def _event(body: str) -> ResendEvent:
         return msgspec.json.decode(body, type=ResendEvent)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise HttpError(400, "signed, but no event of Resend") from None
-
-
-def _failed(status: int) -> dict[str, Any]:
-    count("ResendEventsFailed")
-    return {"statusCode": status}

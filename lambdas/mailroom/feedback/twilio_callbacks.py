@@ -157,27 +157,16 @@ class TwilioCallbacks(Struct, frozen=True):
         The stage is at fault for 500 and 503. After these Twilio retries a few times within 15 s, because the
         URLs for callbacks and texts have a fragment that requests retries.
         """
-        try:
-            request = http_event.read(event, CallbackRequest)
-            reference, path, fields = request.reference, request.path, request.fields()
-            account = self._check(request, path, fields)
-            if reference is None:
-                self._take_text(fields, account)
-                return NO_ANSWER
-            self._send(reference, fields)
-        except HttpError as fault:
-            logger.warning("callback refused", status=fault.status, reason=str(fault))
-            count("TwilioCallbacksRefused")
-            return {"statusCode": fault.status}
-        except InvalidSecret as fault:
-            logger.error("callbacks cannot be checked", reason=str(fault))
-            return _failed(500)
-        except RequestFailed as fault:
-            logger.error("a START is refused: Twilio does not say when it was sent", reason=str(fault))
-            return _failed(503)
-        except (ClientError, BotoCoreError) as error:
-            logger.error("callback not queued", error=str(error))
-            return _failed(503)
+        return http_event.answered(lambda: self._answer(event), "TwilioCallbacks")
+
+    def _answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        request = http_event.read(event, CallbackRequest)
+        reference, path, fields = request.reference, request.path, request.fields()
+        account = self._check(request, path, fields)
+        if reference is None:
+            self._take_text(fields, account)
+            return NO_ANSWER
+        self._send(reference, fields)
         return {"statusCode": 204}
 
     def _check(self, request: CallbackRequest, path: str, fields: dict[str, str]) -> TwilioAccount:
@@ -279,8 +268,3 @@ def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
     forger, who would still need the auth token.
     """
     return _origins(f"https://{request.host}") if request.host else ()
-
-
-def _failed(status: int) -> dict[str, Any]:
-    count("TwilioCallbacksFailed")
-    return {"statusCode": status}
