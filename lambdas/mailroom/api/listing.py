@@ -15,7 +15,7 @@ PARAMETERS = ("recipient", "event_type", "status", "template", "campaign", "curs
 
 
 def page_of(finder: Finder | None, query: Mapping[str, str]) -> FoundPage:
-    """Return a page of messages, the newest first; `finder` is None for a stage without search. Raises ApiError:
+    """Return a page of messages, the newest first; `finder` is None without search. Raises ApiError:
     404 without search, 422 a parameter is wrong."""
     if finder is None:
         raise ApiError(
