@@ -26,7 +26,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
-from mailroom.ledger.reader import READY, REMEMBERED_SECONDS, LedgerReader, MessageStatus
+from mailroom.ledger import cancellation
+from mailroom.ledger.reader import REMEMBERED_SECONDS, LedgerReader, MessageStatus
 from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, error_summary, in_order
 
@@ -268,25 +269,13 @@ class Mailroom:
         `status` does.
         """
         status = self.status(id, event_type)
-        if status is not None and status.status in (READY, "scheduled"):
-            self._cancel(status)
-            status = self.status(id, status.event_type)
+        if status is not None:
+            ledger = LedgerTable(self._dynamodb, self._ledger, REMEMBERED_SECONDS)
+            if cancellation.cancel(ledger, self._reader, status, time.time()):
+                status = self.status(id, status.event_type)
         if status is None or status.status != "cancelled":
             raise NotCancelled(id, status)
         return status
-
-    def _cancel(self, status: MessageStatus) -> None:
-        item = self._reader.item(status.id, status.event_type) or {}
-        callback_url = item.get("callback_url")
-        due = epoch(status.scheduled_for) if status.scheduled_for else 0.0
-        # A message that does not wait any more is on its way to its sender, too late to be cancelled.
-        if not status.waits_for and (status.status != READY or due <= time.time()):
-            return
-        LedgerTable(self._dynamodb, self._ledger, REMEMBERED_SECONDS).cancel(
-            status,
-            to=status.to,
-            callback_url=callback_url if isinstance(callback_url, str) else None,
-        )
 
 
 def _check(item: Mapping[str, Any]) -> None:

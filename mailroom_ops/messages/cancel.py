@@ -49,4 +49,4 @@ def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = 
     """What takes a stage's messages back, as its API does."""
     ttl = deployed.dispatch.ledger_ttl_seconds
     ledger = LedgerTable(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
-    return States(reader_of(session, deployed.stage), ledger, deployed.contracts, clock)
+    return States(reader_of(session, deployed.stage), ledger, clock)

@@ -58,7 +58,7 @@ class Api:
         self.intake = Intake(validator, writer, workers=4 if threads else 1)
         reader = LedgerReader(watched, "ledger", "mailbox", world.clock)
         ledger = LedgerTable(outside.watch(self.dynamodb, "update_item"), "ledger", 1e6, world.clock)
-        self.states = States(reader, ledger, CONTRACTS, world.clock)
+        self.states = States(reader, ledger, world.clock)
 
     def mailbox(self) -> dict[str, Any]:
         return {each["id"]["S"]: plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]}

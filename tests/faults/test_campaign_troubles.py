@@ -1,13 +1,10 @@
 """Faults of campaigns: a fault of one person, page or chunk touches no other."""
 
 from collections.abc import Callable
-from datetime import date
-from decimal import Decimal
 from email.message import Message
 from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
-from uuid import UUID
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -242,28 +239,6 @@ def test_a_page_that_another_worker_holds_comes_back_after_the_rest_of_the_lease
     assert len(world.mailbox()) == 10
 
 
-def test_a_person_too_large_for_a_queue_message_is_a_fault_and_the_others_go_on(
-    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = new_campaign_world()
-    real = world.people.page
-
-    def large(page: Page) -> Found:
-        found = real(page)
-        grown = [
-            Recipient(each.key, {**each.attributes, "story": "x" * 300_000}) if each.key == "p5" else each
-            for each in found.recipients
-        ]
-        return structs.replace(found, recipients=grown)
-
-    monkeypatch.setattr(world.people, "page", large)
-    world.start()
-    world.settle()
-    assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p5"}
-    (fault,) = world.run().faults
-    assert fault.startswith("entry p5: has 300")
-
-
 @pytest.mark.parametrize("odd", [{"odd": object()}, {"odd": b"bytes"}, {"odd": "x" * 500_000}, None, "text"])
 def test_attributes_that_no_message_can_have_are_the_campaigns_fault_and_can_be_fixed(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, odd: Any
@@ -283,51 +258,6 @@ def test_attributes_that_no_message_can_have_are_the_campaigns_fault_and_can_be_
     world.start(start="fixed")
     world.settle()
     assert "p2" in world.mailbox()
-
-
-def test_dates_uuids_and_decimals_of_compose_become_json(
-    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = new_campaign_world(People(1))
-    said = {"since": date(2026, 11, 18), "id_": UUID(int=7), "price": Decimal("12.50"), "few": (1, 2)}
-    monkeypatch.setattr(world.asking, "compose", lambda _d, people: dict.fromkeys(people.keys, said))
-    world.start()
-    world.settle()
-    item = world.mailbox()["p0"]
-    assert {name: item[name] for name in said} == {
-        "since": "2026-11-18",
-        "id_": "00000000-0000-0000-0000-000000000007",
-        "price": "12.50",
-        "few": [1, 2],
-    }
-
-
-@pytest.mark.parametrize(
-    ("says", "reason"),
-    [
-        (lambda keys: {int(key[1:]): {} for key in keys}, "keys that nobody has; keys are texts"),
-        (lambda keys: {**{key: {} for key in keys}, "p99": {}}, "returned 1 keys that nobody has"),
-        (
-            lambda keys: {key: {"bcc": "eve@example.com"} for key in keys},
-            "a mail with a topic goes to one alone",
-        ),
-    ],
-)
-def test_a_module_that_confuses_people_composes_no_message_and_logs_the_reason(
-    new_campaign_world: NewWorld, caplog: pytest.LogCaptureFixture, says: Any, reason: str
-) -> None:
-    world = new_campaign_world()
-    own = Modules()
-    own.loaded["campaign.py"] = SimpleNamespace(compose=lambda people: says(people.keys))  # type: ignore[assignment]
-    definition = structs.replace(WEEKLY, module="campaign.py")
-    world.definition = definition
-    world.speaks(own)
-    world.start()
-    world.settle()
-    assert world.mailbox() == {}
-    assert len(world.queues.dead[AUDIENCE]) == 5
-    said = [caplog.text, *(str(getattr(each, "reason", "")) for each in caplog.records)]
-    assert any(reason in each for each in said)
 
 
 def test_a_person_who_is_not_found_does_not_stop_the_others(

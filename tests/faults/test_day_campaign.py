@@ -1,6 +1,6 @@
 """Campaign that is larger than the day, beside codes: the whole way, on a virtual clock.
 
-Run as a module with a factor, it does the same with so many times the messages: 10 is a campaign of 10,000.
+Run as a module with a factor, it does the same with so many times the messages: 20 is a campaign of 10,000.
 """
 
 import logging
@@ -14,9 +14,9 @@ from tests.support.faults.campaign_world import COLLECT
 from tests.support.faults.day_world import DAY, DayWorld
 from tests.support.faults.stops import stops
 
-PEOPLE, PER_DAY, RESERVE = 1_000, 500, 0.2
-PART = 400
-CODES = 60
+PEOPLE, PER_DAY, RESERVE = 500, 250, 0.2
+PART = 200
+CODES = 30
 USUAL_SECONDS = 1.5
 """Time of a code: the poll, and in this world the batch of bulk that runs meanwhile."""
 
@@ -46,7 +46,7 @@ def check(world: DayWorld, factor: int = 1) -> list[int]:
 
 
 def test_codes_go_out_in_their_usual_time_and_the_campaign_on_the_days_that_have_room() -> None:
-    assert check(days()) == [400, 400, 200]
+    assert check(days()) == [200, 200, 100]
 
 
 def full() -> DayWorld:

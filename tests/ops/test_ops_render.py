@@ -69,7 +69,7 @@ def test_a_text_message_says_its_segments(folder: Folder) -> None:
     assert "1 segment in GSM-7" in folder.run("code", "--set", "code=4711").stdout
     assert "1 segment in UCS-2" in folder.run("code", "--set", "code=ы").stdout
     assert (
-        "'\u2019' (U+2019) makes this text UCS-2, at no cost; write \"'\""
+        "'\u2019' (U+2019) makes this text UCS-2: 70 characters a segment, not 160"
         in folder.run("code", "--set", "code=\u2019").stdout
     )
 

@@ -330,7 +330,7 @@ def test_what_a_push_has_beside_its_contract_is_used_by_nothing(stage: Stage) ->
 def test_the_characters_that_make_a_text_dear_are_named_with_their_cost(stage: Stage) -> None:
     attributes = {"event_type": "sms", "to": "+16175551234", "shoe": 7}
     stage.put(MAILBOX, id="s", text="It\u2019s " + "a" * 70, **attributes)
-    sentence = "'\u2019' (U+2019) makes this text UCS-2: 2 segments instead of 1; write \"'\""
+    sentence = "'\u2019' (U+2019) makes this text UCS-2: 70 characters a segment, not 160"
     assert f"→ {sentence}" in run("status", "s").stdout
     (message,) = answer(run("status", "s", "--json"))["messages"]
     assert (message["unused"], message["advice"][-1]) == (["shoe"], sentence)

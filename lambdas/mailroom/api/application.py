@@ -12,8 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.api import answers
 from mailroom.api.answers import ApiError, Response, problem
-from mailroom.api.callers import Caller, Callers
-from mailroom.api.listing import Listing, of_page
+from mailroom.api.callers import Caller, caller_of
+from mailroom.api.listing import of_page, page_of
 from mailroom.api.messages import Intake, States
 from mailroom.api.requests import entries_of, route_of
 from mailroom.aws import clients
@@ -46,8 +46,8 @@ class Application:
         self._settings = settings
         self._intake = _intake(settings, clock)
         self._states = _states(settings, clock)
-        self._listing = Listing(_finder(settings, clock))
-        self._callers = Callers(settings, clock)
+        self._finder = _finder(settings, clock)
+        self._clock = clock
 
     def answer(self, event: Mapping[str, Any], _context: Any) -> Response:
         """The response to one request."""
@@ -70,12 +70,12 @@ class Application:
     def _routed(self, event: Mapping[str, Any]) -> Response:
         route, id_ = route_of(event)
         query = event.get("queryStringParameters") or {}
-        caller = self._callers.of(lambda: _caller(self._settings.caller_claim, event))
+        caller = caller_of(self._settings, partial(_caller, self._settings.caller_claim, event), self._clock)
         match route:
             case "POST /messages":
                 return self._taken(event, caller)
             case "GET /messages" if "id" not in query:
-                return of_page(self._listing.page(query))
+                return of_page(page_of(self._finder, query))
             case "GET /messages" | "GET /messages/{id}":
                 return answers.of_status(self._states.of(_id(id_, query), query.get("event_type")))
             case "POST /messages/cancel" | "POST /messages/{id}/cancel":
@@ -128,7 +128,7 @@ def _previews(settings: MessagesApiSettings) -> "Previews":
 def _states(settings: MessagesApiSettings, clock: Clock) -> States:
     reader = LedgerReader(clients.dynamodb(), settings.ledger_table, settings.mailbox_table, clock)
     ledger = LedgerTable(clients.dynamodb(), settings.ledger_table, settings.ledger_ttl_seconds, clock)
-    return States(reader, ledger, contracts_of(settings.default_region), clock)
+    return States(reader, ledger, clock)
 
 
 def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:

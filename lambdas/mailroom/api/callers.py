@@ -92,24 +92,19 @@ class Caller(Struct, frozen=True):
 ANYBODY = Caller()
 
 
-class Callers(Struct, frozen=True):
-    """The callers that the settings name. Where they name none, everybody may send everything."""
-
-    settings: MessagesApiSettings
-    clock: Clock
-
-    def of(self, name: Callable[[], str]) -> Caller:
-        """The caller of that name. Raises ApiError: 403 for one that is not named."""
-        if not self.settings.callers:
-            return ANYBODY
-        limit = self.settings.callers.get(caller := name())
-        if limit is None:
-            raise ApiError(HTTPStatus.FORBIDDEN, "its caller is not one of api.callers; add it there")
-        senders = None if limit.senders is None else [bare(each) for each in limit.senders]
-        default = self.settings.mail_senders[0] if self.settings.mail_senders else ""
-        may_use = default if senders is not None and bare(default) in senders else ""
-        if limit.per_day is None:
-            return Caller(senders, may_use)
-        table, days = self.settings.budgets_table, [("0001-01-01", limit.per_day)]
-        budget = Budget(clients.dynamodb(), table, f"api#{caller}", days, clock=self.clock)
-        return Caller(senders, may_use, budget, self.clock)
+def caller_of(settings: MessagesApiSettings, name: Callable[[], str], clock: Clock) -> Caller:
+    """Return the caller of that name; without callers in the settings everybody may send everything. Raises
+    ApiError: 403 for a caller that the settings do not name."""
+    if not settings.callers:
+        return ANYBODY
+    limit = settings.callers.get(caller := name())
+    if limit is None:
+        raise ApiError(HTTPStatus.FORBIDDEN, "its caller is not one of api.callers; add it there")
+    senders = None if limit.senders is None else [bare(each) for each in limit.senders]
+    default = settings.mail_senders[0] if settings.mail_senders else ""
+    may_use = default if senders is not None and bare(default) in senders else ""
+    if limit.per_day is None:
+        return Caller(senders, may_use)
+    table, days = settings.budgets_table, [("0001-01-01", limit.per_day)]
+    budget = Budget(clients.dynamodb(), table, f"api#{caller}", days, clock=clock)
+    return Caller(senders, may_use, budget, clock)

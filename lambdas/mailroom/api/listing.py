@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from msgspec import Struct
-
 from mailroom.api.answers import JSON, ApiError, Response, response
 from mailroom.api.requests import href_of
 from mailroom.errors import Invalid
@@ -16,35 +14,28 @@ MAX_RECIPIENT = 2048
 PARAMETERS = ("recipient", "event_type", "status", "template", "campaign", "cursor")
 
 
-class Listing(Struct, frozen=True):
-    """Answers for one stage. `finder` None: it has no search."""
-
-    finder: Finder | None
-
-    def page(self, query: Mapping[str, str]) -> FoundPage:
-        """A page of messages, the newest first. Raises ApiError: 404 the stage has no search, 422 a parameter
-        is wrong."""
-        if self.finder is None:
-            raise ApiError(
-                HTTPStatus.NOT_FOUND, "this stage has no search: name a message by its id, or set search true"
-            )
-        for name in query:
-            if name not in PARAMETERS:
-                raise ApiError.of_field(
-                    name[:60], f"is no parameter; use {', '.join(PARAMETERS)}, or id alone"
-                )
-        recipient, cursor = query.get("recipient", ""), query.get("cursor", "")
-        wanted = Filter(*(query.get(name, "") for name in Filter.__struct_fields__))
-        if "recipient" in query and not 0 < len(recipient.strip()) <= MAX_RECIPIENT:
-            raise ApiError.of_field(
-                "recipient", f"is empty, or has over {MAX_RECIPIENT} characters; give an address or a number"
-            )
-        try:
-            if recipient:
-                return self.finder.to(recipient, wanted, cursor)
-            return self.finder.newest(wanted, cursor)
-        except Invalid as fault:
-            raise ApiError.of_field(fault.field, fault.problem) from None
+def page_of(finder: Finder | None, query: Mapping[str, str]) -> FoundPage:
+    """Return a page of messages, the newest first; `finder` is None without search. Raises ApiError:
+    404 without search, 422 a parameter is wrong."""
+    if finder is None:
+        raise ApiError(
+            HTTPStatus.NOT_FOUND, "this stage has no search: name a message by its id, or set search true"
+        )
+    for name in query:
+        if name not in PARAMETERS:
+            raise ApiError.of_field(name[:60], f"is no parameter; use {', '.join(PARAMETERS)}, or id alone")
+    recipient, cursor = query.get("recipient", ""), query.get("cursor", "")
+    wanted = Filter(*(query.get(name, "") for name in Filter.__struct_fields__))
+    if "recipient" in query and not 0 < len(recipient.strip()) <= MAX_RECIPIENT:
+        raise ApiError.of_field(
+            "recipient", f"is empty, or has over {MAX_RECIPIENT} characters; give an address or a number"
+        )
+    try:
+        if recipient:
+            return finder.to(recipient, wanted, cursor)
+        return finder.newest(wanted, cursor)
+    except Invalid as fault:
+        raise ApiError.of_field(fault.field, fault.problem) from None
 
 
 _LISTED = ("id", "event_type", "status", "template", "subject", "to", "updated_at")

@@ -17,11 +17,12 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock, assumed_utc
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
-from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger import cancellation
+from mailroom.ledger.reader import LedgerReader, MessageStatus
 from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, PutResult, in_order
 from mailroom.message.address import has_control
-from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
+from mailroom.message.message import MAX_ID_BYTES, Key, Message
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ _METRICS: dict[Result, str] = {
     "conflict": "ApiRefused",
     "failed": "ApiFailed",
 }
-
-WAITING = frozenset((READY, "scheduled"))
 
 
 class Intake(Struct, frozen=True):
@@ -198,7 +197,6 @@ class States(Struct, frozen=True):
 
     reader: LedgerReader
     ledger: LedgerTable
-    contracts: Mapping[str, type[Message]]
     clock: Clock = time.time
 
     def of(self, id_: str, event_type: str | None) -> MessageStatus:
@@ -222,42 +220,13 @@ class States(Struct, frozen=True):
         status = self.of(id_, event_type)
         if status.status == "cancelled":
             return status
-        if status.status not in WAITING:
-            raise _past(status)
-        self._cancel(status)
+        if cancellation.cancel(self.ledger, self.reader, status, self.clock()):
+            logger.info("cancelled", extra=about(Key(status.id, status.event_type)))
+            count("Cancelled")
         now = self.of(id_, status.event_type)
         if now.status != "cancelled":
             raise _past(now)
         return now
-
-    def _cancel(self, status: MessageStatus) -> None:
-        key = Key(status.id, status.event_type)
-        item = self.reader.item(key.id, key.event_type)
-        if not self.can_cancel(status, item):
-            raise _past(status)
-        message = None if item is None else self.waiting(item)
-        if message is None:
-            cancelled = self.ledger.cancel(key)
-        else:
-            cancelled = self.ledger.cancel(key, to=message.recipient, callback_url=message.callback_url)
-        if cancelled:
-            logger.info("cancelled", extra=about(key))
-            count("Cancelled")
-
-    def can_cancel(self, status: MessageStatus, item: Mapping[str, Any] | None) -> bool:
-        """Whether it can be taken back still; `item` is the mailbox's."""
-        if status.status == READY:
-            return item is not None and self.waiting(item) is not None
-        return bool(status.waits_for)
-
-    def waiting(self, item: Mapping[str, Any]) -> Message | None:
-        """The message of an item whose time lies ahead. One that is wrong waits for nothing: dispatch refuses
-        it."""
-        try:
-            message = parse(item, self.contracts)
-        except (Invalid, Malformed):
-            return None
-        return message if (message.due() or 0) > self.clock() else None
 
 
 def _past(status: MessageStatus) -> ApiError:

@@ -6,7 +6,6 @@ the route, so an encoded slash ends the id, and it cuts the path at a decoded qu
 characters are therefore named by the query instead.
 """
 
-import base64
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -14,7 +13,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from mailroom.api.answers import ApiError
-from mailroom.errors import Malformed
+from mailroom.errors import HttpError, Malformed
+from mailroom.http import event as http_event
+from mailroom.http.event import HttpRequest
 from mailroom.message.message import read
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
@@ -45,36 +46,22 @@ def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
 
 
 def _body(event: Mapping[str, Any]) -> dict[str, Any]:
-    headers: Mapping[str, str] = event.get("headers") or {}
-    kinds = (value for name, value in headers.items() if name.lower() == "content-type")
-    kind = next(kinds, "").partition(";")[0].strip()
-    if not _JSON.fullmatch(kind):
-        said = f"is {kind[:60]!r}" if kind else "is missing"
-        raise ApiError(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"Content-Type: {said}; send JSON as application/json",
-            [("Content-Type", f"{said}; use application/json")],
-        )
-    content = _content(event)
-    if len(content) > MAX_BODY_BYTES:
-        raise ApiError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the body has {len(content)} bytes; send at most {MAX_BODY_BYTES}, in several requests",
-        )
     try:
-        return read(content.decode())
-    except (Malformed, UnicodeDecodeError) as fault:
+        request = http_event.read(event, HttpRequest)
+        kind = request.media_type
+        if not _JSON.fullmatch(kind):
+            said = f"is {kind[:60]!r}" if kind else "is missing"
+            raise ApiError(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                f"Content-Type: {said}; send JSON as application/json",
+                [("Content-Type", f"{said}; use application/json")],
+            )
+        return read(request.text(MAX_BODY_BYTES))
+    except HttpError as fault:
+        limit = f"; send at most {MAX_BODY_BYTES} bytes, in several requests" if fault.status == 413 else ""
+        raise ApiError(HTTPStatus(fault.status), f"{fault}{limit}") from None
+    except Malformed as fault:
         raise ApiError(HTTPStatus.BAD_REQUEST, f"{fault}") from None
-
-
-def _content(event: Mapping[str, Any]) -> bytes:
-    body: str = event.get("body") or ""
-    if not event.get("isBase64Encoded"):
-        return body.encode("utf-8", "surrogatepass")
-    try:
-        return base64.b64decode(body, validate=True)
-    except ValueError:  # a character that is no ASCII is none of binascii's errors
-        raise ApiError(HTTPStatus.BAD_REQUEST, "the body is not base64, as it is said to be") from None
 
 
 _NAMED = re.compile(r"GET /messages/(?P<found>.+)|POST /messages/(?P<cancelled>.+)/cancel", re.DOTALL)

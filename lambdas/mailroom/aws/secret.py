@@ -1,17 +1,22 @@
-"""A secret of Secrets Manager, cached for a while: a warm function gets a new value without a restart."""
+"""Secrets of Secrets Manager: read strictly, and cached for a while, so that a warm function gets a new value
+without a restart."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.clock import Clock
+from mailroom.errors import InvalidSecret
 from mailroom.message.outcome import Misconfigured, NotReady, Retry
 from mailroom.telemetry import logger
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
+
+T = TypeVar("T")
 
 READ_AGAIN_SECONDS = 60
 """Seconds for which a warm function may use a secret's value that was replaced. With one read a minute, a
@@ -29,6 +34,16 @@ class Version(Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"Version(text=…, created={self.created})"
+
+
+def read_secret(text: str, kind: type[T], problem: str) -> T:
+    """Return the content of a secret, which is JSON of this type. Raises InvalidSecret with the sentence
+    `problem`, which names the valid form."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass  # the error below has no context, because the decoder's message may quote the secret
+    raise InvalidSecret(problem)
 
 
 def unreadable(secret: str, error: ClientError | BotoCoreError) -> NotReady:

@@ -99,8 +99,6 @@ class Databases:
     def __init__(self, settings: Mapping[str, DatabaseSettings], secrets: "SecretsManagerClient") -> None:
         self._settings = settings
         self._secrets = secrets
-        self._known: dict[str, Login] = {}
-        """The last login that a database accepted, by the database's name."""
 
     @contextmanager
     def connection(self, name: str) -> Iterator[Connection[Any]]:
@@ -114,30 +112,18 @@ class Databases:
             known = ", ".join(sorted(self._settings)) or "none"
             raise LookupError(f"no database {name!r}: the settings have {known}; add it under databases")
         try:
-            connection = self._opened(Logins(name, self._settings[name], self._secrets))
+            connection = _connect(Logins(name, self._settings[name], self._secrets))
         except OperationalError as error:
             raise ConnectError(f"database {name!r} gave no connection: {error}") from None
         with connection:
             yield connection
 
-    def _opened(self, logins: Logins) -> Connection[Any]:
-        """Open a connection by the known login, or by the secret's if the known one is refused."""
-        login = self._known.get(logins.name) or logins.read()
-        try:
-            connection = _connect(logins, login)
-        except OperationalError:
-            # libpq reports a refused password in words only, in the server's language.
-            current = logins.read()
-            if current == login:
-                raise
-            login, connection = current, _connect(logins, current)
-        self._known[logins.name] = login
-        return connection
 
-
-def _connect(logins: Logins, login: Login) -> Connection[Any]:
+def _connect(logins: Logins) -> Connection[Any]:
+    # The secret is read for each connection, so that a rotated password counts at once.
+    parameters = logins.parameters(logins.read())
     # Without prepared statements: behind a proxy the next statement may meet another server process.
-    connection = Connection.connect(autocommit=True, prepare_threshold=None, **logins.parameters(login))
+    connection = Connection.connect(autocommit=True, prepare_threshold=None, **parameters)
     # The limit is a statement: RDS Proxy refuses a connection with options in its start-up packet.
     milliseconds = str(round(logins.database.statement_seconds * 1000))
     connection.execute("SELECT set_config('statement_timeout', %s, false)", [milliseconds])

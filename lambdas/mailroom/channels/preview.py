@@ -45,8 +45,7 @@ class Preview(Struct, frozen=True, kw_only=True):
     encoding: str = ""
     """Encoding of a text message's segments: GSM-7 or UCS-2."""
     encoding_reason: str = ""
-    """Sentence about the characters that require the encoding UCS-2, and about their cost; empty for
-    GSM-7."""
+    """Sentence that names the characters which require the encoding UCS-2; empty for GSM-7."""
     unused: list[str] = []
     """Attributes of the item that neither the contract nor the template uses."""
 

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-import msgspec
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -14,7 +13,7 @@ from botocore.exceptions import (
 )
 
 from mailroom.aws import clients
-from mailroom.aws.secret import unreadable
+from mailroom.aws.secret import read_secret, unreadable
 from mailroom.errors import InvalidRequest, InvalidSecret, OutcomeUnknown
 from mailroom.message.message import Message
 from mailroom.message.outcome import (
@@ -40,14 +39,12 @@ def credentials(secret: str, arn: str, *names: str) -> list[str]:
     """Read the secret with the ARN `arn`, a JSON object, and return the values of its fields `names`.
     `secret` is the name of the secret in error messages. Raises InvalidSecret and botocore's errors."""
     text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
-    try:
-        content = msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        content = {}  # the error is dropped, because its message may quote the secret
+    shape = ", ".join(f'"{name}": "…"' for name in names)
+    problem = f"{secret} is not {{{shape}}}; put its credentials there"
+    content = read_secret(text, dict[str, Any], problem)
     values = [content.get(name) for name in names]
     if not all(isinstance(value, str) and value for value in values):
-        shape = ", ".join(f'"{name}": "…"' for name in names)
-        raise InvalidSecret(f"{secret} is not {{{shape}}}; put its credentials there")
+        raise InvalidSecret(problem)
     return [str(value) for value in values]
 
 

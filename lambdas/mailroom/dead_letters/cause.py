@@ -1,6 +1,6 @@
 """What a dead letter is about, why it is dead, and what to do: by its body and the ledger."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -11,9 +11,6 @@ from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Malformed
 from mailroom.feedback.values import decoded
 from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of
-
-_DEEP = 5
-"""Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
 
 
 class Subject(Struct, frozen=True):
@@ -56,26 +53,11 @@ def _campaign_reader(queue: str) -> Callable[[str], Start | Next | Chunk] | None
 
 
 def _of_event(body: str) -> Key | None:
-    """The message that a body of the feedback queue tells of; None where that is none, or not just one."""
-    keys = {key for key in map(_correlated, _events(decoded("the body", body), _DEEP)) if key is not None}
-    return keys.pop() if len(keys) == 1 else None
-
-
-def _events(value: Any, deep: int) -> Iterator[Mapping[str, Any]]:
-    """The events within envelopes."""
-    if isinstance(value, list) and deep:
-        for each in value:
-            yield from _events(each, deep - 1)
-    elif isinstance(value, dict):
-        records, text = value.get("Records"), value.get("Message", value.get("Sns"))
-        if isinstance(records, list | dict) and deep:
-            yield from _events(records, deep - 1)
-        elif isinstance(text, dict) and deep:
-            yield from _events(text, deep - 1)
-        elif isinstance(text, str) and deep:
-            yield from _events(decoded("the body", text), deep - 1)
-        else:
-            yield value
+    """Return the message that a body of the feedback queue is about, or None; SNS's envelope is optional."""
+    event = decoded("the body", body)
+    if isinstance(event, dict) and isinstance(text := event.get("Message"), str):
+        event = decoded("the body", text)
+    return _correlated(event) if isinstance(event, dict) else None
 
 
 def _correlated(event: Mapping[str, Any]) -> Key | None:

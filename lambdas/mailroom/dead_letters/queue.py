@@ -107,9 +107,7 @@ class DeadLetterQueue:
 
     def waiting(self) -> int:
         """About how many dead letters lie there, hidden ones among them."""
-        asked: Any = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-        reply = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=asked)
-        return sum(int(value) for value in reply["Attributes"].values())
+        return queues.depth(self._client, self._url)
 
     def receive(self, seconds_left: float) -> list[DeadLetter]:
         """Up to ten that this pass has not seen; [] ends it, and `complete` says whether that was the queue's

@@ -15,7 +15,7 @@ from mailroom.aws import clients, queues
 from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
 from mailroom.errors import Malformed
 from mailroom.feedback.keywords import Keywords, KeywordText
-from mailroom.feedback.reader import PartlyMalformed, read
+from mailroom.feedback.reader import read
 from mailroom.ledger.items import REDIRECTED_TO
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, observe
@@ -94,7 +94,7 @@ class Feedback(Struct, frozen=True):
                 logger.error("not an event", reason=str(fault), message_id=id_)
                 count("Malformed")
                 batch.malformed[id_] = record["receiptHandle"]
-                events = fault.events if isinstance(fault, PartlyMalformed) else []
+                continue
             for event in events:
                 if isinstance(event, KeywordText):
                     batch.texts.append((event, id_))

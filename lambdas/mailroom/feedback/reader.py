@@ -1,7 +1,7 @@
-"""Reads the events in the body of a feedback queue message: removes SNS's envelopes, then calls the reader of
+"""Reads the events in the body of a feedback queue message: removes SNS's envelope, then calls the reader of
 the provider that sent the event."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -22,33 +22,17 @@ _SUBSCRIPTION_TYPES = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
 FeedbackItem = Event | KeywordText
 
 
-class PartlyMalformed(Malformed):
-    """Error for a queue message whose body is malformed in part. `events` are the events in the valid
-    parts."""
-
-    def __init__(self, fault: Malformed, events: list[FeedbackItem]) -> None:
-        super().__init__(str(fault))
-        self.events = events
-
-
 def read(body: str, topics: Container[str], region: str = "", words: Keywords = KNOWN) -> list[FeedbackItem]:
     """Return the events in the body of a queue message, and texts that people sent, if the text is one of the
     keywords `words`. Events that need no action are not returned, but logged or counted.
 
     `topics` are the ARNs of the SNS topics whose notifications are accepted. `region` is the country of
-    numbers without a country code. Raises Malformed, or PartlyMalformed if other parts of the body are valid.
-    Neither errors nor log lines quote the body.
+    numbers without a country code. Raises Malformed. Neither errors nor log lines quote the body.
     """
-    events: list[FeedbackItem] = []
-    first_fault: Malformed | None = None
-    for part in _parts(body):
-        try:
-            events += _read(part, topics, region, words)
-        except Malformed as fault:
-            first_fault = first_fault or fault
-    if first_fault is not None:
-        raise PartlyMalformed(first_fault, events) if events else first_fault
-    return events
+    # SNS delivers the test message of SES without an envelope if the subscription uses raw message delivery.
+    if body.strip() == VALIDATED:
+        return []
+    return [*_read(values.decoded("the body", body), topics, region, words)]
 
 
 def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> Sequence[FeedbackItem]:
@@ -81,36 +65,12 @@ def _by_type(payload: Mapping[str, Any], region: str) -> list[Event]:
 
 
 class _Notification(Struct, frozen=True, rename="pascal"):
-    """Envelope that SNS puts around a message. An SNS event of Lambda has the same fields."""
+    """Envelope that SNS puts around a message."""
 
     topic_arn: str
     message: str
     timestamp: str = ""
     type: str = "Notification"
-
-
-def _parts(body: str) -> Iterator[Any]:
-    """Yield the JSON values in the body that may each hold an event: the elements of an array, the
-    notifications in an SNS event of Lambda, or otherwise the whole body. Raises Malformed if the body is not
-    JSON, or is an empty array."""
-    # SNS delivers the test message of SES without an envelope if the subscription uses raw message delivery.
-    if body.strip() == VALIDATED:
-        return
-    value = values.decoded("the body", body)
-    elements = value if isinstance(value, list) else [value]
-    if not elements:
-        raise Malformed("the body is empty")
-    for element in elements:
-        yield from _notifications(element)
-
-
-def _notifications(value: Any) -> Iterator[Any]:
-    records = value.get("Records") if isinstance(value, dict) else None
-    if not isinstance(records, list) or not records:
-        yield value
-        return
-    for record in records:
-        yield record.get("Sns") if isinstance(record, dict) else record
 
 
 def _unwrapped(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | None, str]:

@@ -4,12 +4,13 @@ Source of the event types and fields: `WebhookEventPayload` in Resend's SDK for 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
 from mailroom.errors import Malformed
 from mailroom.feedback import values
+from mailroom.feedback.meaning import Meaning, bounced, filled
 from mailroom.feedback.values import sentence, word
 from mailroom.message.message import SEVERAL_TAG, Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
@@ -47,17 +48,6 @@ class ResendEvent(Struct, frozen=True):
     data: Data = Data()
 
 
-class Meaning(Struct, frozen=True):
-    """Meaning of an event for the mail and its recipient."""
-
-    status: Status | None
-    """Status that the event proves; None for an event that only adds attributes to the ledger item."""
-    facts: Facts = {}
-    suppress: Literal["bounce", "complaint"] | None = None
-    """Reason to put the recipient on the suppression list; None to leave the list unchanged."""
-    detail: str = ""
-
-
 def read(message: Mapping[str, Any]) -> list[Event]:
     """Read the event in a queue message. Return an empty list if the event is about a mail of another
     program, or has an unknown type. Raises Malformed.
@@ -86,7 +76,7 @@ def read(message: Mapping[str, Any]) -> list[Event]:
             provider_id=values.provider_id(event.data.email_id),
             kind=event.type,
             status=meaning.status,
-            facts={name: fact for name, fact in meaning.facts.items() if fact != ""},
+            facts=filled(meaning.facts),
             recipients=(),
             several=several,
             suppress=meaning.suppress,
@@ -97,25 +87,10 @@ def read(message: Mapping[str, Any]) -> list[Event]:
 
 
 def _bounced(data: Data, time_ms: int) -> Meaning:
-    """Read a bounce. The type Permanent is a hard bounce. After the type Transient, later mails to the
-    address may be delivered. After the type Undetermined, the address may be valid."""
     cause = data.bounce
     if not cause.type:
         raise Malformed("an email.bounced of Resend without `bounce.type`")
-    soft = cause.type == "Transient"
-    facts: Facts = {
-        "undeliveredAt" if soft else "bouncedAt": time_ms,
-        "bounce_type": word(cause.type),
-        "bounce_subtype": word(cause.sub_type),
-        "diagnostic_code": sentence(cause.message),
-    }
-    name = {"Permanent": "hard bounce", "Transient": "soft bounce"}.get(cause.type, "bounce")
-    return Meaning(
-        "undelivered" if soft else "bounced",
-        facts,
-        "bounce" if cause.type == "Permanent" else None,
-        f"{name} ({word(cause.sub_type) or 'no subtype'}): {cause.message}",
-    )
+    return bounced(word(cause.type), word(cause.sub_type), sentence(cause.message), time_ms)
 
 
 def _suppressed(data: Data, time_ms: int) -> Meaning:
@@ -123,7 +98,9 @@ def _suppressed(data: Data, time_ms: int) -> Meaning:
     The result is the same as for a hard bounce, which SES reports in this case."""
     kind = word(data.suppressed.type)
     facts: Facts = {"bouncedAt": time_ms, "bounce_type": "Suppressed", "bounce_subtype": kind}
-    return Meaning("bounced", facts, "bounce", f"on Resend's suppression list: {data.suppressed.message}")
+    return Meaning(
+        "bounced", facts, None, "bounce", f"on Resend's suppression list: {data.suppressed.message}"
+    )
 
 
 def _failed(data: Data, time_ms: int) -> Meaning:
@@ -132,7 +109,7 @@ def _failed(data: Data, time_ms: int) -> Meaning:
 
 
 def _complained(_data: Data, time_ms: int) -> Meaning:
-    return Meaning("complained", {"complainedAt": time_ms}, "complaint", "complaint")
+    return Meaning("complained", {"complainedAt": time_ms}, suppress="complaint", detail="complaint")
 
 
 Reader = Callable[[Data, int], Meaning]

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from standardwebhooks import Webhook as Signature
 
 from mailroom.aws import clients
-from mailroom.aws.secret import CachedSecret
+from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.clock import Clock
 from mailroom.environment import ResendEventsSettings
 from mailroom.errors import HttpError, InvalidSecret
@@ -24,7 +24,7 @@ from mailroom.feedback.resend import SOURCE, ResendEvent
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpRequest
 from mailroom.message.message import encode
-from mailroom.telemetry import count, logger
+from mailroom.telemetry import count
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -40,7 +40,9 @@ _SHAPE = '{"api_key": "re_…", "webhook_secret": "whsec_…"}'
 
 
 class _Credentials(Struct, frozen=True):
-    webhook_secret: Annotated[str, Meta(pattern="^whsec_[A-Za-z0-9+/]{16,}={0,2}$")]
+    webhook_secret: Annotated[
+        str, Meta(pattern="^whsec_(?:[A-Za-z0-9+/]{4}){4,}(?:[A-Za-z0-9+/]{2,3})?={0,2}$")
+    ]
 
 
 class ResendEvents(Struct, frozen=True):
@@ -61,25 +63,14 @@ class ResendEvents(Struct, frozen=True):
         """Handle a request, and return the response: 204 if the event was put into the queue, otherwise the
         status of the error without a body. The stage is at fault for 500 and 503, after which Resend retries
         for hours."""
-        try:
-            request = http_event.read(event, HttpRequest)
-            body = request.text(MAX_BODY_BYTES)
-            self._check(request, body)
-            resend_event = _event(body)
-            self.sqs.send_message(
-                QueueUrl=self.settings.feedback_queue_url,
-                MessageBody=encode({"source": SOURCE, "event": msgspec.to_builtins(resend_event)}),
-            )
-        except HttpError as fault:
-            logger.warning("event refused", status=fault.status, reason=str(fault))
-            count("ResendEventsRefused")
-            return {"statusCode": fault.status}
-        except InvalidSecret as fault:
-            logger.error("events cannot be checked", reason=str(fault))
-            return _failed(500)
-        except (ClientError, BotoCoreError) as error:
-            logger.error("event not queued", error=str(error))
-            return _failed(503)
+        return http_event.answered(lambda: self._answer(event), "ResendEvents")
+
+    def _answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        request = http_event.read(event, HttpRequest)
+        body = request.text(MAX_BODY_BYTES)
+        self._check(request, body)
+        queued = encode({"source": SOURCE, "event": msgspec.to_builtins(_event(body))})
+        self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=queued)
         count("ResendEvents")
         return {"statusCode": 204}
 
@@ -102,13 +93,8 @@ class ResendEvents(Struct, frozen=True):
             text = self.secret.current().text
         except (ClientError, BotoCoreError, LookupError) as error:
             raise InvalidSecret(f"Resend's secret cannot be read: {error}") from None
-        try:
-            return Signature(msgspec.json.decode(text, type=_Credentials).webhook_secret)
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            # The decoder's message is not used, because it may quote the secret.
-            raise InvalidSecret(
-                f"Resend's secret is not {_SHAPE}; put the webhook's signing secret there"
-            ) from None
+        problem = f"Resend's secret is not {_SHAPE}; put the webhook's signing secret there"
+        return Signature(read_secret(text, _Credentials, problem).webhook_secret)
 
 
 def _event(body: str) -> ResendEvent:
@@ -117,8 +103,3 @@ def _event(body: str) -> ResendEvent:
         return msgspec.json.decode(body, type=ResendEvent)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise HttpError(400, "signed, but no event of Resend") from None
-
-
-def _failed(status: int) -> dict[str, Any]:
-    count("ResendEventsFailed")
-    return {"statusCode": status}

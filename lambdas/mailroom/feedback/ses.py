@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mailroom.feedback import values
+from mailroom.feedback.meaning import Meaning, bounced, filled
 from mailroom.feedback.values import sentence, word
 from mailroom.message import address
 from mailroom.message.message import Key, Reference
@@ -63,19 +64,6 @@ class EventObject(Struct, frozen=True, rename="camel"):
     delayed_recipients: list[EventRecipient] | None = None
     reason: str | None = None
     error_message: str | None = None
-
-
-class Meaning(Struct, frozen=True):
-    """Meaning of an event for the mail and its recipients."""
-
-    status: Status | None
-    """Status that the event proves; None for an event that only adds attributes to the ledger item."""
-    facts: Facts
-    addresses: list[str] | None = None
-    """Recipients that the event lists, or None if the event is about the whole mail."""
-    suppress: Literal["bounce", "complaint"] | None = None
-    """Reason to put the recipients on the suppression list; None to leave the list unchanged."""
-    detail: str = ""
 
 
 Reader = Callable[[EventObject, int], Iterator[Meaning]]
@@ -218,23 +206,10 @@ def _delivery(section: EventObject, time_ms: int) -> Iterator[Meaning]:
 
 def _bounce(section: EventObject, time_ms: int) -> Iterator[Meaning]:
     """Yield the effect of a bounce once for each diagnostic code, because a mail may bounce at different
-    recipients for different reasons.
-
-    The bounce type Permanent is a hard bounce. Transient means that SES gave up on this mail, or received an
-    out-of-office reply. Undetermined does not prove that an address is invalid.
-    """
+    recipients for different reasons."""
     kind, subtype = word(section.bounce_type), word(section.bounce_sub_type)
-    soft = kind == "Transient"
-    types: Facts = {"bounce_type": kind, "bounce_subtype": subtype}
-    name = {"Permanent": "hard bounce", "Transient": "soft bounce"}.get(kind, "bounce")
     for code, addresses in _by_code(section.bounced_recipients or []).items():
-        yield Meaning(
-            "undelivered" if soft else "bounced",
-            _filled({"undeliveredAt" if soft else "bouncedAt": time_ms, **types, "diagnostic_code": code}),
-            addresses,
-            "bounce" if kind == "Permanent" else None,
-            f"{name} ({subtype or 'no subtype'})" + (f": {code}" if code else ""),
-        )
+        yield bounced(kind, subtype, code, time_ms, addresses)
 
 
 def _by_code(recipients: list[EventRecipient]) -> dict[str, list[str]]:
@@ -255,9 +230,9 @@ def _complaint(section: EventObject, time_ms: int) -> Iterator[Meaning]:
     types: Facts = {"complaint_type": kind, "complaint_subtype": word(section.complaint_sub_type)}
     addresses = [recipient.email_address for recipient in section.complained_recipients or []]
     if kind == "not-spam":
-        yield Meaning(None, _filled(types), addresses, detail="reported as not spam")
+        yield Meaning(None, filled(types), addresses, detail="reported as not spam")
         return
-    facts = _filled({"complainedAt": time_ms, **types})
+    facts = filled({"complainedAt": time_ms, **types})
     # If the event lists several recipients, any of them may have complained, so none is suppressed.
     suppress: Literal["complaint"] | None = "complaint" if len(set(addresses)) == 1 else None
     yield Meaning("complained", facts, addresses, suppress, f"complaint ({kind or 'no type'})")
@@ -266,7 +241,7 @@ def _complaint(section: EventObject, time_ms: int) -> Iterator[Meaning]:
 def _delay(section: EventObject, time_ms: int) -> Iterator[Meaning]:
     kind = word(section.delay_type)
     addresses = [recipient.email_address for recipient in section.delayed_recipients or []]
-    facts = _filled({"delayedAt": time_ms, "delay_type": kind})
+    facts = filled({"delayedAt": time_ms, "delay_type": kind})
     yield Meaning(None, facts, addresses, detail=f"delayed ({kind})")
 
 
@@ -287,10 +262,6 @@ def _always(status: Status | None, fact: str = "") -> Reader:
         yield Meaning(status, {fact: time_ms} if fact else {})
 
     return read
-
-
-def _filled(facts: Facts) -> Facts:
-    return {name: value for name, value in facts.items() if value != ""}
 
 
 READERS: dict[str, tuple[str, Reader]] = {

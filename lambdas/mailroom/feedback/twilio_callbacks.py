@@ -13,7 +13,6 @@ For a STOP or START, only this word is queued. All other texts are ignored, and 
 import hmac
 import re
 import time
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlparse
@@ -25,15 +24,16 @@ from twilio.request_validator import RequestValidator, add_port, remove_port
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
+from mailroom.channels.twilio_api import TwilioApi
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacksSettings
-from mailroom.errors import HttpError, InvalidSecret, Malformed, OutcomeUnknown, RequestFailed
+from mailroom.errors import HttpError, InvalidSecret, Malformed, RequestFailed
 from mailroom.feedback import keywords
 from mailroom.feedback.keywords import Keywords, Wish
 from mailroom.feedback.twilio import SOURCE
 from mailroom.feedback.values import word
 from mailroom.http import event as http_event
-from mailroom.http.provider import ProviderApi, body_of, epoch, text_of
+from mailroom.http.provider import epoch, text_of
 from mailroom.message.message import Reference, encode
 from mailroom.telemetry import count, logger
 
@@ -124,13 +124,15 @@ class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename=
 def message_created(account: TwilioAccount, base_url: str, sid: str) -> float:
     """Fetch from Twilio's API the time at which a message was created, in whole epoch seconds. Raises
     RequestFailed."""
-    login = b64encode(":".join(account.login).encode()).decode()
-    api = ProviderApi(LOOK_UP_SECONDS, {"Authorization": f"Basic {login}"})
+    api = TwilioApi(
+        account.login,
+        base_url=base_url,
+        seconds=LOOK_UP_SECONDS,
+        reason=lambda status, _text: f"Twilio answered {status}",
+    )
     owner = quote(account.account_sid, safe="")
-    response = api.get(f"{base_url.rstrip('/')}/2010-04-01/Accounts/{owner}/Messages/{sid}.json")
-    if response.status != 200:
-        raise OutcomeUnknown(f"Twilio answered {response.status}")
-    return epoch(text_of(body_of(response.status, response.text), "date_created"))
+    message = api.get(f"/2010-04-01/Accounts/{owner}/Messages/{sid}.json")
+    return epoch(text_of(message, "date_created"))
 
 
 class TwilioCallbacks(Struct, frozen=True):
@@ -155,27 +157,16 @@ class TwilioCallbacks(Struct, frozen=True):
         The stage is at fault for 500 and 503. After these Twilio retries a few times within 15 s, because the
         URLs for callbacks and texts have a fragment that requests retries.
         """
-        try:
-            request = http_event.read(event, CallbackRequest)
-            reference, path, fields = request.reference, request.path, request.fields()
-            account = self._check(request, path, fields)
-            if reference is None:
-                self._take_text(fields, account)
-                return NO_ANSWER
-            self._send(reference, fields)
-        except HttpError as fault:
-            logger.warning("callback refused", status=fault.status, reason=str(fault))
-            count("TwilioCallbacksRefused")
-            return {"statusCode": fault.status}
-        except InvalidSecret as fault:
-            logger.error("callbacks cannot be checked", reason=str(fault))
-            return _failed(500)
-        except RequestFailed as fault:
-            logger.error("a START is refused: Twilio does not say when it was sent", reason=str(fault))
-            return _failed(503)
-        except (ClientError, BotoCoreError) as error:
-            logger.error("callback not queued", error=str(error))
-            return _failed(503)
+        return http_event.answered(lambda: self._answer(event), "TwilioCallbacks")
+
+    def _answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        request = http_event.read(event, CallbackRequest)
+        reference, path, fields = request.reference, request.path, request.fields()
+        account = self._check(request, path, fields)
+        if reference is None:
+            self._take_text(fields, account)
+            return NO_ANSWER
+        self._send(reference, fields)
         return {"statusCode": 204}
 
     def _check(self, request: CallbackRequest, path: str, fields: dict[str, str]) -> TwilioAccount:
@@ -277,8 +268,3 @@ def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
     forger, who would still need the auth token.
     """
     return _origins(f"https://{request.host}") if request.host else ()
-
-
-def _failed(status: int) -> dict[str, Any]:
-    count("TwilioCallbacksFailed")
-    return {"statusCode": status}

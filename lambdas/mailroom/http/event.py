@@ -1,14 +1,16 @@
 """A request of the HTTP API (payload format 2.0): read strictly, and limited in size before it is decoded."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from mailroom.errors import HttpError
+from mailroom.errors import HttpError, InvalidSecret, RequestFailed
+from mailroom.telemetry import count, logger
 
 
 class Http(Struct, frozen=True):
@@ -88,3 +90,23 @@ def unique(fields: Sequence[tuple[str, str]]) -> dict[str, str]:
     if len(by_name) < len(fields):
         raise HttpError(400, "a field stands in the form twice")
     return by_name
+
+
+def answered(handle: Callable[[], Mapping[str, Any]], metric: str) -> dict[str, Any]:
+    """Return the response of `handle` to a provider's request, or the status of its error without a body. For
+    500 and 503 the stage is at fault, and providers retry. An error counts in the metric `<metric>Refused` or
+    `<metric>Failed`."""
+    try:
+        return dict(handle())
+    except HttpError as fault:
+        logger.warning("request refused", status=fault.status, reason=str(fault))
+        count(f"{metric}Refused")
+        return {"statusCode": fault.status}
+    except InvalidSecret as fault:
+        logger.error("requests cannot be checked", reason=str(fault))
+        status = 500
+    except (ClientError, BotoCoreError, RequestFailed) as error:
+        logger.error("request not taken", reason=str(error))
+        status = 503
+    count(f"{metric}Failed")
+    return {"statusCode": status}

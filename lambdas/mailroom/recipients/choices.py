@@ -80,6 +80,12 @@ class _Table:
         DynamoDB client."""
         return cls(clients.dynamodb(), table)
 
+    def _try(self, key: Sets, expression: str, condition: str, values: Sets) -> tuple[bool, dict[str, Any]]:
+        return try_update(self.client, self.table, key, expression, condition, values)
+
+    def _now(self) -> int:
+        return milliseconds(self._clock())
+
 
 class Suppressions(_Table):
     """The suppression list of one stage."""
@@ -112,7 +118,7 @@ class Suppressions(_Table):
             # A complaint replaces a bounce: a person's decision matters more than the mailbox's condition.
             is_new += " OR reason <> :reason"
         condition = f"(attribute_not_exists(lifted_at) OR lifted_at < :at) AND ({is_new})"
-        return try_update(self.client, self.table, key, expression, condition, values)[0]
+        return self._try(key, expression, condition, values)[0]
 
     def start(self, recipient: str, channel: str, started_at: int) -> bool:
         """Store a START, which ends every STOP that was sent earlier, even if the STOP arrives later. Other
@@ -120,9 +126,7 @@ class Suppressions(_Table):
 
         `started_at`: time of the START in epoch milliseconds, by the provider's clock.
         """
-        return try_update(
-            self.client,
-            self.table,
+        return self._try(
             listed_key(recipient, channel),
             "SET started_at = :at",
             "attribute_not_exists(started_at) OR started_at < :at",
@@ -132,10 +136,8 @@ class Suppressions(_Table):
     def lift(self, recipient: str, channel: str, reason: str = "") -> bool:
         """Take a recipient off the suppression list, and store the operator's `reason`. Return False if the
         recipient was not on the list."""
-        lifted_at = milliseconds(self._clock())
-        lifted, item = try_update(
-            self.client,
-            self.table,
+        lifted_at = self._now()
+        lifted, item = self._try(
             listed_key(recipient, channel),
             "SET lifted_at = :now, lifted_why = :why REMOVE reason, #at, detail, message_id, stopped",
             "attribute_exists(reason) OR attribute_exists(stopped)",
@@ -217,9 +219,7 @@ class Preferences(_Table):
         """Store that the recipient opts out of the topic. Return False if the recipient had opted out
         before."""
         opted_out_at = self._now()
-        written, item = try_update(
-            self.client,
-            self.table,
+        written, item = self._try(
             choice_key(recipient, topic),
             "SET opted_out_at = :now, #by = :by REMOVE opted_in_at",
             "attribute_not_exists(opted_out_at)",
@@ -238,9 +238,7 @@ class Preferences(_Table):
 
     def _opt_in(self, recipient: str, topic: str) -> bool:
         opted_in_at = self._now()
-        written, item = try_update(
-            self.client,
-            self.table,
+        written, item = self._try(
             choice_key(recipient, topic),
             "SET opted_in_at = :now REMOVE opted_out_at, #by",
             "attribute_exists(opted_out_at)",
@@ -259,9 +257,6 @@ class Preferences(_Table):
             ExpressionAttributeValues={":topic": string(topic), ":since": number(since)},
         )
         return sum(page["Count"] for page in pages)
-
-    def _now(self) -> int:
-        return milliseconds(self._clock())
 
 
 def _forms(pair: Pair) -> list[Pair]:

@@ -9,13 +9,12 @@ import hashlib
 from functools import lru_cache
 from typing import Annotated, Any
 
-import msgspec
 from itsdangerous import BadData, BadSignature, Signer, URLSafeSerializer
 from itsdangerous.encoding import base64_decode, base64_encode, want_bytes
 from msgspec import Meta, Struct
 
-from mailroom.aws.secret import CachedSecret
-from mailroom.errors import InvalidSecret, Malformed
+from mailroom.aws.secret import CachedSecret, read_secret
+from mailroom.errors import Malformed
 
 MAX_TOKEN = 800
 """Maximum characters of a token. A mail address of 254 characters and a topic of 64 characters, in any
@@ -117,14 +116,8 @@ def _choice(content: Any) -> Choice:
 
 @lru_cache(maxsize=4)  # by the secret's text: a new secret has a new entry
 def _serializer_of(text: str) -> URLSafeSerializer:
-    try:
-        keys = msgspec.json.decode(text, type=_Keys)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        # InvalidSecret is raised outside this block, so that its context is not msgspec's error, which may
-        # quote the secret.
-        keys = None
-    if keys is None:
-        raise InvalidSecret(f"the secret of the links for opting out is not {_SHAPE}; put a long key there")
+    problem = f"the secret of the links for opting out is not {_SHAPE}; put a long key there"
+    keys = read_secret(text, _Keys, problem)
     return URLSafeSerializer(
         [*keys.previous, keys.key], salt=_SALT, signer=_OneSpelling, signer_kwargs=_SIGNING
     )

@@ -11,12 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, Struct
 
 from mailroom.aws.dynamo_values import Sets, number, string
-from mailroom.aws.secret import CachedSecret
-from mailroom.errors import InvalidSecret
+from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.ledger.items import ERASED_AT, REDIRECTED_TO
 from mailroom.message.address import comparable
 from mailroom.message.message import CANARY, Key, run_of
@@ -102,10 +100,8 @@ class Rows(Struct, frozen=True):
 
     def partition(self, form: str) -> str:
         """The partition of a recipient, in one of the forms of `forms_of`. Raises as `of`."""
-        try:
-            key = msgspec.json.decode(self.secret.current().text, type=_Key).key
-        except (msgspec.DecodeError, UnicodeError):  # its words may quote the secret
-            raise InvalidSecret(f"the secret for searching is not {_SHAPE}; put its key back") from None
+        problem = f"the secret for searching is not {_SHAPE}; put its key back"
+        key = read_secret(self.secret.current().text, _Key, problem).key
         return f"{TO}{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
 
 

@@ -10,11 +10,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import field
 
 from mailroom.api.answers import ApiError
-from mailroom.api.messages import WAITING, States
+from mailroom.api.messages import States
 from mailroom.channels.contracts import CHANNELS
 from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
 from mailroom.errors import InvalidSecret
+from mailroom.ledger import cancellation
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
@@ -138,7 +139,7 @@ def show(site: Site, asked: Asked) -> Answer:
         of_template=titled(message.template or "", message.template_version),
         heads=_sender(site, message) | _heads(item or {}),
         attachments=_attachments(item or {}),
-        actions={action: _VERBS[action] for action in _actions(site, message, item)},
+        actions={action: _VERBS[action] for action in _actions(message, site.clock())},
         copyable=item is not None,
         done=_DONE.get(asked["done"], ""),
     )
@@ -225,7 +226,7 @@ def cancel(site: Site, asked: Asked) -> Answer:
     seen = _seen(deployed, asked)
     try:
         found = states.of(id_, channel)
-        waits = states.can_cancel(found, _reader(site).item(found.id, found.event_type))
+        waits = cancellation.waits(found, site.clock())
         if asked.form is not None:
             if waits and seen != asked["seen"]:
                 return _refused(asked, "cancel", "it has changed since it was shown; look again")
@@ -267,7 +268,7 @@ def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) 
         return None
     try:
         # What is not queued yet gets the version that counts then.
-        version = message.template_version or (None if message.status in WAITING else DEPLOYED)
+        version = message.template_version or (None if message.status in (READY, "scheduled") else DEPLOYED)
         rules = rules_at(site)
         payloads = Payloads(site.client("s3"), rules.payload_bucket)
         return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
@@ -335,10 +336,10 @@ def _seen(deployed: DeployedStage, asked: Asked) -> str:
     return hashlib.sha256(document.encode()).hexdigest()
 
 
-def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None) -> list[Action]:
+def _actions(message: MessageStatus, now: float) -> list[Action]:
     """Return what may help; each of them checks for itself whether it can be done."""
     if message.status == READY or message.waits_for:
-        return ["cancel"] if _states(site).can_cancel(message, item) else []
+        return ["cancel"] if cancellation.waits(message, now) else []
     if message.status in UNDER_WAY:
         return ["repair", "resend"]
     code = (message.error or {}).get("code")

@@ -91,8 +91,7 @@ EVENTS: list[Any] = [
     *(feedback_words.ses(name) for name in feedback_words.PUBLISHED),
     *(feedback_words.ses(name) for name in feedback_words.NOTICES),
     feedback_words.sns(feedback_words.ses("bounce")),
-    feedback_words.lambda_sns(feedback_words.ses("delivery"), feedback_words.ses("complaint")),
-    [feedback_words.ses("bounce"), feedback_words.twilio()],
+    feedback_words.twilio(),
     feedback_words.twilio(To=f"+1617555{SECRET}"),
     feedback_words.sms(),
     feedback_words.two_way(),
@@ -402,9 +401,7 @@ def _api(aws: Aws) -> Callable[[Any], object]:
 
     def ask(made: Mapping[str, Any]) -> None:
         aws.dynamodb.empty()  # type: ignore[attr-defined]
-        reply = api.application.answer(made, None)
-        assert set(reply) == {"statusCode", "headers", "body", "isBase64Encoded"}
-        _answered(reply["statusCode"])
+        _answered(api.ask(made).status)  # fails for an answer that the API's description lacks
 
     return ask
 
@@ -476,11 +473,6 @@ PAGES = [
     unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK),
     unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK, encoded=True),
     unsubscribing.post(unsubscribing.token(), *_MULTIPART),
-    unsubscribing.post(
-        unsubscribing.token(),
-        _MULTIPART[0].replace("; name=", "; name*1=a; name*="),
-        _MULTIPART[1] + "; x*1=a",
-    ),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from mailroom.api.document import text
+from tests.support.api_description import FILE
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Answer:
 
 @cache
 def _document() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(text())
+    read: dict[str, Any] = json.loads(FILE.read_text())
     return read
 
 

@@ -56,21 +56,6 @@ def sns(message: Any, **changes: Any) -> dict[str, Any]:
     }
 
 
-def lambda_sns(*messages: dict[str, Any] | str) -> dict[str, Any]:
-    """What Lambda hands a function that is subscribed to the topic itself."""
-    return {
-        "Records": [
-            {
-                "EventVersion": "1.0",
-                "EventSubscriptionArn": f"{TOPIC}:2bcfbf39",
-                "EventSource": "aws:sns",
-                "Sns": sns(each),
-            }
-            for each in messages
-        ]
-    }
-
-
 def twilio(status: str = "delivered", id_: str = "s-1", attempt: int = 1, **fields: Any) -> dict[str, Any]:
     """What the function that takes Twilio's callbacks puts into the queue; a field of `...` is left out."""
     known = {"MessageSid": SID, "MessageStatus": status, "To": NUMBER, **fields}
@@ -135,11 +120,7 @@ def items_of(body: Any, region: str = "", words: Keywords = KNOWN) -> list[Feedb
 
 def events(body: Any, region: str = "") -> list[Event]:
     """What is read of a body without texts to us."""
-    return only_events(items_of(body, region))
-
-
-def only_events(found: list[FeedbackItem]) -> list[Event]:
-    """All of them, where all are events."""
+    found = items_of(body, region)
     events = [each for each in found if isinstance(each, Event)]
     assert len(events) == len(found)
     return events

@@ -183,7 +183,6 @@ def test_what_was_handed_over_to_its_queue_is_not_cancelled(api: Api, aws: Aws, 
         {"send_at": iso(NOW)},
         {"send_at": iso(NOW - 60)},
         {"send_at": "soon"},
-        {"send_at": LATER, "to": "x"},
     ],
 )
 def test_what_does_not_wait_is_not_cancelled(api: Api, aws: Aws, changes: dict[str, Any]) -> None:

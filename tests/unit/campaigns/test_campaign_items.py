@@ -1,8 +1,10 @@
 """One person of an audience as an item: who decides about which attribute."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from msgspec import structs
@@ -13,7 +15,7 @@ from mailroom.campaigns.definition import Definition, File, Module, Unless
 from mailroom.campaigns.drafts import item_of
 from mailroom.campaigns.runs import canonical, checked, name_of
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.errors import Malformed
+from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import encode, parse
 from mailroom.message.unless import Condition
 
@@ -103,6 +105,17 @@ def test_what_the_module_composes_goes_before_settings_and_audience_but_not_befo
     assert {name: item[name] for name in ("id", "event_type", "lane", "topic")} == {
         name: made()[name] for name in ("id", "event_type", "lane", "topic")
     }
+
+
+def test_dates_uuids_and_decimals_of_a_module_become_json() -> None:
+    item = made(since=date(2026, 11, 18), id_=UUID(int=7), price=Decimal("12.50"), few=(1, 2))
+    assert (item["since"], item["id_"]) == ("2026-11-18", "00000000-0000-0000-0000-000000000007")
+    assert (item["price"], item["few"]) == ("12.50", [1, 2])
+
+
+def test_a_module_sends_no_copy_of_a_mail_with_a_topic() -> None:
+    with pytest.raises(Invalid, match="a mail with a topic goes to one alone"):
+        made(bcc="eve@example.com")
 
 
 def test_a_message_expires_so_long_after_the_time_of_its_run() -> None:

@@ -66,9 +66,17 @@ def test_an_audience_of_its_own_wants_a_file() -> None:
         Modules().recipients(structs.replace(OWN, module=None), PAGE)
 
 
-def test_compose_has_to_answer_by_key(tmp_path: Path) -> None:
-    own = modules(tmp_path, "def compose(recipients): return [{}]")
-    with pytest.raises(Invalid, match="compose: returned list; use a mapping by key"):
+@pytest.mark.parametrize(
+    ("composed", "problem"),
+    [
+        ("[{}]", "returned list; use a mapping by key"),
+        ("{1: {}, 2: {}}", "returned 2 keys that nobody has; keys are texts"),
+        ("{'1': {}, '99': {}}", "returned 1 keys that nobody has"),
+    ],
+)
+def test_compose_has_to_answer_by_key(tmp_path: Path, composed: str, problem: str) -> None:
+    own = modules(tmp_path, f"def compose(recipients): return {composed}")
+    with pytest.raises(Invalid, match=f"compose: {problem}"):
         own.compose(OWN, PEOPLE)
 
 

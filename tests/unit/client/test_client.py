@@ -11,14 +11,11 @@ import pytest
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.client import TEXTS, Ambiguous, Invalid, Mailroom, NotCancelled, SendResult, Summary
+from mailroom.client import TEXTS, Ambiguous, Invalid, Mailroom, NotCancelled, SendResult
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.waits import DAY_USED_UP
-from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import Message
 from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, RUNS, Aws, claimed, item, mail
-from tests.support.unit.waiting import hold
 
 
 @pytest.fixture
@@ -199,10 +196,6 @@ def test_send_many_keeps_only_a_few_messages_in_memory_at_a_time(
     assert peak < 10_000_000  # the messages have 100 MB together
 
 
-def test_send_many_of_an_empty_list_returns_an_empty_summary(mailroom: Mailroom) -> None:
-    assert mailroom.send_many([]) == Summary()
-
-
 def test_the_status_of_a_message_is_ready_until_the_ledger_contains_its_item(
     mailroom: Mailroom, ledger: Ledger
 ) -> None:
@@ -250,22 +243,6 @@ def test_a_message_with_a_later_send_at_is_cancelled_and_its_status_changes_at_o
         "cancelled",
     )
     assert type(ledger.claim(mail())).__name__ == "Completed"
-
-
-def test_a_message_that_waits_for_the_days_quota_can_be_cancelled(mailroom: Mailroom, ledger: Ledger) -> None:
-    hold(ledger, mail(lane="bulk"), time.time(), DAY_USED_UP, lines_up=True)
-    assert mailroom.cancel("m-1").status == "cancelled"
-
-
-@pytest.mark.parametrize("changes", [{}, {"send_at": "2020-01-01T00:00:00Z"}, {"send_at": "soon"}])
-def test_a_message_without_a_send_at_in_the_future_cannot_be_cancelled(
-    mailroom: Mailroom, aws: Aws, changes: dict[str, Any]
-) -> None:
-    MailboxWriter(aws.dynamodb, MAILBOX).put(item(**changes))
-    with pytest.raises(NotCancelled, match=r"it is (ready|forgotten)") as raised:
-        mailroom.cancel("m-1")
-    assert raised.value.status is not None
-    assert aws.item() == {}
 
 
 def test_a_claimed_or_sent_or_unknown_message_cannot_be_cancelled(mailroom: Mailroom, ledger: Ledger) -> None:

@@ -91,16 +91,7 @@ def test_a_dead_letter_of_a_campaign_is_identified_by_the_campaign_and_run(
 
 
 @pytest.mark.parametrize("inner", [SES, TAGGED, RESEND, SMS, TWILIO])
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        lambda event: event,
-        envelope,
-        lambda event: [envelope(event)],
-        lambda event: {"Records": [{"EventSource": "aws:sns", "Sns": envelope(event)}]},
-    ],
-    ids=["raw", "notification", "array", "records"],
-)
+@pytest.mark.parametrize("wrap", [lambda event: event, envelope], ids=["raw", "notification"])
 def test_a_dead_lettered_provider_event_is_identified_by_the_message_it_refers_to(
     inner: Any, wrap: Any
 ) -> None:
@@ -123,15 +114,10 @@ def test_a_dead_lettered_provider_event_is_identified_by_the_message_it_refers_t
         {"context": {"reference": None}},
         {"source": "resend", "event": {"data": {"tags": {"correlation": 7}}}},
         {"source": "resend", "event": {"data": {"tags": {"correlation": "!"}}}},
-        [TWILIO, {**TWILIO, "reference": "bS0y"}],
     ],
 )
-def test_a_dead_lettered_event_about_no_or_several_messages_is_identified_without_a_key(body: Any) -> None:
+def test_a_dead_lettered_event_about_no_message_is_identified_without_a_key(body: Any) -> None:
     assert about("feedback-dlq", body) == Subject("event")
-
-
-def test_several_events_about_one_message_in_a_dead_letter_are_identified_by_that_message() -> None:
-    assert about("feedback-dlq", [TWILIO, TWILIO]).key == Key("m-1", "sms")
 
 
 @pytest.mark.parametrize(

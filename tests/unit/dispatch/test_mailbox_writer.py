@@ -100,10 +100,6 @@ def test_many_items_are_put_with_results_in_their_order(writer: MailboxWriter, w
     assert states == [*["accepted"] * 7, "existed", *["accepted"] * 12, "refused"]
 
 
-def test_an_empty_list_has_no_results(writer: MailboxWriter) -> None:
-    assert writer.put_all([], 4) == []
-
-
 @pytest.mark.parametrize("ttl", [{}, {"ttl": None}])
 def test_an_item_without_a_ttl_gets_the_ttl_of_the_mailbox(
     aws: Aws, clock: FakeClock, ttl: dict[str, None]

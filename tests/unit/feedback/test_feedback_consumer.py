@@ -1,7 +1,6 @@
 """Records of the feedback queue change the ledger and the suppression list."""
 
 import itertools
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -285,15 +284,6 @@ def test_a_malformed_or_foreign_record_is_retried_at_once_and_all_others_are_rec
     waits = [entry["VisibilityTimeout"] for _, call in desk.sqs.calls for entry in call["Entries"]]
     assert waits == [0]
     assert not any(text in str(log()) for text in (ADA, "4711"))
-
-
-def test_a_record_with_a_malformed_event_is_retried_after_its_valid_events_are_recorded(
-    desk: Desk, ledger: Ledger, aws: Aws
-) -> None:
-    _sent(ledger)
-    body = json.dumps([ses("Delivery", "m-1"), {"eventType": 7}])
-    assert desk.handle(body) == ["r-0"]
-    assert aws.item()["status"] == "delivered"
 
 
 def test_all_records_are_retried_while_dynamodb_is_down(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:

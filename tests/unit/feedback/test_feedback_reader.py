@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mailroom.errors import Malformed
 from mailroom.feedback.keywords import KeywordText, Wish
-from mailroom.feedback.reader import FeedbackItem, PartlyMalformed, read
+from mailroom.feedback.reader import FeedbackItem, read
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Status
 from tests.support.fuzz.inputs import bent, written
@@ -21,8 +21,6 @@ from tests.support.unit.feedback_words import (
     VALIDATED,
     events,
     fault,
-    lambda_sns,
-    only_events,
     ses,
     sms,
     sns,
@@ -40,26 +38,11 @@ FACTS = {
 }
 
 
-def kinds(body: Any) -> list[str]:
-    return [event.kind for event in events(body)]
-
-
 def test_an_event_is_read_identically_with_and_without_an_sns_envelope() -> None:
     bounce = ses("bounce")
-    bodies = [bounce, sns(bounce), sns(json.dumps(bounce)), lambda_sns(bounce)]
-    for body in (*bodies, *([body] for body in bodies)):
+    for body in (bounce, sns(bounce), sns(json.dumps(bounce))):
         assert events(body) == events(bounce)
     assert len(events(bounce)) == 1
-
-
-def test_the_events_of_a_record_are_returned_in_their_order() -> None:
-    assert kinds([ses("send"), sns(ses("delivery")), twilio("sent"), sms()]) == [
-        "Send",
-        "Delivery",
-        "sent",
-        "TEXT_DELIVERED",
-    ]
-    assert kinds(lambda_sns(ses("send"), ses("bounce"))) == ["Send", "Bounce"]
 
 
 @pytest.mark.parametrize(
@@ -67,15 +50,10 @@ def test_the_events_of_a_record_are_returned_in_their_order() -> None:
 )
 def test_an_sns_envelope_from_a_foreign_topic_is_refused(topic: str) -> None:
     assert "topic" in fault(sns(ses("send"), TopicArn=topic))
-    foreign = lambda_sns(ses("send"))
-    foreign["Records"][0]["Sns"]["TopicArn"] = topic
-    assert "topic" in fault(foreign)
     assert "topic" in fault(sns("hello", TopicArn=topic, Type="SubscriptionConfirmation"))
 
 
-@pytest.mark.parametrize(
-    "body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n", lambda_sns(VALIDATED)]
-)
+@pytest.mark.parametrize("body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n"])
 def test_the_notification_that_ses_validated_the_topic_is_ignored(body: Any, counted: Counted) -> None:
     assert events(body) == []
     assert counted() == {}
@@ -119,10 +97,7 @@ def test_a_feedback_event_of_an_unknown_type_is_logged_and_counted(
         "[]",
         "{}",
         '[[{"eventType": "Send"}]]',
-        '{"Records": []}',
-        '{"Records": [{"eventSource": "aws:s3", "s3": {}}]}',
         '{"Records": [{"EventSource": "aws:sns"}]}',
-        '{"Records": [{"EventSource": "aws:sns", "Sns": "no"}]}',
         '{"eventType": 7}',
         '{"source": "twilio"}',
         '{"source": "elsewhere"}',
@@ -144,21 +119,8 @@ def test_a_queue_body_that_is_not_an_event_is_malformed(body: str) -> None:
 def test_the_error_about_a_malformed_event_does_not_quote_the_body() -> None:
     secret = "vincent@example.com"
     in_mail = {**ses("send"), "mail": {secret: secret, "timestamp": secret, "headers": [secret]}}
-    for body in (secret, {secret: 1}, {"eventType": [secret]}, sns(secret), [secret, sns(in_mail)], in_mail):
+    for body in (secret, {secret: 1}, {"eventType": [secret]}, sns(secret), sns(in_mail), in_mail):
         assert secret not in fault(body)
-
-
-def test_a_body_with_malformed_events_raises_an_error_that_contains_the_valid_events() -> None:
-    with pytest.raises(PartlyMalformed) as caught:
-        read(json.dumps([ses("send"), "no", sns(ses("delivery")), {}]), TOPICS)
-    assert [event.kind for event in only_events(caught.value.events)] == ["Send", "Delivery"]
-    assert str(caught.value) == "not a JSON object"
-
-
-def test_a_queue_body_without_a_valid_event_is_malformed_as_a_whole() -> None:
-    with pytest.raises(Malformed) as caught:
-        read('["no", {}]', TOPICS)
-    assert not isinstance(caught.value, PartlyMalformed)
 
 
 words = st.one_of(
@@ -185,8 +147,6 @@ names = st.sampled_from(
             "reference",
             "received_at",
             "fields",
-            "Records",
-            "Sns",
         ),
         *("TopicArn", "Message", "Type", "context", "eventTimestamp", "messageId", "MessageStatus"),
     ]

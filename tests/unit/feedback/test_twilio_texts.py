@@ -158,7 +158,7 @@ def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed
 def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(door: Door, log: Log) -> None:
     for event in (text(), text("my secret"), text(signature="no"), text(fields={"To": ""})):
         door.answers(event)
-    assert [line["message"] for line in log()] == ["text taken", "callback refused", "callback refused"]
+    assert [line["message"] for line in log()] == ["text taken", "request refused", "request refused"]
     assert (log()[0]["message_sid"], log()[0]["wish"]) == (SID, "stop")
     lines = json.dumps(log())
     assert not [text for text in (NUMBER, OURS, ACCOUNT, TOKEN, "secret") if text in lines]

@@ -89,13 +89,6 @@ def test_the_causes_text_with_its_url_is_not_part_of_the_traceback() -> None:
     assert caught.value.__cause__ is None
 
 
-def test_a_redirect_is_an_answer_and_not_followed() -> None:
-    with scripted(Answer(307, headers={"Location": "/elsewhere"})) as server:
-        assert ProviderApi(5).post(server.url).status == 307
-        assert ProviderApi(5).get(server.url).status == 307
-        assert len(server.requests) == 2
-
-
 def test_no_connection_is_kept_for_the_next_request() -> None:
     with scripted(Answer()) as server:
         api = ProviderApi(5)

@@ -155,15 +155,10 @@ WRONG = [
     (post(token(), "&".join([ONE_CLICK, *(f"a{at}=1" for at in range(MAX_FIELDS))])), 400),
     (post(token(), ONE_CLICK) | {"isBase64Encoded": True}, 400),
     (post(token(), ONE_CLICK) | {"isBase64Encoded": True, "body": "/w=="}, 400),
-    (post(token(), BODY, "multipart/form-data"), 400),
-    (post(token(), BODY, "multipart/form-data; boundary=another"), 400),
     (post(token(), BODY.replace("\r\n\r\n", "\r\n"), KIND), 400),
-    (post(token(), BODY.replace("form-data", "attachment"), KIND), 400),
     (post(token(), BODY.replace("; name=", "; filename="), KIND), 400),
     (post(token(), BODY.replace("One-Click", "No"), KIND), 400),
-    (post(token(), BODY.replace("; name=", f"; name*{'9' * 5000}="), KIND), 400),
-    (post(token(), BODY.replace("; name=", "; name*1=a; name*="), KIND), 400),
-    (post(token(), multipart(*[("List-Unsubscribe", "One-Click")] * 2)[0], KIND), 400),
+    (post(token(), *multipart((FIELD, OUT))), 400),
     (post(token(), ONE_CLICK, "text/plain"), 415),
     (post(token(), '{"List-Unsubscribe": "One-Click"}', "application/json"), 415),
     (request(token(), "POST", body=ONE_CLICK), 415),
@@ -185,11 +180,6 @@ def test_any_other_request_is_refused_with_a_page_and_changes_nothing(
     assert (answer["statusCode"], door.out(), writes(door)) == (status, None, 0)
     assert "<h1>That did not work</h1>" in answer["body"]
     assert counted() == {"UnsubscribeRefused": 1}
-
-
-@pytest.mark.parametrize("more", ["; x*1=a; x*=b", "; charset=utf-8"])
-def test_other_parameters_of_a_multipart_form_do_not_matter(door: Door, more: str) -> None:
-    assert door.status(post(token(), BODY, KIND + more)) == 200
 
 
 @pytest.mark.parametrize("encoded", [False, True])

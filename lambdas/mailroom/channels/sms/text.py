@@ -13,11 +13,6 @@ if TYPE_CHECKING:
 
 MAX_SEGMENTS = 10
 """Maximum number of segments that a phone joins into one message."""
-_QUOTES = {"'": "\u2018\u2019\u201a\u2032", '"': "\u201c\u201d\u201e\u2033\xab\xbb", "...": "\u2026"}
-_SPACES = {" ": "\xa0\u2007\u2009\u202f", "": "\xad\u200b\ufeff", "-": "\u2010\u2011\u2012\u2013\u2014\u2212"}
-PLAIN = {variant: substitute for substitute, variants in (_QUOTES | _SPACES).items() for variant in variants}
-"""Substitutes in GSM-7 for characters that word processors and web pages insert: quotes, dashes, spaces and
-ellipses."""
 _ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
 """Encodings by the number of characters in a segment. In each encoding, the larger number is for texts of one
 segment, the smaller number for longer texts. Source: 3GPP TS 23.040."""
@@ -47,21 +42,13 @@ def segments_of(text: str) -> Segments:
 
 
 def widening(text: str) -> str:
-    """Return a sentence about the characters that require the encoding UCS-2: which they are, how many
-    segments they cost, and their substitutes if `PLAIN` contains all of them. Return "" for a text in
-    GSM-7."""
+    """Return a sentence that names the characters which require the encoding UCS-2; "" if there are none."""
     wide = [character for character in dict.fromkeys(text) if segments_of(character).encoding == "UCS-2"]
     if not wide:
         return ""
     names = [f"{character!r} (U+{ord(character):04X})" for character in wide]
     subject, verb = ", ".join(names[:3]) + " …" * (len(names) > 3), "makes" if len(names) == 1 else "make"
-    substitutes = {character: PLAIN.get(character, "?") for character in wide}
-    count = segments_of(text).count
-    plain_count = segments_of("".join(substitutes.get(character, character) for character in text)).count
-    cost = f": {count} segments instead of {plain_count}" if count > plain_count else ", at no cost"
-    words = dict.fromkeys(repr(word) if word else "nothing" for word in substitutes.values())
-    advice = f"; write {' or '.join(words)}" if substitutes.keys() <= PLAIN.keys() else ""
-    return f"{subject} {verb} this text UCS-2{cost}{advice}"
+    return f"{subject} {verb} this text UCS-2: 70 characters a segment, not 160"
 
 
 def checked(name: str, text: str, limit: int) -> Segments:

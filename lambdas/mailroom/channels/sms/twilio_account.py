@@ -1,12 +1,11 @@
 """Credentials of the stage's account at Twilio, which are read from a secret."""
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from mailroom.aws.secret import CachedSecret
+from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.errors import InvalidSecret
 
 if TYPE_CHECKING:
@@ -18,8 +17,8 @@ _SHAPE = '{"account_sid": "AC…", "auth_token": "…"}, with "api_key" and "api
 class TwilioAccount(Struct, frozen=True):
     """An account at Twilio with its credentials, which must never be logged."""
 
-    account_sid: str
-    auth_token: str
+    account_sid: Annotated[str, Meta(min_length=1)]
+    auth_token: Annotated[str, Meta(min_length=1)]
     api_key: str = ""
     api_key_secret: str = ""
 
@@ -40,12 +39,7 @@ def account_at(client: "SecretsManagerClient", arn: str) -> TwilioAccount:
 
 def account_of(text: str) -> TwilioAccount:
     """Read the account in a secret's text. Raises InvalidSecret, whose message describes the valid format."""
-    try:
-        account = msgspec.json.decode(text, type=TwilioAccount)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        account = None  # the error is dropped, because its message may quote the secret
-    if account is None or not (account.account_sid and account.auth_token):
-        raise InvalidSecret(f"Twilio's secret is not {_SHAPE}; put its credentials there")
+    account = read_secret(text, TwilioAccount, f"Twilio's secret is not {_SHAPE}; put its credentials there")
     if bool(account.api_key) != bool(account.api_key_secret):
         raise InvalidSecret(
             "Twilio's secret has half of an API key; put both api_key and api_key_secret there"

@@ -1,4 +1,4 @@
-"""What the API answers, for its own description: every answer really given is checked against these."""
+"""Models of the API's answers, for its description: each answer in a test is compared with these."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,20 +1,24 @@
-"""The API's description: OpenAPI 3.1, from the routes, the models and the channels' contracts."""
+"""The file docs/reference/openapi.json: the API in OpenAPI 3.1, made of routes, models and contracts.
 
+`make schema` writes the file, the wheel ships it, and tests compare the API's answers with it."""
+
+import json
 from typing import Any, get_args
 
 import msgspec
 
-from mailroom.api import models
 from mailroom.api.answers import PROBLEM_JSON
 from mailroom.api.listing import MAX_RECIPIENT
 from mailroom.api.requests import MAX_BODY_BYTES, MAX_MESSAGES
-from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, REFERENCES, component_of, components_of
+from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom.message.outcome import Status
 from mailroom.search.finder import PAGE, SECONDS
+from mailroom_ops.setup.schema import schema_of, written
+from tests.support import ROOT
+from tests.support.api_models import ANSWERS
 
-TITLE = "Mailroom"
-VERSION = "1"
+FILE = ROOT / "docs" / "reference" / "openapi.json"
 DESCRIPTION = f"""\
 Takes messages and says what became of them. The same request again is always safe: a message is its `id` and
 `event_type`, and what was accepted once is not sent twice.
@@ -30,6 +34,15 @@ described here. A stage whose setting `api.jwt` names an issuer takes the issuer
 An id in a path is percent-encoded. Ids with `/`, `?`, `%` or `\\`, and `.` and `..`, do not come through so:
 name them by `?id=…` instead, as `href` does.
 """
+REFERENCES = "#/components/schemas/{name}"
+"""Format of a `$ref` to a component."""
+ID_BOUNDS: dict[str, Any] = {
+    "minLength": 1,
+    "maxLength": MAX_ID_BYTES,
+    "pattern": r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$",
+}
+"""JSON Schema of an id, which excludes control characters. Mailroom limits the bytes of an id; JSON Schema
+can only limit the characters."""
 _WELCOME = {"subject": "Welcome", "text": "Hello Ada."}
 _EXAMPLES = {
     "one": {
@@ -137,20 +150,33 @@ _FILTERS = [
 ]
 
 
-def text() -> str:
-    """Return the description of the API of a stage that has every channel, as JSON."""
-    _, answers = msgspec.json.schema_components(models.ANSWERS, ref_template=REFERENCES)
+def description() -> str:
+    """Return the description of the API of a stage that has every channel, as its file has it."""
+    _, answers = msgspec.json.schema_components(ANSWERS, ref_template=REFERENCES)
     document = {
         "openapi": "3.1.0",
-        "info": {"title": TITLE, "version": VERSION, "description": DESCRIPTION},
+        "info": {"title": "Mailroom", "version": "1", "description": DESCRIPTION},
         "paths": _paths(),
         "components": {
-            "schemas": {**answers, **components_of(CONTRACTS)},
+            "schemas": {**answers, **_items()},
             "securitySchemes": {"sigv4": _SIGNED},
         },
         "security": [{"sigv4": []}],
     }
-    return msgspec.json.encode(document).decode()
+    return written(document)
+
+
+def _items() -> dict[str, Any]:
+    """Return the schemas of the channels' items, and those to which they refer, as components."""
+    components: dict[str, Any] = {}
+    for channel, contract in CONTRACTS.items():
+        schema = schema_of(channel)
+        components |= schema.pop("$defs")
+        del schema["$schema"]
+        schema["properties"]["id"] |= ID_BOUNDS
+        components[contract.__name__] = schema
+    moved: dict[str, Any] = json.loads(json.dumps(components).replace("#/$defs/", REFERENCES.format(name="")))
+    return moved
 
 
 def _paths() -> dict[str, Any]:
@@ -189,7 +215,7 @@ def _paths() -> dict[str, Any]:
 
 def _request_body() -> dict[str, Any]:
     """What POST /messages takes."""
-    messages = [{"$ref": REFERENCES.format(name=component_of(each))} for each in CONTRACTS]
+    messages = [{"$ref": REFERENCES.format(name=each.__name__)} for each in CONTRACTS.values()]
     listed = {
         "type": "object",
         "title": "Messages",
@@ -206,3 +232,7 @@ def _request_body() -> dict[str, Any]:
     }
     content = {"schema": {"anyOf": [*messages, listed]}, "examples": _EXAMPLES}
     return {"required": True, "content": {"application/json": content}}
+
+
+if __name__ == "__main__":
+    FILE.write_text(description())

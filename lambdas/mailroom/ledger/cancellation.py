@@ -1,0 +1,25 @@
+"""Cancels messages that wait, for producers, for the HTTP API and for operators.
+
+Producers import this module as well, so boto3 is the only package that it may import.
+"""
+
+from mailroom.clock import epoch
+from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.table import LedgerTable
+
+
+def waits(status: MessageStatus, now: float) -> bool:
+    """Return whether a message waits at `now` (epoch seconds), so that it can be cancelled. Any other message
+    is on its way to its sender."""
+    due = epoch(status.scheduled_for) if status.scheduled_for else 0.0
+    return bool(status.waits_for) or (status.status == READY and due > now)
+
+
+def cancel(ledger: LedgerTable, reader: LedgerReader, status: MessageStatus, now: float) -> bool:
+    """End a message that waits at `now` (epoch seconds). Returns False if it does not wait any more."""
+    if not waits(status, now):
+        return False
+    callback_url = (reader.item(status.id, status.event_type) or {}).get("callback_url")
+    return ledger.cancel(
+        status, to=status.to, callback_url=callback_url if isinstance(callback_url, str) else None
+    )
