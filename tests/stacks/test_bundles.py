@@ -25,6 +25,7 @@ TEMPLATED = {"minijinja", "templates"}
 SEGMENTS = {"sms_toolkit", "six.py"}
 RECIPIENTS = {"idna", "phonenumbers"}
 ZONES = {"tzdata"}
+HTTP = {"certifi", "charset_normalizer", "idna", "requests", "urllib3"}
 DATABASE = {"psycopg", "psycopg_binary", "psycopg_binary.libs"}
 HANDLERS = {
     "collect": COMMON | DATABASE | {"collect.py", "campaigns.json"},
@@ -39,11 +40,11 @@ HANDLERS = {
     "outcomes": COMMON | ZONES | {"outcomes.py"},
     "resend_events": COMMON | {"resend_events.py", "standardwebhooks"},
     "retry_fax": COMMON | {"retry_fax.py", "phonenumbers"},
-    "send_fax": COMMON | {"send_fax.py", "phonenumbers"},
+    "send_fax": COMMON | HTTP | {"send_fax.py", "phonenumbers", "twilio"},
     "send_mail": COMMON | TEMPLATED | ZONES | {"send_mail.py", "idna", "itsdangerous"},
     "send_mail_resend": COMMON | TEMPLATED | ZONES | {"send_mail_resend.py", "idna", "itsdangerous"},
     "send_push": COMMON | ZONES | {"send_push.py"},
-    "send_sms": COMMON | TEMPLATED | SEGMENTS | ZONES | {"send_sms.py", "phonenumbers"},
+    "send_sms": COMMON | HTTP | TEMPLATED | SEGMENTS | ZONES | {"send_sms.py", "phonenumbers", "twilio"},
     "send_webhook": COMMON | {"send_webhook.py", "standardwebhooks"},
     "twilio_callbacks": COMMON | {"twilio_callbacks.py", "twilio"},
 }
@@ -73,12 +74,19 @@ LATER = {
     "tzdata": "import zoneinfo\nzoneinfo.reset_tzpath(())\nimport tzdata\nzoneinfo.ZoneInfo('Europe/Berlin')",
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
     "phonenumbers": "import mailroom.message.address as of; of.to_e164('+16175551234')",
+    "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.sms.text as of; of.segments_of('Hello')",
     "minijinja": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg",
 }
 """What a handler imports when it has work for it, and what that work is."""
+PROVIDERS = {
+    "send_fax": "channels.fax.signalwire",
+    "send_sms": "channels.sms.twilio",
+    "twilio_callbacks": "feedback.twilio_callbacks",
+}
+"""The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
 EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
 """What the stack puts there: the definitions of its campaigns."""
 BY_RESEND = {"resend_events", "send_mail_resend"}
@@ -230,7 +238,11 @@ def imported(
     def by(handler: str) -> Imported:
         stack, name = FUNCTIONS[handler]
         stage = by_resend if handler in BY_RESEND else every_function
-        later = "\n".join(work for package, work in LATER.items() if package in HANDLERS[handler])
+        later = "\n".join(
+            work.format(provider=PROVIDERS.get(handler, handler))
+            for package, work in LATER.items()
+            if package in HANDLERS[handler]
+        )
         # -P: not the folder we are in. boto3 comes from here, as on AWS from the runtime: after the bundle.
         ended = subprocess.run(
             [
@@ -287,9 +299,52 @@ def test_a_handler_needs_nothing_beside_its_bundle_but_what_lambda_has(
     assert set(borrowed) <= RUNTIME | HERE_ALONE
 
 
+FAX_CLIENT = """
+import logging
+from pathlib import Path
+import phonenumbers, requests, twilio
+from twilio.http import HttpClient
+from twilio.http.response import Response
+from twilio.rest import Client
+
+class Scripted(HttpClient):
+    def request(self, method, uri, params=None, data=None, headers=None, auth=None, **_):
+        return Response(200, f"{method} {uri} {data['To']} {auth[0]}:{auth[1]}")
+
+number = phonenumbers.parse("+44 20 7946 0958", None)
+to = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+Client("a", "b", environment={})
+client = Client("a", "b", environment={}, http_client=Scripted(logging.getLogger(), False))
+print(client.request("POST", "https://example.signalwire.com/Faxes", data={"To": to}).text)
+for package in (phonenumbers, requests, twilio):
+    print(Path(package.__file__).parents[1])
+"""
+
+
+def test_the_fax_senders_bundle_holds_enough_of_twilio_and_phonenumbers_to_send(
+    built: dict[tuple[str, str], Path],
+) -> None:
+    folder = built["send_fax", "host"]
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", FAX_CLIENT],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    said, *places = ended.stdout.splitlines()
+    assert said == "POST https://example.signalwire.com/Faxes +442079460958 a:b"
+    assert places == [str(folder)] * 3
+
+
 def test_what_no_function_uses_of_a_package_is_left_out(built: dict[tuple[str, str], Path]) -> None:
     folder = built["send_fax", LAMBDA.platform]
+    assert [each.name for each in (folder / "twilio" / "rest").iterdir()] == ["__init__.py"]
     assert [each.name for each in (folder / "phonenumbers" / "shortdata").iterdir()] == ["__init__.py"]
+    assert not [
+        each.name for each in folder.iterdir() if each.name.startswith(("aio", "attr", "yarl", "jwt"))
+    ]
 
 
 def test_of_twilios_package_a_callbacks_check_takes_one_module(built: dict[tuple[str, str], Path]) -> None:

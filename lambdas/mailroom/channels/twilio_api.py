@@ -1,25 +1,57 @@
-"""REST API of Twilio, and of SignalWire for faxes, whose API has the same format.
+"""Twilio's client, for text messages by Twilio and for faxes by SignalWire, whose API has the same format."""
 
-Without Twilio's package, which would add a transport and a few headers to what `ProviderApi` does, and 23 MB.
-"""
-
+import logging
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from twilio.http import HttpClient
+from twilio.http.response import Response
+from twilio.rest import Client
+
 from mailroom.errors import OutcomeUnknown
-from mailroom.http.https import Answer
 from mailroom.http.provider import ProviderApi, body_of
 
 _PAGE_SIZE = 1000  # entries in a page: Twilio's maximum
 _MAX_PAGES = 5
-_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+# Environment for Twilio's client. With an empty dict, the client would read the process's environment, whose
+# TWILIO_REGION and TWILIO_EDGE would change the host of every URL.
+_ENVIRONMENT = {"TWILIO_REGION": "", "TWILIO_EDGE": ""}
 
 
-def api_of(login: tuple[str, str], seconds: float) -> ProviderApi:
-    """Return the API for a user and password. A request takes at most `seconds`."""
-    return ProviderApi(seconds, {"Authorization": f"Basic {b64encode(':'.join(login).encode()).decode()}"})
+def client(user: str, password: str, account: str, seconds: float) -> Client:
+    """Return a client that never retries a request, gives up after `seconds`, and does not log requests."""
+    http = _Http(seconds)
+    return Client(user, password, account_sid=account, http_client=http, environment=dict(_ENVIRONMENT))
+
+
+class _Http(HttpClient):  # type: ignore[misc] # the package has no types
+    """HTTP transport for Twilio's client. Requests are not logged, because their URLs contain phone
+    numbers."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(logging.getLogger(__name__), is_async=False)
+        self._api = ProviderApi(seconds)
+
+    def request(
+        self,
+        method: str,
+        uri: str,
+        params: dict[str, object] | None = None,
+        data: dict[str, object] | None = None,
+        headers: dict[str, str] | None = None,
+        auth: tuple[str, str] | None = None,
+        **_unused: Any,
+    ) -> Response:
+        """Make the request, and return the response. Raises RequestFailed."""
+        all_headers = dict(headers or {})
+        if auth is not None:
+            all_headers["Authorization"] = "Basic " + b64encode(":".join(auth).encode()).decode()
+        body = urlencode(data or {}, doseq=True).encode()
+        answer = self._api.request(method, uri, params=params, headers=all_headers, body=body)
+        return Response(answer.status, answer.text, answer.headers)
 
 
 class TwilioApi:
@@ -28,6 +60,7 @@ class TwilioApi:
     def __init__(
         self,
         login: tuple[str, str],
+        account: str,
         *,
         base_url: str,
         seconds: float,
@@ -35,22 +68,21 @@ class TwilioApi:
     ) -> None:
         """Create the client. `seconds` is the longest duration of one request. `reason`: function that
         returns a sentence for the status and the text of an error response."""
-        self._api = api_of(login, seconds)
+        self._client = client(*login, account, seconds)
         self._base = base_url.rstrip("/")
         self._reason = reason
 
-    def post(self, path: str, fields: Mapping[str, object]) -> Answer:
+    def post(self, path: str, fields: Mapping[str, object]) -> Response:
         """Make a POST request, and return the response, which may have any status. Raises RequestFailed."""
-        body = urlencode(fields, doseq=True).encode()
-        return self._api.request("POST", self._base + path, headers=_FORM, body=body)
+        return self._client.request("POST", self._base + path, data=dict(fields))
 
     def get(self, path: str, params: Mapping[str, object] | None = None) -> dict[str, Any]:
         """Make a GET request, and return the JSON object in the response. Raises RequestFailed, also if the
         status is not 200."""
-        response = self._api.get(self._base + path, params)
-        if response.status != 200:
-            raise OutcomeUnknown(self._reason(response.status, response.text))
-        return body_of(response.status, response.text)
+        response = self._client.request("GET", self._base + path, params=params)
+        if response.status_code != 200:
+            raise OutcomeUnknown(self._reason(response.status_code, response.text))
+        return body_of(response.status_code, response.text)
 
     def pages(self, path: str, params: Mapping[str, object], name: str) -> Iterator[list[dict[str, Any]]]:
         """Yield the entries of a list, page by page. A page is requested only when the caller needs it. The

@@ -13,6 +13,7 @@ For a STOP or START, only this word is queued. All other texts are ignored, and 
 import hmac
 import re
 import time
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlparse
@@ -24,16 +25,15 @@ from twilio.request_validator import RequestValidator, add_port, remove_port
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
-from mailroom.channels.twilio_api import TwilioApi
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacksSettings
-from mailroom.errors import HttpError, InvalidSecret, Malformed, RequestFailed
+from mailroom.errors import HttpError, InvalidSecret, Malformed, OutcomeUnknown, RequestFailed
 from mailroom.feedback import keywords
 from mailroom.feedback.keywords import Keywords, Wish
 from mailroom.feedback.twilio import SOURCE
 from mailroom.feedback.values import word
 from mailroom.http import event as http_event
-from mailroom.http.provider import epoch, text_of
+from mailroom.http.provider import ProviderApi, body_of, epoch, text_of
 from mailroom.message.message import Reference, encode
 from mailroom.telemetry import count, logger
 
@@ -124,15 +124,13 @@ class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename=
 def message_created(account: TwilioAccount, base_url: str, sid: str) -> float:
     """Fetch from Twilio's API the time at which a message was created, in whole epoch seconds. Raises
     RequestFailed."""
-    api = TwilioApi(
-        account.login,
-        base_url=base_url,
-        seconds=LOOK_UP_SECONDS,
-        reason=lambda status, _text: f"Twilio answered {status}",
-    )
+    login = b64encode(":".join(account.login).encode()).decode()
+    api = ProviderApi(LOOK_UP_SECONDS, {"Authorization": f"Basic {login}"})
     owner = quote(account.account_sid, safe="")
-    message = api.get(f"/2010-04-01/Accounts/{owner}/Messages/{sid}.json")
-    return epoch(text_of(message, "date_created"))
+    response = api.get(f"{base_url.rstrip('/')}/2010-04-01/Accounts/{owner}/Messages/{sid}.json")
+    if response.status != 200:
+        raise OutcomeUnknown(f"Twilio answered {response.status}")
+    return epoch(text_of(body_of(response.status, response.text), "date_created"))
 
 
 class TwilioCallbacks(Struct, frozen=True):

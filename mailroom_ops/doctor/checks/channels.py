@@ -55,8 +55,9 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
 
 
 def _asked(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
-    response = api_of(login, READ_SECONDS).get(url.format(sid=account.account_sid), {"PageSize": 1})
-    return response.status, body_of(response.status, response.text)
+    client = twilio_client(*login, account.account_sid, READ_SECONDS)
+    answer = client.request("GET", url.format(sid=account.account_sid), params={"PageSize": 1})
+    return answer.status_code, body_of(answer.status_code, answer.text)
 
 
 def _own(answer: tuple[int, dict[str, Any]], put: str) -> CheckFinding:

@@ -22,7 +22,17 @@ from aws_cdk import aws_lambda as lambda_
 from mailroom.content.templates import EXAMPLES
 from mailroom_stacks.paths import BUNDLES, CHANNELS, LAMBDAS, LIBRARY, PROJECT, TEMPLATES
 
+# Twilio's client that does not block: no function awaits.
+ASYNC = (
+    *("aiohttp", "aiohttp-*", "aiohttp_retry*", "aiosignal*", "aiohappyeyeballs*"),
+    *("attr", "attrs*", "frozenlist*", "multidict*", "propcache*", "yarl*"),
+)
 ALWAYS = (
+    *ASYNC,
+    # A class for every resource of Twilio's, 23 MB: without them its client still signs and sends requests.
+    "twilio/rest/*/",
+    # Voice menus, and access tokens for browsers with what makes them.
+    *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
     # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
     "phonenumbers/shortdata/region_*",
     # Texts that compilers and maps read; a zone is a file of its own.
@@ -34,14 +44,11 @@ BY_HANDLER = {
     # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
     "twilio_callbacks": (
         *("twilio/rest", "twilio/http", "twilio/base", "twilio/auth_strategy", "twilio/credential"),
-        *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
         *("requests*", "urllib3*", "certifi*", "idna*", "charset_normalizer*"),
-        *("aiohttp", "aiohttp-*", "aiohttp_retry*", "aiosignal*", "aiohappyeyeballs*"),
-        *("attr", "attrs*", "frozenlist*", "multidict*", "propcache*", "yarl*"),
     ),
 }
 """Globs below the folder that packages are installed into; one line to change for a package that is used
-after all."""
+after all. An ending slash means folders alone."""
 
 
 def prune(packages: Path, patterns: tuple[str, ...]) -> None:

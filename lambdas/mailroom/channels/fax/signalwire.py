@@ -1,4 +1,5 @@
-"""Fax by SignalWire's Compatibility API, whose requests have the same format as requests to Twilio."""
+"""Fax by SignalWire's Compatibility API. The API is called with Twilio's client, because requests to the API
+have the same format as requests to Twilio."""
 
 import math
 import re
@@ -40,6 +41,7 @@ class SignalWire:
         self.account = project
         self._api = TwilioApi(
             (project, token),
+            project,
             base_url=base_url,
             seconds=seconds,
             reason=lambda status, text: reason_of(status, text)[0],
@@ -56,10 +58,10 @@ class SignalWire:
             response = self._api.post(self._faxes, {**numbers, **self._constant})
         except ConnectError as error:
             return Retry(f"SignalWire {error}")
-        if response.status in {200, 201}:
-            return Sent(text_of(body_of(response.status, response.text), "sid"))
-        reason, own_fault = reason_of(response.status, response.text)
-        return refusal(response.status, response.headers, reason, own=own_fault)
+        if response.status_code in {200, 201}:
+            return Sent(text_of(body_of(response.status_code, response.text), "sid"))
+        reason, own_fault = reason_of(response.status_code, response.text)
+        return refusal(response.status_code, response.headers or {}, reason, own=own_fault)
 
     def fetch(self, provider_id: str) -> FaxState:
         """Return the state of a fax; Pending for a status that Mailroom does not know."""
@@ -88,8 +90,8 @@ class SignalWire:
     def cancel(self, provider_id: str) -> None:
         """Cancel a fax. SignalWire cancels a fax only while it is queued. Raises RequestFailed."""
         response = self._api.post(self._of(provider_id), {"Status": "canceled"})
-        if response.status not in {200, 201, 204}:
-            raise OutcomeUnknown(reason_of(response.status, response.text)[0])
+        if response.status_code not in {200, 201, 204}:
+            raise OutcomeUnknown(reason_of(response.status_code, response.text)[0])
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"

@@ -58,6 +58,7 @@ class TwilioSms:
         self.account = account.account_sid
         self._api = TwilioApi(
             account.login,
+            account.account_sid,
             base_url=base_url,
             seconds=seconds,
             reason=lambda status, text: reason_of(status, text)[1],
@@ -76,10 +77,10 @@ class TwilioSms:
             response = self._api.post(self._messages, self._form(request))
         except ConnectError as error:
             return Retry(f"Twilio {error}")
-        if response.status in {200, 201}:
-            sid = text_of(body_of(response.status, response.text), "sid")
+        if response.status_code in {200, 201}:
+            sid = text_of(body_of(response.status_code, response.text), "sid")
             return Sent(sid, request.facts)
-        return outcome_of(response.status, response.headers, response.text)
+        return outcome_of(response.status_code, response.headers or {}, response.text)
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:
         """Look for the requested message in Twilio's list of messages to the same number.

@@ -103,6 +103,12 @@ def test_every_field_of_a_request_is_in_twilios_specification() -> None:
     assert set(fields) | set(form()) <= set(described)
 
 
+def test_twilios_environment_variables_do_not_change_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TWILIO_REGION", "TWILIO_EDGE", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN"):
+        monkeypatch.setenv(name, "elsewhere")
+    assert isinstance(submitted(CREATED)[0], Sent)
+
+
 def test_requests_to_twilio_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         submitted(CREATED)
