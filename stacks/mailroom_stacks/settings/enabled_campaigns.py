@@ -113,7 +113,7 @@ def _read(name: str, folder: Path, settings: Settings) -> EnabledCampaign:
         chosen = Campaign.model_validate_json(_json(whole, name))
     except ValidationError as error:
         place = _place(name, settings.stage, overrides, path_of(error))
-        raise SettingsError(sentence(error, Campaign, place)) from error
+        raise SettingsError(sentence(error, place)) from error
     return EnabledCampaign(name, folder / name, settings.stage, overrides, chosen)
 
 
