@@ -36,12 +36,6 @@ def next_steps(settings: Settings) -> Iterator[Step]:
             "Nobody hears of alarms. Name an address.",
             f"mailroom init --stage {stage} --set monitoring.emails=you@example.com",
         )
-    if settings.monitoring.slack or settings.monitoring.teams:
-        yield Step(
-            "Let AWS into the Slack workspace or the Teams team, in this account: otherwise the stack "
-            "monitoring cannot be made.",
-            "https://console.aws.amazon.com/chatbot/home",
-        )
     yield Step("Write the templates, and see that all fits together.", f"mailroom synth --stage {stage}")
     yield Step("Once for each account and region.", f"mailroom bootstrap --stage {stage}")
     yield Step("Deploy, with AWS credentials in the environment.", f"mailroom deploy --stage {stage}")

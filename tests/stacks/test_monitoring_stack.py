@@ -12,7 +12,7 @@ from tests.support.stacks.alarm import alarm
 from tests.support.stacks.refusals import accepted, refusal
 from tests.support.stacks.resources import of_templates
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import SLACK, TEAMS, TOLD, variant
+from tests.support.stacks.variants import TOLD, variant
 
 
 def statements(template: Template, kind: str, document: str) -> list[dict[str, Any]]:
@@ -48,16 +48,12 @@ def policy(template: Template, topic: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_only_aws_health_may_besides(
-    dev: Templates, name: str
-) -> None:
-    allowed, *others = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Allow")
+def test_cloudwatch_alone_may_publish_alarms_of_this_account_and_stage(dev: Templates, name: str) -> None:
+    (allowed,) = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Allow")
     assert (allowed["Action"], allowed["Principal"]) == (
         "sns:Publish",
         {"Service": "cloudwatch.amazonaws.com"},
     )
-    health = [{"Service": "events.amazonaws.com"}] if name == TOPICS[0] else []
-    assert [each["Principal"] for each in others] == health
     condition = allowed["Condition"]
     assert text(condition["StringEquals"]["aws:SourceAccount"]) == "111122223333"
     source = text(condition["ArnEquals"]["aws:SourceArn"])
@@ -70,27 +66,19 @@ def test_whatever_is_not_tls_is_refused(dev: Templates, name: str) -> None:
     assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_cloudwatch_and_eventbridge_may_use_the_key_to_encrypt(dev: Templates) -> None:
+def test_cloudwatch_may_use_the_key_to_encrypt(dev: Templates) -> None:
     services = [
         each
         for each in statements(dev["monitoring"], "KMS::Key", "KeyPolicy")
         if "Service" in each["Principal"]
     ]
-    assert {each["Principal"]["Service"] for each in services} == {
-        "cloudwatch.amazonaws.com",
-        "events.amazonaws.com",
-    }
+    assert {each["Principal"]["Service"] for each in services} == {"cloudwatch.amazonaws.com"}
     assert all({*each["Action"]} == {"kms:GenerateDataKey", "kms:Decrypt"} for each in services)
 
 
 def test_nobody_is_subscribed_until_a_setting_says_so(dev: Templates, prod: Templates) -> None:
     for stage in (dev, prod):
         assert stage["monitoring"].all("SNS::Subscription") == []
-        assert not [kind for kind in kinds(stage["monitoring"]) if "Chatbot" in kind]
-
-
-def kinds(template: Template) -> set[str]:
-    return {each["Type"] for each in template.body["Resources"].values()}
 
 
 def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too() -> None:
@@ -119,39 +107,6 @@ def test_programs_hear_of_no_end_of_an_alarm_that_never_rang() -> None:
         {"OldStateValue": ["ALARM"]},
     )
     assert "AlarmsEnded" in ended["TopicArn"]["Ref"]
-
-
-def test_programs_hear_of_alarms_and_not_of_what_no_alarm_ends() -> None:
-    begun = [
-        each["FilterPolicy"]
-        for each in variant({"monitoring": TOLD})["monitoring"].all("SNS::Subscription")
-        if each["Protocol"] == "https" and "AlarmsEnded" not in each["TopicArn"]["Ref"]
-    ]
-    assert begun == [{"AlarmName": [{"exists": True}]}]
-
-
-def test_chats_read_alarms_and_may_do_nothing() -> None:
-    template = variant({"monitoring": TOLD})["monitoring"]
-    slack = template.one("Chatbot::SlackChannelConfiguration", ConfigurationName="mailroom-dev-slack")
-    teams = template.one(
-        "Chatbot::MicrosoftTeamsChannelConfiguration", ConfigurationName="mailroom-dev-teams"
-    )
-    assert (slack["SlackWorkspaceId"], slack["SlackChannelId"]) == (
-        SLACK["workspace_id"],
-        SLACK["channel_id"],
-    )
-    assert (teams["TeamsTenantId"], teams["TeamId"], teams["TeamsChannelId"]) == tuple(TEAMS.values())
-    for chat in (slack, teams):
-        (topic,) = chat["SnsTopicArns"]
-        assert template.body["Resources"][topic["Ref"]]["Properties"]["TopicName"] == "mailroom-dev-alarms"
-        assert [text(each) for each in chat["GuardrailPolicies"]] == [
-            "arn:aws:iam::aws:policy/CloudWatchReadOnlyAccess"
-        ]
-        role = template.body["Resources"][chat["IamRoleArn"]["Fn::GetAtt"][0]]["Properties"]
-        assert role.keys() & {"Policies", "ManagedPolicyArns"} == set()
-        (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
-        assert trust["Principal"] == {"Service": "chatbot.amazonaws.com"}
-        assert text(trust["Condition"]["StringEquals"]["aws:SourceAccount"]) == "111122223333"
 
 
 def test_topics_and_dashboard_are_outputs(dev: Templates) -> None:
@@ -186,8 +141,6 @@ def test_a_wait_just_below_the_retention_is_taken() -> None:
             ["http://x.example.com"],
             "mailroom.dev.monitoring.urls.0: 'http://x.example.com'",
         ),
-        ("monitoring.slack", {"workspace_id": "T1"}, "monitoring.slack.channel_id: is missing; add it"),
-        ("monitoring.teams", {**TEAMS, "team_id": "x"}, "monitoring.teams.team_id: 'x' should match pattern"),
     ],
 )
 def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, said: str) -> None:

@@ -1,10 +1,8 @@
 """Alarms of the latency objective, of what AWS drops, and AWS's own events about its services."""
 
-from typing import Any
-
 from tests.support.stacks.alarm import alarm, alarms
 from tests.support.stacks.dashboard import widgets
-from tests.support.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates
 
 
 def test_an_objective_watches_the_p99_of_each_normal_lane_in_a_short_and_in_a_long_window(
@@ -49,26 +47,3 @@ def test_the_names_in_the_alarm_of_drops_are_those_of_the_stage(dev: Templates) 
     rules = {each["Name"] for each in dev["dead-letters"].all("Events::Rule")}
     assert "mailroom-dev-dead-letters-schedule" in rules
     assert dev["feedback"].one("SNS::Topic", TopicName="mailroom-dev-feedback")
-
-
-def test_aws_healths_events_about_the_stages_services_go_to_the_alarms_topic(dev: Templates) -> None:
-    rule = dev["monitoring"].one("Events::Rule", Name="mailroom-dev-health")
-    assert rule["EventPattern"]["source"] == ["aws.health"]
-    assert {"DYNAMODB", "LAMBDA", "SES", "SNS", "SQS"} < {*rule["EventPattern"]["detail"]["service"]}
-    (target,) = rule["Targets"]
-    topic = dev["monitoring"].body["Resources"][target["Arn"]["Ref"]]["Properties"]["TopicName"]
-    assert topic == "mailroom-dev-alarms"
-    allowed = [statement for statement in publishers(dev) if statement["Service"] == "events.amazonaws.com"]
-    assert [statement["source"] for statement in allowed] == [
-        "arn:aws:events:eu-central-1:111122223333:rule/mailroom-dev-health"
-    ]
-
-
-def publishers(stage: Templates) -> list[dict[str, Any]]:
-    """The services that may publish to a topic of the alarms, each with the source that it has to name."""
-    return [
-        {**each["Principal"], "source": text(each["Condition"]["ArnEquals"]["aws:SourceArn"])}
-        for policy in stage["monitoring"].all("SNS::TopicPolicy")
-        for each in policy["PolicyDocument"]["Statement"]
-        if each["Effect"] == "Allow"
-    ]

@@ -182,9 +182,7 @@ def test_pushes_of_the_stages_own_region_are_accepted() -> None:
 )
 def test_an_application_is_one_of_apples_or_firebases(arn: str) -> None:
     said = refused_push({"platform_applications": {"shop": arn}})
-    assert said.startswith(
-        f"mailroom.dev.push.platform_applications.shop: {arn!r} should match pattern "
-    )
+    assert said.startswith(f"mailroom.dev.push.platform_applications.shop: {arn!r} should match pattern ")
 
 
 @pytest.mark.parametrize("arn", [IOS, "arn:aws:sns:eu-central-1:111122223333:news.fifo", "news"])
