@@ -120,7 +120,6 @@ class ChannelsStack(StageStack):
             ),
             templates=needs.templates,
             channel=row.event_type,
-            kept_back_seconds=self.settings.times.record,
         )
 
     def _timing(self, row: LaneRow) -> dict[str, Any]:

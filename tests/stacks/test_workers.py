@@ -25,8 +25,8 @@ RECEIVES = {
     "fax": 61,
     "fax-retry": 28,
     "webhook": 20,
-    "collect": 26,
-    "audience": 26,
+    "collect": 16,
+    "audience": 16,
 }
 BATCHES = {"fax": 1, "webhook": 1, "feedback": 100, "collect": 1, "audience": 1}
 CONCURRENCY = {"webhook": 10, "feedback": 10, "audience": 4}
