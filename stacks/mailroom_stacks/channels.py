@@ -89,8 +89,8 @@ class ChannelsStack(StageStack):
             function=row.function,
             handler=needs.handler or row.channel.handler,
             timeout_seconds=row.channel.timeout_seconds,
-            memory_mb=row.channel.memory_mb,
-            batch_size=row.polling.batch_size,
+            memory_mb=row.memory_mb,
+            batch_size=row.batch_size,
             maximum_concurrency=row.polling.maximum_concurrency,
             rules=row.rules,
             grants=[

@@ -204,7 +204,7 @@ def test_a_file_that_synth_cannot_read_is_left_alone(file: Path, content: str, s
         ('deployment.account="111122223333"', "111122223333"),
         ("webhook.delays_seconds=[1, 2]", [1, 2]),
         ('mail.senders=["ada@acme.example"]', ["ada@acme.example"]),
-        ("channels.mail.lanes.bulk.batch_size=5", 5),
+        ("channels.mail.lanes.bulk.maximum_concurrency=5", 5),
     ],
 )
 def test_a_further_setting_is_json_or_text(file: Path, text: str, value: object) -> None:

@@ -86,7 +86,7 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
     for row in rows:
         lane = lane_of(settings, row.event_type, row.lane)
         assert lane.pace == pytest.approx(row.pace)
-        assert (lane.workers, lane.batch) == (row.polling.maximum_concurrency, row.polling.batch_size)
+        assert (lane.workers, lane.batch) == (row.polling.maximum_concurrency, row.batch_size)
         assert lane.at_once == row.channel.submits_at_once
     if settings.fax:
         assert lane_of(settings, "fax").pace == pytest.approx(settings.fax.pace)
