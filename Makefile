@@ -142,7 +142,7 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff format .
 
 schema: .venv/.ready ## write what is made of the code: docs/reference/*.schema.json of items and events, docs/reference/openapi.json, docs/reference/commands.md, the tables of settings.md and supported.md beside it
-	@$(PY) -m mailroom_stacks.settings.reference
+	@$(PY) -m tests.support.settings_page
 	@$(PY) -m tests.support.rehearsals
 	@$(PY) -m tests.support.commands_page
 	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel --output docs/reference/$$channel.schema.json; done

@@ -9,30 +9,20 @@ import typer
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom_ops.setup.cdk_json import CdkJson
-from mailroom_ops.setup.init_questions import Initialized, next_steps
-from mailroom_ops.setup.stage_section import (
-    changes,
-    channels_of,
-    get,
-    in_order,
-    new_section,
-    put,
-    set_channels,
-)
-from mailroom_ops.shared.options import AsJson
-from mailroom_ops.shared.screen import (
-    Refused,
-    at_a_terminal,
-    plain,
-    print_answer,
-    print_line,
-    refusals,
-    screen,
-)
+from mailroom_ops.setup.stage_section import channels_of, get, in_order, new_section, put, set_channels
+from mailroom_ops.shared.screen import Refused, at_a_terminal, print_lines, refusals
 from mailroom_stacks import paths
 from mailroom_stacks.settings.load import load, load_campaigns
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.settings import Settings
+
+NEXT = """
+Next:
+  mailroom synth --stage {stage}       # settings, templates and campaigns fit together
+  mailroom bootstrap --stage {stage}   # once for each account and region
+  mailroom deploy --stage {stage}      # with AWS credentials in the environment
+  mailroom doctor --stage {stage}      # names what is missing: verified senders, credentials, confirmations
+When the first deployment has worked, protect the tables, and deploy again:
+  mailroom init --stage {stage} --set deployment.deletion_protection=true"""
 
 
 def _json(text: str) -> Any:
@@ -115,13 +105,11 @@ def init(
     yes: Annotated[
         bool, typer.Option("--yes", help="Ask nothing. Without a terminal the command asks nothing anyway.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Write the settings of a stage into cdk.json, and name the next steps.
 
     The command asks for what the chosen channels need, unless --set has it. It writes only what synth takes.
-    Run it again to change a stage: it keeps what you do not answer differently, and prints the former value
-    of each setting that it changes. It asks AWS nothing.
+    Run it again to change a stage: it keeps what you do not answer differently. It asks AWS nothing.
 
     Exit code 2: an answer is missing or wrong, and nothing is written.
 
@@ -135,7 +123,7 @@ def init(
             raise Refused("--stage: is missing; name the stage, such as --stage dev.")
         former = file.stages.get(name)
         if former:
-            _settings(name, former)
+            _check(name, former)
         section = copy.deepcopy(former) or new_section(name)
         _choose_channels(section, channels, asking=asking)
         given = dict(map(_assignment, assignments or ()))
@@ -143,22 +131,18 @@ def init(
             put(section, key, _PARSERS.get(key, _json)(text))
         if asking:
             _ask(section, given)
-        settings = _settings(name, section)
-        written = section != former
-        if written:
+        _check(name, section)
+        if section != former:
             file.write(name, section if former else in_order(section))
-        answer = Initialized(name, written, [*changes(former or {}, section)], [*next_steps(settings)])
-    print_answer(answer, _show, as_json=as_json)
+    print_lines(f"Stage {name} is in cdk.json.{NEXT.format(stage=name)}")
 
 
-def _settings(stage: str, section: Mapping[str, Any]) -> Settings:
-    """Raises Refused with the sentence with which synth would refuse the section."""
+def _check(stage: str, section: Mapping[str, Any]) -> None:
+    """Raise Refused with the sentence with which synth would refuse the section."""
     try:
-        settings = load({stage: section}, stage)
-        load_campaigns(settings)
+        load_campaigns(load({stage: section}, stage))
     except SettingsError as error:
         raise Refused(str(error)) from None
-    return settings
 
 
 def _choose_channels(section: dict[str, Any], channels: str | None, *, asking: bool) -> None:
@@ -207,14 +191,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _show(answer: Initialized) -> None:
-    state = "is written to" if answer.written else "is already in"
-    print_line(f"Stage {answer.stage} {state} cdk.json.", "bold")
-    for change in answer.changes:
-        print_line(change, "yellow")
-    print_line("Next:", "bold")
-    for step in answer.next:
-        print_line(f"- {step.why}")
-        screen.print(plain(f"    {step.how}"), style="cyan", soft_wrap=True)

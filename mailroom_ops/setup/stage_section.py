@@ -1,7 +1,6 @@
 """The section of a stage in cdk.json: its channels, and its settings by their keys."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mailroom_stacks.settings.channels import OWN_SECTIONS
@@ -68,27 +67,3 @@ def get(section: Mapping[str, Any], key: str) -> Any:
 def in_order(section: Mapping[str, Any]) -> dict[str, Any]:
     """Return a valid section in the order in which `mailroom docs settings` lists the settings."""
     return {name: section[name] for name in Settings.model_fields if name in section}
-
-
-def changes(former: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:
-    """Write a sentence about each setting of the former section that is changed or removed."""
-    values = dict(_settings(section))
-    for key, value in _settings(former):
-        if key not in values:
-            yield f"{key} is removed; it was {json.dumps(value)}."
-        elif values[key] != value:
-            yield f"{key} is {json.dumps(values[key])}; it was {json.dumps(value)}."
-    removed = [name for name in channels_of(former) if name not in channels_of(section)]
-    if removed:
-        yield (
-            f"The stage has no {', '.join(removed)} any more. If that is deployed, first read "
-            "`mailroom docs deploy-update-go-back#taking-parts-out`."
-        )
-
-
-def _settings(section: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in section.items():
-        if isinstance(value, dict) and value:
-            yield from _settings(value, f"{path}{name}.")
-        else:
-            yield f"{path}{name}", value

@@ -14,7 +14,6 @@ from mailroom.campaigns.definition import LANE, File
 from mailroom.campaigns.runs import BEGUN
 from mailroom.content.versions import CURRENT
 from mailroom.environment import (
-    COMPOSE_KEPT_BACK_SECONDS,
     CollectSettings,
     ComposeSettings,
     DatabaseSettings,
@@ -35,8 +34,8 @@ from mailroom_stacks.settings.queues import DAY, queue_rules
 from mailroom_stacks.settings.settings import Settings
 
 DEFINITIONS = "campaigns.json"
-COLLECT_MB = 512
-"""Memory of the function that reads audiences, in MiB: a page has up to 10,000 people."""
+CAMPAIGNS_MB = 512
+"""Memory of both functions, in MiB: a page has up to 10,000 people, and campaigns have code of their own."""
 
 
 class CampaignsStack(StageStack):
@@ -69,15 +68,15 @@ class CampaignsStack(StageStack):
         _schedule(Construct(self, "Schedules"), settings, self.collect, campaigns)
 
     def _collect(self, settings: Settings, search: Search | None) -> Work:
-        section = settings.campaigns.collect
-        rules = queue_rules(settings.times, section.timeout_seconds)
+        timeout = settings.times.campaigns_timeout
+        rules = queue_rules(settings.times, timeout)
         databases = _named(settings, (each.collected for each in self._campaigns))
         own_queue = self.format_arn(service="sqs", resource=settings.name("collect"))
         return Work(
             queue="collect",
             function="collect",
-            timeout_seconds=section.timeout_seconds,
-            memory_mb=COLLECT_MB,
+            timeout_seconds=timeout,
+            memory_mb=CAMPAIGNS_MB,
             maximum_concurrency=COLLECTORS,
             rules=rules,
             grants=[
@@ -140,15 +139,14 @@ class CampaignsStack(StageStack):
 
     def _compose(self, settings: Settings, storage: MailboxStack) -> Work:
         databases = _named(settings, (each.composed for each in self._campaigns))
-        section = settings.campaigns.compose
+        timeout = settings.times.campaigns_timeout
         return Work(
             queue="audience",
             function="compose",
-            timeout_seconds=section.timeout_seconds,
-            memory_mb=section.memory_mb,
+            timeout_seconds=timeout,
+            memory_mb=CAMPAIGNS_MB,
             maximum_concurrency=compose_concurrency(self._campaigns),
-            rules=queue_rules(settings.times, section.timeout_seconds),
-            kept_back_seconds=COMPOSE_KEPT_BACK_SECONDS,
+            rules=queue_rules(settings.times, timeout),
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
@@ -203,6 +201,7 @@ def _connections(settings: Settings, databases: Sequence[str]) -> dict[str, Data
         name: DatabaseSettings(
             **settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True),
             connect_seconds=settings.times.database_connect,
+            statement_seconds=settings.times.database_statement,
         )
         for name in databases
     }

@@ -89,8 +89,8 @@ class ChannelsStack(StageStack):
             function=row.function,
             handler=needs.handler or row.channel.handler,
             timeout_seconds=row.channel.timeout_seconds,
-            memory_mb=row.channel.memory_mb,
-            batch_size=row.polling.batch_size,
+            memory_mb=row.memory_mb,
+            batch_size=row.batch_size,
             maximum_concurrency=row.polling.maximum_concurrency,
             rules=row.rules,
             grants=[
@@ -120,7 +120,6 @@ class ChannelsStack(StageStack):
             ),
             templates=needs.templates,
             channel=row.event_type,
-            kept_back_seconds=self.settings.times.record,
         )
 
     def _timing(self, row: LaneRow) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS, DeadLettersSettings
+from mailroom.environment import DeadLettersSettings
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
@@ -74,7 +74,6 @@ class DeadLettersStack(StageStack):
             FunctionSpec(
                 function="dead-letters",
                 timeout_seconds=settings.times.dead_letters_timeout,
-                kept_back_seconds=DEAD_LETTERS_KEPT_BACK_SECONDS,
                 remedy="No function examines the dead letters, so their causes stay unknown. They stay in "
                 "their queues: read the log of dead-letters, fix what it says, and wait for its next pass.",
                 grants=[

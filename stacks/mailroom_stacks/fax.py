@@ -55,8 +55,6 @@ class FaxStack(StageStack):
             rules=rules,
             channel="fax",
             loop_ends="A fax is queued again once: under the group of its line, where it stays.",
-            # It follows a fax until then, and hands it on to the next invocation.
-            kept_back_seconds=times.fax_record,
             grants=[
                 # A message with `unless` reads how others ended.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),

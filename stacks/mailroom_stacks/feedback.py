@@ -8,7 +8,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk.aws_cloudwatch import MathExpression, TreatMissingData
 from constructs import Construct
 
-from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
+from mailroom.environment import FeedbackSettings
 from mailroom_stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_logical_id
@@ -104,7 +104,6 @@ class FeedbackStack(StageStack):
             window_seconds=FEEDBACK_WINDOW,
             maximum_concurrency=settings.feedback.maximum_concurrency,
             rules=feedback_rules(times),
-            kept_back_seconds=FEEDBACK_KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn])
             ],

@@ -1,12 +1,8 @@
-"""Who is told when an alarm rings, in mails and chats, and the dashboard that shows where to look."""
-
-from typing import Any
+"""Who is told when an alarm rings, and the dashboard that shows where to look."""
 
 from aws_cdk import Aws, Duration, Stack
-from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_events as events
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
@@ -79,7 +75,6 @@ class MonitoringStack(StageStack):
             _tell_of_health(self, settings, begun)
         for address in settings.monitoring.emails:
             begun.add_subscription(subscriptions.EmailSubscription(address))
-        write_to_chats(self, settings, begun.topic_arn)
         return begun, ended
 
     def _concurrency(self, settings: Settings) -> None:
@@ -160,42 +155,3 @@ def _tell_of_health(stack: Stack, settings: Settings, topic: EventTopic) -> None
     events.CfnRule(stack, "Health", name=name, event_pattern=pattern, targets=[alarms])
     rule_arn = stack.format_arn(service="events", resource="rule", resource_name=name)
     topic.let_publish("events.amazonaws.com", rule_arn)
-
-
-GUARDRAIL = "CloudWatchReadOnlyAccess"
-"""The most that anybody in the chat may do, whatever a role allows; without it that is everything."""
-
-
-def write_to_chats(stack: Stack, settings: Settings, topic_arn: str) -> None:
-    """Let the topic's messages be written where the settings say."""
-    if slack := settings.monitoring.slack:
-        chatbot.CfnSlackChannelConfiguration(
-            stack,
-            "Slack",
-            configuration_name=settings.name("slack"),
-            slack_workspace_id=slack.workspace_id,
-            slack_channel_id=slack.channel_id,
-            **_chat(stack, "SlackRole", topic_arn),
-        )
-    if teams := settings.monitoring.teams:
-        chatbot.CfnMicrosoftTeamsChannelConfiguration(
-            stack,
-            "Teams",
-            configuration_name=settings.name("teams"),
-            teams_tenant_id=teams.tenant_id,
-            team_id=teams.team_id,
-            teams_channel_id=teams.channel_id,
-            **_chat(stack, "TeamsRole", topic_arn),
-        )
-
-
-def _chat(stack: Stack, role_id: str, topic_arn: str) -> dict[str, Any]:
-    """What every chat's configuration has. Its role has no policy: people only read alarms there."""
-    account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
-    service = iam.ServicePrincipal("chatbot.amazonaws.com", conditions=account)
-    return {
-        "iam_role_arn": iam.Role(stack, role_id, assumed_by=service).role_arn,
-        "guardrail_policies": [f"arn:{Aws.PARTITION}:iam::aws:policy/{GUARDRAIL}"],
-        "sns_topic_arns": [topic_arn],
-        "logging_level": "ERROR",
-    }

@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_cloudwatch import TreatMissingData
 from constructs import Construct
 
-from mailroom.environment import RELEASE_KEPT_BACK_SECONDS, LineSettings, ReleaseSettings
+from mailroom.environment import LineSettings, ReleaseSettings
 from mailroom.ledger.waits import INDEX, SHARDS
 from mailroom_stacks.canary import put_canaries
 from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stage_alarm
@@ -65,7 +65,6 @@ class Release(Construct):
                 memory_mb=settings.release.memory_mb,
                 remedy="What waits is not handed over until it runs again. Nothing is lost: each minute it "
                 "tries anew.",
-                kept_back_seconds=RELEASE_KEPT_BACK_SECONDS,
                 comes_back_seconds=MINUTE,
                 grants=[
                     *grants,

@@ -54,7 +54,6 @@ class WebhookStack(StageStack):
             maximum_concurrency=webhook.maximum_concurrency,
             rules=rules,
             channel="webhook",
-            kept_back_seconds=times.record,
             grants=[
                 # A message with `unless` reads how others ended.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [storage.ledger.table_arn]),

@@ -15,10 +15,11 @@ from tests.support.ops.subcommands import subcommands
 NO_ANSWER = {
     *("console", "schema", "new", "up", "down", "inbox"),
     *("synth", "bootstrap", "diff", "deploy", "destroy", "policy", "cdk"),
-    *("docs", "update"),
+    *("docs", "update", "init"),
 }
 """A server has none. What `schema` prints is JSON, and its own schema's is the standard's. The CDK's command
-line answers for itself. What `inbox` shows is JSON at an URL. `docs` shows pages."""
+line answers for itself. What `inbox` shows is JSON at an URL. `docs` shows pages, and `init` writes
+cdk.json."""
 
 app = typer.Typer()
 app.command()(schema)

@@ -1,6 +1,7 @@
 """`init`: asks for a stage, or takes options, and writes its section into cdk.json."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,37 +78,30 @@ def test_a_new_stage_leaves_the_rest_of_the_file_and_its_order_as_they_were(file
     assert json.dumps(document) == json.dumps(json.loads(FULL))
 
 
-def test_run_again_it_changes_what_was_answered_and_prints_the_former_value(file: Path) -> None:
+def test_run_again_it_changes_what_was_answered(file: Path) -> None:
     file.write_text(FULL)
     expected = json.loads(FULL)
     prod = expected["context"]["mailroom"]["prod"]
-    former = prod["channels"]["mail"]["messages_per_second"]
-    result = run("--stage", "prod", "--set", "channels.mail.messages_per_second=50", *MAIL[2:])
+    run("--stage", "prod", "--set", "channels.mail.messages_per_second=50", *MAIL[2:])
     prod["channels"]["mail"]["messages_per_second"] = 50
     prod["monitoring"] = {"emails": ["ops@acme.example"]}
     assert json.dumps(json.loads(file.read_text())) == json.dumps(expected)
-    sentence = f"channels.mail.messages_per_second is 50; it was {former}."
-    assert result.stdout.splitlines()[1:3] == [sentence, "Next:"]
 
 
 def test_run_again_with_the_same_answers_it_writes_nothing(file: Path) -> None:
     file.write_text(FULL)
     stamp = file.stat().st_mtime_ns
-    result = run("--stage", "prod", "--set", "sms.provider=twilio")
+    assert run("--stage", "prod", "--set", "sms.provider=twilio").exit_code == 0
     assert (file.read_text(), file.stat().st_mtime_ns) == (FULL, stamp)
-    assert "Stage prod is already in cdk.json." in result.stdout
 
 
-def test_channels_that_are_not_named_any_more_leave_and_the_way_out_is_named(file: Path) -> None:
+def test_channels_that_are_not_named_any_more_leave(file: Path) -> None:
     file.write_text(FULL)
-    result = run("--stage", "dev", "--channels", "mail")
+    run("--stage", "dev", "--channels", "mail")
     section = stages(file)["dev"]
     assert [*section["channels"]] == ["mail"]
     assert not section.keys() & {"sms", "fax"}
     assert section["deployment"] == json.loads(FULL)["context"]["mailroom"]["dev"]["deployment"]
-    assert 'fax.provider is removed; it was "signalwire".' in result.stdout
-    assert "The stage has no sms, fax any more." in result.stdout
-    assert "`mailroom docs deploy-update-go-back#taking-parts-out`" in result.stdout
 
 
 @pytest.mark.usefixtures("terminal")
@@ -128,7 +122,6 @@ def test_it_asks_once_for_what_the_chosen_channels_need(file: Path) -> None:
     assert [*section["push"]["platform_applications"]] == ["ios"]
     assert [*section["channels"]] == ["mail", "sms", "push"]
     assert section["monitoring"] == {"concurrency_quota": 10}
-    assert "Nobody hears of alarms." in result.stdout
 
 
 @pytest.mark.usefixtures("terminal")
@@ -144,22 +137,25 @@ def test_a_blank_answer_keeps_the_value_of_a_stage(file: Path) -> None:
 def test_a_wrong_answer_at_a_terminal_writes_nothing(file: Path) -> None:
     result = run("--stage", "trial", "--channels", "mail", *MAIL, typed="many\n\n")
     assert (result.exit_code, file.exists()) == (2, False)
-    assert "messages_per_second: 'many' is not a number; use 0.1 to 100000." in result.stderr
+    assert "messages_per_second: 'many' should be a valid number." in result.stderr
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ((), "--stage: is missing"),
-        (("--stage", "No", *MAIL), "mailroom.No.stage: 'No' does not fit"),
+        (("--stage", "No", *MAIL), "mailroom.No.stage: 'No' should match pattern"),
         (("--stage", "trial"), "mailroom.trial.mail.senders: is missing; add it"),
         (("--stage", "trial", "--channels", "pigeon", *MAIL), "'send_pigeon' is none of Mailroom's"),
-        (("--stage", "trial", "--channels", "", *MAIL), "mailroom.trial.channels: is empty"),
+        (
+            ("--stage", "trial", "--channels", "", *MAIL),
+            "trial.channels: {} should have at least 1 item",
+        ),
         (("--stage", "trial", "--channels", "sms", *MAIL), "mailroom.trial.sms.provider: is missing"),
         (("--stage", "trial", "--set", "fax", *MAIL), "--set: 'fax' has no value"),
         (
             ("--stage", "trial", "--set", "monitoring.level=LOUD", *MAIL),
-            "monitoring.level: 'LOUD' is unknown; use full or minimal",
+            "monitoring.level: 'LOUD' should be 'full' or 'minimal'",
         ),
         (
             ("--stage", "trial", "--set", 'campaigns.enabled=["nobody"]', *MAIL),
@@ -186,7 +182,10 @@ def test_a_missing_or_wrong_answer_is_refused_with_the_sentence_of_synth(
         ("[1]", "has no place for stages"),
         ('{"app": "x"}', 'Add "mailroom": {} to its "context"'),
         ('{"context": {"mailroom": {"dev": 1}}}', "has no place for stages"),
-        ('{"context": {"mailroom": {"trial": {"channels": 1}}}}', "mailroom.trial.channels: 1 is of"),
+        (
+            '{"context": {"mailroom": {"trial": {"channels": 1}}}}',
+            "trial.channels: 1 should be an object",
+        ),
     ],
 )
 def test_a_file_that_synth_cannot_read_is_left_alone(file: Path, content: str, sentence: str) -> None:
@@ -205,7 +204,7 @@ def test_a_file_that_synth_cannot_read_is_left_alone(file: Path, content: str, s
         ('deployment.account="111122223333"', "111122223333"),
         ("webhook.delays_seconds=[1, 2]", [1, 2]),
         ('mail.senders=["ada@acme.example"]', ["ada@acme.example"]),
-        ("channels.mail.lanes.bulk.batch_size=5", 5),
+        ("channels.mail.lanes.bulk.maximum_concurrency=5", 5),
     ],
 )
 def test_a_further_setting_is_json_or_text(file: Path, text: str, value: object) -> None:
@@ -216,31 +215,10 @@ def test_a_further_setting_is_json_or_text(file: Path, text: str, value: object)
     assert setting == value
 
 
-def test_json_is_one_object_that_ends_with_the_next_steps(file: Path) -> None:
-    answer = json.loads(run("--stage", "trial", *MAIL, "--json").stdout)
-    assert (answer["stage"], answer["written"], answer["changes"]) == ("trial", True, [])
-    assert [step["how"] for step in answer["next"]] == [
-        "aws sesv2 create-email-identity --email-identity ada@acme.example",
-        "mailroom synth --stage trial",
-        "mailroom bootstrap --stage trial",
-        "mailroom deploy --stage trial",
-        "mailroom doctor --stage trial",
-        "mailroom init --stage trial --set deployment.deletion_protection=true",
-        "mailroom init --stage trial --set items.unknown=refuse",
-    ]
-
-
-def test_resend_and_slack_are_to_be_seen_to_before_a_deployment_that_uses_them(file: Path) -> None:
-    settings = (
-        "mail.provider=resend",
-        "monitoring.slack.workspace_id=T01",
-        "monitoring.slack.channel_id=C01",
-    )
-    given = [part for setting in settings for part in ("--set", setting)]
-    steps = json.loads(run("--stage", "trial", *MAIL, *given, "--json").stdout)["next"]
-    assert steps[0]["why"] == "Resend has to verify the domain acme.example."
-    assert steps[1]["how"] == "https://console.aws.amazon.com/chatbot/home"
-    assert "SES" not in json.dumps(steps)
+def test_the_answer_names_the_next_commands(file: Path) -> None:
+    words = run("--stage", "trial", *MAIL).stdout
+    commands = re.findall(r"^  mailroom (\w+) --stage trial", words, re.MULTILINE)
+    assert commands == ["synth", "bootstrap", "deploy", "doctor", "init"]
 
 
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
     for row in rows:
         lane = lane_of(settings, row.event_type, row.lane)
         assert lane.pace == pytest.approx(row.pace)
-        assert (lane.workers, lane.batch) == (row.polling.maximum_concurrency, row.polling.batch_size)
+        assert (lane.workers, lane.batch) == (row.polling.maximum_concurrency, row.batch_size)
         assert lane.at_once == row.channel.submits_at_once
     if settings.fax:
         assert lane_of(settings, "fax").pace == pytest.approx(settings.fax.pace)
@@ -112,7 +112,7 @@ def test_what_a_stage_does_not_have_is_refused_with_what_it_has(
 def test_every_setting_that_is_named_is_one(channel: str, lane: str) -> None:
     lane_ = lane_of(SETTINGS, channel, lane)
     for path in filter(None, (lane_.workers_setting, lane_.rate_setting)):
-        with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{path}: -1 is under "):
+        with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{path}: -1 should be "):
             load(with_settings({path: -1}, "prod"), "prod")
 
 

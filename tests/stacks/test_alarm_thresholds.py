@@ -90,7 +90,7 @@ def test_a_function_that_nothing_redelivers_rings_at_its_first_error_and_others_
             assert (rings["Threshold"], rings["Statistic"], rings["Period"]) == (1, "Sum", 300)
 
 
-@pytest.mark.parametrize("kind", ["errors", "throttles", "slow"])
+@pytest.mark.parametrize("kind", ["errors", "throttles"])
 @pytest.mark.parametrize(
     ("function", "periods"),
     [("send-mail", 5), ("feedback", 5), ("send-fax", 12), ("outcomes", 3), ("messages-api", 1)],
@@ -102,50 +102,6 @@ def test_what_fails_slowly_is_looked_at_for_longer(
     assert rings["EvaluationPeriods"] == periods
     said = f"in 3 of the last {periods} periods of five minutes" if periods > 1 else ", now: "
     assert said in rings["AlarmDescription"]
-
-
-@pytest.mark.parametrize(
-    ("function", "timeout", "seconds"),
-    [
-        ("send-mail", 60, 57.5),
-        ("send-fax", 900, 895),
-        ("send-webhook", 60, 57.5),
-        ("dead-letters", 300, 295),
-        ("feedback", 60, 57.5),
-        ("compose", 60, 57),
-        ("dispatch", 60, 57),
-        ("messages-api", 29, 27.55),
-    ],
-)
-def test_an_invocation_is_slow_when_it_takes_nearly_all_of_its_time_and_more_than_it_means_to(
-    whole: Templates, function: str, timeout: int, seconds: float
-) -> None:
-    name = f"mailroom-dev-{function}"
-    (made,) = (
-        each
-        for of in whole.stacks.values()
-        for each in of.all("Lambda::Function")
-        if each["FunctionName"] == name
-    )
-    assert made["Timeout"] == timeout
-    rings = alarm(whole, f"{name}-slow")
-    assert (rings["Threshold"], rings["MetricName"], rings["Statistic"]) == (
-        seconds * 1000,
-        "Duration",
-        "Maximum",
-    )
-    assert rings["DatapointsToAlarm"] == (1 if function in ALONE else 3)
-
-
-def test_a_slow_invocation_rings_before_its_time_is_over_and_after_its_own_deadline(
-    whole: Templates,
-) -> None:
-    """A function that hands back what it cannot finish runs until its deadline by design."""
-    kept_back = {"send-fax": 10, "send-mail": 5, "send-webhook": 5, "dead-letters": 10, "compose": 10}
-    for function, kept in kept_back.items():
-        rings = alarm(whole, f"mailroom-dev-{function}-slow")["Threshold"] / 1000
-        timeout = {"send-fax": 900, "dead-letters": 300}.get(function, 60)
-        assert timeout - kept < rings < timeout
 
 
 @pytest.mark.parametrize("name", ["dispatch", "outcomes"])
@@ -259,8 +215,7 @@ def test_thresholds_are_settings() -> None:
     rings = {each.name.removeprefix("mailroom-dev-"): each.properties["Threshold"] for each in alarms(stage)}
     assert (rings["sms-waiting-long"], rings["mail-waiting-long"]) == (180, 1_020)
     assert rings["dispatch-iterator-age"] == 300_000
-    assert (rings["dispatch-slow"], rings["concurrency"]) == (57_000, 2_400)
-    assert rings["send-mail-slow"] == 57_500  # until then a sender may run by design
+    assert rings["concurrency"] == 2_400
     assert (rings["ses-bounce-rate-warning"], rings["ses-bounce-rate"]) == (0.02, 0.05)
     assert (rings["ses-complaint-rate-warning"], rings["ses-complaint-rate"]) == (0.0008, 0.001)
 

@@ -73,7 +73,7 @@ def slow_functions() -> Templates:
 
 
 @pytest.mark.parametrize("which", ["whole", "prod", "slow_functions"])
-@pytest.mark.parametrize("kind", ["errors", "throttles", "slow"])
+@pytest.mark.parametrize("kind", ["errors", "throttles"])
 def test_one_record_that_fails_whenever_it_comes_makes_the_alarm_of_its_function_ring(
     request: pytest.FixtureRequest, which: str, kind: str
 ) -> None:

@@ -362,8 +362,8 @@ def test_both_functions_have_numbers_of_their_own(dev: Templates) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("api.jwt.issuer", "http://login.example.com", "'http://login.example.com' does not fit "),
-        ("api.jwt.audience", [], "is empty; give at least one: a token's `aud` has to be one of these."),
+        ("api.jwt.issuer", "http://login.example.com", "'http://login.example.com' should match pattern "),
+        ("api.jwt.audience", [], "[] should have at least 1 item after validation, not 0."),
     ],
 )
 def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str) -> None:
@@ -377,12 +377,12 @@ def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str)
     [
         (
             {"scopes": {name: SCOPES[name] for name in ("send", "read")}},
-            "scopes.cancel: is missing; add it: for POST /messages/cancel: 1 to 64 characters without a ",
+            "scopes.cancel: is missing; add it.",
         ),
-        ({"scopes": {**SCOPES, "send": "a b"}}, "scopes.send: 'a b' does not fit "),
+        ({"scopes": {**SCOPES, "send": "a b"}}, "scopes.send: 'a b' should match pattern "),
         (
             {"caller_claim": ""},
-            "caller_claim: is empty; give at least one: the claim of a token that names its caller, for ",
+            "caller_claim: '' should have at least 1 character.",
         ),
     ],
 )

@@ -138,12 +138,12 @@ def test_runs_are_found_by_campaign_and_forgotten_by_ttl(weekly: Template) -> No
 
 def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template) -> None:
     given = weekly.environment(COLLECT)
-    assert given["LEASE_SECONDS"] == "120"
+    assert given["LEASE_SECONDS"] == "180"
     assert "Audience" in given["AUDIENCE_QUEUE_URL"]
     assert msgspec.json.decode(given["DATABASES"], type=dict[str, DatabaseSettings]) == {
         "app": DatabaseSettings(
             secret_arn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:app-AbCdEf",
-            statement_seconds=6,
+            statement_seconds=45,
         )
     }
 

@@ -79,7 +79,7 @@ def test_an_address_known_only_at_synth_is_below_the_providers_under_the_channel
 @pytest.mark.parametrize("url", ["http://slack.com/api", "https://slack.com/api/", "slack.com"])
 def test_credentials_go_by_https_alone(url: str) -> None:
     assert refusal("channels.chat", {**CHAT, "base_url": url}).startswith(
-        f"mailroom.dev.channels.chat.base_url: {url!r} does not fit "
+        f"mailroom.dev.channels.chat.base_url: {url!r} should match pattern "
     )
 
 

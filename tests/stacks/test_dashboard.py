@@ -135,7 +135,6 @@ def _drawn(alarm: Alarm, widget: dict[str, Any]) -> bool:
     ("kind", "title"),
     [
         ("waiting-long", "Oldest message, % of its alarm"),
-        ("slow", "Functions: slowest invocation, % of its alarm"),
         ("iterator-age", "Streams: behind, % of the alarm"),
     ],
 )
@@ -170,7 +169,7 @@ def test_every_queue_is_shown_with_what_waits_its_age_and_its_flight(each_stage:
     assert shown(each_stage, "AWS/SQS", f"{DEPTH}NotVisible", "QueueName") == own | dead
 
 
-@pytest.mark.parametrize("metric", ["Errors", "Throttles", "Duration", "ConcurrentExecutions"])
+@pytest.mark.parametrize("metric", ["Errors", "Throttles", "ConcurrentExecutions"])
 def test_every_function_is_shown(each_stage: Templates, metric: str) -> None:
     assert shown(each_stage, "AWS/Lambda", metric, "FunctionName") == functions(each_stage)
 

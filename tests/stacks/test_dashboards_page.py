@@ -54,11 +54,7 @@ def test_alarms_that_the_shell_names_are_there(prod: Templates) -> None:
     assert ":mailroom-prod-alarms" in shell
 
 
-def test_every_kind_of_alarm_stands_in_the_table_with_outputs_that_are_there(whole: Templates) -> None:
-    outputs = {key for of in whole.stacks.values() for key in of.body.get("Outputs", {})}
-    rows = re.findall(r"^\| (`.*?) \| .*? \| (.*?) \|$", PAGE, re.MULTILINE)
-    listed = {kind for kinds, _ in rows for kind in re.findall(r"`([a-z0-9-]+)`", kinds)}
+def test_every_kind_of_alarm_stands_in_the_table(whole: Templates) -> None:
+    rows = re.findall(r"^\| (`.*?) \| .*? \|$", PAGE, re.MULTILINE)
+    listed = {kind for kinds in rows for kind in re.findall(r"`([a-z0-9-]+)`", kinds)}
     assert {each.name for each in alarms(whole) if not each.name.endswith((*listed, "-warning"))} == set()
-    prefixes = [prefix for _, shown in rows for prefix in re.findall(r"`(\w+)`", shown)]
-    assert len(prefixes) > 12
-    assert {f"{prefix}AlarmArn" for prefix in prefixes} <= outputs

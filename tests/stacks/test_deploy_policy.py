@@ -230,8 +230,7 @@ def test_an_accounts_first_http_api_may_bring_the_role_that_aws_makes_for_it(dep
     assert making["Action"] == ["iam:CreateServiceLinkedRole"]
     assert making["Resource"] == ["arn:aws:iam::*:role/aws-service-role/*"]
     services = making["Condition"]["StringEquals"]["iam:AWSServiceName"]
-    assert "ops.apigateway.amazonaws.com" in services
-    assert {*services} <= {"ops.apigateway.amazonaws.com", "management.chatbot.amazonaws.com"}
+    assert services == ["ops.apigateway.amazonaws.com"]
 
 
 def test_no_policy_of_aws_can_be_attached_and_the_deployers_roles_not_touched(deployment: Deployment) -> None:

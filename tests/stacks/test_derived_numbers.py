@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from mailroom_stacks.settings.channels import MOST_TOGETHER
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import CRASH_ALLOWANCE, DAY, MARGIN_DAYS, Waits
 from mailroom_stacks.settings.sentences import SettingsError
@@ -15,7 +16,6 @@ from tests.support.stacks.waiting_times import shortest_total
 lanes = st.fixed_dictionaries(
     {
         "share": st.floats(0.05, 0.5),
-        "batch_size": st.integers(1, 10),
         "maximum_concurrency": st.integers(2, 20),
     }
 )
@@ -51,9 +51,9 @@ def accepted(stage: dict[str, Any]) -> Settings:
 def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     for row in chosen.lane_rows():
-        channel, lane, rules = row.channel, row.polling, row.rules
+        channel, rules = row.channel, row.rules
         waits = Waits(chosen.times.backoff, chosen.times.backoff_cap)
-        neighbours = max(each.batch_size for each in channel.lanes.values()) - 1
+        neighbours = MOST_TOGETHER - 1
         throttled = rules.max_receives - CRASH_ALLOWANCE - neighbours
         crashes = (CRASH_ALLOWANCE + neighbours) * rules.visibility
         longest = sum(waits.after(receive) for receive in range(1, throttled)) + crashes
@@ -67,7 +67,10 @@ def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) ->
         assert rules.max_receives <= 1000
         assert longest + margin <= chosen.retention.queue_days * DAY <= 14 * DAY
         last = channel.submit_seconds + chosen.times.record
-        assert lane.batch_size * row.pace + last < channel.timeout_seconds
+        assert 1 <= row.batch_size <= MOST_TOGETHER
+        assert row.batch_size * row.pace + last < channel.timeout_seconds
+        fits_more = (row.batch_size + 1) * row.pace + last < channel.timeout_seconds - 1e-6
+        assert row.batch_size == MOST_TOGETHER or not fits_more
 
 
 @given(stages)

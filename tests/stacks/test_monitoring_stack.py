@@ -12,7 +12,7 @@ from tests.support.stacks.alarm import alarm
 from tests.support.stacks.refusals import accepted, refusal
 from tests.support.stacks.resources import of_templates
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import SLACK, TEAMS, TOLD, variant
+from tests.support.stacks.variants import TOLD, variant
 
 
 def statements(template: Template, kind: str, document: str) -> list[dict[str, Any]]:
@@ -86,11 +86,6 @@ def test_cloudwatch_and_eventbridge_may_use_the_key_to_encrypt(dev: Templates) -
 def test_nobody_is_subscribed_until_a_setting_says_so(dev: Templates, prod: Templates) -> None:
     for stage in (dev, prod):
         assert stage["monitoring"].all("SNS::Subscription") == []
-        assert not [kind for kind in kinds(stage["monitoring"]) if "Chatbot" in kind]
-
-
-def kinds(template: Template) -> set[str]:
-    return {each["Type"] for each in template.body["Resources"].values()}
 
 
 def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too() -> None:
@@ -130,30 +125,6 @@ def test_programs_hear_of_alarms_and_not_of_what_no_alarm_ends() -> None:
     assert begun == [{"AlarmName": [{"exists": True}]}]
 
 
-def test_chats_read_alarms_and_may_do_nothing() -> None:
-    template = variant({"monitoring": TOLD})["monitoring"]
-    slack = template.one("Chatbot::SlackChannelConfiguration", ConfigurationName="mailroom-dev-slack")
-    teams = template.one(
-        "Chatbot::MicrosoftTeamsChannelConfiguration", ConfigurationName="mailroom-dev-teams"
-    )
-    assert (slack["SlackWorkspaceId"], slack["SlackChannelId"]) == (
-        SLACK["workspace_id"],
-        SLACK["channel_id"],
-    )
-    assert (teams["TeamsTenantId"], teams["TeamId"], teams["TeamsChannelId"]) == tuple(TEAMS.values())
-    for chat in (slack, teams):
-        (topic,) = chat["SnsTopicArns"]
-        assert template.body["Resources"][topic["Ref"]]["Properties"]["TopicName"] == "mailroom-dev-alarms"
-        assert [text(each) for each in chat["GuardrailPolicies"]] == [
-            "arn:aws:iam::aws:policy/CloudWatchReadOnlyAccess"
-        ]
-        role = template.body["Resources"][chat["IamRoleArn"]["Fn::GetAtt"][0]]["Properties"]
-        assert role.keys() & {"Policies", "ManagedPolicyArns"} == set()
-        (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
-        assert trust["Principal"] == {"Service": "chatbot.amazonaws.com"}
-        assert text(trust["Condition"]["StringEquals"]["aws:SourceAccount"]) == "111122223333"
-
-
 def test_topics_and_dashboard_are_outputs(dev: Templates) -> None:
     assert dev["monitoring"].output("AlarmTopicName") == "<Alarms04B5A0BF.TopicName>"
     assert dev["monitoring"].output("AlarmTopicArn") == "<Alarms04B5A0BF>"
@@ -180,24 +151,11 @@ def test_a_wait_just_below_the_retention_is_taken() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("monitoring.emails", ["ada"], "mailroom.dev.monitoring.emails.0: 'ada' does not fit"),
+        ("monitoring.emails", ["ada"], "mailroom.dev.monitoring.emails.0: 'ada' should match pattern"),
         (
             "monitoring.urls",
             ["http://x.example.com"],
             "mailroom.dev.monitoring.urls.0: 'http://x.example.com'",
-        ),
-        (
-            "monitoring.concurrency_quota",
-            1,
-            "monitoring.concurrency_quota: 1 is under 10; use 10 to 1000000.",
-        ),
-        ("monitoring.waiting_minutes", {"mail": 0}, "waiting_minutes.mail: 0 is under 1; use 1 to 20160."),
-        ("monitoring.slack", {"workspace_id": "T1"}, "monitoring.slack.channel_id: is missing; add it"),
-        ("monitoring.teams", {**TEAMS, "team_id": "x"}, "monitoring.teams.team_id: 'x' does not fit"),
-        (
-            "monitoring.mail",
-            "x",
-            "monitoring.mail: is not a setting; use one of level, emails, urls, slack, teams",
         ),
     ],
 )

@@ -58,10 +58,8 @@ def test_outcomes_knows_where_callbacks_and_retries_go_and_when(dev: Templates) 
 
 
 def test_what_outcomes_gave_up_on_rings_an_alarm_of_its_own(dev: Templates) -> None:
-    assert dev["routing"].output("OutcomesGaveUpAlarmName")
-    assert dev["routing"].output("DispatchGaveUpAlarmName") != dev["routing"].output(
-        "OutcomesGaveUpAlarmName"
-    )
+    for function in ("outcomes", "dispatch"):
+        assert dev["routing"].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{function}-gave-up")
     assert dev["routing"].output("UnprocessedBucketName")
 
 

@@ -114,7 +114,7 @@ def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     monkeypatch.setattr("mailroom_stacks.settings.channels.LAMBDAS", tmp_path)
-    row = {"handler": "send_pigeon", "lanes": {"normal": {"share": 1, "batch_size": 5}}}
+    row = {"handler": "send_pigeon", "lanes": {"normal": {"share": 1}}}
     context = {"stage": "dev", "mailroom": with_settings({"channels.pigeon": row}), **NO_BUNDLES}
     synthesize(context, str(tmp_path / "out"))  # nothing to keep: these are not the repository's handlers
     stacks = read(tmp_path / "out", "dev")

@@ -9,7 +9,7 @@ from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct, IConstruct
 
-from mailroom_stacks.constructs.naming import pascal, publish, stage_of
+from mailroom_stacks.constructs.naming import publish, stage_of
 from mailroom_stacks.settings.settings import Settings
 
 BEGUN, ENDED = "alarms", "alarms-ended"
@@ -62,7 +62,7 @@ class AlarmText:
     page: str = ""
     """Page of the manual, if the kind shares the page of another kind."""
     output: str = ""
-    """Beginning of the names of the alarm's outputs; "" derives the beginning from subject and kind."""
+    """Beginning of the names of the alarm's outputs; "": it has none."""
 
     @property
     def short(self) -> str:
@@ -164,8 +164,8 @@ def stage_alarm(
     resource.alarm_actions, resource.ok_actions = [topic_arn(settings, BEGUN)], [topic_arn(settings, ENDED)]
     by_name = cloudwatch.Alarm.from_alarm_name(scope, f"{construct_id}ByName", name)
     stage_alarms(alarm).append(StageAlarm(about, drawn or metric, threshold, by_name))
-    output = about.output or pascal(about.short)
-    publish(alarm, **{f"{output}AlarmName": alarm.alarm_name, f"{output}AlarmArn": alarm.alarm_arn})
+    if output := about.output:
+        publish(alarm, **{f"{output}AlarmName": alarm.alarm_name, f"{output}AlarmArn": alarm.alarm_arn})
 
 
 def topic_arn(settings: Settings, topic: str) -> str:

@@ -61,8 +61,6 @@ SEND_TRACES = Grant(
 https://docs.aws.amazon.com/lambda/latest/dg/services-xray.html."""
 
 
-SLOW_SHARE = 0.95
-"""The part of the time-out that an invocation may take."""
 AGAIN_AND_AGAIN = 3
 """Periods of five minutes in which something went wrong, for what redelivery heals by itself."""
 
@@ -93,8 +91,6 @@ class FunctionSpec:
     comes_back_seconds: int = 0
     """Seconds until the function gets again what it failed at, from a queue, stream or rule. Only repeated
     failures mean something then. 0: nobody tries again; the caller sees the failure, and the first counts."""
-    kept_back_seconds: float = 0
-    """How much of its time-out an invocation keeps to finish in: until then it may run by design."""
     remedy: str = ""
     """A sentence on what an error of this function means; "": nothing particular."""
 
@@ -117,14 +113,6 @@ class FunctionSpec:
         if not self.comes_back_seconds:
             return "now"
         return f"in {self.at_least} of the last {self.periods} periods of five minutes"
-
-    @property
-    def slow_seconds(self) -> float:
-        """The duration from which on an alarm rings: a share of the time-out; or, where an invocation may run
-        for longer by design, the middle of what it keeps back."""
-        timeout, kept_back = self.timeout_seconds, self.kept_back_seconds
-        share = timeout * SLOW_SHARE
-        return max(share, timeout - kept_back / 2) if kept_back else share
 
 
 _specs = WeakKeyDictionary[IConstruct, list[FunctionSpec]]()
@@ -222,8 +210,8 @@ class HandlerFunction(Construct):
         function_specs(self).append(spec)
 
     def _watch(self, settings: Settings, spec: FunctionSpec) -> None:
-        """Make three alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""
-        name, log = spec.function, read_log(settings, spec.function)
+        """Make two alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""
+        name = spec.function
         if spec.comes_back_seconds:
             failed = "Its records come back to it; after the last try they are kept, and nothing is lost."
             refused = "Its work is late, and each refusal counts as a receive of the queue."
@@ -235,7 +223,7 @@ class HandlerFunction(Construct):
             meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
             "time-out or its memory is wrong, or AWS refuses a call. "
             + " ".join(filter(None, (failed, spec.remedy))),
-            next_step=log,
+            next_step=read_log(settings, name),
         )
         throttles = AlarmText(
             subject=name,
@@ -246,22 +234,10 @@ class HandlerFunction(Construct):
             "where it is not needed (mailroom plan --channel mail --messages 100000 --stage "
             f"{settings.stage})",
         )
-        seconds = spec.slow_seconds
-        slow = AlarmText(
-            subject=name,
-            kind="slow",
-            meaning=f"Invocations of {name} take over {seconds:g} of the {spec.timeout_seconds} s "
-            f"that they may take, {spec.lasting}: at the time-out Lambda ends them in the middle of their "
-            "work. A provider or a database answers slowly, or the batch is too large.",
-            next_step=log,
-        )
-        for about, value, threshold in (
-            (errors, function_metric(settings, name, "Errors", "Sum"), 1),
-            (throttles, function_metric(settings, name, "Throttles", "Sum"), 1),
-            (slow, function_metric(settings, name, "Duration", "Maximum"), round(seconds * 1000)),
-        ):
-            id_, periods, at_least = pascal(about.kind), spec.periods, spec.at_least
-            stage_alarm(self, id_, settings, about, value, threshold, periods=periods, at_least=at_least)
+        for about, counts in ((errors, "Errors"), (throttles, "Throttles")):
+            number, id_ = function_metric(settings, name, counts, "Sum"), pascal(about.kind)
+            periods, at_least = spec.periods, spec.at_least
+            stage_alarm(self, id_, settings, about, number, 1, periods=periods, at_least=at_least)
 
 
 def function_metric(settings: Settings, function: str, name: str, statistic: Statistic) -> Metric:

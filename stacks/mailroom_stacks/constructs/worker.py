@@ -173,7 +173,6 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         "provider's or of AWS's. The alarm rings until the queue is empty.",
         next_step=f"mailroom dead-letters list --stage {stage} --queue {queue}, fix the cause, then mailroom "
         f"repair --dead-letters {queue} --stage {stage}",
-        # No other alarm of a queue is meant where people say "the queue's alarm".
         output=f"{pascal(queue)}Dlq",
     )
     letters = worker.work.dead_letter_name

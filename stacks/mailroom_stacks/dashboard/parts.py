@@ -48,9 +48,8 @@ def parts(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget
     campaigns = [work.function for work in works if work.queue in ("collect", "audience")]
     rows: list[list[cloudwatch.IWidget]] = [
         [
-            graph("Functions: errors", of_kind(stage, "errors")),
-            graph("Functions: throttles", of_kind(stage, "throttles")),
-            graph("Functions: slowest invocation, % of its alarm", metrics.shares("slow"), lines=[FULL]),
+            graph("Functions: errors", of_kind(stage, "errors"), width=12),
+            graph("Functions: throttles", of_kind(stage, "throttles"), width=12),
         ],
         [
             graph("Functions at once", running),

@@ -42,7 +42,7 @@ class Place:
         return f"mailroom-{self.stage}-*"
 
 
-_MADE_BY_AWS = ("management.chatbot.amazonaws.com", "ops.apigateway.amazonaws.com")
+_MADE_BY_AWS = ("ops.apigateway.amazonaws.com",)
 """Services whose linked roles a deployment may make; AWS writes what is in them."""
 _MAPPING = ("lambda:*EventSourceMapping",)
 _KEY = ("kms:Disable*", "kms:EnableKey", "kms:Put*", "kms:Schedule*", "kms:Untag*", "kms:Update*Desc*")
@@ -95,7 +95,6 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
             arn("apigateway", "/apis/*", account=False),
             arn("apigateway", "/tags/*", account=False),
         ),
-        ("chatbot", "chatbotconfiguration"): (arn("chatbot", f"chat-configuration/*/{own}", region=False),),
         ("cloudwatch", "alarm"): (arn("cloudwatch", f"alarm:{own}"),),
         ("cloudwatch", "dashboard"): (
             arn("cloudwatch", f"dashboard/{group}", region=False),
@@ -143,7 +142,6 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
 
 _LOGS = "The delivery of an API's access log belongs to the account, and so does the right to set it up."
 ON_EVERYTHING = {
-    "chatbot:*": "Chat configurations are made and listed by actions that name none.",
     "codedeploy:StopDeployment": "A deployment is known by an id that CodeDeploy gives it.",
     "ec2:Describe*": "EC2 lists subnets and security groups for all or for nobody.",
     "kms:CreateKey": "A key has no name before it is there.",

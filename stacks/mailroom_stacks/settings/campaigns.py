@@ -21,22 +21,6 @@ class Network(Section):
     """Groups that may go out to the databases and to AWS."""
 
 
-class Collect(Section):
-    """The function that pages through audiences, one page an invocation."""
-
-    timeout_seconds: int = Field(default=60, ge=20, le=900)
-    """Long enough for two queries of a page."""
-
-
-class Compose(Section):
-    """The function that composes messages. How many of it work at once follows from the campaigns."""
-
-    timeout_seconds: int = Field(default=60, ge=20, le=900)
-    """Long enough for as many people as one message may have."""
-    memory_mb: int = Field(default=512, ge=128, le=10_240)
-    """Memory of the function that runs campaigns' own code, in MiB."""
-
-
 class Campaigns(Section):
     """A stage's campaigns; each is a folder below campaigns/."""
 
@@ -44,16 +28,9 @@ class Campaigns(Section):
     """The folders whose campaigns the stage has."""
     overrides: dict[CampaignName, dict[str, JsonValue]] = Field(default_factory=dict)
     """What this stage sets otherwise than campaign.toml, by campaign, in the same sections."""
-    collect: Collect = Collect()
-    compose: Compose = Compose()
     network: Network | None = None
     """null leaves the functions outside of any VPC of yours."""
 
 
 COLLECTORS = 2
 """How many pages of audiences are read at once, each of another campaign's run."""
-PUT_SECONDS = 0.02
-"""What is reckoned for one person: a put takes some 10 ms, and its share of what is asked before is less."""
-
-FIRST_PAGE_QUERIES = 2
-"""Queries of collect's first page: the rows without a key are counted once."""

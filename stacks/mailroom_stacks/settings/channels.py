@@ -42,8 +42,6 @@ def _address(sender: str) -> str:
 class Lane(Section):
     """One of a channel's queues, with its part of the channel's rate."""
 
-    batch_size: int = Field(default=10, ge=1, le=10)
-    """Messages of one invocation."""
     maximum_concurrency: int = Field(default=2, ge=2, le=1000)
     """Functions at once; each waits concurrency / rate after a submit."""
     share: float = Field(ge=0.01, le=1)
@@ -74,7 +72,7 @@ class Channel(HttpProvider):
     timeout_seconds: int = Field(default=60, ge=13, le=900)
     """The longest that an invocation may run. The visibility time-out is six times as long."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
-    """Memory of a sender, in MiB. Large attachments and several messages at once need more."""
+    """Memory of a sender, in MiB. It has more if large attachments or several messages at once need that."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
     submits_at_once: int = Field(default=1, ge=1, le=10)
@@ -119,6 +117,10 @@ class LaneRow:
     channel: Channel
     polling: Lane
     rules: QueueRules
+    batch_size: int
+    """Messages of one invocation."""
+    memory_mb: int
+    """Memory of the sender, in MiB."""
 
     @property
     def queue(self) -> str:
@@ -133,28 +135,43 @@ class LaneRow:
     @property
     def pace(self) -> float:
         """The gap after each submit: so many workers, each leaving this long, keep to the lane's rate."""
-        return self.polling.maximum_concurrency / (self.channel.messages_per_second * self.polling.share)
+        return _gap(self.channel, self.polling)
 
     def _named(self, base: str) -> str:
         return base if self.lane == "normal" else f"{base}-{self.lane}"
 
 
-def lane_rows(channels: Mapping[str, Channel], times: Times) -> Iterator[LaneRow]:
+def lane_rows(channels: Mapping[str, Channel], mail: Mail, times: Times) -> Iterator[LaneRow]:
     """Every lane of every channel."""
     for event_type, channel in channels.items():
-        throttling = channel.longest_throttling_seconds
-        batch_size = max(polling.batch_size for polling in channel.lanes.values())
         rules = queue_rules(
             times,
             channel.timeout_seconds,
-            throttling=throttling,
-            batch_size=batch_size,
+            throttling=channel.longest_throttling_seconds,
+            batch_size=MOST_TOGETHER,
             waits=Waits.of(times),
         )
         # A receive of those may wait for a resend in doubt instead.
         rules = replace(rules, longest_stay=rules.longest_stay + sum(RESEND_DELAYS))
+        memory_mb = max(channel.memory_mb, least_memory(event_type, channel, mail))
         for lane, polling in channel.lanes.items():
-            yield LaneRow(event_type, lane, channel, polling, rules)
+            batch_size = min(MOST_TOGETHER, _fitting(channel, polling, times))
+            yield LaneRow(event_type, lane, channel, polling, rules, batch_size, memory_mb)
+
+
+MOST_TOGETHER = 10
+"""Messages of one invocation; fewer where each has to wait long for its turn."""
+
+
+def _gap(channel: Channel, polling: Lane) -> float:
+    return polling.maximum_concurrency / (channel.messages_per_second * polling.share)
+
+
+def _fitting(channel: Channel, polling: Lane, times: Times) -> int:
+    """How many messages an invocation has the time for, each followed by its gap: a last submit and its
+    record have to end within the time-out as well."""
+    left = channel.timeout_seconds - channel.submit_seconds - times.record
+    return math.ceil(left / _gap(channel, polling) - 1e-9) - 1
 
 
 OWN_SECTIONS = ("fax", "webhook")
@@ -171,9 +188,6 @@ needs."""
 SECRETS = {*WITH_OWN_NEEDS, "twilio", "unsubscribe", "resend"}
 """Rows that may name no secret: other stacks make some of these names, and the senders of Mailroom's own rows
 read no secret of their row."""
-MOST_LANES = 8
-"""Lanes of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has
-23, most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
 
 SENDER_MB = 220
 """Memory that a sender needs, in MiB: 60 of its own, and what the largest payload takes that is read: 10 MiB
@@ -189,7 +203,7 @@ def channels_faults(
     channels: Mapping[str, Channel], mail: Mail, times: Times, keep: Retention
 ) -> Iterator[str]:
     """Rules of the section `channels`."""
-    rows = [*lane_rows(channels, times)]
+    rows = [*lane_rows(channels, mail, times)]
     for event_type, channel in channels.items():
         if event_type in OWN_SECTIONS:
             yield f"channels.{event_type}: is not a row of channels; set it in the section {event_type!r}."
@@ -202,9 +216,7 @@ def channels_faults(
                 f"channels.{event_type}.secret: {event_type!r} is a name of Mailroom's own; remove the "
                 "secret, or give the channel another name."
             )
-        yield from _memory(event_type, channel, mail)
     yield from _names(rows)
-    yield from _room(rows)
     for row in rows:
         key = f"channels.{row.event_type}"
         yield from stay_faults(f"{key}.longest_throttling_seconds", row.rules, keep)
@@ -258,20 +270,6 @@ def least_memory(event_type: str, channel: Channel, mail: Mail) -> int:
     return SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * beside
 
 
-def _memory(event_type: str, channel: Channel, mail: Mail) -> Iterator[str]:
-    """Check that a sender has the memory that it needs."""
-    attached = mail.max_attachment_bytes if event_type == "mail" else 0
-    beside = channel.submits_at_once - 1
-    needed = least_memory(event_type, channel, mail)
-    if channel.memory_mb < needed:
-        files = f" + {ATTACHED} x mail.max_attachment_bytes {attached}" if attached else ""
-        files += f" + {ITEM_MB} for each of {beside} beside it" if beside else ""
-        yield (
-            f"channels.{event_type}.memory_mb: {channel.memory_mb} does not hold the largest message; use "
-            f"{needed} or more ({SENDER_MB} for a sender with a payload of 10 MiB{files})."
-        )
-
-
 def _names(rows: Sequence[LaneRow]) -> Iterator[str]:
     taken = {"queue": set(QUEUES), "function": set(FUNCTIONS)}
     for row in rows:
@@ -281,27 +279,11 @@ def _names(rows: Sequence[LaneRow]) -> Iterator[str]:
             taken[what].add(name)
 
 
-def _room(rows: Sequence[LaneRow]) -> Iterator[str]:
-    lanes = [row.queue for row in rows]
-    if len(lanes) > MOST_LANES:
-        yield (
-            f"channels: {', '.join(lanes)} are {len(lanes)} lanes, and their stack has room for "
-            f"{MOST_LANES}: CloudFormation takes 200 outputs a stack, and each lane has 23; leave out a lane "
-            "or a row."
-        )
-
-
 def _pace(key: str, row: LaneRow, times: Times) -> Iterator[str]:
-    channel, lane = row.channel, row.polling
-    last = channel.submit_seconds + times.record
-    needed = lane.batch_size * row.pace + last
-    if needed >= channel.timeout_seconds:
-        fits = int((channel.timeout_seconds - last - 1e-9) / row.pace)
-        lower = "raise timeout_seconds or lower maximum_concurrency"
+    if row.batch_size < 1:
         yield (
-            f"{key}.batch_size: {lane.batch_size} x {number(row.pace)} s between submits + submit_seconds "
-            f"{channel.submit_seconds} + {times.record} to record = {number(needed)} s must "
-            f"be under timeout_seconds {channel.timeout_seconds} (the gap is maximum_concurrency "
-            f"{lane.maximum_concurrency} / (messages_per_second {number(channel.messages_per_second)} x "
-            f"share {number(lane.share)})); {f'use {min(fits, 10)} or less' if fits >= 1 else lower}."
+            f"{key}.maximum_concurrency: {row.polling.maximum_concurrency} workers leave "
+            f"{number(row.pace)} s between submits; with submit_seconds {row.channel.submit_seconds} and "
+            f"{times.record} to record that must be under timeout_seconds {row.channel.timeout_seconds}; "
+            "lower it, or raise timeout_seconds."
         )

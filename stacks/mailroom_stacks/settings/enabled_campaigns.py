@@ -113,7 +113,7 @@ def _read(name: str, folder: Path, settings: Settings) -> EnabledCampaign:
         chosen = Campaign.model_validate_json(_json(whole, name))
     except ValidationError as error:
         place = _place(name, settings.stage, overrides, path_of(error))
-        raise SettingsError(sentence(error, Campaign, place)) from error
+        raise SettingsError(sentence(error, place)) from error
     return EnabledCampaign(name, folder / name, settings.stage, overrides, chosen)
 
 
@@ -209,11 +209,7 @@ def databases_faults(settings: Settings, campaigns: Sequence[EnabledCampaign], r
         workers = _workers(name, campaigns)
         if workers:
             key = f"mailroom.{settings.stage}.databases.{name}"
-            groups = [each.chosen.recipients_per_message for each in campaigns if name in each.composed]
-            people = max(groups, default=0)
-            yield from database_faults(
-                key, database, workers, people, settings.campaigns, settings.times, root
-            )
+            yield from database_faults(key, database, workers, root)
 
 
 def _workers(name: str, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:

@@ -87,4 +87,4 @@ def _validated(section: object, stage: str) -> Settings:
         # As JSON, for that is what it was: a list is then a tuple, and still no text a number.
         return Settings.model_validate_json(json.dumps({**given, "stage": stage}))
     except ValidationError as error:
-        raise SettingsError(sentence(error, Settings, f"mailroom.{stage}.")) from error
+        raise SettingsError(sentence(error, f"mailroom.{stage}.")) from error

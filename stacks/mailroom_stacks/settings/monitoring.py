@@ -6,7 +6,6 @@ from pydantic import Field
 
 from mailroom_stacks.settings.sections import Section
 
-_UUID = r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 _ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
 _HTTPS = r"^https://[^\s/]+(/\S*)?$"
 LONGEST_MINUTES = 20_160
@@ -26,28 +25,6 @@ NEARLY_ALL = 0.8
 """The share of the account's functions from which on an alarm rings."""
 
 
-class Slack(Section):
-    """A channel of a workspace that AWS Chatbot (Amazon Q Developer in chat applications) may write to: its
-    console has to be used once, to let it."""
-
-    workspace_id: str = Field(pattern=r"^[0-9A-Z]{1,255}$")
-    """An id such as T0123456789."""
-    channel_id: str = Field(pattern=r"^[A-Za-z0-9]+$")
-    """An id such as C0123456789, which ends the channel's link."""
-
-
-class Teams(Section):
-    """A Microsoft Teams channel that AWS Chatbot (Amazon Q Developer in chat applications) may write to: its
-    console has to be used once, to let it."""
-
-    tenant_id: str = Field(pattern=_UUID)
-    """The `tenantId` of the channel's link."""
-    team_id: str = Field(pattern=_UUID)
-    """The `groupId` of the channel's link."""
-    channel_id: str = Field(pattern=r"^[A-Za-z0-9_=+/.,-]*%3[aA][A-Za-z0-9_=+/.,-]*%40[A-Za-z0-9_=+/.,-]*$")
-    """The part of the channel's link after /channel/, percent-encoded: 19%3Aab…%40thread.tacv2."""
-
-
 class Monitoring(Section):
     """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
 
@@ -58,10 +35,6 @@ class Monitoring(Section):
     """Each gets a mail of SNS first, and has to confirm it."""
     urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
     """Https endpoints that understand SNS, such as an incident service's. They stand in the template."""
-    slack: Slack | None = None
-    """null: nothing is written to Slack."""
-    teams: Teams | None = None
-    """null: nothing is written to Teams."""
     waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
     """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)

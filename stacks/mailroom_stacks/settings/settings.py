@@ -83,7 +83,7 @@ class Settings(Section):
 
     def lane_rows(self) -> Iterator[LaneRow]:
         """Every lane of every channel that is a row."""
-        return lane_rows(self.channels, self.times)
+        return lane_rows(self.channels, self.mail, self.times)
 
     def has_day(self, event_type: str) -> bool:
         """Whether a row's day may end: it has a limit of the stage's, or its provider a quota."""

@@ -49,8 +49,13 @@ class Times(Struct, frozen=True, kw_only=True):
     """The longest `Retry-After` of an endpoint that is honoured."""
     feedback_timeout: int = 60
     """The time-out of the function that reads providers' events."""
+    campaigns_timeout: int = 120
+    """The time-out of the functions that collect and compose. In it they connect twice, because the second
+    try has a new password, and then ask twice (`collect`), or once and put messages to 500 people."""
     database_connect: int = 5
     """How long a connection to a campaign's database may take to be made."""
+    database_statement: int = 45
+    """The longest that one query of a campaign may take."""
     stream_retries: int = 10
     """How often a batch of a stream's records is tried again before it is given up."""
     dead_letters_timeout: int = 300
@@ -86,7 +91,9 @@ LOCAL = Times(
     webhook_request=5,
     retry_after_cap=60,
     feedback_timeout=20,
+    campaigns_timeout=20,
     database_connect=2,
+    database_statement=5,
     stream_retries=4,
     dead_letters_timeout=50,
     dead_letters_period=300,

@@ -17,8 +17,7 @@ from tests.support.stacks.variants import AWS, NEWS, PAGE, PUSH, PUSH_ROW, TOLD,
 
 SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:{}-AbCdEf"
 DATABASES: dict[str, Any] = {
-    name: {"secret_arn": SECRET.format(name), "connections": 20, "statement_seconds": 6}
-    for name in ("app", "shop")
+    name: {"secret_arn": SECRET.format(name), "connections": 20} for name in ("app", "shop")
 }
 NETWORK = {"subnet_ids": ["subnet-0a1b2c3d", "subnet-4e5f6a7b"], "security_group_ids": ["sg-01234567"]}
 WEEKLY: dict[str, Any] = {

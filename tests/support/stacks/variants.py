@@ -33,17 +33,9 @@ ANDROID = "arn:aws:sns:eu-central-1:111122223333:app/GCM/shop"
 NEWS = "arn:aws:sns:eu-central-1:111122223333:news"
 PUSH = {"platform_applications": {"ios": IOS, "android": ANDROID}, "topics": [NEWS]}
 
-SLACK = {"workspace_id": "T0123456789", "channel_id": "C0123456789"}
-TEAMS = {
-    "tenant_id": "2ce5c1a1-4f0c-4e0a-9d3e-0123456789ab",
-    "team_id": "9c1f1b1e-0a5c-4f0a-8f9e-0123456789ab",
-    "channel_id": "19%3Aabcdef0123456789%40thread.tacv2",
-}
 TOLD = {
     "emails": ["ada@example.com", "on-call@example.com"],
     "urls": ["https://events.example.com/integration/abc/enqueue"],
-    "slack": SLACK,
-    "teams": TEAMS,
 }
 """Everybody who can be told of alarms."""
 

@@ -8,11 +8,11 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mailroom_stacks.paths import PROJECT
 from mailroom_stacks.settings.sentences import number
 from mailroom_stacks.settings.settings import Settings
+from tests.support import ROOT
 
-PAGE = PROJECT / "docs" / "reference" / "settings.md"
+PAGE = ROOT / "docs" / "reference" / "settings.md"
 BEGIN, END = "<!-- made by `make schema` -->\n", "<!-- until here -->\n"
 _NAMES = {"channels": "channel", "lanes": "lane", "databases": "name", "topics": "topic"}
 """What stands for a row of a table in its keys."""
