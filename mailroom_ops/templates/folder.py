@@ -93,14 +93,13 @@ class TemplateFolder:
         folder. Raises Refused for a part that cannot be read."""
         return {name: part.source for name, part in sorted(self._reached(template).items())}
 
-    def faults(self, template: TemplateName, only: str | None = None) -> list[str]:
+    def faults(self, template: TemplateName) -> list[str]:
         """Return the faults of a template, each a sentence with file and line: what cannot be read, or else a
-        language that lacks a part, and an example that does not render (`only`: of one example)."""
+        language that lacks a part, and an example that does not render."""
         faults = self._engines[template.channel].faults(f"{template.name}/")
         if unreadable := [f"{template.channel}/{fault.sentence}" for fault in faults]:
             return unreadable
-        examples = {name: each for name, each in self.examples(template).items() if only in (None, name)}
-        return [*self._incomplete(template), *self._failing(template, examples)]
+        return [*self._incomplete(template), *self._failing(template, self.examples(template))]
 
     def fault_in(self, version: Version) -> str:
         """Return why a published version does not render one of its examples, or ""."""
