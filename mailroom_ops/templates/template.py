@@ -27,7 +27,7 @@ from mailroom_ops.shared.screen import (
     table_of,
 )
 from mailroom_ops.shared.times import short
-from mailroom_ops.templates.folder import TemplateFolder, TemplateName
+from mailroom_ops.templates.folder import TemplateFolder, TemplateName, named
 from mailroom_ops.templates.published import NOTHING, Published, published_of, words_of
 from mailroom_ops.templates.render import Channel, Templates
 from mailroom_stacks.paths import TEMPLATES
@@ -239,15 +239,7 @@ def rollback(
 
 def _named(published: Published, name: str, channel: str | None) -> TemplateName:
     """The published template of that name. Raises Refused."""
-    known = [_of_path(each) for each in published.choices()]
-    found = [each for each in known if each.name == name and channel in (None, each.channel)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        channels = " and ".join(each.channel for each in found)
-        raise Refused(f"{name} is published for {channels}; say --channel.")
-    there = ", ".join(each.path for each in known) or "none"
-    raise Refused(f"No template {name!r:.60} is published. There are: {there}.")
+    return named([_of_path(each) for each in published.choices()], name, channel, "among the published")
 
 
 def _of_path(path: str) -> TemplateName:

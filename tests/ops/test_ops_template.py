@@ -256,7 +256,7 @@ def test_a_version_is_shown_with_its_parts(desk: Desk) -> None:
     assert "mail/a, version 1 of 1, 2" in said
     assert "one\nand more" in said
     assert json.loads(desk.run("show", "a", "--json").stdout)["parts"]["a/body.txt"] == "two"
-    assert "No template 'b' is published. There are: mail/a." in desk.run("show", "b").stderr
+    assert "There is no template 'b' among the published. There are: mail/a." in desk.run("show", "b").stderr
 
 
 def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
