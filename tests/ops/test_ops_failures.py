@@ -167,9 +167,9 @@ def test_the_attribute_at_fault_stands_beside_the_reason(stage: Stage) -> None:
 
 
 def test_a_provider_s_text_keeps_its_code_and_names_no_address(stage: Stage) -> None:
-    failed(stage, "s", 0.2, code="rejected", message="SES answered 400 (1234567): no such user bob@example.com")
+    failed(stage, "s", 0.2, code="rejected", message="SES answered 400 (1234567): no user bob@example.com")
     (failure,) = answer(run("failures", "--json"))["failures"]
-    assert failure["message"] == "SES answered 400 (1234567): no such user b***@example.com"
+    assert failure["message"] == "SES answered 400 (1234567): no user b***@example.com"
 
 
 @pytest.mark.parametrize("piece", ["a", "a@", "a.b-", "1 ", "aaaaaaaaa "])

@@ -92,7 +92,7 @@ def test_the_same_again_exists_and_other_content_is_a_conflict(stage: Stage) -> 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("mail", *HELLO, *SOON, "--set", 'unless=[{"id": "x"}]'), "unless[0]: object missing required field"),
+        (("mail", *HELLO, *SOON, "--set", 'unless=[{"id": "x"}]'), "unless[0]: object missing required"),
         (("mail", "--to", "ada@", "--subject", "S", "--text", "T"), "to: 'ada@' is not a mail address"),
         (("mail", *HELLO, "--set", "send_at=soon"), "send_at: 'soon' is no ISO 8601 time"),
         (("mail", *HELLO, "--set", "callback_url=http://x.example"), "callback_url: "),
