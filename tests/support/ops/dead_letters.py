@@ -27,7 +27,6 @@ TABLES = {
     "suppressions": ("recipient", "channel"),
     "preferences": ("recipient", "topic"),
     "campaign-runs": ("campaign", "run"),
-    "dead-letters": ("message_id",),
 }
 PAYLOADS = f"mailroom-{STAGE}-payloads-{ACCOUNT}-{REGION}"
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"

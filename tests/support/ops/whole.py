@@ -41,13 +41,12 @@ class WholeStage(RepairStage):
     def __init__(self, root: Path) -> None:
         super().__init__()
         self.world, self.store = World(root), InboxStore()
-        for table, key in (("dead-letters", "message_id"), ("contents", "message")):
-            self.dynamodb.create_table(
-                TableName=f"mailroom-dev-{table}",
-                BillingMode="PAY_PER_REQUEST",
-                KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
-                AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
-            )
+        self.dynamodb.create_table(
+            TableName="mailroom-dev-contents",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "message", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "message", "AttributeType": "S"}],
+        )
         self.s3 = boto3.client("s3", region_name=REGION)
         for bucket in (PAYLOADS, BUCKET):
             self.s3.create_bucket(Bucket=bucket)
