@@ -208,8 +208,8 @@ def _print_letters(answer: DeadLettersShown) -> None:
     if answer.incomplete:
         print_line(
             f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too many, or "
-            "a FIFO queue has more than ten in a group. The one that you look for may be there: put some back, "
-            "then look again."
+            "a FIFO queue has more than ten in a group. The one that you look for may be there: put some "
+            "back, then look again."
         )
 
 
