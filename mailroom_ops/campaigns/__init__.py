@@ -1,1 +1,1 @@
-"""The commands `campaign` and `import`."""
+"""The command `campaign`."""

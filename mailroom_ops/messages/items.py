@@ -142,8 +142,7 @@ def _fault(text: str) -> str:
         return f"line {error.lineno}, column {error.colno}: is not JSON ({error.msg})."
     except ValueError:
         return "is not JSON."
-    several = isinstance(value, list)
-    return f"is no JSON object{'; of several messages make a file of lines: mailroom import' * several}."
+    return f"is no JSON object{'; send one message at a time' * isinstance(value, list)}."
 
 
 def _takes_text(type_: Any) -> bool:
