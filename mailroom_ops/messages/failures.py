@@ -22,7 +22,7 @@ from mailroom.message.outcome import CODES, FAILED
 from mailroom.search.finder import Filter
 from mailroom.telemetry import impersonal
 from mailroom_ops.messages.failures_csv import csv_lines
-from mailroom_ops.messages.filters import check_names, run_began
+from mailroom_ops.messages.filters import Campaign, Channel, Status, Template, check_names, run_began
 from mailroom_ops.messages.status import first_recipient
 from mailroom_ops.shared.deployed_stage import aws_session, name
 from mailroom_ops.shared.options import AsJson, Stage
@@ -113,13 +113,11 @@ def failures(
             help="Since 24h, 2d, 90m, 2026-11-20 or an ISO 8601 time; default: 24h, or since the run began."
         ),
     ] = None,
-    channel: Annotated[str | None, typer.Option(help="Only messages of this channel.")] = None,
-    status: Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")] = "",
+    channel: Channel = "",
+    status: Status = "",
     reason: Annotated[str, typer.Option(help="Only messages with this code, such as invalid.")] = "",
-    template: Annotated[str, typer.Option(help="Only messages of this template.")] = "",
-    campaign: Annotated[
-        str, typer.Option(help="Only messages of this campaign; NAME#RUN: of that run.")
-    ] = "",
+    template: Template = "",
+    campaign: Campaign = "",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many.")] = 50,
     full: Annotated[bool, typer.Option("--full", help="Do not mask addresses and numbers.")] = False,
     as_csv: Annotated[
@@ -144,7 +142,7 @@ def failures(
         client = session.client("dynamodb")
         beginning = run_began(client, stage, campaign) if since is None else None
         start = moment(since or "24h", now) if beginning is None else beginning
-        criteria = FailureFilter(channel or "", status, template, campaign, reason=reason)
+        criteria = FailureFilter(channel, status, template, campaign, reason=reason)
         with errors.status("reading the ledger"):
             selection = choose(client, stage, start, now + AHEAD, criteria, full=full)
             newest = list(itertools.islice(selection, limit + 1))

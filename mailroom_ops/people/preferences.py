@@ -85,21 +85,14 @@ class OptOuts:
 
 
 @app.command()
-def show(
-    recipient: Recipient,
-    stage: Stage = "dev",
-    *,
-    topic: Annotated[str | None, typer.Option(help="Look only at this topic.")] = None,
-    as_json: AsJson = False,
-) -> None:
+def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     """Print what a recipient has opted out of. Exit code 1: nothing.
 
     Example: mailroom preferences show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient, topic)]
-    nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
-    show_choices = partial(_print, otherwise=f"{recipient} {nothing} in {stage}.")
+        found = [opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient)]
+    show_choices = partial(_print, otherwise=f"{recipient} has opted out of nothing in {stage}.")
     print_answer(PreferencesAnswer(stage, found), show_choices, as_json=as_json)
     raise typer.Exit(0 if found else 1)
 

@@ -55,13 +55,6 @@ def test_a_choice_is_shown_and_undone_by_the_other_form_of_a_number(preferences:
     assert run("show", "+5491123456789").exit_code == 1
 
 
-def test_of_one_topic_alone_nothing_else_is_shown(preferences: Preferences) -> None:
-    preferences.opt_out(ADA, "news", "page")
-    assert "has received no news" in run("show", ADA, "--topic", "news").stdout
-    result = run("show", ADA, "--topic", "followers")
-    assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out of followers in dev.\n")
-
-
 @pytest.mark.usefixtures("preferences")
 def test_who_has_opted_out_of_nothing_exits_with_1() -> None:
     result = run("show", ADA)
