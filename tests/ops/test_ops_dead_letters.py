@@ -75,13 +75,6 @@ def test_a_queue_that_is_not_there_exits_with_2_and_names_those_that_are() -> No
     assert "there are: audience, collect, fax, mail, webhook" in result.stderr
 
 
-@pytest.mark.usefixtures("stage")
-def test_a_stage_that_is_not_there_exits_with_2() -> None:
-    result = run(app, "list", "--stage", "prod")
-    assert result.exit_code == 2
-    assert "There is no dead-letter queue of prod in this account and region. Deploy" in result.stderr
-
-
 def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> None:
     own = stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", {**MAIL, "id": "m-2"})
@@ -102,13 +95,6 @@ def test_a_body_is_printed_only_where_it_is_asked_for(stage: Stage) -> None:
     assert "ada@example.com" not in run(app, "show").stdout
     assert "ada@example.com" not in run(app, "show", "--json").stdout
     assert "ada@example.com" in run(app, "show", "--body").stdout
-
-
-def test_a_body_cannot_move_the_terminals_cursor(stage: Stage) -> None:
-    stage.send("mail-dlq", "[red]no\x1b[2J message")
-    shown = run(app, "show", "--body").stdout
-    assert "[red]no" in shown
-    assert "\x1b" not in shown
 
 
 def test_a_queue_that_cannot_be_looked_through_to_its_end_is_named(

@@ -121,13 +121,6 @@ def test_json_is_all_that_is_known(preferences: Preferences) -> None:
         assert json.loads(told) == expected
 
 
-@pytest.mark.usefixtures("preferences")
-def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> None:
-    result = run("show", ADA, "--stage", "prod")
-    assert result.exit_code == 2
-    assert "Deploy the stage, or check --stage, the credentials and the region." in result.stderr
-
-
 @pytest.mark.parametrize("command", ["show", "opt-out", "opt-in"])
 def test_the_help_of_each_command_has_an_example(command: str) -> None:
     result = run(command, "--help")

@@ -98,14 +98,6 @@ def test_an_id_of_several_channels_shows_all_or_the_one_that_is_named(stage: Sta
     assert one["event_type"] == "sms"
 
 
-def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage: Stage) -> None:
-    error = {"code": "x", "message": "\x1b]0;owned\x07[red]text"}
-    stage.put(LEDGER, id="m", event_type="mail", status="failed", error=error)
-    shown = run("status", "m").stdout
-    assert "\x1b" not in shown
-    assert "[red]text" in shown
-
-
 @pytest.mark.parametrize(
     ("item", "words"),
     [

@@ -151,25 +151,6 @@ def test_the_list_as_json_is_all_that_is_known() -> None:
     }
 
 
-@pytest.mark.usefixtures("ses")
-@pytest.mark.parametrize("command", [("list",), ("show", ADA)])
-def test_what_a_foreign_server_wrote_is_shown_as_text_and_nothing_more(command: tuple[str, ...]) -> None:
-    on_list(detail="[red]smtp[/red] \x1b[2J550\x07 [link=https://evil.example]x[/link]")
-    shown = run(*command).stdout
-    assert "[red]smtp[/red]" in shown
-    assert "[link=https://evil.example]x[/link]" in shown
-    assert "\x1b" not in shown
-    assert "\x07" not in shown
-
-
-@pytest.mark.usefixtures("ses")
-@pytest.mark.parametrize("command", [("list",), ("show", ADA), ("lift", ADA, "--channel", "mail", "--yes")])
-def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check(command: tuple[str, ...]) -> None:
-    result = run(*command, "--stage", "prod")
-    assert result.exit_code == 2
-    assert "Deploy the stage, or check --stage, the credentials and the region." in result.stderr
-
-
 # show
 
 
