@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo_values import Value
 from mailroom.clock import Clock
+from mailroom.environment import DispatchSettings
 from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from mailroom_ops.messages.search import search_of
@@ -79,15 +80,6 @@ class ItemChanged(Exception):
     """The item is another than the one that was read."""
 
 
-class _DispatchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
-    """What is asked of dispatch's environment. Its other settings an erasure does without, so that an older
-    or a newer version of them is no hindrance."""
-
-    ledger_ttl_seconds: float
-    payload_bucket: str
-    default_region: str = ""
-
-
 class StageData:
     """The tables and buckets of one stage. `default_region` is where numbers without a country are dialled
     ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
@@ -95,7 +87,7 @@ class StageData:
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         """Asks dispatch's environment, and the API's. Raises Refused where the stage is not
         deployed, or by a version with other settings, and ClientError."""
-        facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), _DispatchFacts)
+        facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), DispatchSettings)
         self.session = session
         self.stage = stage
         self.default_region = facts.default_region

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of, plain
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.message import ENVIRONMENT
+from tests.support.ops.message import DISPATCH, ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
 from tests.support.ops.shared import ACCOUNT, REGION
@@ -68,11 +68,7 @@ class Functions:
             """There is no such function."""
 
     def __init__(self) -> None:
-        self.dispatch = {
-            "LEDGER_TTL_SECONDS": "7776000",
-            "PAYLOAD_BUCKET": PAYLOADS,
-            "DEFAULT_REGION": "US",
-        }
+        self.dispatch = {**DISPATCH, "PAYLOAD_BUCKET": PAYLOADS}
 
     def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
         if FunctionName == f"mailroom-{STAGE}-messages-api":

@@ -39,6 +39,9 @@ ENVIRONMENT = {
 }
 """What the HTTP API's function has in its environment."""
 
+DISPATCH = {**ENVIRONMENT, "ROUTES": "{}", "DELAYED_ROUTES": "{}"}
+"""What dispatch has."""
+
 app = typer.Typer()
 for command in (send, status, find, failures):
     app.command()(command)
@@ -55,7 +58,7 @@ class FakeFunctions:
 
     def __init__(self) -> None:
         self.environment = dict(ENVIRONMENT)
-        self.environments: dict[str, dict[str, str]] = {"dispatch": {"ROUTES": "{}"}}
+        self.environments: dict[str, dict[str, str]] = {"dispatch": dict(DISPATCH)}
 
     def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803
         there = {"messages-api": self.environment, **self.environments}
