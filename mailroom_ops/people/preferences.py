@@ -14,7 +14,7 @@ from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.people.suppressions import Recipient
 from mailroom_ops.shared.deployed_stage import aws_session, name
 from mailroom_ops.shared.options import AsJson, Stage
-from mailroom_ops.shared.screen import aws_faults, print_answer, print_json, print_line
+from mailroom_ops.shared.screen import aws_faults, print_answer, print_line
 from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
@@ -121,12 +121,10 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     """
     with aws_faults(stage):
         old = [opted_out(each) for each in OptOuts(aws_session(), stage).opt_in(recipient, topic)]
-    if as_json:
-        print_json(PreferencesAnswer(stage, old))
-    elif old:
-        print_line(f"{old[0].recipient} gets {topic} of {stage} again.")
-    else:
-        print_line(f"{recipient} has not opted out of {topic} in {stage}.")
+    sentence = f"{recipient} has not opted out of {topic} in {stage}."
+    if old:
+        sentence = f"{old[0].recipient} gets {topic} of {stage} again."
+    print_answer(PreferencesAnswer(stage, old), lambda _: print_line(sentence), as_json=as_json)
     raise typer.Exit(0 if old else 1)
 
 

@@ -35,7 +35,7 @@ def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(w
         "scheduled_at": "2026-11-21T14:00:00Z",
         "by": "arn:aws:sts::123456789012:user/moto",
     }
-    assert "weekly is started, run 2026-11-21T14:00Z" in result.stderr
+    assert "weekly is started, run 2026-11-21T14:00Z" in result.stdout
 
 
 def test_two_starts_of_one_run_have_different_ids(world: World) -> None:
@@ -64,7 +64,7 @@ def test_a_run_that_was_begun_goes_on_with_its_own_time(world: World) -> None:
     result = run("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
     assert f"Go on with weekly in dev, run {RUN}, which has put 38 messages?" in result.stderr
-    assert "goes on" in result.stderr
+    assert "goes on" in result.stdout
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (RUN, "2026-11-21T13:59:00Z")
 
