@@ -10,9 +10,9 @@ from typer.testing import Result
 
 from mailroom.recipients.choices import Preferences
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.campaign import NOW, make_table
+from tests.support.ops.campaign import NOW
 from tests.support.ops.campaign import run as cli
-from tests.support.ops.shared import REGION
+from tests.support.ops.shared import REGION, make_table
 
 ADA = "ada@example.com"
 TABLE = "mailroom-dev-preferences"

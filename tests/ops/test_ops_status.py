@@ -12,6 +12,7 @@ from mailroom.ledger.waits import REASONS, Waits
 from mailroom_ops.messages.status import view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, many, run
+from tests.support.ops.shared import make_table
 
 NOW = epoch("2026-11-21T14:00:00Z")
 MS = int(NOW * 1000)
@@ -254,12 +255,7 @@ def test_a_message_in_the_line_of_the_day_says_behind_how_many_and_until_about_w
     assert (
         place_of(found, turn_of(stage.session, "dev", found, lambda: NOW)) == "It waits for the day's quota"
     )
-    stage.dynamodb.create_table(
-        TableName="budgets",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
-    )
+    make_table(stage.dynamodb, "budgets", "name")
     stage.functions.environments["release"] = {**variables, "LINES": json.dumps({"mail": line})}
     # Bulk has 800 a day. 300 of them were granted at 11:00, and count until 12:15 tomorrow.
     hour = int(NOW) // 3600 - 3

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.shared import REGION
+from tests.support.ops.shared import REGION, make_table
 
 AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
 ADA = "ada@example.com"
@@ -56,17 +56,8 @@ class Session(boto3.Session):
 def ses(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSes]:
     """The account: an empty table, and SES."""
     with mock_aws(), in_memory_dynamodb():
-        boto3.client("dynamodb", region_name=REGION).create_table(
-            TableName="mailroom-dev-suppressions",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[
-                {"AttributeName": "recipient", "KeyType": "HASH"},
-                {"AttributeName": "channel", "KeyType": "RANGE"},
-            ],
-            AttributeDefinitions=[
-                {"AttributeName": name, "AttributeType": "S"} for name in ("recipient", "channel")
-            ],
-        )
+        client = boto3.client("dynamodb", region_name=REGION)
+        make_table(client, "mailroom-dev-suppressions", "recipient", "channel")
         ses = FakeSes()
         session = Session(ses)
         monkeypatch.setattr("boto3.Session", lambda: session)

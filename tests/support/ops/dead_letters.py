@@ -17,7 +17,7 @@ from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import DISPATCH, ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION
+from tests.support.ops.shared import ACCOUNT, REGION, make_table
 
 STAGE = "dev"
 TABLES = {
@@ -91,7 +91,7 @@ class Stage(boto3.Session):
         self.sqs: Any = super().client("sqs")
         self.s3: Any = super().client("s3")
         for name, keys in TABLES.items():
-            self._table(name, keys)
+            make_table(self.dynamodb, f"mailroom-{STAGE}-{name}", *keys)
         make_search(self.dynamodb)
         for bucket in (PAYLOADS, UNPROCESSED):
             self.s3.create_bucket(Bucket=bucket)
@@ -172,17 +172,6 @@ class Stage(boto3.Session):
         for queue in self.urls:
             found.write("".join(self.bodies(queue)))
         return found.getvalue()
-
-    def _table(self, name: str, keys: tuple[str, ...]) -> None:
-        self.dynamodb.create_table(
-            TableName=f"mailroom-{STAGE}-{name}",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[
-                {"AttributeName": key, "KeyType": kind}
-                for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
-            ],
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-        )
 
     def _queue(self, name: str, **attributes: str) -> None:
         reply = self.sqs.create_queue(QueueName=f"mailroom-{STAGE}-{name}", Attributes=attributes)
