@@ -132,18 +132,12 @@ def list_(stage: Stage = "dev", *, templates: Templates = TEMPLATES, as_json: As
     with aws_faults(stage):
         published = published_of(aws_session(), stage)
         folder = TemplateFolder(templates, Payloads(published.client, published.bucket))
-        choices = published.choices()
-        paths = sorted({*choices, *(each.path for each in folder.all())})
-        chosen = {path: choices.get(path, NOTHING) for path in paths}
-        faults = {
-            path: folder.fault_in(published.version(_of_path(path), choice.version))
-            for path, choice in chosen.items()
-            if choice.version != DEPLOYED
-        }
-        lines = [
-            TemplateLine(path, choice.version, choice.by, choice.at, faults.get(path, ""))
-            for path, choice in chosen.items()
-        ]
+        choices, lines = published.choices(), []
+        for path in sorted({*choices, *(each.path for each in folder.all())}):
+            choice, fault = choices.get(path, NOTHING), ""
+            if choice.version != DEPLOYED:
+                fault = folder.fault_in(published.version(_of_path(path), choice.version))
+            lines.append(TemplateLine(path, choice.version, choice.by, choice.at, fault))
     print_answer(TemplatesAnswer(stage, lines), _show_list, as_json=as_json)
 
 

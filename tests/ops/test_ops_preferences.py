@@ -119,10 +119,3 @@ def test_json_is_all_that_is_known(preferences: Preferences) -> None:
     for command in ("opt-out", "opt-in"):
         told = run(command, ADA, "--topic", "followers", "--json").stdout
         assert json.loads(told) == expected
-
-
-@pytest.mark.parametrize("command", ["show", "opt-out", "opt-in"])
-def test_the_help_of_each_command_has_an_example(command: str) -> None:
-    result = run(command, "--help")
-    assert result.exit_code == 0
-    assert f"mailroom preferences {command} " in result.stdout

@@ -45,7 +45,7 @@ class Over:
 
 
 class FakeSes:
-    """SES's own list; moto has none."""
+    """SES's own list; moto has none. `fault` is its response instead."""
 
     class exceptions:  # noqa: N801 - as boto3 has it
         class NotFoundException(ClientError):
@@ -53,8 +53,13 @@ class FakeSes:
 
     def __init__(self) -> None:
         self.listed: set[str] = set()
+        self.fault: Exception | None = None
+        self.asked: list[str] = []
 
     def delete_suppressed_destination(self, *, EmailAddress: str) -> None:  # noqa: N803
+        self.asked.append(EmailAddress)
+        if self.fault is not None:
+            raise self.fault
         if EmailAddress not in self.listed:
             raise self.exceptions.NotFoundException({"Error": {"Code": "NotFoundException"}}, "Delete")
         self.listed.remove(EmailAddress)
