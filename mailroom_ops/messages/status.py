@@ -1,7 +1,7 @@
 """`status`: where a message is, what became of it, and what an operator can do about it."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +10,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct, structs
 from rich.table import Column
 
+from mailroom.clock import Clock, epoch
 from mailroom.errors import Invalid, Malformed
-from mailroom.ledger.reader import LedgerReader, MessageStatus
+from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Templated, parse
 from mailroom.message.outcome import FAILED
 from mailroom.message.unless import Condition
@@ -24,6 +25,7 @@ from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
     Refused,
     aws_faults,
+    errors,
     fold,
     plain,
     print_json,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
     from mailroom.channels.preview import Preview
 
+_CLAIMED_SECONDS = 5.0
+"""How long `status` looks again for a message that nobody has claimed yet."""
 ChannelOfId = Annotated[str | None, typer.Option(help="The channel, if several channels have that id.")]
 STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
@@ -89,7 +93,8 @@ def status(
     with aws_faults(stage):
         session = aws_session()
         reader = reader_of(session, stage)
-        found, now = reader.find(id_, channel), time.time()
+        found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
+        now = time.time()
         views = [
             view_of(
                 message,
@@ -110,6 +115,23 @@ def status(
         there = f"{channel} {id_}" if channel else id_
         print_line(f"There is no message {there} in {stage}.")
     raise typer.Exit(0 if found else 1)
+
+
+def settled(
+    look: Callable[[], list[MessageStatus]], clock: Clock, sleep: Callable[[float], None]
+) -> list[MessageStatus]:
+    """What `look` finds; again for some seconds, while a message is ready. It may have been put just now, and
+    its worker is about to claim it."""
+    end, found = clock() + _CLAIMED_SECONDS, look()
+    while clock() < end and any(_claimed_soon(each, clock()) for each in found):
+        with errors.status("looking whether a worker claims it"):
+            sleep(0.5)
+        found = look()
+    return found
+
+
+def _claimed_soon(found: MessageStatus, now: float) -> bool:
+    return found.status == READY and not (found.scheduled_for and epoch(found.scheduled_for) > now)
 
 
 def is_deleted(reader: LedgerReader, found: MessageStatus) -> bool:

@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
 from mailroom.ledger.waits import REASONS, Waits
-from mailroom_ops.messages.status import view_of
+from mailroom_ops.messages.status import reader_of, settled, view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, many, run
 from tests.support.ops.shared import make_table
@@ -86,7 +87,10 @@ def test_a_message_that_there_is_not_exits_with_1(stage: Stage) -> None:
     assert answer(run("status", "nobody", "--json")) == {"id": "nobody", "stage": "dev", "messages": []}
 
 
-def test_an_id_of_several_channels_shows_all_or_the_one_that_is_named(stage: Stage) -> None:
+def test_an_id_of_several_channels_shows_all_or_the_one_that_is_named(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mailroom_ops.messages.status._CLAIMED_SECONDS", 0)  # nothing to wait for
     stage.put(MAILBOX, id="m", event_type="sms", to="+16175551234", text="secret words")
     stage.put(LEDGER, id="m", event_type="mail", status="sent", sentAt=MS)
     result = run("status", "m", "--json")
@@ -272,6 +276,23 @@ def test_a_message_in_the_line_of_the_day_says_behind_how_many_and_until_about_w
         assert place_of(found, turn) == f"It waits for the day's quota, {said}"
         (advised,) = view_of(found, "dev", NOW, turn=turn).advice
         assert advised.startswith(f"It waits for the day's quota, {said}. It waits with its content")
+
+
+def test_what_was_put_just_now_is_looked_for_again_before_anything_is_said(stage: Stage) -> None:
+    stage.put(MAILBOX, id="m", event_type="mail", to="a@example.com")
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            stage.put(LEDGER, id="m", event_type="mail", status="sent")
+
+    reader = reader_of(boto3.Session(), "dev")
+    (found,) = settled(lambda: reader.find("m"), lambda: NOW + sum(slept), sleep)
+    assert (found.status, len(slept)) == ("sent", 3)
+    stage.put(MAILBOX, id="n", event_type="mail", to="a@example.com")
+    (found,) = settled(lambda: reader.find("n"), lambda: NOW + sum(slept), sleep)
+    assert (found.status, sum(slept) <= 10) == ("ready", True)
 
 
 def test_what_nothing_uses_is_named_with_the_version_that_was_sent(stage: Stage) -> None:
