@@ -58,6 +58,7 @@ PANELS = {
     },
     "Sending to many": {
         "campaign": "mailroom_ops.campaigns.commands:app",
+        "import": "mailroom_ops.campaigns.import_command:import_",
     },
     "Repairing": {
         "lane": "mailroom_ops.messages.lanes:app",

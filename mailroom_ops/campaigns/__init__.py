@@ -1,1 +1,1 @@
-"""The command `campaign`."""
+"""The commands `campaign` and `import`."""

@@ -14,6 +14,7 @@ from mailroom_ops.campaigns.results import Results
 from mailroom_ops.costs.days import days_table
 from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, table_of, whole
 
+SHOWN_FAULTS = 20
 CONFLICT = "were not put: another message has their id, and stays"
 MEANING = {
     "collecting": "more pages are to come",
@@ -139,12 +140,13 @@ def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
     return table_of(*map(fold, headings), rows=cells)
 
 
-def print_faults(faults: Sequence[str], refused: int) -> None:
+def print_faults(faults: Iterable[str], refused: int) -> None:
     """The first sentences about bad entries, and how many more there are."""
-    for fault in faults:
+    shown = list(faults)[:SHOWN_FAULTS]
+    for fault in shown:
         print_line(f"- {fault}")
-    if refused > len(faults):
-        screen.print(f"and {refused - len(faults):,} more.")
+    if refused > len(shown):
+        screen.print(f"and {refused - len(shown):,} more.")
 
 
 def print_dry_run(answer: DryRunAnswer) -> None:

@@ -134,7 +134,8 @@ def _fault(text: str) -> str:
         return f"line {error.lineno}, column {error.colno}: is not JSON ({error.msg})."
     except ValueError:
         return "is not JSON."
-    return f"is no JSON object{'; send one message at a time' * isinstance(value, list)}."
+    several = isinstance(value, list)
+    return f"is no JSON object{'; of several messages make a file of lines: mailroom import' * several}."
 
 
 def _takes_text(type_: Any) -> bool:

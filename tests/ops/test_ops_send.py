@@ -122,7 +122,7 @@ def test_what_the_stage_would_not_take_is_not_put_and_the_sentence_names_the_fie
     ("text", "sentence"),
     [
         ('{"id": "a",\n "to" 1}', "line 2, column 7: is not JSON"),
-        ("[{}]", "is no JSON object; send one message at a time"),
+        ("[{}]", "mailroom import"),
         ('{"event_type": "sms"}', "event_type is 'sms', and mail was asked for"),
     ],
 )

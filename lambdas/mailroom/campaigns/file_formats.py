@@ -1,8 +1,8 @@
 """How the entries of a file are written: CSV (RFC 4180) and JSON Lines. One entry is read at a time, from any
 byte on, with no more of the file in memory than an entry and a chunk.
 
-Python's CSV reader gets the lines of one entry at a time, so the byte at which the next entry begins is
-known.
+Campaigns read files in S3, and `mailroom import` on an operator's machine. Python's CSV reader gets the lines
+of one entry at a time, so the byte at which the next entry begins is known.
 """
 
 import csv
@@ -44,7 +44,7 @@ class Position(Struct, frozen=True):
 
 
 class Readable(Protocol):
-    """Bytes with lines in them, such as an object in S3."""
+    """Bytes with lines in them: an object in S3, or a file on an operator's machine."""
 
     @property
     def size(self) -> int | None:

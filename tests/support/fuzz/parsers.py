@@ -4,6 +4,7 @@ import copy
 import json
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from mailroom.campaigns.bodies import chunk_of, collect_body
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.contract import item_of
+from mailroom.channels.preview import Previews
 from mailroom.channels.sms import twilio as twilio_sms
 from mailroom.channels.sms.twilio_account import account_of
 from mailroom.channels.webhook.standard_webhooks import host_key
@@ -31,7 +33,10 @@ from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message import address
 from mailroom.message.message import MAX_KEY_BYTES, Reference, decode, parse, scheduled
 from mailroom.recipients.unsubscribe_links import Choice, Tokens
+from mailroom_ops.campaigns.import_source import FileEntries, Source
+from mailroom_ops.campaigns.imported_items import Items, Options
 from mailroom_ops.messages.items import Rules
+from mailroom_ops.shared.screen import Refused
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support import ROOT
@@ -352,6 +357,33 @@ def _audience(kind: str) -> Callable[[Any], object]:
     return read
 
 
+def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], object]]:
+    known: dict[str, Any] = {
+        "format": kind,
+        "channel": "mail",
+        "id_prefix": "p",
+        "maps": {"name": "text"},
+    }
+    options = Options(**{**known, **changes})
+
+    def open_(_aws: Aws) -> Callable[[Any], object]:
+        path = Path(tempfile.mkdtemp()) / "file"
+        judge = Items(options, RULES.lanes, validator(), Previews(ROOT / "templates", mail_senders=()))
+
+        def read(text: str) -> None:
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+            with closing(Source(path)) as source:
+                entries = FileEntries(source, options)
+                if entries.header:
+                    judge.check_header(entries.header)
+                for entry in entries:
+                    judge.judged(entry)
+
+        return read
+
+    return open_
+
+
 def _settings(section: Any) -> None:
     load({"dev": section}, "dev")
 
@@ -502,6 +534,13 @@ PARSERS: dict[str, Parser] = {
         (Invalid,),
     ),
     "json lines audience": Parser(LINES, texts(LINES), lambda _aws: _audience("jsonl"), (Invalid,)),
+    "csv import": Parser(FILES, texts(FILES), _imported("csv"), (Refused,)),
+    "json lines import": Parser(
+        LINES,
+        texts(LINES) | bodies([json.loads(each) for text in LINES for each in text.splitlines()]),
+        _imported("jsonl", channel=""),
+        (Refused,),
+    ),
     "api request": Parser(REQUESTS, requests(), _api, (), grown=None),
     "api body": Parser(
         [*ITEMS, {"messages": ITEMS}],

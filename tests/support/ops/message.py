@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -13,6 +14,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of, plain
+from mailroom_ops.campaigns.import_command import import_
 from mailroom_ops.messages.failures import failures
 from mailroom_ops.messages.search import find, list_
 from mailroom_ops.messages.send import send
@@ -46,6 +48,7 @@ app = typer.Typer()
 for command in (send, status, find, failures):
     app.command()(command)
 app.command("list")(list_)
+app.command("import")(import_)
 
 
 class FakeFunctions:
@@ -130,6 +133,17 @@ def many() -> dict[str, dict[str, Any]]:
         "eve@example.com": {"status": "complained"},
         "dan@example.com": {},
     }
+
+
+def write(path: Path, *lines: str) -> Path:
+    """A file of these lines."""
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+def write_mails(path: Path, header: str, *rows: str) -> Path:
+    """Write a CSV file of mails that say Hello. Empty rows stay empty."""
+    return write(path, f"subject,text,{header}", *(row and f"Hello,Hi,{row}" for row in rows))
 
 
 @contextmanager

@@ -1,0 +1,99 @@
+"""`import`: a file of messages into the mailbox."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom_ops.campaigns import import_report as view
+from mailroom_ops.campaigns.import_source import Source
+from mailroom_ops.campaigns.imported_items import Format, Options
+from mailroom_ops.campaigns.importing import Import
+from mailroom_ops.messages.items import pairs, rules_of
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.options import AsJson, Stage
+from mailroom_ops.shared.screen import Refused, aws_faults, print_answer
+
+EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
+ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+MAX_PREFIX_BYTES = 100
+
+
+def import_(
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file in UTF-8.")
+    ],
+    stage: Stage = "dev",
+    *,
+    channel: Annotated[
+        str | None, typer.Option(help="The channel of all messages; default: each line's event_type.")
+    ] = None,
+    id_prefix: Annotated[
+        str | None,
+        typer.Option(help="The beginning of each id; without a column of ids, the line's number follows."),
+    ] = None,
+    map_: Annotated[
+        list[str] | None,
+        typer.Option("--map", help="Use a column as an attribute or id: column=attribute."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, max=128, help="Make this many puts at a time.")] = 16,
+    as_json: AsJson = False,
+) -> None:
+    """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line, of any size.
+
+    A column is an attribute of the message, or a variable of its template: `template` names the template. In
+    a CSV file, write lists, maps and numbers as JSON. Each line needs an id that stays the same: from a
+    column, or made of --id-prefix and the line's number. Messages take the bulk lane if the channel has one,
+    unless a column `lane` names the other. Every line becomes a message: take out beforehand those that
+    should not.
+
+    After an interruption, run the same command again. Nothing is put twice: a message that is there already
+    counts as existed. The answer names the lines that were refused: fix them where they stand, and run the
+    command again. With ids of line numbers, each line has to keep its number.
+
+    Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS
+    refused the messages, or the options or the file are wrong.
+
+    Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --dry-run
+    """
+    with aws_faults(stage):
+        options = options_of(
+            file,
+            channel=channel,
+            id_prefix=id_prefix,
+            maps=map_ or (),
+        )
+        session = aws_session()
+        with closing(Source(file)) as source:
+            importing = Import(source, session, stage, options, rules_of(session, stage), quiet=as_json)
+            answer = importing.dry_run() if dry_run else importing.run(workers)
+    print_answer(answer, view.show, as_json=as_json)
+    bad = answer.refused + answer.conflict > 0 or any(each.problem for each in answer.samples)
+    raise typer.Exit(max(EXIT[answer.state], 1 if bad else 0))
+
+
+def options_of(file: Path, *, channel: str | None, id_prefix: str | None, maps: Iterable[str]) -> Options:
+    """Return the options of a command. Raises Refused if they contradict each other or mean nothing."""
+    if channel is not None and channel not in CONTRACTS:
+        raise Refused(f"--channel {channel!r:.60} is unknown; use one of: {', '.join(CONTRACTS)}.")
+    if id_prefix is not None and not _is_prefix(id_prefix):
+        raise Refused(
+            "--id-prefix cannot begin an id; use 1 to 100 printable characters, and no mail address."
+        )
+    file_format = ENDINGS.get(file.suffix.lower())
+    if file_format is None:
+        raise Refused(f"{file.name} does not end in .csv or .jsonl; give it the ending of its format.")
+    mapped = pairs(maps, "--map")
+    if len(set(mapped.values())) < len(mapped):
+        raise Refused("--map gives two columns the same attribute; keep one of them.")
+    return Options(format=file_format, channel=channel or "", id_prefix=id_prefix or "", maps=mapped)
+
+
+def _is_prefix(text: str) -> bool:
+    return text.isprintable() and 0 < len(text.encode()) <= MAX_PREFIX_BYTES and "@" not in text

@@ -1,0 +1,73 @@
+"""What an import shows: a bar while it runs, and the answer at its end."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from mailroom_ops.campaigns.answers import SHOWN_FAULTS, panel
+from mailroom_ops.campaigns.dry_run import Sample
+from mailroom_ops.campaigns.imported_items import LineFault
+from mailroom_ops.shared.screen import fold, print_line, right, screen, table_of
+
+State = Literal["done", "interrupted", "stopped"]
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """Answer of an import. Its counts are of lines."""
+
+    file: str
+    stage: str
+    dry_run: bool
+    state: State
+    lines: int
+    put: int
+    """Messages that were put, or that would be put after a dry run."""
+    existed: int
+    conflict: int
+    refused: int
+    failed: int
+    bytes: int
+    faults: list[LineFault]
+    """First faults, 1,000 at most."""
+    samples: list[Sample] = []
+    trouble: str = ""
+    """Reason why the import stopped."""
+
+
+_MEANING = (
+    ("put", "are in the mailbox now"),
+    ("existed", "were there already, with the same content"),
+    ("conflict", "have the id of another message, which stays"),
+    ("refused", "are faulty"),
+    ("failed", "AWS refused"),
+)
+
+
+def show(answer: Imported) -> None:
+    for sample in answer.samples:
+        screen.print(panel(sample))
+    for fault in answer.faults[:SHOWN_FAULTS]:
+        where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
+        print_line(f"- {where}: {fault.problem}")
+    more = answer.refused + answer.conflict - SHOWN_FAULTS
+    if more > 0:
+        screen.print(f"and {more:,} more; --json names the first 1,000.")
+    screen.print(table_of(right("lines"), "", fold(), rows=_rows(answer)))
+    if answer.dry_run:
+        screen.print("A dry run: nothing was put or written.")
+    if answer.faults:
+        print_line("Fix the lines where they stand, then run the same command again.")
+    if answer.trouble:
+        print_line(f"Stopped: {answer.trouble}.")
+    if answer.state != "done":
+        print_line("To go on, run the same command again: nothing is put twice.")
+
+
+def _rows(answer: Imported) -> Iterator[tuple[str, str, str]]:
+    yield f"{answer.lines:,}", "all", f"{answer.bytes:,} bytes in the file"
+    for name, meaning in _MEANING:
+        count = getattr(answer, name)
+        if answer.dry_run and name in ("existed", "conflict", "failed"):
+            continue
+        yield f"{count:,}", name, "would be put" if answer.dry_run and name == "put" else meaning

@@ -1,0 +1,88 @@
+"""The file that is imported: its bytes, and its entries."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mailroom.campaigns.file_formats import (
+    CHUNK_BYTES,
+    NO_ENTRY,
+    FileEntry,
+    Format,
+    JsonLinesFormat,
+    Lines,
+    Position,
+    read_entry,
+    read_header,
+)
+from mailroom.errors import Invalid
+from mailroom_ops.campaigns.imported_items import Options
+from mailroom_ops.shared.screen import Refused
+
+
+class Source:
+    """One file, open for reading. It must not change meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError as error:
+            raise Refused(f"{path} cannot be read: {error.strerror}.") from None
+        self.size = os.fstat(self._file.fileno()).st_size
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def read(self, offset: int, most: int = CHUNK_BYTES) -> bytes:
+        """Bytes from the offset on; none: that is where the file ended when it was opened. Raises Refused
+        where it ends earlier now: half a line would be taken for a whole one."""
+        found, wanted = b"", max(0, min(most, self.size - offset))
+        while len(found) < wanted:
+            more = os.pread(self._file.fileno(), wanted - len(found), offset + len(found))
+            if not more:
+                raise Refused(
+                    f"{self.path} has changed since this command began to read it: it is shorter now. Put it "
+                    "back as it was, and run the command again."
+                )
+            found += more
+        return found
+
+
+class FileEntries:
+    """The entries of a file. `header` has the columns of a CSV file; [] of any other."""
+
+    def __init__(self, source: Source, options: Options) -> None:
+        self._source = source
+        self.header: list[str] = []
+        self._format: Format = JsonLinesFormat()
+        lines = Lines(source, Position(0, 1))
+        try:
+            lines.skip_mark_of_utf8()
+            if options.format == "csv":
+                self._format = read_header(lines)
+                self.header = [*self._format.header]
+        except Invalid as fault:
+            raise Refused(f"{source.path}: {fault.problem}.") from None
+        self._start = lines.mark()
+        """Where the first entry begins."""
+
+    def __iter__(self) -> Iterator[FileEntry]:
+        """All entries, without empty lines. Raises Refused where there are no lines."""
+        lines, empty = Lines(self._source, self._start), True
+        while not lines.ended():
+            try:
+                entry = read_entry(lines, self._format)
+            except Invalid as fault:
+                raise Refused(f"{self._source.path}: {fault.problem}.") from None
+            if entry.values is not None or entry.problem:
+                empty = False
+                yield entry
+        if empty and self._source.size:
+            yield FileEntry(Position(0, 1), lines.mark(), problem=NO_ENTRY)
+
+    def columns(self) -> list[str]:
+        """What the lines have: the header, or the names in the first entry of a file without one."""
+        entry = None if self.header else next(iter(self), None)
+        return self.header if entry is None else [*(entry.values or ())]

@@ -1,0 +1,158 @@
+"""The import itself: the file's entries in their order, through the client that every producer may use."""
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from mailroom.campaigns.file_formats import FileEntry
+from mailroom.client import Mailroom, SendResult
+from mailroom.mailbox import DAY
+from mailroom_ops.campaigns.dry_run import Samples
+from mailroom_ops.campaigns.import_report import Imported, State
+from mailroom_ops.campaigns.import_source import FileEntries, Source
+from mailroom_ops.campaigns.imported_items import Items, LineFault, Options
+from mailroom_ops.messages.items import Rules
+from mailroom_ops.shared.screen import bar
+
+if TYPE_CHECKING:
+    import boto3
+
+MAX_FAULTS = 1_000
+"""Faulty lines that an answer names: a file of any size may have one fault in each line."""
+SAMPLES = 3
+_MOVED = (
+    "line {} has the id of another message, and ids are made of the lines' numbers: the file has changed "
+    "since it was imported, or another file had this --id-prefix. Put the file back as it was, or give the "
+    "new lines a file and an --id-prefix of their own"
+)
+
+
+LineResult = Literal["put", "existed", "conflict", "refused", "failed"]
+"""Result of a line. put: its message is in the mailbox now. existed: the mailbox had the same message.
+conflict: another message has the id. refused: the line is faulty. failed: AWS refused the message, and the
+import ended."""
+
+
+class _Stopped(Exception):
+    """Nothing more is worth a try; the sentence says why."""
+
+
+class Import:
+    """One file for one stage, from its beginning: puts are conditional on ids that follow from the file, so
+    what an earlier run has put counts as existed. Raises Refused where the file or its columns cannot be
+    meant."""
+
+    def __init__(
+        self,
+        source: Source,
+        session: "boto3.Session",
+        stage: str,
+        options: Options,
+        rules: Rules,
+        *,
+        quiet: bool,
+    ) -> None:
+        self._source = source
+        self._session = session
+        self._stage = stage
+        self._rules = rules
+        self._quiet = quiet
+        self._entries = FileEntries(source, options)
+        s3 = session.client("s3")
+        self._previews = rules.previews(s3)
+        self._items = Items(options, rules.lanes, rules.validator(s3), self._previews)
+        if options.format == "csv":
+            self._items.check_header(self._entries.header)
+        self._numbered = self._items.numbered(self._entries.columns())
+        self._counts: Counter[LineResult] = Counter()
+        self._faults: list[LineFault] = []
+
+    def dry_run(self) -> Imported:
+        """Judge every line and render the first three messages. Nothing is put or written."""
+        samples = list[dict[str, Any]]()
+        with bar("checking", quiet=self._quiet) as advance:
+            for entry in self._entries:
+                item = self._items.judged(entry)
+                if isinstance(item, LineFault):
+                    self._counts["refused"] += 1
+                    self._refuse(item)
+                else:
+                    self._counts["put"] += 1
+                    samples += [item] if len(samples) < SAMPLES else []
+                advance(entry.end.offset, self._source.size, f"checking, {self._counts.total():,} lines")
+        rendering = Samples(self._previews, self._rules.default_region)
+        return self._answer("done", dry_run=True, samples=[rendering.render(each) for each in samples])
+
+    def run(self, workers: int) -> Imported:
+        """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done."""
+        state: State = "stopped"
+        trouble = ""
+        try:
+            self._put(self._client(workers))
+            state = "done"
+        except _Stopped as why:
+            trouble = str(why)
+        except KeyboardInterrupt:
+            state = "interrupted"
+        return self._answer(state, trouble=trouble)
+
+    def _client(self, workers: int) -> Mailroom:
+        rules = self._rules
+        return Mailroom(
+            self._stage,
+            self._session,
+            payload_bucket=rules.payload_bucket,
+            workers=workers,
+            mailbox_days=int(rules.mailbox_ttl_seconds / DAY) or None,
+            payload_days=int(rules.payload_ttl_seconds / DAY),
+        )
+
+    def _put(self, mailroom: Mailroom) -> None:
+        under_way = deque[FileEntry]()
+        with bar("importing", quiet=self._quiet) as advance:
+
+            def settle(result: SendResult) -> None:
+                entry = under_way.popleft()
+                self._settle(entry, result)
+                advance(entry.end.offset, self._source.size, f"importing, {self._counts.total():,} lines")
+
+            mailroom.send_many(self._good(under_way), on_result=settle)
+
+    def _good(self, under_way: "deque[FileEntry]") -> Iterator[dict[str, Any]]:
+        """The items of the file; each one's entry is noted, and the faulty ones are listed."""
+        for entry in self._entries:
+            item = self._items.judged(entry)
+            if isinstance(item, LineFault):
+                self._counts["refused"] += 1
+                self._refuse(item)
+            else:
+                under_way.append(entry)
+                yield item
+
+    def _settle(self, entry: FileEntry, result: SendResult) -> None:
+        self._counts["put" if result.state == "accepted" else result.state] += 1
+        if result.state == "failed":
+            raise _Stopped(f"AWS refused the messages: {result.error}")
+        if result.state == "conflict" and self._numbered:
+            raise _Stopped(_MOVED.format(entry.begin.line))
+        if not result.ok:
+            field, _, problem = result.error.partition(": ")
+            self._refuse(self._items.fault(entry.begin.line, field, problem))
+
+    def _refuse(self, fault: LineFault) -> None:
+        if len(self._faults) < MAX_FAULTS:
+            self._faults.append(fault)
+
+    def _answer(self, state: State, *, dry_run: bool = False, **more: Any) -> Imported:
+        counts: dict[str, Any] = {name: self._counts[name] for name in get_args(LineResult)}
+        return Imported(
+            file=str(self._source.path),
+            stage=self._stage,
+            dry_run=dry_run,
+            state=state,
+            lines=self._counts.total(),
+            **counts,
+            bytes=self._source.size,
+            faults=self._faults,
+            **more,
+        )

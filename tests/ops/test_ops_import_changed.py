@@ -1,0 +1,142 @@
+"""A file that was changed while its import was cut off, or under way: nobody is left out, and nobody put
+twice."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from mailroom_ops.campaigns.imported_items import Items
+from tests.support.ops.message import Stage, answer, deployed, run, write, write_mails
+from tests.support.unit.fakes import client_error
+
+MAIL = ("--channel", "mail", "--workers", "1")
+NUMBERED = (*MAIL, "--id-prefix", "news")
+ROWS, PUT = 40, 20
+
+
+@pytest.fixture(autouse=True)
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        yield stage
+
+
+class CutOff:
+    """A DynamoDB that takes so many puts, and calls `then` for each more."""
+
+    def __init__(self, real: Any, most: int, then: Any) -> None:
+        self._real = real
+        self._left = most
+        self._then = then
+
+    def put_item(self, **asked: Any) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            self._then()
+        return self._real.put_item(**asked)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def refusing() -> None:
+    raise client_error("AccessDeniedException")
+
+
+def people(*names: str) -> list[str]:
+    return [f"{name}@example.com" for name in names or [f"p{row:02}" for row in range(ROWS)]]
+
+
+def cut_off(stage: Stage, file: Path, *words: str) -> None:
+    """An import of it that came half-way."""
+    stage.instead["dynamodb"] = CutOff(stage.dynamodb, PUT, refusing)
+    assert run("import", str(file), *words).exit_code == 2
+    del stage.instead["dynamodb"]
+    assert len(stage.mailbox()) == PUT
+
+
+def refused(result: Result) -> str:
+    assert (result.exit_code, result.stdout) == (2, "")
+    return " ".join(result.stderr.split())
+
+
+def served(stage: Stage) -> list[str]:
+    return sorted(item["email"] for item in stage.mailbox().values())
+
+
+def test_numbered_lines_that_have_moved_stop_the_import_and_the_file_as_it_was_goes_on(
+    stage: Stage, tmp_path: Path
+) -> None:
+    file = write_mails(tmp_path / "p.csv", "email", *people())
+    cut_off(stage, file, *NUMBERED)
+    write_mails(file, "email", "first@example.com", *people())
+    result = run("import", str(file), *NUMBERED)
+    assert result.exit_code == 2
+    said = " ".join(result.stdout.split())
+    assert "line 2 has the id of another message, and ids are made of the lines' numbers" in said
+    assert "Put the file back as it was" in said
+    assert len(stage.mailbox()) == PUT
+    write_mails(file, "email", *people())
+    assert answer(run("import", str(file), *NUMBERED, "--json"))["existed"] == PUT
+    assert served(stage) == people()
+
+
+def test_with_a_new_prefix_what_was_not_put_can_be_put(stage: Stage, tmp_path: Path) -> None:
+    file = write_mails(tmp_path / "p.csv", "email", *people())
+    cut_off(stage, file, *NUMBERED)
+    write_mails(file, "email", *people()[PUT:])
+    words = (*MAIL, "--id-prefix", "rest")
+    assert run("import", str(file), *words).exit_code == 0
+    assert served(stage) == people()
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "line"),
+    [
+        ("p.csv", ["id,email,subject,text"], "{0},p{0:02}@example.com,Hello,Hi"),
+        ("p.jsonl", [], '{{"id": "{0}", "email": "p{0:02}@example.com", "subject": "Hello", "text": "Hi"}}'),
+    ],
+)
+def test_a_changed_file_whose_lines_say_their_ids_is_begun_anew_and_puts_nothing_twice(
+    stage: Stage, tmp_path: Path, name: str, header: list[str], line: str
+) -> None:
+    lines = [line.format(row) for row in range(ROWS)]
+    file = write(tmp_path / name, *header, *lines)
+    cut_off(stage, file, *NUMBERED)
+    write(file, *header, lines[-1], *lines[:-1])
+    assert run("import", str(file), *NUMBERED).exit_code == 0
+    assert served(stage) == people()
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize(
+    ("name", "header", "line"),
+    [
+        ("p.csv", ["email,note,subject,text"], "{0},{1},Hello,Hi"),
+        ("p.jsonl", [], '{{"email": "{0}", "note": "{1}", "subject": "Hello", "text": "Hi"}}'),
+    ],
+)
+def test_a_file_that_is_cut_short_while_it_is_read_is_refused(
+    stage: Stage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    header: list[str],
+    line: str,
+    dry_run: bool,
+) -> None:
+    note = "x" * 20_000  # so that the file is read in more than one piece
+    file = write(tmp_path / name, *header, *(line.format(each, note) for each in people()))
+    item = Items.item
+
+    def cut(self: Items, entry: Any, values: Any) -> Any:
+        os.truncate(file, 1000)
+        return item(self, entry, values)
+
+    monkeypatch.setattr(Items, "item", cut)
+    result = run("import", str(file), *NUMBERED, *(["--dry-run"] if dry_run else []))
+    assert f"{file} has changed since this command began to read it: it is shorter now" in refused(result)
+    assert {item["note"] for item in stage.mailbox().values()} <= {note}

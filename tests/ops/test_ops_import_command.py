@@ -1,0 +1,229 @@
+"""`mailroom import`: what of a file comes into the mailbox, what is refused, and what is said of both."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.ops.message import Stage, answer, deployed, run, write, write_mails
+from tests.support.unit.fakes import client_error
+
+MAIL = ("--channel", "mail")
+HELLO_ITEM = {"event_type": "mail", "subject": "Hello", "text": "Hi", "lane": "bulk"}
+
+
+@pytest.fixture(autouse=True)
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        yield stage
+
+
+def test_each_line_of_a_csv_file_becomes_a_message_with_the_id_of_its_column(
+    stage: Stage, tmp_path: Path
+) -> None:
+    file = write_mails(
+        tmp_path / "people.csv", "user,email,name", "u-1,ada@example.com,Ada", "u-2,bob@example.com,"
+    )
+    result = run("import", str(file), *MAIL, "--map", "user=id", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert (answer(result)["put"], answer(result)["state"]) == (2, "done")
+    assert stage.mailbox() == {
+        "u-1": HELLO_ITEM | {"id": "u-1", "email": "ada@example.com", "name": "Ada"},
+        "u-2": HELLO_ITEM | {"id": "u-2", "email": "bob@example.com", "name": ""},
+    }
+
+
+def test_ids_may_be_made_of_a_prefix_and_the_lines_numbers(stage: Stage, tmp_path: Path) -> None:
+    file = write_mails(tmp_path / "p.csv", "email", '"ada@example.com"', "", "bob@example.com")
+    assert run("import", str(file), *MAIL, "--id-prefix", "news-11").exit_code == 0
+    assert {id_: item["email"] for id_, item in stage.mailbox().items()} == {
+        "news-11-2": "ada@example.com",
+        "news-11-4": "bob@example.com",
+    }
+
+
+def test_a_prefix_stands_before_the_ids_of_a_column_too(stage: Stage, tmp_path: Path) -> None:
+    file = write_mails(tmp_path / "p.csv", "id,email", "7,ada@example.com")
+    assert run("import", str(file), *MAIL, "--id-prefix", "news").exit_code == 0
+    assert set(stage.mailbox()) == {"news-7"}
+
+
+def test_columns_are_mapped_and_empty_cells_of_what_the_channel_knows_say_nothing(
+    stage: Stage, tmp_path: Path
+) -> None:
+    file = write(
+        tmp_path / "p.csv",
+        "nr;mail address;send_at;ttl;lane;subject;text",
+        "1;ada@example.com;;1900000000;normal;Hello;Hi",
+    )
+    words = ("--map", "mail address=to", "--map", "nr=id")
+    assert run("import", str(file), *MAIL, *words).exit_code == 0
+    said = {"id": "1", "to": "ada@example.com", "ttl": 1_900_000_000, "lane": "normal"}
+    assert stage.mailbox()["1"] == HELLO_ITEM | said
+
+
+def test_a_column_that_could_be_taken_for_an_attribute_is_imported_and_the_item_names_it(
+    stage: Stage, tmp_path: Path
+) -> None:
+    file = write_mails(tmp_path / "p.csv", "id,email,expires,timezone", "7,ada@example.com,soon,UTC")
+    assert answer(run("import", str(file), *MAIL, "--json"))["put"] == 1
+    assert stage.mailbox()["7"]["audience_columns"] == ["expires"]
+
+
+def test_lines_of_json_may_be_of_several_channels_and_keep_their_types(stage: Stage, tmp_path: Path) -> None:
+    lines = [
+        {"id": 1, "event_type": "sms", "to": "(617) 555-1234", "text": "Hi"},
+        {"id": "b", "event_type": "webhook", "url": "https://example.com/x", "payload": {"n": 1.5}},
+    ]
+    file = write(tmp_path / "p.jsonl", *map(json.dumps, lines))
+    assert run("import", str(file)).exit_code == 0
+    mailbox = stage.mailbox()
+    assert mailbox["1"]["to"] == "(617) 555-1234"
+    assert "lane" not in mailbox["1"]
+    assert float(mailbox["b"]["payload"]["n"]) == 1.5
+
+
+def test_a_bad_line_is_named_by_line_and_column_and_the_others_go_on(stage: Stage, tmp_path: Path) -> None:
+    lines = ("1,ada@", "2,bob@example.com", "3,a=b", "4,e@example.com,x", '5,"f@example.com')
+    file = write_mails(tmp_path / "p.csv", "id,email", *lines, "6,g@example.com", "7,")
+    result = run("import", str(file), *MAIL, "--json")
+    assert result.exit_code == 1
+    assert set(stage.mailbox()) == {"2", "6"}
+    found = answer(result)
+    assert (found["put"], found["refused"], found["lines"]) == (2, 5, 7)
+    assert [(each["line"], each["column"]) for each in found["faults"]] == [
+        (2, "email"),
+        (4, "email"),
+        (5, ""),
+        (6, ""),
+        (8, "to"),
+    ]
+    assert "is not a mail address" in found["faults"][0]["problem"]
+    assert "is not a mail address" in found["faults"][1]["problem"]
+
+
+@pytest.mark.parametrize(("name", "lines"), [("p.csv", ("id,email",)), ("p.jsonl", ("", ""))])
+@pytest.mark.parametrize("words", [(), ("--dry-run",)])
+def test_a_file_without_an_entry_is_a_fault(
+    stage: Stage, tmp_path: Path, name: str, lines: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    result = run("import", str(write(tmp_path / name, *lines)), *MAIL, *words, "--json")
+    assert result.exit_code == 1
+    (fault,) = answer(result)["faults"]
+    assert (fault["line"], answer(result)["refused"]) == (1, 1)
+    assert "is followed by no entry; put each one on a line of its own" in fault["problem"]
+
+
+def test_what_was_put_before_is_not_put_again_and_other_content_is_a_conflict(
+    stage: Stage, tmp_path: Path
+) -> None:
+    file = write_mails(tmp_path / "p.csv", "id,email", "1,ada@example.com", "2,bob@example.com")
+    assert run("import", str(file), *MAIL).exit_code == 0
+    write_mails(file, "id,email", "1,ada@example.com", "2,else@example.com", "3,new@example.com")
+    result = run("import", str(file), *MAIL, "--json")
+    assert result.exit_code == 1
+    found = answer(result)
+    assert (found["put"], found["existed"], found["conflict"]) == (1, 1, 1)
+    assert found["faults"] == [
+        {"line": 3, "column": "id", "problem": "is used for another message; use a new one"}
+    ]
+    assert stage.mailbox()["2"]["email"] == "bob@example.com"
+
+
+def test_a_dry_run_judges_all_shows_three_and_leaves_nothing_behind(stage: Stage, tmp_path: Path) -> None:
+    people = [f"{n},p{n}@example.com" for n in range(5)]
+    file = write_mails(tmp_path / "p.csv", "id,email", *people, "9,no address")
+    result = run("import", str(file), *MAIL, "--dry-run", "--json")
+    assert result.exit_code == 1
+    found = answer(result)
+    assert (found["dry_run"], found["state"], found["put"], found["refused"]) == (True, "done", 5, 1)
+    assert [(each["to"], each["subject"]) for each in found["samples"]] == [
+        (f"p{n}@example.com", "Hello") for n in range(3)
+    ]
+    assert not stage.mailbox()
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "words", "sentence"),
+    [
+        ("p.csv", "email", MAIL, "The lines have no ids"),
+        ("p.csv", "id,id", MAIL, "two columns are called 'id'"),
+        ("p.csv", "id,email", (), "Which channel is it?"),
+        ("p.csv", "id,email", (*MAIL, "--map", "mail=to"), "there is no column 'mail'"),
+        ("p.csv", "id,to,mail", (*MAIL, "--map", "mail=to"), "two columns are called 'to'"),
+        ("p.jsonl", "", (*MAIL, "--map", "a=to", "--map", "b=to"), "gives two columns the same attribute"),
+        ("p.csv", "id,email", ("--channel", "fxa"), "--channel 'fxa' is unknown"),
+        ("p.csv", "id,email", (*MAIL, "--id-prefix", "a@b"), "--id-prefix"),
+        ("p.xlsx", "id,email", MAIL, "does not end in .csv or .jsonl"),
+        ("p.csv", "PK\x03\x04", MAIL, "compressed (zip, or a spreadsheet)"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_put(
+    stage: Stage, tmp_path: Path, name: str, header: str, words: tuple[str, ...], sentence: str
+) -> None:
+    file = write(tmp_path / name, header, "1,ada@example.com")
+    result = run("import", str(file), *words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert not result.stdout
+    assert not stage.mailbox()
+
+
+def test_an_id_that_is_a_mail_address_is_refused_for_ids_stand_in_logs(tmp_path: Path) -> None:
+    file = write_mails(tmp_path / "p.csv", "email", "ada@example.com")
+    result = run("import", str(file), *MAIL, "--map", "email=id", "--json")
+    assert result.exit_code == 1
+    assert "ids appear in logs" in answer(result)["faults"][0]["problem"]
+
+
+def test_a_line_without_the_id_that_map_names_is_refused_and_gets_no_number(
+    stage: Stage, tmp_path: Path
+) -> None:
+    lines = ('{"user": "u-1", "to": "a@example.com", "subject": "S", "text": "T"}', '{"to": "b@example.com"}')
+    file = write(tmp_path / "p.jsonl", *lines)
+    result = run("import", str(file), *MAIL, "--id-prefix", "n", "--map", "user=id", "--json")
+    assert set(stage.mailbox()) == {"n-u-1"}
+    assert answer(result)["faults"] == [
+        {"line": 2, "column": "user", "problem": "is empty; every line needs an id of its own"}
+    ]
+
+
+def test_items_get_the_ttl_of_the_stage_and_are_the_same_ones_when_they_come_again(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.functions.environment["MAILBOX_TTL_SECONDS"] = "86400"
+    file = write_mails(tmp_path / "p.csv", "id,email", "1,ada@example.com")
+    assert run("import", str(file), *MAIL).exit_code == 0
+    assert stage.mailbox()["1"]["ttl"] > 0
+    assert answer(run("import", str(file), *MAIL, "--json"))["existed"] == 1
+
+
+def test_a_stage_that_is_not_deployed_is_said_with_what_to_check(tmp_path: Path) -> None:
+    file = write_mails(tmp_path / "p.csv", "id,email", "1,ada@example.com")
+    result = run("import", str(file), *MAIL, "--stage", "prod")
+    assert result.exit_code == 2
+    assert "mailroom-prod-messages-api" in result.stderr
+
+
+class Gone:
+    def put_item(self, **_: Any) -> None:
+        raise client_error("ResourceNotFoundException")
+
+
+def test_a_table_that_is_gone_stops_the_import_and_says_how_to_go_on(stage: Stage, tmp_path: Path) -> None:
+    file = write_mails(tmp_path / "p.csv", "id,email", *(f"{n},p{n}@example.com" for n in range(200)))
+    stage.instead["dynamodb"] = Gone()
+    result = run("import", str(file), *MAIL, "--json", "--workers", "2")
+    assert result.exit_code == 2
+    found = answer(result)
+    assert found["state"] == "stopped"
+    assert "ResourceNotFoundException" in found["trouble"]
+    assert (found["put"], found["failed"]) == (0, 1)
+    assert "To go on, run the same command again" in run("import", str(file), *MAIL).stdout
+    del stage.instead["dynamodb"]
+    again = answer(run("import", str(file), *MAIL, "--json"))
+    assert (again["put"], again["failed"]) == (200, 0)
+    assert list(tmp_path.iterdir()) == [file]

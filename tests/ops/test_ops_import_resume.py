@@ -1,0 +1,96 @@
+"""An import that is cut off, and goes on: each row comes into the mailbox once. Real processes, really
+killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.bench.memory import most_megabytes_until_its_end
+from tests.support import ROOT
+from tests.support.ops.import_child import WORKERS
+from tests.support.signals import Handler, interrupts_handled_by
+
+FEW, MANY = 3_000, 30_000
+EVERY_BAD = 100
+"""Each line of a number that this divides is none that can be put."""
+SPARE_MB = 6.0
+"""What many rows may take more than few: nothing that grows with them, but allocators are no bookkeepers."""
+
+
+def people(folder: Path, rows: int) -> tuple[Path, Path]:
+    """A file of so many people, some of them wrong, and a mailbox in which nobody is."""
+    file, counts = folder / f"people-{rows}.csv", folder / f"counts-{rows}"
+    with file.open("w") as lines:
+        lines.write("id,email,subject,text,name\n")
+        for row in range(rows):
+            email = "nowhere" if row % EVERY_BAD == 0 else f"person-{row}@example.com"
+            lines.write(f'p-{row},{email},Hello,Hi,"Person {row}"\n')
+    counts.write_bytes(bytes(rows))
+    return file, counts
+
+
+def imported(file: Path, counts: Path, *death: str) -> tuple[int, dict[str, Any], float]:
+    """One process: how it ended, its answer, and the most memory that it had, in MB."""
+    command = [sys.executable, "-m", "tests.support.ops.import_child", str(file), str(counts), *death]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'lambdas'}"}
+    output = file.with_suffix(".answer")
+    with output.open("wb") as out:
+        child = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out)
+        most = most_megabytes_until_its_end(child)
+    said = output.read_text()
+    return child.returncode, json.loads(said) if said else {}, most
+
+
+def each_once(rows: int) -> bytes:
+    """How often each row is put in the end."""
+    return bytes(int(row % EVERY_BAD != 0) for row in range(rows))
+
+
+def test_killed_again_and_again_each_row_is_put_once_and_each_bad_line_refused_once(tmp_path: Path) -> None:
+    file, counts = people(tmp_path, FEW)
+    for number in ("700", "900"):
+        killed, said, _ = imported(file, counts, "SIGKILL", number)
+        assert (killed, said) == (-signal.SIGKILL, {})
+        assert max(counts.read_bytes()) <= 1
+    code, answer, _ = imported(file, counts)
+    assert code == 0
+    assert counts.read_bytes() == each_once(FEW)
+    bad = FEW // EVERY_BAD
+    assert (answer["put"] + answer["existed"], answer["refused"]) == (FEW - bad, bad)
+    assert [fault["line"] for fault in answer["faults"]] == [row + 2 for row in range(0, FEW, EVERY_BAD)]
+
+
+def test_many_rows_killed_half_way_are_each_put_once_and_take_no_more_memory_than_few(
+    tmp_path: Path,
+) -> None:
+    few_file, few_counts = people(tmp_path, FEW)
+    _, _, few = imported(few_file, few_counts)
+    file, counts = people(tmp_path, MANY)
+    killed, _, most = imported(file, counts, "SIGKILL", f"{MANY // 2}")
+    assert killed == -signal.SIGKILL
+    code, answer, memory = imported(file, counts)
+    assert code == 0
+    assert MANY // 2 <= answer["existed"] < MANY // 2 + 4 * WORKERS + WORKERS
+    assert counts.read_bytes() == each_once(MANY)
+    assert len(answer["faults"]) == answer["refused"] == MANY // EVERY_BAD
+    assert max(most, memory) - few < SPARE_MB
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler])
+def test_an_import_that_is_stopped_by_hand_ends_what_is_under_way_and_goes_on_from_there(
+    tmp_path: Path, handler: Handler
+) -> None:
+    file, counts = people(tmp_path, FEW)
+    with interrupts_handled_by(handler):  # which a child inherits, if it is that they are ignored
+        code, answer, _ = imported(file, counts, "SIGINT", "700")
+    assert (code, answer["state"], answer["failed"]) == (0, "interrupted", 0)
+    assert 700 <= sum(counts.read_bytes()) <= 700 + 6 * WORKERS
+    _, answer, _ = imported(file, counts)
+    assert answer["state"] == "done"
+    assert counts.read_bytes() == each_once(FEW)
