@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
 """Statuses without an outcome."""
 GOOD = ("sent", "delivered")
-_WAIT_SECONDS, _POLL_SECONDS = 60.0, 0.5
+_FIRST_POLL, _LONGEST_POLL = 0.2, 2.0
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
 """Letters and digits without vowels, which make words, and without any that is taken for another."""
 _RANDOM = 6
@@ -88,8 +88,22 @@ def send(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Set any attribute=value; write other values than text as JSON."),
+        typer.Option("--set", help="Set attribute=value; write other values than text as JSON."),
     ] = None,
+    topic: Annotated[str | None, typer.Option(help="The topic, which recipients can opt out of.")] = None,
+    lane: Annotated[str | None, typer.Option(help="The lane, normal or bulk.")] = None,
+    send_at: Annotated[
+        str | None, typer.Option(help="Send at this time, such as 2026-11-21T09:00:00Z.")
+    ] = None,
+    unless: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHANNEL:ID:STATUS",
+            help="Do not send if another message has this outcome at that time, such as "
+            "sms:code-17:delivered; several statuses with commas. You may repeat it.",
+        ),
+    ] = None,
+    callback_url: Annotated[str | None, typer.Option(help="The URL that gets each outcome.")] = None,
     file: Annotated[str | None, typer.Option(help="A file with a JSON object; - is standard input.")] = None,
     from_message: Annotated[
         str | None,
@@ -97,9 +111,8 @@ def send(
             metavar="ID", help="Send a copy of this message to another recipient, under an id that names it."
         ),
     ] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for the message's outcome, a minute at most.")
-    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the message has an outcome.")] = False,
+    wait_seconds: Annotated[float, typer.Option(min=0, help="Seconds that --wait waits at most.")] = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Send one message: from options, from a JSON file, or from a file with options laid over it.
@@ -110,7 +123,6 @@ def send(
     stage does not take such a message.
 
     Example: mailroom send mail --to ada@example.com --subject Hello --text "Hi, Ada" --wait
-    Example: mailroom send sms --to +16175551234 --text Hi --set lane=bulk --set send_at=2026-12-21T09:00:00Z
     Example: mailroom send --from-message welcome-17 --to ada@new.example
     """
     typed = {
@@ -119,6 +131,11 @@ def send(
         "text": text,
         "template": template,
         "id": id_,
+        "topic": topic,
+        "lane": lane,
+        "send_at": send_at,
+        "callback_url": callback_url,
+        "unless": [_condition(text) for text in unless or ()],
     }
     with aws_faults(stage):
         session = aws_session()
@@ -128,8 +145,9 @@ def send(
         item = _draft(channel, base, typed, set_ or ())
         sent = put(session, stage, item)
         if wait and sent.result != "conflict":
-            with status("waiting", quiet=as_json):
-                sent = wait_for(reader_of(session, stage), sent)
+            reader = reader_of(session, stage)
+            with status("waiting", quiet=as_json) as show:
+                sent = wait_for(reader, sent, wait_seconds, seen=lambda each: show(f"waiting: {each}"))
     print_answer(sent, _show, as_json=as_json)
     bad = sent.result == "conflict" or (wait and sent.status not in GOOD)
     raise typer.Exit(1 if bad else 0)
@@ -138,22 +156,28 @@ def send(
 def wait_for(
     reader: LedgerReader,
     sent: SendAnswer,
+    seconds: float,
+    *,
+    seen: Callable[[str], None] = lambda _: None,
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SendAnswer:
-    """The answer with its status, once the message has an outcome, or when the time is over."""
-    deadline = now() + _WAIT_SECONDS
+    """The answer with its status, once the message has an outcome, or when the time is over. `seen` takes
+    each status."""
+    deadline, pause = now() + seconds, _FIRST_POLL
     while True:
         found = next(iter(reader.find(sent.id, sent.event_type)), None)
+        seen(found.status if found else "gone")
         if found is None:
             return sent
-        if found.status not in UNDER_WAY or now() >= deadline:
+        if found.status not in UNDER_WAY or now() + pause > deadline:
             error = found.error["message"] if found.error else None
             status, provider_id = found.status, found.provider_id
             return structs.replace(
                 sent, status=status, waits_for=found.waits_for, error=error, provider_id=provider_id
             )
-        sleep(_POLL_SECONDS)
+        sleep(pause)
+        pause = min(_LONGEST_POLL, pause * 1.5)
 
 
 def judge(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> "tuple[Rules, Preview]":
@@ -188,7 +212,7 @@ def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAn
 def _draft(
     channel: str | None,
     given: Mapping[str, Any],
-    typed: Mapping[str, str | list[str] | None],
+    typed: Mapping[str, str | Sequence[Any] | None],
     sets: Sequence[str],
 ) -> dict[str, Any]:
     """The item: what a file gave, and over it what was typed. Raises Refused for what cannot be meant."""
@@ -206,6 +230,13 @@ def _draft(
     if item.get("id") is None:
         item["id"] = new_id(kind)
     return item
+
+
+def _condition(text: str) -> dict[str, Any]:
+    """Return the condition in `channel:id:status,status`. The id may contain colons."""
+    channel, _, pair = text.partition(":")
+    id_, _, statuses = pair.rpartition(":")
+    return {"id": id_, "event_type": channel, "status": statuses.split(",")}
 
 
 def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from mailroom_ops.messages.send import SendAnswer, wait_for
 from mailroom_ops.messages.status import reader_of
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
 
-SOON = ("--set", f"send_at={iso(time.time() + 600)}")
+SOON = ("--send-at", iso(time.time() + 600))
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
 
 
@@ -67,10 +67,10 @@ def test_a_file_is_sent_and_options_are_laid_over_it(stage: Stage, tmp_path: Pat
 
 
 def test_a_send_at_without_an_offset_is_said_to_be_utc() -> None:
-    words = ("--set", f"send_at={time.strftime('%Y')}-12-31T09:00", "--json")
+    words = ("--send-at", f"{time.strftime('%Y')}-12-31T09:00", "--json")
     utc = f"{time.strftime('%Y')}-12-31T09:00:00.000Z"
     assert answer(run("send", "mail", *HELLO, *words))["send_at"] == utc
-    shown = run("send", "mail", *HELLO, *words[:-1]).stdout
+    shown = run("send", "mail", *HELLO, *words[:2]).stdout
     assert f"Its send_at has no offset and counts as UTC: {utc}." in shown
 
 
@@ -89,15 +89,28 @@ def test_the_same_again_exists_and_other_content_is_a_conflict(stage: Stage) -> 
     assert stage.mailbox()["one"]["text"] == "Hi"
 
 
+def test_conditions_are_typed_as_channel_id_and_statuses(stage: Stage) -> None:
+    words = ("--unless", "sms:code:17:delivered", "--unless", "sms:code-18:sent,delivered")
+    ended = run("send", "mail", *HELLO, "--id", "x", *SOON, *words)
+    assert ended.exit_code == 0, ended.stderr
+    assert stage.mailbox()["x"]["unless"] == [
+        {"id": "code:17", "event_type": "sms", "status": ["delivered"]},
+        {"id": "code-18", "event_type": "sms", "status": ["sent", "delivered"]},
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("mail", *HELLO, *SOON, "--set", 'unless=[{"id": "x"}]'), "unless[0]: object missing required"),
+        (("mail", *HELLO, "--unless", "sms:code-17:delivered"), "unless: is without send_at"),
+        (("mail", *HELLO, *SOON, "--unless", "sms:code-17"), "unless[0].id: "),
+        (("mail", *HELLO, *SOON, "--unless", "sms:code-17:"), "unless[0].status: '' is no outcome"),
+        (("mail", *HELLO, *SOON, "--unless", "code-17:sent"), "unless[0].id: "),
         (("mail", "--to", "ada@", "--subject", "S", "--text", "T"), "to: 'ada@' is not a mail address"),
-        (("mail", *HELLO, "--set", "send_at=soon"), "send_at: 'soon' is no ISO 8601 time"),
-        (("mail", *HELLO, "--set", "callback_url=http://x.example"), "callback_url: "),
+        (("mail", *HELLO, "--send-at", "soon"), "send_at: 'soon' is no ISO 8601 time"),
+        (("mail", *HELLO, "--callback-url", "http://x.example"), "callback_url: "),
         (
-            ("sms", "--to", "6175551234", "--text", "T", "--set", "lane=bulk"),
+            ("sms", "--to", "6175551234", "--text", "T", "--lane", "bulk"),
             "lane: 'bulk' is not set up for sms",
         ),
         (("push", "--to", "token", "--set", "title=T"), "event_type: 'push' is no channel here"),
@@ -156,7 +169,7 @@ def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: S
     assert run("send", "mail", *HELLO, "--id", "p").exit_code == 0
     sent = SendAnswer(id="p", event_type="mail", stage="dev", result="accepted")
     reader = reader_of(boto3.Session(), "dev")
-    now = 0.0
+    now, seen = 0.0, list[str]()
 
     def sleep(seconds: float) -> None:
         nonlocal now
@@ -164,9 +177,10 @@ def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: S
         if now > 3:
             stage.put(LEDGER, id="p", event_type="mail", status="sending")
 
-    ended = wait_for(reader, sent, lambda: now, sleep)
+    ended = wait_for(reader, sent, 10, seen=seen.append, now=lambda: now, sleep=sleep)
     assert ended == SendAnswer(id="p", event_type="mail", stage="dev", result="accepted", status="sending")
-    assert now == 60
+    assert 8 <= now <= 10
+    assert seen[0] == "ready"
 
 
 def test_the_command_that_is_printed_takes_an_id_as_one_word(stage: Stage) -> None:

@@ -23,7 +23,7 @@ def told(pipeline: Pipeline, *words: str, code: int = 0) -> dict[str, Any]:
 def sent(pipeline: Pipeline) -> dict[str, Any]:
     """A mail of an operator's, waited for."""
     words = ("--to", "ada@example.com", "--subject", "Hello", "--text", "By hand.", "--id", "by-operator")
-    return told(pipeline, "send", "mail", *words, "--wait")
+    return told(pipeline, "send", "mail", *words, "--wait", "--wait-seconds", "60")
 
 
 def test_a_message_that_is_sent_by_hand_arrives_and_the_command_waits_for_it(

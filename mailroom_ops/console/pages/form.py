@@ -48,7 +48,7 @@ _ALIASES = ("email",)
 _FIRST = ("id", "to", "template")
 """Fields that come first, in this order; the order of the schema follows."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
-_OPTIONS = ("subject", "text", "template")
+_OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback_url")
 """Options of `mailroom send` with the attribute's own name; the others are set by --set."""
 
 
@@ -306,7 +306,7 @@ def send_command(stage: str, item: Mapping[str, Any]) -> str:
                 word for each in ([value] if isinstance(value, str) else value) for word in ("--to", each)
             ]
         elif field in _OPTIONS:
-            words += [f"--{field}", value]
+            words += [f"--{field.replace('_', '-')}", value]
         elif field not in ("id", "event_type"):
             words += ["--set", f"{field}={text_of(item['event_type'], field, value)}"]
     return shlex.join(words)
