@@ -1,12 +1,13 @@
 """What the campaign commands answer: as JSON for programs, and on the operator's terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct
 from rich.panel import Panel
 from rich.table import Table
 
-from mailroom.campaigns.runs import Run, State
+from mailroom.campaigns.runs import Run
 from mailroom_ops.campaigns.dry_run import DryRunAnswer, Sample
 from mailroom_ops.campaigns.files import CampaignRow
 from mailroom_ops.campaigns.results import Results
@@ -32,35 +33,12 @@ class RunStarted(Struct, frozen=True):
     scheduled_at: str
 
 
-class RunStatus(Struct, frozen=True):
-    """How far a run has come: `Run` without what only its workers need."""
-
-    campaign: str
-    run: str
-    scheduled_at: str
-    start: str
-    state: State
-    next_page: int
-    cursor: str | None
-    pages: int
-    recipients: int
-    refused: int
-    faults: tuple[str, ...]
-    trouble: str
-    composed: int
-    existed: int
-    conflicts: int
-    opted_out: int
-    left_out: int
-    failed: int
-    expired: int
-    started_by: str
-    stopped_by: str
-    paused: str
-    """Since when, by whom and why the run is paused; empty if it is not."""
-    updated_at: str
-    results: Results | None
-    """None: it was not asked for, or the stage has no search."""
+_SHOWN = (
+    *("campaign", "run", "scheduled_at", "start", "state", "next_page", "cursor", "pages", "recipients"),
+    *("refused", "faults", "trouble", "composed", "existed", "conflicts", "opted_out", "left_out", "failed"),
+    *("expired", "started_by", "stopped_by", "paused"),
+)
+"""Fields of `Run` that answers have: not those that only its workers need, such as the secret of its ids."""
 
 
 class RunsAnswer(Struct, frozen=True):
@@ -68,7 +46,7 @@ class RunsAnswer(Struct, frozen=True):
 
     stage: str
     campaign: str
-    runs: list[RunStatus]
+    runs: list[dict[str, Any]]
 
 
 class CampaignsAnswer(Struct, frozen=True):
@@ -78,10 +56,10 @@ class CampaignsAnswer(Struct, frozen=True):
     campaigns: list[CampaignRow]
 
 
-def run_status(run: Run, results: Results | None = None) -> RunStatus:
-    own = ("updated_at", "results")
-    shared = {name: getattr(run, name) for name in RunStatus.__struct_fields__ if name not in own}
-    return RunStatus(**shared, updated_at=run.updatedAt, results=results)
+def run_status(run: Run, results: Results | None = None) -> dict[str, Any]:
+    """Return how far a run has come; `results` are None if nobody asked, or if the stage has no search."""
+    shown = {name: getattr(run, name) for name in _SHOWN}
+    return {**shown, "updated_at": run.updatedAt, "results": results}
 
 
 def print_run(run: Run, results: Results | None = None) -> None:

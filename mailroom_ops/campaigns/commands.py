@@ -20,7 +20,6 @@ from mailroom_ops.shared.screen import (
     aws_faults,
     bar,
     confirm,
-    errors,
     print_answer,
     print_json,
     print_line,
@@ -202,17 +201,14 @@ def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
 
 
 def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(RunStarted(starting.campaign, starting.run, starting.scheduled_at))
-        return
     verb = "goes on" if starting.known else "is started"
     which = f"{quote(starting.campaign)} --run {quote(starting.run)} --stage {stage}"
-    print_line(
+    sentence = (
         f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}. "
-        f"To see how far it is: mailroom campaign status {which}",
-        "",
-        errors,
+        f"To see how far it is: mailroom campaign status {which}"
     )
+    answer = RunStarted(starting.campaign, starting.run, starting.scheduled_at)
+    print_answer(answer, lambda _: print_line(sentence), as_json=as_json)
 
 
 def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool) -> int:

@@ -5,10 +5,8 @@ import heapq
 import itertools
 import re
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
@@ -22,8 +20,9 @@ from mailroom.ledger.items import where
 from mailroom.message.message import Key, run_of
 from mailroom.message.outcome import CODES, FAILED
 from mailroom.search.finder import Filter
+from mailroom.telemetry import impersonal
 from mailroom_ops.messages.failures_csv import csv_lines
-from mailroom_ops.messages.filters import check_names, run_began
+from mailroom_ops.messages.filters import Campaign, Channel, Status, Template, check_names, run_began
 from mailroom_ops.messages.status import first_recipient
 from mailroom_ops.shared.deployed_stage import aws_session, name
 from mailroom_ops.shared.options import AsJson, Stage
@@ -34,7 +33,6 @@ from mailroom_ops.shared.screen import (
     fold,
     plain,
     print_answer,
-    right,
     screen,
     table_of,
     whole,
@@ -53,13 +51,11 @@ MAX_DAYS = 400
 # This also matches text without a domain; the logger's pattern does not. From a word's beginning on or not at
 # all, and without going back: else a long word without an @ would be tried from each letter on.
 _WORD = r"[^\s@'\"<>,;()]"
-_ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}++)@({_WORD}*+)")
-# Brackets hold at most four digits of a number: longer ones are a provider's code, as in "400 (21211)".
-_NUMBER = re.compile(r"\+?\d(?:(?:[ .)-]{0,2}| ?\((?=\d{1,4}\)))\d){6,}")
+_ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}){_WORD}*+@")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
 _QUOTED = re.compile(r"'[^']*'")
 _KEPT = 4
-"""Characters of a number or a token that stay when it is masked."""
+"""Characters of a token that stay when it is masked."""
 
 
 class Failure(Struct, frozen=True):
@@ -89,16 +85,6 @@ class Failure(Struct, frozen=True):
         return f"{self.reason} ({self.field})" if self.field else self.reason
 
 
-class Count(Struct, frozen=True):
-    """How many of a channel ended so, for one reason, and by one attribute."""
-
-    event_type: str
-    status: str
-    reason: str
-    count: int
-    field: str = ""
-
-
 class FailureFilter(Filter, frozen=True):
     """Filter of failures, by the attributes of `Failure`; an empty field takes all of them."""
 
@@ -110,13 +96,12 @@ class FailureFilter(Filter, frozen=True):
 
 class FailuresAnswer(Struct, frozen=True):
     """The answer of `failures`: `failures` the newest first, as many as were asked for, and `more` where
-    there are others; with --summary `counts` instead."""
+    there are others."""
 
     stage: str
     since: str
     failures: list[Failure]
     more: bool
-    counts: list[Count]
 
 
 def failures(
@@ -128,17 +113,12 @@ def failures(
             help="Since 24h, 2d, 90m, 2026-11-20 or an ISO 8601 time; default: 24h, or since the run began."
         ),
     ] = None,
-    channel: Annotated[str | None, typer.Option(help="Only messages of this channel.")] = None,
-    status: Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")] = "",
+    channel: Channel = "",
+    status: Status = "",
     reason: Annotated[str, typer.Option(help="Only messages with this code, such as invalid.")] = "",
-    template: Annotated[str, typer.Option(help="Only messages of this template.")] = "",
-    campaign: Annotated[
-        str, typer.Option(help="Only messages of this campaign; NAME#RUN: of that run.")
-    ] = "",
+    template: Template = "",
+    campaign: Campaign = "",
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many.")] = 50,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Count by channel, status and reason instead.")
-    ] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not mask addresses and numbers.")] = False,
     as_csv: Annotated[
         bool, typer.Option("--csv", help="Print all of them as CSV, for a spreadsheet.")
@@ -152,29 +132,28 @@ def failures(
     message names an unknown channel, find it with --channel and that name. A dead letter has not failed: see
     mailroom dead-letters list. The exit code is 0, however many messages failed.
 
-    Example: mailroom failures --since 2d --channel mail --summary --stage prod
+    Example: mailroom failures --since 2d --channel mail --stage prod
     """
     now = time.time()
     with aws_faults(stage):
-        if as_csv and (as_json or summary):
-            raise Refused("--csv goes with neither --json nor --summary; leave out one of them.")
+        if as_csv and as_json:
+            raise Refused("--csv does not go with --json; leave out one of them.")
         session = aws_session()
         client = session.client("dynamodb")
         beginning = run_began(client, stage, campaign) if since is None else None
         start = moment(since or "24h", now) if beginning is None else beginning
-        criteria = FailureFilter(channel or "", status, template, campaign, reason=reason)
+        criteria = FailureFilter(channel, status, template, campaign, reason=reason)
         with errors.status("reading the ledger"):
             selection = choose(client, stage, start, now + AHEAD, criteria, full=full)
-            counts = _counted(selection) if summary else []
-            newest = [] if summary else list(itertools.islice(selection, limit + 1))
-            if not (counts or newest):
+            newest = list(itertools.islice(selection, limit + 1))
+            if not newest:
                 check_names(session, stage, criteria, FAILED)
         if as_csv:
             for line in csv_lines(itertools.chain(newest, selection)):
                 typer.echo(line, nl=False)
             return
-    answer = FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit, counts)
-    print_answer(answer, partial(_show, summary=summary), as_json=as_json)
+    answer = FailuresAnswer(stage, iso(start), newest[:limit], len(newest) > limit)
+    print_answer(answer, _show, as_json=as_json)
 
 
 def choose(
@@ -258,13 +237,6 @@ def failed(
                 yield item
 
 
-def _counted(failures: Iterable[Failure]) -> list[Count]:
-    """How many there are by channel, status, reason and attribute, the most first."""
-    counts = Counter((each.event_type, each.status, each.reason, each.field) for each in failures)
-    order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return [Count(*key[:3], count, key[3]) for key, count in order]
-
-
 def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
     """Return the failure of an item of the ledger. Addresses and numbers are masked, unless it is `full`."""
     at = iso((int(item["completedAt"]) + 0.5) / 1000)
@@ -272,7 +244,7 @@ def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
     if full:
         shown = ", ".join(to) if isinstance(to, list) else to or ""
     else:
-        shown, message = recipient(to), _masked_error(item, reason, message)
+        shown, message = recipient(to), _masked_error(reason, message)
     return Failure(
         at,
         item["id"],
@@ -295,26 +267,18 @@ def _error(item: dict[str, Any]) -> tuple[str, str, str]:
     return str(reason), str(error.get("message", "")), str(error.get("field", ""))
 
 
-def _masked_error(item: dict[str, Any], reason: str, message: str) -> str:
-    """What went wrong, with the message's recipients masked. A provider may write them in any form. We quote
-    what the item has, so that a time, a file or an example that only looks like one stays."""
+def _masked_error(reason: str, message: str) -> str:
+    """Return the error with recipients masked. Our own sentences quote the item's values; numbers beside
+    these are times, files or examples. Numbers in a provider's text were masked before it was recorded."""
     if reason != "invalid":
-        return _masked(message)
-    contract, field = CONTRACTS.get(item["event_type"]), re.split(r"[:\[]", message, maxsplit=1)[0]
-    if contract is not None and field in contract.addressing:
-        message = _QUOTED.sub(lambda found: _masked(found[0]), message)
-    to = item.get("to") or []
-    for each in to if isinstance(to, list) else [to]:
-        message = message.replace(each, recipient(each))
-    return message
+        return _ADDRESS.sub(r"\1***@", message)
+    return _QUOTED.sub(lambda quoted: _masked(quoted[0]), message)
 
 
-def _masked(words: str) -> str:
-    """Words with every address, number and token in them masked: `v***@example.com`, `***1234`."""
-    without_addresses = _ADDRESS.sub(lambda found: f"{found[1][0]}***@{found[2]}", words)
-    # Before the numbers: an ARN has one in it.
-    without_tokens = _TOKEN.sub(_masked_token, without_addresses)
-    return _NUMBER.sub(lambda found: f"***{found[0][-_KEPT:]}", without_tokens)
+def _masked(text: str) -> str:
+    """Mask every address, number and token in a text."""
+    # Tokens before the numbers: an ARN has one in it.
+    return impersonal(_TOKEN.sub(_masked_token, _ADDRESS.sub(r"\1***@", text)))
 
 
 def _masked_token(found: re.Match[str]) -> str:
@@ -324,25 +288,18 @@ def _masked_token(found: re.Match[str]) -> str:
     return token if is_name else f"***{token[-_KEPT:]}"
 
 
-def _show(answer: FailuresAnswer, *, summary: bool) -> None:
+def _show(answer: FailuresAnswer) -> None:
     span = f"since {short(answer.since)} in {answer.stage}"
-    if summary:
-        table = table_of(right("messages"), "channel", "status", "reason", "attribute")
-        for each in answer.counts:
-            words = (each.event_type, each.status, each.reason, each.field)
-            table.add_row(f"{each.count:,}", *map(plain, words))
-        said = f"{sum(each.count for each in answer.counts):,} went wrong {span}."
+    if answer.failures:
+        columns = (whole("when (UTC)"), whole("channel"), fold("message", ratio=1))
+        screen.print(table_of(*columns, rows=map(_cells, answer.failures)))
+    if answer.more:
+        screen.print(f"The newest {len(answer.failures):,} {span}; --limit shows more.")
     else:
-        # Ids and sentences have a line each: beside each other they would be cut at 80 columns.
-        table = table_of(whole("when (UTC)"), whole("channel"), fold("message", ratio=1))
-        for one in answer.failures:
-            message = Text("\n").join(
-                (plain(one.id), plain(f"to {one.to}"), plain(f"{one.status}, {one.why}: {one.message}"))
-            )
-            table.add_row(short(one.at).removesuffix(" UTC"), plain(one.event_type), message)
-        said = f"{len(answer.failures):,} went wrong {span}."
-        if answer.more:
-            said = f"The newest {len(answer.failures):,} {span}; --limit shows more, --summary counts all."
-    if table.row_count:
-        screen.print(table)
-    screen.print(said)
+        screen.print(f"{len(answer.failures):,} went wrong {span}.")
+
+
+def _cells(failure: Failure) -> tuple[str | Text, ...]:
+    # Ids and sentences have a line each: beside each other they would be cut at 80 columns.
+    lines = (failure.id, f"to {failure.to}", f"{failure.status}, {failure.why}: {failure.message}")
+    return short(failure.at).removesuffix(" UTC"), failure.event_type, Text("\n").join(map(plain, lines))

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
 
 from mailroom.campaigns.runs import Runs
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.outcome import Status
+from mailroom.message import outcome
 from mailroom.search.finder import Filter
 from mailroom_ops.shared.deployed_stage import name as stage_name
 from mailroom_ops.shared.screen import Refused
@@ -16,9 +18,14 @@ if TYPE_CHECKING:
     import boto3
     from types_boto3_dynamodb import DynamoDBClient
 
+Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
+Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
+Template = Annotated[str, typer.Option(help="Only messages of this template.")]
+Campaign = Annotated[str, typer.Option(help="Only messages of this campaign; NAME#RUN: of that run.")]
+
 
 def check_names(
-    session: "boto3.Session", stage: str, wanted: Filter, statuses: Sequence[str] = get_args(Status)
+    session: "boto3.Session", stage: str, wanted: Filter, statuses: Sequence[str] = get_args(outcome.Status)
 ) -> None:
     """Raise Refused if a list is empty because its status, channel, campaign or run does not exist.
 

@@ -23,7 +23,7 @@ from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
 from mailroom_ops.messages.failures import AHEAD, days, failed
-from mailroom_ops.messages.filters import check_names
+from mailroom_ops.messages.filters import Campaign, Channel, Status, Template, check_names
 from mailroom_ops.messages.status import STYLES, first_recipient, reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR, queued, unlisted
 from mailroom_ops.shared.deployed_stage import aws_session, function_settings
@@ -57,15 +57,6 @@ By = Literal["newest", "id", "recipient", "part"]
 _HEADER = re.compile(r"^(?:X-Correlation-ID|Message-ID):\s*", re.IGNORECASE)
 _MESSAGE_ID_OF_SES = re.compile(r"^<?([0-9a-f]{16}(?:-[0-9a-f]+)+)@(?:[\w-]+\.)?amazonses\.com>?$")
 
-Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
-Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
-Template = Annotated[str, typer.Option(help="Only messages of this template.")]
-Campaign = Annotated[
-    str,
-    typer.Option(
-        help="Only messages of this campaign; NAME#RUN: of that run, which wait or have an outcome."
-    ),
-]
 ArrivedTwice = Annotated[bool, typer.Option("--twice", help="Only what may have arrived twice.")]
 Cursor = Annotated[str, typer.Option(help="Go on with the page after this one; the page before names it.")]
 

@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.clock import Clock, iso
-from mailroom.environment import LineSettings
+from mailroom.environment import DispatchSettings, LineSettings
 from mailroom.ledger.reader import MessageStatus
 from mailroom_ops.shared.deployed_stage import depth, function_settings, name
 from mailroom_ops.shared.screen import Refused
@@ -78,13 +78,6 @@ class _Release(Struct, frozen=True, kw_only=True, rename="upper"):
     ledger_table: str
     budgets_table: str
     lines: dict[str, LineSettings]
-
-
-class _Dispatch(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Variables of the function `dispatch` that name the queues."""
-
-    routes: dict[str, dict[str, str]]
-    delayed_routes: dict[str, str] = {}
 
 
 def turn_of(
@@ -168,7 +161,7 @@ def place_of(message: MessageStatus, turn: Turn | None) -> str:
 def queued(session: "boto3.Session", stage: str) -> int:
     """Return about how many messages lie in the queues of the stage's lanes. A message is listed once a
     worker has looked at it."""
-    variables = function_settings(session.client("lambda"), name(stage, "dispatch"), _Dispatch)
+    variables = function_settings(session.client("lambda"), name(stage, "dispatch"), DispatchSettings)
     urls = {url for lanes in variables.routes.values() for url in lanes.values()} | {
         *variables.delayed_routes.values()
     }

@@ -1,8 +1,8 @@
 """Erasing what people have chosen, or others for them: opt-outs, and the suppression lists."""
 
 from mailroom_ops.people.person import mentioned
-from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, ProvidersList, Read
-from mailroom_ops.people.suppressions import FAULTS, Lists
+from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, Read
+from mailroom_ops.people.suppressions import FAULTS, Lists, ProvidersList
 
 CHOICES = {"preferences": ("recipient", "topic"), "suppressions": ("recipient", "channel")}
 """The tables of choices, with their keys."""

@@ -14,7 +14,7 @@ from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.people.suppressions import Recipient
 from mailroom_ops.shared.deployed_stage import aws_session, name
 from mailroom_ops.shared.options import AsJson, Stage
-from mailroom_ops.shared.screen import aws_faults, print_answer, print_json, print_line
+from mailroom_ops.shared.screen import aws_faults, print_answer, print_line
 from mailroom_ops.shared.times import short
 
 if TYPE_CHECKING:
@@ -85,21 +85,14 @@ class OptOuts:
 
 
 @app.command()
-def show(
-    recipient: Recipient,
-    stage: Stage = "dev",
-    *,
-    topic: Annotated[str | None, typer.Option(help="Look only at this topic.")] = None,
-    as_json: AsJson = False,
-) -> None:
+def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     """Print what a recipient has opted out of. Exit code 1: nothing.
 
     Example: mailroom preferences show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient, topic)]
-    nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
-    show_choices = partial(_print, otherwise=f"{recipient} {nothing} in {stage}.")
+        found = [opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient)]
+    show_choices = partial(_print, otherwise=f"{recipient} has opted out of nothing in {stage}.")
     print_answer(PreferencesAnswer(stage, found), show_choices, as_json=as_json)
     raise typer.Exit(0 if found else 1)
 
@@ -128,12 +121,10 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     """
     with aws_faults(stage):
         old = [opted_out(each) for each in OptOuts(aws_session(), stage).opt_in(recipient, topic)]
-    if as_json:
-        print_json(PreferencesAnswer(stage, old))
-    elif old:
-        print_line(f"{old[0].recipient} gets {topic} of {stage} again.")
-    else:
-        print_line(f"{recipient} has not opted out of {topic} in {stage}.")
+    sentence = f"{recipient} has not opted out of {topic} in {stage}."
+    if old:
+        sentence = f"{old[0].recipient} gets {topic} of {stage} again."
+    print_answer(PreferencesAnswer(stage, old), lambda _: print_line(sentence), as_json=as_json)
     raise typer.Exit(0 if old else 1)
 
 

@@ -3,16 +3,18 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from mailroom.aws.dynamo_values import Value
 from mailroom.clock import Clock
+from mailroom.environment import DispatchSettings
 from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from mailroom_ops.messages.search import search_of
 from mailroom_ops.people.person import Image, Person
+from mailroom_ops.people.suppressions import ProvidersList
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.deployed_stage import caller, function_settings
 from mailroom_ops.shared.tables import Position, segments
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 Read = Callable[[int], None]
 """Called with the number of further items or objects that were read."""
 SEGMENTS = 4
-ProvidersList = Literal["not_asked", "lifted", "not_listed", "kept", "failed"]
 
 
 class ErasurePlace(Struct):
@@ -79,15 +80,6 @@ class ItemChanged(Exception):
     """The item is another than the one that was read."""
 
 
-class _DispatchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
-    """What is asked of dispatch's environment. Its other settings an erasure does without, so that an older
-    or a newer version of them is no hindrance."""
-
-    ledger_ttl_seconds: float
-    payload_bucket: str
-    default_region: str = ""
-
-
 class StageData:
     """The tables and buckets of one stage. `default_region` is where numbers without a country are dialled
     ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
@@ -95,7 +87,7 @@ class StageData:
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         """Asks dispatch's environment, and the API's. Raises Refused where the stage is not
         deployed, or by a version with other settings, and ClientError."""
-        facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), _DispatchFacts)
+        facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), DispatchSettings)
         self.session = session
         self.stage = stage
         self.default_region = facts.default_region
@@ -138,26 +130,23 @@ class StageData:
     def rewrite(
         self, table: str, key: Mapping[str, Value], old: Image, new: Image, condition: str = ""
     ) -> None:
-        """Bring an item from `old` to `new`, attribute by attribute, and entry by entry of its maps, so that
-        what others write beside it stays. Raises ItemChanged where one of these is not as in `old` any more,
-        or where `condition` does not hold."""
+        """Bring an item from `old` to `new`, attribute by attribute, so that what others write beside these
+        stays. Raises ItemChanged if one of them is not as in `old` any more, or if `condition` does not
+        hold."""
+        changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
         sets, removes, conditions = [], [], [condition] if condition else []
         names: dict[str, str] = {}
         values: dict[str, Value] = {}
-        for at, (path, before, after) in enumerate(_differences(old, new)):
-            aliases = {f"#n{at}_{level}": name for level, name in enumerate(path)}
-            names |= aliases
-            place = ".".join(aliases)
-            if before is not None:
-                values[f":old{at}"] = before
-                conditions.append(f"{place} = :old{at}")
-            if after is not None:
-                values[f":new{at}"] = after
-                sets.append(f"{place} = :new{at}")
+        for at, name in enumerate(changed):
+            names[f"#n{at}"] = name
+            if name in old:
+                values[f":old{at}"] = old[name]
+                conditions.append(f"#n{at} = :old{at}")
+            if name in new:
+                values[f":new{at}"] = new[name]
+                sets.append(f"#n{at} = :new{at}")
             else:
-                removes.append(place)
-        if not names:
-            return
+                removes.append(f"#n{at}")
         clauses = (("SET", sets), ("REMOVE", removes))
         try:
             self.dynamodb.update_item(
@@ -188,18 +177,3 @@ class ErasureRun:
         left = Left(place, what, why)
         if left not in self.remains:
             self.remains.append(left)
-
-
-def _differences(
-    old: Image, new: Image, within: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Value | None, Value | None]]:
-    """The path of each attribute, or entry of a map, that differs; what stands there, and what is to stand
-    there (None: nothing)."""
-    for name in sorted(old.keys() | new.keys()):
-        before, after = old.get(name), new.get(name)
-        if before == after:
-            continue
-        if before and after and "M" in before and "M" in after and not within:
-            yield from _differences(before["M"], after["M"], (name,))
-        else:
-            yield (*within, name), before, after

@@ -63,7 +63,7 @@ WHY = {
 }
 
 
-ProvidersList = Literal["lifted", "not_listed", "failed", "not_asked"]
+ProvidersList = Literal["lifted", "not_listed", "failed", "kept", "not_asked"]
 """What became of an address on the mail provider's own list, SES's or Resend's."""
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws.dynamo_batches import batch_get
-from mailroom.aws.dynamo_values import string
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
 from mailroom.ledger.items import where
@@ -50,14 +49,12 @@ class DeadQueue(Struct, frozen=True):
 
 
 class ExplainedDeadLetter(Struct, frozen=True):
-    """A dead letter, and what is known of it. `item` is the ledger's ({}: none), `first_seen` is when the
-    function dead-letters first reported it (epoch milliseconds; None: not yet)."""
+    """A dead letter, and what is known of it. `item` is the ledger's ({}: none)."""
 
     dead_letter: DeadLetter
     subject: Subject
     cause: Cause
     item: dict[str, Any]
-    first_seen: int | None = None
 
 
 def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
@@ -103,24 +100,15 @@ class DeadQueues:
     def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
         """What is known of each of these. The cause is read anew from the ledger, because it may have changed
         since the dead letter died."""
-        ledger, log = stages.name(self._stage, "ledger"), stages.name(self._stage, "dead-letters")
         subjects = {each.message_id: subject_of(each) for each in dead_letters}
         keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
-        found = batch_get(
-            self._dynamodb,
-            {
-                ledger: [where(key) for key in keys],
-                log: [{"message_id": string(each)} for each in subjects],
-            },
-            consistent=True,
-        )
-        items = {Key(each["id"], each["event_type"]): each for each in found[ledger]}
-        reported = {each["message_id"]: int(each["first_seen"]) for each in found[log]}
+        wanted = {stages.name(self._stage, "ledger"): [where(key) for key in keys]}
+        (found,) = batch_get(self._dynamodb, wanted, consistent=True).values()
+        items = {Key(each["id"], each["event_type"]): each for each in found}
         for dead_letter in dead_letters:
             subject = subjects[dead_letter.message_id]
             item = items.get(subject.key, {}) if subject.key is not None else {}
-            cause = cause_of(dead_letter, subject, item)
-            yield ExplainedDeadLetter(dead_letter, subject, cause, item, reported.get(dead_letter.message_id))
+            yield ExplainedDeadLetter(dead_letter, subject, cause_of(dead_letter, subject, item), item)
 
 
 class ScanPass(DeadLetterQueue):

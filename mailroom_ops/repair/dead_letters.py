@@ -17,7 +17,7 @@ from mailroom_ops.shared.screen import (
     bar,
     fold,
     lines,
-    print_json,
+    print_answer,
     print_line,
     right,
     screen,
@@ -27,13 +27,14 @@ from mailroom_ops.shared.screen import (
 
 app = typer.Typer(no_args_is_help=True, help="List dead letters, and show why they are dead.")
 
+LOOKED_AT = 100
+"""Dead letters of a queue that `list` reads."""
 Queue = Annotated[str | None, typer.Option(help="Look only at this queue, such as mail or fax.")]
 
 
 class DeadLetterCounts(Struct, frozen=True):
     """`letters` lie in the dead-letter queue of `queue`. Somebody has received `hidden` of them. Both numbers
-    are approximate. `oldest` and `causes` describe the `looked_at` letters that were read;
-    `complete`: no others can be seen."""
+    are approximate. `oldest` and `causes` describe the `looked_at` letters that were read."""
 
     queue: str
     letters: int
@@ -41,7 +42,6 @@ class DeadLetterCounts(Struct, frozen=True):
     looked_at: int = 0
     oldest: str | None = None
     causes: dict[str, int] = {}
-    complete: bool = True
 
 
 class DeadLettersListed(Struct, frozen=True):
@@ -55,8 +55,7 @@ class DeadLettersListed(Struct, frozen=True):
 class ShownDeadLetter(Struct, frozen=True):
     """One dead letter. `message_id` is SQS's; `id` and `event_type` are its message's, where it is about one.
 
-    `status` and `last_error` are the ledger's. `first_seen`: when the function dead-letters first reported
-    it; `body`: only where --body asks for it.
+    `status` and `last_error` are the ledger's. `body`: only where --body asks for it.
     """
 
     queue: str
@@ -65,7 +64,6 @@ class ShownDeadLetter(Struct, frozen=True):
     cause: Cause
     receives: int
     sent_at: str
-    first_seen: str | None = None
     id: str | None = None
     event_type: str | None = None
     status: str | None = None
@@ -87,17 +85,13 @@ class DeadLettersShown(Struct, frozen=True):
 def list_(
     stage: Stage = "dev",
     queue: Queue = None,
-    look: Annotated[int, typer.Option(min=0, help="Read this many dead letters of each queue.")] = 100,
     *,
-    fail_if_any: Annotated[
-        bool, typer.Option("--fail-if-any", help="Exit with 1 if there are dead letters.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print how many dead letters each queue has, since when, and why.
 
-    The command reads the first dead letters of each queue, and removes nothing. The causes are what the
-    ledger says now. Exit code 0; with --fail-if-any 1 if there are dead letters.
+    The command reads the first 100 dead letters of each queue, and removes nothing. The causes are what the
+    ledger says now. Exit code 0, however many there are.
 
     Example: mailroom dead-letters list --stage prod
     """
@@ -107,17 +101,10 @@ def list_(
             chosen = queues.named(queue)
             found = []
             for at, each in enumerate(chosen, 1):
-                found.append(count_letters(queues, each, look))
+                found.append(count_letters(queues, each, LOOKED_AT))
                 advance(at, len(chosen))
-    total = sum(each.letters for each in found)
-    if as_json:
-        print_json(DeadLettersListed(stage, total, found))
-    else:
-        counts = map(right, ("dead letters", "hidden"))
-        columns = (whole("queue"), *counts, whole("oldest"), fold("causes", ratio=1))
-        screen.print(table_of(*columns, rows=map(_cells, found)))
-        screen.print(f"{total} dead letters in {stage}.")
-    raise typer.Exit(1 if fail_if_any and total else 0)
+    answer = DeadLettersListed(stage, sum(each.letters for each in found), found)
+    print_answer(answer, _print_counts, as_json=as_json)
 
 
 def count_letters(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts:
@@ -125,21 +112,20 @@ def count_letters(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetter
     there = depth(queues.client, queue.url)
     total, hidden = there.all, there.in_flight  # somebody has received these, and not put them back
     if not there.visible or not most:
-        return DeadLetterCounts(queue.queue, total, hidden, complete=not total)
+        return DeadLetterCounts(queue.queue, total, hidden)
     with queues.scan(queue) as dead_letters:
         seen = list(islice(dead_letters, most))
-        complete = len(seen) == total if len(seen) == most else dead_letters.complete()
     causes = Counter(each.cause.code for each in seen)
     oldest = min((each.dead_letter.sent_at for each in seen), default=None)
-    return DeadLetterCounts(
-        queue.queue,
-        total,
-        hidden,
-        len(seen),
-        None if oldest is None else iso(oldest / 1000),
-        dict(causes.most_common()),
-        complete,
-    )
+    since = None if oldest is None else iso(oldest / 1000)
+    return DeadLetterCounts(queue.queue, total, hidden, len(seen), since, dict(causes.most_common()))
+
+
+def _print_counts(answer: DeadLettersListed) -> None:
+    counts = map(right, ("dead letters", "hidden"))
+    columns = (whole("queue"), *counts, whole("oldest"), fold("causes", ratio=1))
+    screen.print(table_of(*columns, rows=map(_cells, answer.queues)))
+    screen.print(f"{answer.letters} dead letters in {answer.stage}.")
 
 
 def _cells(counts: DeadLetterCounts) -> tuple[str, ...]:
@@ -171,20 +157,7 @@ def show(
     """
     with aws_faults(stage):
         answer = find_letters(DeadQueues(aws_session(), stage), queue, stage, which, limit, body)
-    if as_json:
-        print_json(answer)
-    else:
-        for each in answer.letters:
-            _print(each)
-        if not answer.letters:
-            screen.print(f"No such dead letter among the {answer.looked_at} of {stage}.")
-        if answer.incomplete:
-            sentence = (
-                f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too "
-                "many, or a FIFO queue has more than ten in a group. The one that you look for may be there: "
-                "put some back, then look again."
-            )
-            print_line(sentence)
+    print_answer(answer, _print_letters, as_json=as_json)
     raise typer.Exit(0 if answer.letters else 1)
 
 
@@ -219,13 +192,25 @@ def _shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLet
         seen.cause,
         seen.dead_letter.receives,
         iso(seen.dead_letter.sent_at / 1000),
-        None if seen.first_seen is None else iso(seen.first_seen / 1000),
         None if key is None else key.id,
         None if key is None else key.event_type,
         item.get("status"),
         error if isinstance(error, dict) else None,
         seen.dead_letter.body if body else None,
     )
+
+
+def _print_letters(answer: DeadLettersShown) -> None:
+    for each in answer.letters:
+        _print(each)
+    if not answer.letters:
+        screen.print(f"No such dead letter among the {answer.looked_at} of {answer.stage}.")
+    if answer.incomplete:
+        print_line(
+            f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too many, or "
+            "a FIFO queue has more than ten in a group. The one that you look for may be there: put some "
+            "back, then look again."
+        )
 
 
 def _print(found: ShownDeadLetter) -> None:
@@ -239,8 +224,6 @@ def _print(found: ShownDeadLetter) -> None:
     ]
     if found.last_error:
         said.append(("last error", f"{found.last_error.get('code')}: {found.last_error.get('message')}"))
-    if found.first_seen:
-        said.append(("reported", found.first_seen))
     for name, text in said:
         print_line(f"  {name:<11}{text}")
     if found.body is not None:

@@ -5,7 +5,7 @@ end. Only two things can go wrong, and a person answers for both: a message that
 be sent twice, and a message that is ended as sent, and was not, is never sent.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -33,6 +33,8 @@ _LONGEST_WAIT_SECONDS = 43_200.0
 """SQS hides a message for 12 hours at most, and no setting of a wait is longer."""
 PATIENCE_SECONDS = 900.0
 """After this time a message counts as overdue, where nobody says another one."""
+_DEAD_LETTER_SECONDS = 14 * DAY
+"""SQS keeps no dead letter for longer. The ledger's mark stays until a worker claims the message."""
 LONGEST_LEASE_SECONDS = 1_500.0
 """A function runs for 15 minutes at most, and its claim outlives it by 10 at most."""
 
@@ -83,13 +85,11 @@ class Judge(Struct, frozen=True):
     `older_than`: after so many seconds a message counts as overdue. None: after 15 minutes, or 12 hours more
     where a queue may hide it. A mistake costs a second queue message, which the claim drops.
     `line_seconds`: for how long a fax may occupy its line; `lease_seconds`: for how long a worker may hold a
-    message. `may_hold`: whether a channel's dead-letter queues
-    may hold a message that was marked then (epoch seconds).
+    message.
     """
 
     memory: Memory
     line_seconds: float
-    may_hold: Callable[[str, float], bool]
     older_than: float | None = None
     lease_seconds: float = LONGEST_LEASE_SECONDS
 
@@ -118,8 +118,7 @@ class Judge(Struct, frozen=True):
         end: tuple[Cure, ...] = () if why else ("end",)
         if not self.overdue(ledger, now):
             return Diagnosis("fine", end, not_ended=why)
-        marked = ledger.get("dead_lettered_at")
-        if marked is not None and self.may_hold(ledger["event_type"], float(marked) / 1000):
+        if now < ledger.get("dead_lettered_at", 0) / 1000 + _DEAD_LETTER_SECONDS:
             return Diagnosis("dead_letter", ("redrive", *end), _route(message), why)
         if (route := _route(message)) is None:
             return Diagnosis("gone", end, not_ended=why)

@@ -26,12 +26,10 @@ from mailroom_ops.shared.screen import (
     bar,
     confirm,
     errors,
-    plain,
     print_answer,
     print_line,
     screen,
     status,
-    table_of,
 )
 from mailroom_ops.shared.selected_messages import MessageRef, selected
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -339,15 +337,9 @@ def _hand_over(stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
 
 
 def _show_batches(answer: Replayed) -> None:
-    if answer.batches:
-        table = table_of("since", "function", "records", "condition")
-        for batch in answer.batches:
-            since, function = batch.since[:19].replace("T", " "), batch.function or "unknown"
-            table.add_row(since, plain(function), str(batch.records), plain(batch.condition))
-        screen.print(table)
-        # Whole, however narrow the terminal: a key is there to be copied.
-        for each in answer.batches:
-            print_line(f"{each.key}: {each.why}" if each.why else each.key)
+    for batch in answer.batches:
+        records = f"{batch.records} records of {batch.function or 'an unknown function'}"
+        print_line(f"{batch.key}: {records} since {short(batch.since)}, {batch.why or batch.condition}")
     if answer.dry_run:
         screen.print(f"{answer.found} batches wait; run without --dry-run to replay them.")
         return

@@ -11,11 +11,11 @@ from msgspec import Struct, structs
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.message.message import Key
-from mailroom_ops.repair.dead_letter_queues import DeadQueue, dead_queues
-from mailroom_ops.repair.judge import DAY, JUDGED_BY, Cure, Diagnosis, Judge, Memory, State
+from mailroom_ops.repair.dead_letter_queues import dead_queues
+from mailroom_ops.repair.judge import JUDGED_BY, Cure, Diagnosis, Judge, Memory, State
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
-from mailroom_ops.shared.deployed_stage import depth, function_variables
+from mailroom_ops.shared.deployed_stage import function_variables
 from mailroom_ops.shared.screen import NotDeployed, Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage, Table
@@ -27,11 +27,6 @@ SEGMENTS = 8
 """Segments of a table, read side by side."""
 _WORKERS = 8
 _TABLES: tuple[Table, ...] = get_args(Table)
-_DEAD_LETTER_VISIBLE_SECONDS = 900.0
-"""For as long after its mark a dead letter counts as there: SQS's counts lag behind by a minute or more, and
-while an operator moves a dead letter, neither queue counts it for a moment."""
-_LONGEST_RETENTION_SECONDS = 14 * DAY
-"""SQS keeps no message for longer."""
 _LONGEST_FAX_SECONDS = 86_400.0
 """The longest fax of any stage, where its own number cannot be asked for any more."""
 Word = Literal["sent", "failed"]
@@ -103,7 +98,7 @@ class Repairs:
         )
         ttl = stage.dispatch.ledger_ttl_seconds
         memory = Memory.of(mailbox, ledger, ttl, stage.clock(), confirmed=confirmed)
-        return cls(stage, Judge(memory, _line_seconds(stage), DeadLetterQueues(stage).may_hold, older_than))
+        return cls(stage, Judge(memory, _line_seconds(stage), older_than))
 
     def scan(self, progress: Callable[[int], None] = lambda _seen: None) -> Candidates:
         """Find what is missing from the ledger or overdue in it. `progress` takes how many items were
@@ -237,30 +232,6 @@ class Repairs:
         """The channels that have a message of that id."""
         items = (each for table in _TABLES for each in self._stage.items(table, ref))
         return {each["event_type"] for each in items}
-
-
-class DeadLetterQueues:
-    """How many dead letters a stage has. The queues are counted once, and only if a message is marked.
-
-    The ledger's mark stays until a worker claims the message. A dead letter does not: SQS deletes it when its
-    retention is over, and people purge queues. A marked message without a dead letter has stopped.
-    """
-
-    def __init__(self, stage: DeployedStage) -> None:
-        self._stage = stage
-        self._counts: dict[DeadQueue, int] | None = None
-
-    def may_hold(self, channel: str, marked_at: float) -> bool:
-        """Whether the dead letter of a message that was marked then (epoch seconds) may be there yet."""
-        age = self._stage.clock() - marked_at
-        if age < _DEAD_LETTER_VISIBLE_SECONDS:
-            return True
-        if self._counts is None:
-            sqs = self._stage.sqs
-            self._counts = {each: depth(sqs, each.url).all for each in dead_queues(sqs, self._stage.stage)}
-        there = any(count and queue.holds(channel) for queue, count in self._counts.items())
-        # The mark is made after the message died, and SQS counts the retention from then or from before.
-        return there and age < _LONGEST_RETENTION_SECONDS
 
 
 def _line_seconds(stage: DeployedStage) -> float:

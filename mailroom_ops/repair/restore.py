@@ -8,11 +8,10 @@ know: it cannot tell those that the ledger has forgotten from those that dispatc
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 from functools import partial
 from operator import is_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from botocore.exceptions import ClientError
@@ -37,15 +36,8 @@ _SHOWN = 20
 Item = Mapping[str, Any]
 
 
-class Table(StrEnum):
-    """The tables that keep what cannot be made anew."""
-
-    LEDGER = "ledger"
-    MAILBOX = "mailbox"
-    CONTENTS = "contents"
-    SUPPRESSIONS = "suppressions"
-    PREFERENCES = "preferences"
-    RUNS = "campaign-runs"
+Table = Literal["ledger", "mailbox", "contents", "suppressions", "preferences", "campaign-runs"]
+"""Tables whose items cannot be made anew."""
 
 
 class Restored(Struct, frozen=True):
@@ -103,7 +95,7 @@ def restore(
         with bar("copied", quiet=as_json) as advance, ThreadPoolExecutor(PUTS_AT_ONCE) as threads:
             pages = client.get_paginator("scan").paginate(TableName=source, ConsistentRead=True)
             for items in (page["Items"] for page in pages):
-                if table is Table.MAILBOX:
+                if table == "mailbox":
                     items = [{**each, RESTORED: each["id"]} for each in items]
                 items = [_without_past_wait(item) for item in items]
                 stored = [*threads.map(lambda item: _put(client, target, keys, item), items)]

@@ -1,6 +1,6 @@
 """The folder where people write templates: what is in it, what its examples come out as, what is wrong."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,18 @@ class TemplateName(Struct, frozen=True, order=True):
         return f"{self.channel}/{self.name}"
 
 
+def named(templates: Sequence[TemplateName], name: str, channel: str | None, place: str) -> TemplateName:
+    """The template of that name. Raises Refused if there is none, or one on each of two channels; `place` is
+    where the templates lie."""
+    found = [each for each in templates if each.name == name and channel in (None, each.channel)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Refused(f"{name} is a template of {found[0].channel} and {found[1].channel}; say --channel.")
+    known = ", ".join(each.path for each in templates) or "none"
+    raise Refused(f"There is no template {name!r:.60} {place}. There are: {known}.")
+
+
 class TemplateFolder:
     """The templates below `root`, with a folder for each channel; `published` reads published versions."""
 
@@ -48,16 +60,8 @@ class TemplateFolder:
         return sorted(TemplateName(channel, path.parent.name) for channel in files for path in files[channel])
 
     def named(self, name: str, channel: str | None = None) -> TemplateName:
-        """The template of that name. Raises Refused where there is none, or one on each of two channels."""
-        there = [each for each in self.all() if each.name == name and channel in (None, each.channel)]
-        if len(there) == 1:
-            return there[0]
-        if there:
-            raise Refused(
-                f"{name} is a template of {there[0].channel} and {there[1].channel}; say --channel."
-            )
-        known = ", ".join(each.path for each in self.all())
-        raise Refused(f"There is no template {name!r:.60} in {self.root}. There are: {known}.")
+        """The template of that name. Raises Refused."""
+        return named(self.all(), name, channel, f"in {self.root}")
 
     def examples(self, template: TemplateName) -> dict[str, Item]:
         """The examples of a template by their names: attributes of an item. Raises Refused for a file that
@@ -93,14 +97,13 @@ class TemplateFolder:
         folder. Raises Refused for a part that cannot be read."""
         return {name: part.source for name, part in sorted(self._reached(template).items())}
 
-    def faults(self, template: TemplateName, only: str | None = None) -> list[str]:
+    def faults(self, template: TemplateName) -> list[str]:
         """Return the faults of a template, each a sentence with file and line: what cannot be read, or else a
-        language that lacks a part, and an example that does not render (`only`: of one example)."""
+        language that lacks a part, and an example that does not render."""
         faults = self._engines[template.channel].faults(f"{template.name}/")
         if unreadable := [f"{template.channel}/{fault.sentence}" for fault in faults]:
             return unreadable
-        examples = {name: each for name, each in self.examples(template).items() if only in (None, name)}
-        return [*self._incomplete(template), *self._failing(template, examples)]
+        return [*self._incomplete(template), *self._failing(template, self.examples(template))]
 
     def fault_in(self, version: Version) -> str:
         """Return why a published version does not render one of its examples, or ""."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from mailroom.clock import Clock, iso
 from mailroom.content.templates import MAX_VERSION_BYTES, Version, read_version, version_key
@@ -25,17 +25,12 @@ if TYPE_CHECKING:
     import boto3
     from types_boto3_s3 import S3Client
 
-TRIES = 20
 _BEATEN = ("PreconditionFailed", "ConditionalRequestConflict")
 """S3 did not write, because somebody else has: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html."""
 
 
 NOTHING = Choice(DEPLOYED, "", "")
 """Choice of a template that was never published."""
-
-
-class Beaten(Exception):
-    """Somebody else has written the object meanwhile."""
 
 
 class Published(Struct, frozen=True):
@@ -71,67 +66,50 @@ class Published(Struct, frozen=True):
     def put(
         self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]
     ) -> tuple[Version, bool]:
-        """Write a version and let it count; and whether it is new. The content that counts already makes no
-        other version. Raises Refused where it is too large, or where somebody published the same template
+        """Write a version and let it count. Returns the version, and whether it is new: content that counts
+        already makes no other version. Raises Refused if it is too large, or if somebody published
         meanwhile."""
-        now = self.choices().get(template.path, NOTHING)
+        choices, unchanged = self._read()
+        now = choices.get(template.path, NOTHING)
         if now.version != DEPLOYED:
             version = self.version(template, now.version)
             if (version.parts, version.examples) == (parts, examples):
                 return version, False
-        version = self._write(template, parts, examples)
-        self._choose(template, version.number, now)
+        number = max(self.numbers(template), default=0) + 1
+        about = (template.channel, template.name, number)
+        version = Version(*about, parts, examples, self.by(), iso(self.clock()))
+        size = len(encode(version).encode())
+        if size > MAX_VERSION_BYTES:
+            raise Refused(f"{template.path} has {size:,} bytes; a version has {MAX_VERSION_BYTES:,} at most.")
+        self._put(version.key, version, IfNoneMatch="*")
+        self._choose(template, number, choices, unchanged)
         return version, True
 
     def roll_back(self, template: TemplateName, to: int | None = None) -> int:
         """Let another version count, by default the one that counted before; DEPLOYED is the stage's deployed
         template. Returns the number. Raises Refused if there is no such version, or if somebody published
         meanwhile."""
-        now = self.choices().get(template.path, NOTHING)
+        choices, unchanged = self._read()
+        now = choices.get(template.path, NOTHING)
         if to is None:
             to = now.before[-1] if now.before else now.version
         if to == now.version:
             raise Refused(f"{template.path} is at {words_of(to)} already.")
         if to != DEPLOYED:
             self.version(template, to)
-        self._choose(template, to, now)
+        self._choose(template, to, choices, unchanged)
         return to
 
-    def _write(self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]) -> Version:
-        about = (template.channel, template.name)
-        version = Version(*about, 0, parts, examples, self.by(), iso(self.clock()))
-        size = len(encode(version).encode())
-        if size > MAX_VERSION_BYTES:
-            raise Refused(f"{template.path} has {size:,} bytes; a version has {MAX_VERSION_BYTES:,} at most.")
-        for _ in range(TRIES):
-            number = max(self.numbers(template), default=0) + 1
-            version = structs.replace(version, number=number)
-            try:
-                self._put(version.key, version, IfNoneMatch="*")
-            except Beaten:
-                continue  # another publisher has that number
-            return version
-        raise Refused(f"{template.path}: others publish it all the time. Try again.")
-
-    def _choose(self, template: TemplateName, number: int, now: Choice) -> None:
-        """Let a version count, if `now` is still the choice that it replaces. A version that counted before
+    def _choose(
+        self, template: TemplateName, number: int, choices: Choices, unchanged: dict[str, Any]
+    ) -> None:
+        """Let a version count, if `choices` are still those that were read. A version that counted before
         takes back all that counted since: a later rollback must not return to them."""
+        now = choices.get(template.path, NOTHING)
         before = (*now.before, now.version)
         before = before[: before.index(number)] if number in before else before[-MAX_BEFORE:]
         choice = Choice(number, self.by(), iso(self.clock()), before)
-        for _ in range(TRIES):
-            choices, condition = self._read()
-            if (meanwhile := choices.get(template.path, NOTHING)) not in (now, choice):
-                raise Refused(
-                    f"{template.path}: {meanwhile.by} has let {words_of(meanwhile.version)} count meanwhile. "
-                    "See what it is, then repeat the command."
-                )
-            try:
-                self._put(CURRENT, {**choices, template.path: choice}, **condition)
-            except Beaten:
-                continue  # another template was published meanwhile, or ours was and the answer was lost
-            return
-        raise Refused(f"{template.path}: others publish all the time. Try again.")
+        self._put(CURRENT, {**choices, template.path: choice}, **unchanged)
 
     def _read(self) -> tuple[Choices, dict[str, Any]]:
         """What counts, and the condition of a write that replaces just that."""
@@ -148,9 +126,12 @@ class Published(Struct, frozen=True):
                 Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", **condition
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] in _BEATEN:
-                raise Beaten from None
-            raise
+            if error.response["Error"]["Code"] not in _BEATEN:
+                raise
+            raise Refused(
+                "Somebody has published meanwhile, or the answer to this command was lost. See what counts "
+                "(mailroom template list), then repeat the command."
+            ) from None
 
 
 def words_of(number: int) -> str:

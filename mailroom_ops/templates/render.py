@@ -45,7 +45,6 @@ def render(
     example: Annotated[
         str | None, typer.Option(help="One of the template's examples; default: its first.")
     ] = None,
-    locale: Annotated[str | None, typer.Option(help="The recipient's language, such as fr-CA.")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="Render all templates with all examples.")] = False,
     templates: Templates = TEMPLATES,
@@ -69,8 +68,6 @@ def render(
         template = folder.named(name, channel)
         attributes = _attributes(folder, template, json_, example)
         attributes |= set_values(template.channel, set_ or ())
-        if locale is not None:
-            attributes["locale"] = locale
         try:
             preview = folder.look(folder.item(template, attributes))
         except (Invalid, Malformed) as fault:

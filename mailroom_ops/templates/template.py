@@ -27,7 +27,7 @@ from mailroom_ops.shared.screen import (
     table_of,
 )
 from mailroom_ops.shared.times import short
-from mailroom_ops.templates.folder import TemplateFolder, TemplateName
+from mailroom_ops.templates.folder import TemplateFolder, TemplateName, named
 from mailroom_ops.templates.published import NOTHING, Published, published_of, words_of
 from mailroom_ops.templates.render import Channel, Templates
 from mailroom_stacks.paths import TEMPLATES
@@ -132,18 +132,12 @@ def list_(stage: Stage = "dev", *, templates: Templates = TEMPLATES, as_json: As
     with aws_faults(stage):
         published = published_of(aws_session(), stage)
         folder = TemplateFolder(templates, Payloads(published.client, published.bucket))
-        choices = published.choices()
-        paths = sorted({*choices, *(each.path for each in folder.all())})
-        chosen = {path: choices.get(path, NOTHING) for path in paths}
-        faults = {
-            path: folder.fault_in(published.version(_of_path(path), choice.version))
-            for path, choice in chosen.items()
-            if choice.version != DEPLOYED
-        }
-        lines = [
-            TemplateLine(path, choice.version, choice.by, choice.at, faults.get(path, ""))
-            for path, choice in chosen.items()
-        ]
+        choices, lines = published.choices(), []
+        for path in sorted({*choices, *(each.path for each in folder.all())}):
+            choice, fault = choices.get(path, NOTHING), ""
+            if choice.version != DEPLOYED:
+                fault = folder.fault_in(published.version(_of_path(path), choice.version))
+            lines.append(TemplateLine(path, choice.version, choice.by, choice.at, fault))
     print_answer(TemplatesAnswer(stage, lines), _show_list, as_json=as_json)
 
 
@@ -239,15 +233,7 @@ def rollback(
 
 def _named(published: Published, name: str, channel: str | None) -> TemplateName:
     """The published template of that name. Raises Refused."""
-    known = [_of_path(each) for each in published.choices()]
-    found = [each for each in known if each.name == name and channel in (None, each.channel)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        channels = " and ".join(each.channel for each in found)
-        raise Refused(f"{name} is published for {channels}; say --channel.")
-    there = ", ".join(each.path for each in known) or "none"
-    raise Refused(f"No template {name!r:.60} is published. There are: {there}.")
+    return named([_of_path(each) for each in published.choices()], name, channel, "among the published")
 
 
 def _of_path(path: str) -> TemplateName:

@@ -17,6 +17,7 @@ from mailroom_ops.messages.failures_csv import csv_lines
 from tests.support.ops.campaign import NOW, RUN, World, answers, run
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.ops.shared import make_table
 
 ENDED = {"sent": 2, "delivered": 30, "bounced": 3, "complained": 1, "failed": 2, "suppressed": 2}
 ME = "arn:aws:sts::123456789012:user/moto"
@@ -328,28 +329,8 @@ HEADER = '"to","status","reason","message","at","event_type","id"'
 
 def make_ledger(world: World) -> None:
     """A ledger with its index of failures."""
-    types = {"id": "S", "event_type": "S", "failed_on": "S", "completedAt": "N"}
-    index: Any = [
-        {"AttributeName": "failed_on", "KeyType": "HASH"},
-        {"AttributeName": "completedAt", "KeyType": "RANGE"},
-    ]
-    schema: Any = [
-        {"AttributeName": "id", "KeyType": "HASH"},
-        {"AttributeName": "event_type", "KeyType": "RANGE"},
-    ]
-    failures: Any = {
-        "IndexName": "failures",
-        "KeySchema": index,
-        "Projection": {"ProjectionType": "KEYS_ONLY"},
-    }
-    attributes: Any = [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
-    world.dynamodb.create_table(
-        TableName="mailroom-dev-ledger",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=schema,
-        AttributeDefinitions=attributes,
-        GlobalSecondaryIndexes=[failures],
-    )
+    failures = ("failed_on", "completedAt")
+    make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=failures)
 
 
 def test_all_failures_of_a_run_are_one_file_by_page_and_by_command(

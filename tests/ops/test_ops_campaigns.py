@@ -35,7 +35,7 @@ def test_a_start_is_a_message_with_this_minute_as_its_run_and_an_id_of_its_own(w
         "scheduled_at": "2026-11-21T14:00:00Z",
         "by": "arn:aws:sts::123456789012:user/moto",
     }
-    assert "weekly is started, run 2026-11-21T14:00Z" in result.stderr
+    assert "weekly is started, run 2026-11-21T14:00Z" in result.stdout
 
 
 def test_two_starts_of_one_run_have_different_ids(world: World) -> None:
@@ -64,7 +64,7 @@ def test_a_run_that_was_begun_goes_on_with_its_own_time(world: World) -> None:
     result = run("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
     assert f"Go on with weekly in dev, run {RUN}, which has put 38 messages?" in result.stderr
-    assert "goes on" in result.stderr
+    assert "goes on" in result.stdout
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (RUN, "2026-11-21T13:59:00Z")
 
@@ -89,12 +89,6 @@ def test_a_run_goes_on_however_its_time_is_spelled(world: World, spelling: str) 
     assert run("start", "weekly", "--run", spelling, "--yes").exit_code == 0
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (RUN, "2026-11-21T13:59:00Z")
-
-
-def test_a_new_run_has_its_time_in_the_one_spelling_too(world: World) -> None:
-    assert run("start", "weekly", "--run", "2026-11-18T13:00:00Z", "--new", "--yes").exit_code == 0
-    (body,) = world.started()
-    assert (body["run"], body["scheduled_at"]) == ("2026-11-18T13:00Z", "2026-11-18T13:00:00Z")
 
 
 def test_a_name_that_no_run_has_is_refused_with_those_that_there_are(world: World) -> None:
@@ -245,12 +239,6 @@ def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -
     assert not {"claim_token", "id_secret"} & found.keys()
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_the_status_knows_a_run_however_its_time_is_spelled(world: World, spelling: str) -> None:
-    world.begun()
-    assert run("status", "weekly", "--run", spelling).stdout.startswith(f"weekly, run {RUN}\n")
-
-
 def test_a_run_that_has_expired_is_said_to_be_so_with_why(world: World) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
@@ -275,20 +263,11 @@ def test_people_who_were_composed_too_late_have_a_row_where_there_are_any(world:
 # stop
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_run_is_stopped_however_its_time_is_spelled(world: World, spelling: str) -> None:
-    world.begun()
-    result = run("stop", "weekly", "--run", spelling, "--yes")
-    assert result.exit_code == 0
-    assert f"--run {RUN} --stage dev" in result.stdout
-    assert state(world) == "stopped"
-
-
 def test_a_stop_asks_and_then_stops_the_run(world: World) -> None:
     world.begun()
     assert run("stop", "weekly", "--run", RUN, typed="n\n").exit_code == 1
     assert state(world) == "collecting"
-    result = run("stop", "weekly", "--run", RUN, typed="y\n")
+    result = run("stop", "weekly", "--run", SPELLINGS[1], typed="y\n")
     assert result.exit_code == 0
     assert "Stop run 2026-11-21T14:00Z of weekly in dev" in result.stderr
     assert f"mailroom campaign start weekly --run {RUN} --stage dev" in result.stdout
@@ -324,10 +303,3 @@ def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
     result = run("stop", "weekly", "--run", RUN, "--yes")
     assert result.exit_code == 1
     assert "is stopped already" in result.stdout
-
-
-@pytest.mark.parametrize("command", ["list", "start", "status", "pause", "resume", "stop"])
-def test_the_help_of_each_command_has_an_example(command: str) -> None:
-    result = run(command, "--help")
-    assert result.exit_code == 0
-    assert f"mailroom campaign {command} " in result.stdout

@@ -1,6 +1,5 @@
 """The operator's commands: what they print, and the exit codes that scripts go by."""
 
-import json
 import os
 import subprocess
 import sys
@@ -49,15 +48,6 @@ def test_what_to_do_about_a_fault_follows_from_its_code(code: str, remedy: str) 
     assert sentences_of(client_error(code), "dev")[1] == remedy
 
 
-def test_a_replay_that_leaves_nothing_exits_with_0(shelf: Shelf, dispatch: FakeDispatch) -> None:
-    shelf.put("one", document(event("a")))
-    result = run("repair", "--given-up", "--stage", "dev", "--yes")
-    assert result.exit_code == 0
-    assert "1 batches replayed, 0 left." in result.stdout
-    assert [name for name, _ in dispatch.invoked] == ["mailroom-dev-dispatch"]
-    assert shelf.keys() == [f"replayed/{key('one')}"]
-
-
 def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,45 +59,6 @@ def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
     assert "1 batches replayed, 1 left." in result.stdout
     assert "log groups of these functions" in result.stdout
     assert shelf.keys() == [key("one"), f"replayed/{key('two')}"]
-
-
-@pytest.mark.usefixtures("dispatch", "shelf")
-def test_an_empty_bucket_is_no_failure() -> None:
-    result = run("repair", "--given-up")
-    assert result.exit_code == 0
-    assert "0 batches replayed, 0 left." in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "left", "code"), [(("--yes",), 0, 0), (("--dry-run",), 2, 1)], ids=["replayed", "dry run"]
-)
-@pytest.mark.usefixtures("dispatch")
-def test_json_is_one_object_and_nothing_else(
-    shelf: Shelf, options: tuple[str, ...], left: int, code: int
-) -> None:
-    shelf.put("one", document(event("a", "b")))
-    shelf.put("two", document(event("c")))
-    result = run("repair", "--given-up", "--json", *options)
-    answer = json.loads(result.stdout)
-    assert {name: answer[name] for name in ("found", "records", "left")} == {
-        "found": 2,
-        "records": 3,
-        "left": left,
-    }
-    assert result.exit_code == code
-
-
-def test_json_exits_with_1_too_where_something_is_left(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf.put("one", document(event("a")))
-    in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
-    result = run("repair", "--given-up", "--json", "--yes")
-    answer = json.loads(result.stdout)
-    assert {name: answer[name] for name in ("found", "records", "left")} == {
-        "found": 1,
-        "records": 1,
-        "left": 1,
-    }
-    assert result.exit_code == 1
 
 
 @pytest.mark.usefixtures("shelf", "dispatch")
@@ -153,13 +104,6 @@ def test_without_credentials_region_or_profile_it_says_what_to_check(
     assert trouble in answer.stderr
     assert "Check the credentials, the region, and --stage dev." in answer.stderr
     assert "Traceback" not in answer.stderr
-
-
-@pytest.mark.parametrize("command", ["schema", "repair"])
-def test_the_help_of_a_command_has_an_example(command: str) -> None:
-    result = run(command, "--help")
-    assert result.exit_code == 0
-    assert f"mailroom {command} " in result.stdout
 
 
 @pytest.mark.parametrize(

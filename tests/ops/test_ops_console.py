@@ -515,7 +515,7 @@ def test_only_a_message_whose_outcome_nobody_knows_can_be_ended_beside_its_other
     assert browser.post("/message/repair", {**paused.hidden(), "cure": "sent"}).status == 400
     doubt = browser.get("/message/repair", id="doubt", channel="mail").text
     cure, end = doubt.split("<details>")
-    assert ('class="primary" name="cure" value="requeue"' in cure, "danger" in cure) == (True, False)
+    assert ('class="primary" name="cure" value="redrive"' in cure, "danger" in cure) == (True, False)
     assert 'class="danger" name="cure" value="sent"' in end
 
 
@@ -660,19 +660,7 @@ def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any
     return day
 
 
-def remember_dead_letters(stage: RepairStage) -> None:
-    """Create the table of dead letters."""
-    key = "message_id"
-    stage.dynamodb.create_table(
-        TableName="mailroom-dev-dead-letters",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
-    )
-
-
 def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Browser) -> None:
-    remember_dead_letters(stage)
     stage.know("m", status="sending", trouble={"code": "misconfigured", "message": "no such sender"})
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody='{"id": "m", "event_type": "mail"}')
     listed = browser.get("/dead-letters")
@@ -696,7 +684,6 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
 def test_dead_letters_of_one_cause_are_one_card_and_go_back_together(
     stage: RepairStage, browser: Browser
 ) -> None:
-    remember_dead_letters(stage)
     stage.know("c", status="sending", startedAt=1)
     for id_ in ("a", "b", "c"):
         body = json.dumps({"id": id_, "event_type": "mail"})

@@ -159,15 +159,6 @@ def test_an_empty_audience_composes_nothing(world: World) -> None:
     assert [short for short, _ in world.functions.asked] == ["collect"]
 
 
-def test_a_message_shows_text_and_nothing_more(world: World) -> None:
-    answer = {"items": [item("u-1", first_name="[red]x[/red]\x1b[2J")], "opted_out": [], "left_out": []}
-    world.functions.answers["compose"] = lambda _: answer
-    world.write("templates/mail/weekly/subject.txt", "News")
-    shown = run().stdout
-    assert "Hello [red]x[/red]" in shown
-    assert "\x1b[2J" not in shown
-
-
 def test_a_text_message_and_a_push_are_shown_too(world: World) -> None:
     about = {"event_type": "sms", "topic": None, "email": None, "to": "(617) 555-1234", "template": "short"}
     sms = {**item("u-1", first_name="Ada"), **about}

@@ -446,21 +446,3 @@ def test_a_channel_that_there_is_not_is_refused() -> None:
     result = run(app, "12345", "--channel", "pigeon", "--yes")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "there is no channel 'pigeon'; there are: mail, sms" in result.stderr
-
-
-# which stage
-
-
-def test_a_stage_that_is_not_there_exits_with_2(stage: Stage) -> None:
-    result = run(app, ADA, "--yes", "--stage", "prod")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "There is no function mailroom-prod-dispatch in this account and region." in result.stderr
-
-
-@pytest.mark.parametrize("name", ["LEDGER_TTL_SECONDS", "PAYLOAD_BUCKET"])
-def test_a_stage_of_a_version_that_tells_less_is_refused_by_name(stage: Stage, name: str) -> None:
-    del stage.functions.dispatch[name]
-    result = run(app, ADA, "--yes")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "The settings of mailroom-dev-dispatch are not as this version knows them" in result.stderr
-    assert name in result.stderr

@@ -76,17 +76,6 @@ def test_no_more_than_the_limit_and_it_is_said_that_there_are_more(stage: Stage)
     assert "--limit shows more" in run("failures", "--limit", "3").stdout
 
 
-def test_a_summary_counts_by_channel_and_reason_beyond_the_limit(stage: Stage) -> None:
-    for number in range(4):
-        failed(stage, f"m-{number}", 0.1)
-    failed(stage, "s", 0.1, "sms", code="rejected")
-    assert answer(run("failures", "--summary", "--limit", "1", "--json"))["counts"] == [
-        {"event_type": "mail", "status": "failed", "reason": "invalid", "count": 4, "field": ""},
-        {"event_type": "sms", "status": "failed", "reason": "rejected", "count": 1, "field": ""},
-    ]
-    assert "5 went wrong since" in run("failures", "--summary").stdout
-
-
 @pytest.mark.parametrize(
     ("status", "facts", "reason"),
     [
@@ -114,9 +103,6 @@ def test_a_filter_takes_the_failures_that_have_it(stage: Stage, words: tuple[str
     wrong: dict[str, Any] = {"status": "bounced", "bounce_type": "Permanent", "template": "welcome"}
     failed(stage, "spring#2026#ada", 0.2, **wrong)
     assert ids(*words) == ["spring#2026#ada"]
-    assert answer(run("failures", *words, "--summary", "--json"))["counts"] == [
-        {"event_type": "mail", "status": "bounced", "reason": "Permanent", "count": 1, "field": ""}
-    ]
 
 
 def test_what_was_made_good_since_is_not_told_though_the_index_may_still_have_it(stage: Stage) -> None:
@@ -126,30 +112,16 @@ def test_what_was_made_good_since_is_not_told_though_the_index_may_still_have_it
 
 def test_whom_it_was_for_is_masked_in_every_word_unless_asked_for(stage: Stage) -> None:
     failed(stage, "m", 0.1, to=["vincent@example.com", "b@example.com"], message="to: 'vincent@x' is none")
-    failed(stage, "s", 0.2, "sms", to="+16175551234", message="no +16175551234")
+    failed(stage, "s", 0.2, "sms", to="+16175551234", message="to: '+16175551234' is none")
     for words in ((), ("--json",)):
         shown = run("failures", *words).stdout
         assert "vincent" not in shown
         assert "617" not in shown
         assert "v***@example.com and 1 more" in shown
-        assert "***1234" in shown
+        assert "…34" in shown
     full = run("failures", "--full", "--json").stdout
     assert "vincent@example.com, b@example.com" in full
-    assert "no +16175551234" in full
-
-
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        ("SignalWire answered 400 (21211): no line", "400 (21211): no line"),
-        ("no such number: +1 (202) 555-0123", "no such number: ***0123"),
-        ("no such number: (202) 555-0123", "no such number: (***0123"),
-        ("0041 44 668 18 00 is busy", "***8 00 is busy"),
-    ],
-)
-def test_numbers_are_masked_and_a_providers_codes_are_not(stage: Stage, words: str, shown: str) -> None:
-    failed(stage, "s", 0.2, "sms", code="rejected", message=words)
-    assert shown in json.loads(run("failures", "--json").stdout)["failures"][0]["message"]
+    assert "to: '+16175551234' is none" in full
 
 
 @pytest.mark.parametrize(
@@ -189,12 +161,15 @@ def test_at_80_columns_neither_an_id_nor_a_word_is_cut(
     assert {id_, *said.split()} <= {*words}
 
 
-def test_the_attribute_at_fault_stands_beside_the_reason_and_is_counted(stage: Stage) -> None:
-    for at, field in enumerate(["to", "to", "variable"]):
-        failed(stage, f"m-{at}", 0.1, error_field=field)
-    counts = json.loads(run("failures", "--summary", "--json").stdout)["counts"]
-    assert [(each["field"], each["count"]) for each in counts] == [("to", 2), ("variable", 1)]
+def test_the_attribute_at_fault_stands_beside_the_reason(stage: Stage) -> None:
+    failed(stage, "m", 0.1, error_field="to")
     assert "invalid (to): to: is missing" in run("failures").stdout
+
+
+def test_a_provider_s_text_keeps_its_code_and_names_no_address(stage: Stage) -> None:
+    failed(stage, "s", 0.2, code="rejected", message="SES answered 400 (1234567): no user bob@example.com")
+    (failure,) = answer(run("failures", "--json"))["failures"]
+    assert failure["message"] == "SES answered 400 (1234567): no user b***@example.com"
 
 
 @pytest.mark.parametrize("piece", ["a", "a@", "a.b-", "1 ", "aaaaaaaaa "])
@@ -230,7 +205,7 @@ def test_times_are_read_as_they_are_typed() -> None:
     [
         ("Ada <ada@example.com>", "Ada <a***@example.com>"),
         ("vincent@", "v***@"),
-        ("+1 (617) 555-1234", "***1234"),
+        ("+1 (617) 555-1234", "…34"),
         ("arn:aws:sns:us-east-1:123456789012:endpoint/GCM/app/abcd-ef12", "***ef12"),
         ("cK3xq9Zt1LmN0pQr5sTuVw7yBdFgHjK2", "***HjK2"),
         ("hooks.a-rather-long-name.example.com", "hooks.a-rather-long-name.example.com"),

@@ -10,9 +10,9 @@ from typer.testing import Result
 
 from mailroom.recipients.choices import Preferences
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.campaign import NOW, make_table
+from tests.support.ops.campaign import NOW
 from tests.support.ops.campaign import run as cli
-from tests.support.ops.shared import REGION
+from tests.support.ops.shared import REGION, make_table
 
 ADA = "ada@example.com"
 TABLE = "mailroom-dev-preferences"
@@ -53,13 +53,6 @@ def test_a_choice_is_shown_and_undone_by_the_other_form_of_a_number(preferences:
     assert run("show", "+5491123456789").stdout.startswith("+541123456789 has received no news ")
     assert run("opt-in", "+5491123456789", "--topic", "news").exit_code == 0
     assert run("show", "+5491123456789").exit_code == 1
-
-
-def test_of_one_topic_alone_nothing_else_is_shown(preferences: Preferences) -> None:
-    preferences.opt_out(ADA, "news", "page")
-    assert "has received no news" in run("show", ADA, "--topic", "news").stdout
-    result = run("show", ADA, "--topic", "followers")
-    assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out of followers in dev.\n")
 
 
 @pytest.mark.usefixtures("preferences")
@@ -126,17 +119,3 @@ def test_json_is_all_that_is_known(preferences: Preferences) -> None:
     for command in ("opt-out", "opt-in"):
         told = run(command, ADA, "--topic", "followers", "--json").stdout
         assert json.loads(told) == expected
-
-
-@pytest.mark.usefixtures("preferences")
-def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> None:
-    result = run("show", ADA, "--stage", "prod")
-    assert result.exit_code == 2
-    assert "Deploy the stage, or check --stage, the credentials and the region." in result.stderr
-
-
-@pytest.mark.parametrize("command", ["show", "opt-out", "opt-in"])
-def test_the_help_of_each_command_has_an_example(command: str) -> None:
-    result = run(command, "--help")
-    assert result.exit_code == 0
-    assert f"mailroom preferences {command} " in result.stdout

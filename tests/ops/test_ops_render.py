@@ -1,6 +1,5 @@
-"""`render`: templates with their examples, without a stage; and the plugin that makes tests of them."""
+"""`render`: templates with their examples, without a stage."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from mailroom_ops.templates.render import render
 from tests.support import ROOT
 from tests.support.unit.shelf import Shelf
 
-pytest_plugins = ["pytester"]
 app = typer.Typer()
 app.command()(render)
 
@@ -76,7 +74,7 @@ def test_a_text_message_says_its_segments(folder: Folder) -> None:
 
 def test_a_language_is_chosen_and_what_nothing_uses_is_named(folder: Folder) -> None:
     folder.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
-    result = folder.run("a", "--locale", "fr-CA", "--set", "shoe=7")
+    result = folder.run("a", "--set", "locale=fr-CA", "--set", "shoe=7")
     assert "Subject: Bonjour Ada" in result.stdout
     assert "Nothing uses shoe." in result.stdout
 
@@ -89,7 +87,7 @@ def test_a_language_is_chosen_and_what_nothing_uses_is_named(folder: Folder) -> 
         (["a", "--example", "eve"], "mail/a has no example 'eve'. There are: ada, bob."),
         (["a", "--set", "sendAt=x"], "sendAt: is used by nothing here; did you mean `send_at`?"),
         (["a", "--set", "to=ada@"], "to: 'ada@' is not a mail address"),
-        (["a", "--locale", "french"], "locale: 'french' is no language tag"),
+        (["a", "--set", "locale=french"], "locale: 'french' is no language tag"),
         (["a", "--json", "nosuch.json"], "nosuch.json cannot be read"),
     ],
 )
@@ -172,15 +170,6 @@ def test_an_example_that_is_no_object_is_refused_with_its_line(folder: Folder, t
     result = folder.run("--all")
     assert result.exit_code == 2
     assert f"ada.json: {said}" in "".join(result.stderr.split("\n"))
-
-
-def test_the_plugin_makes_a_test_of_each_example(folder: Folder, pytester: pytest.Pytester) -> None:
-    folder.example("a", "eve", json.dumps({"nam": "Eve"}))
-    result = pytester.runpytest_inprocess(
-        "-p", "mailroom_ops.templates.plugin", "-p", "no:cacheprovider", str(folder.templates)
-    )
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["mail/a/*.*:1: name: is missing; *examples/eve.json*"])
 
 
 def test_numbers_of_an_example_are_those_of_an_item(folder: Folder) -> None:

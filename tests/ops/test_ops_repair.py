@@ -25,8 +25,8 @@ HOUR = 3600
 COMPLETE = Memory(complete=True)
 FORGETFUL = Memory(complete=False)
 FINE = "fine", None
-LYING = 1.0
-"""The mark of messages whose letters are there."""
+LYING, GONE = (NOW - 10 * DAY) * 1000, (NOW - 15 * DAY) * 1000
+"""Marks of messages whose dead letters SQS may still have, and has deleted."""
 
 
 @pytest.fixture
@@ -47,8 +47,7 @@ def diagnosis(
     older_than: float | None = None,
 ) -> Diagnosis:
     message = StoredMessage(Key("a", "mail"), ledger, mailbox)
-    lies = Judge(memory, HOUR, lambda _channel, marked_at: marked_at == LYING, older_than)
-    return lies.judge(message, NOW)
+    return Judge(memory, HOUR, older_than).judge(message, NOW)
 
 
 # what is stuck
@@ -85,10 +84,10 @@ IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
         known("scheduled", 44_200, "fax", scheduledFor=iso(NOW - 44_200), claim_token="t"),
         ("overdue", "outcomes"),
     ),
-    "a dead letter": (known("sending", 9e6, dead_lettered_at=1000), ("dead_letter", "queue")),
-    "a dead letter that is gone": (known("sending", 9e6, dead_lettered_at=2000), ("overdue", "queue")),
+    "a dead letter": (known("sending", 9e6, dead_lettered_at=LYING), ("dead_letter", "queue")),
+    "a dead letter that is gone": (known("sending", 9e6, dead_lettered_at=GONE), ("overdue", "queue")),
     "a dead fax that is gone": (
-        known("sending", 9e6, "fax", dead_lettered_at=2000),
+        known("sending", 9e6, "fax", dead_lettered_at=GONE),
         ("overdue", "outcomes"),
     ),
     "a fax that waits": (known("retrying", 44_000, "fax", attempts=2, error={"code": "busy"}), FINE),
@@ -133,7 +132,7 @@ def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it()
 def test_the_safe_cure_comes_first_and_an_operators_word_last() -> None:
     cures = {
         "overdue": diagnosis(known("sending", 9e6, startedAt=1), ITEM).cures,
-        "dead_letter": diagnosis(known("sending", 9e6, dead_lettered_at=1000, startedAt=1), ITEM).cures,
+        "dead_letter": diagnosis(known("sending", 9e6, dead_lettered_at=LYING, startedAt=1), ITEM).cures,
         "gone": diagnosis(known("sending", 9e6, startedAt=1), None).cures,
         "held": diagnosis(known("sending", 9e6, startedAt=NOW * 1000), ITEM).cures,
         "over": diagnosis(known("sent", 9e6, completedAt=1), ITEM).cures,
@@ -254,18 +253,6 @@ def test_it_says_what_is_the_matter_and_asks(stage: RepairStage) -> None:
     assert not stage.functions.invoked
 
 
-def test_a_run_that_was_not_allowed_leaves_all_to_the_next_one(stage: RepairStage) -> None:
-    stage.put(mail("a"))
-    assert run("repair", "--scan", "--older-than", "0s", typed="n\n").exit_code == 1
-    assert scanned("--yes")[1]["repaired"] == {"mail": 1}
-
-
-def test_each_run_looks_anew(stage: RepairStage) -> None:
-    for count, name in enumerate(("a", "b"), 1):
-        stage.put(mail(name))
-        assert scanned("--dry-run")[1]["found"] == {"missing": {"mail": count}}
-
-
 def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("a"), mail("b"))
     stage.functions.failing = {"1"}
@@ -275,18 +262,12 @@ def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairSt
     assert (code, answer["repaired"], answer["failed"]) == (1, {}, 2)
 
 
-def test_a_lost_item_is_said_to_be_gone_and_exits_with_1(stage: RepairStage) -> None:
+def test_of_a_lost_item_it_says_that_it_may_have_been_sent_and_exits_with_1(stage: RepairStage) -> None:
     stage.know("a", status="sending")
-    code, answer = scanned("--yes")
-    assert (code, answer["found"]) == (1, {"gone": {"mail": 1}})
-
-
-def test_of_what_is_gone_it_says_that_it_may_have_been_sent(stage: RepairStage) -> None:
-    stage.know("a", status="sending")
-    result = run("repair", "--scan", "--older-than", "0s")
+    result = run("repair", "--scan", "--older-than", "0s", "--yes")
     assert result.exit_code == 1
+    assert "1 (mail 1): begun, and its item is gone" in result.stdout
     assert "may have been sent, or may still be queued" in result.stdout
-    assert "it may be sent twice" in result.stdout
 
 
 def test_what_moved_on_between_the_looks_is_left_alone(
@@ -333,29 +314,8 @@ def test_spans_are_read_and_written() -> None:
 def test_a_dead_letter_is_left_where_it_lies_and_exits_with_1(stage: RepairStage) -> None:
     stage.know("a", status="sending", dead_lettered_at=_ago(HOUR))
     stage.put(mail("a"))
-    stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody="{}", DelaySeconds=60)
     code, answer = scanned("--yes")
     assert (code, answer["found"], answer["repaired"]) == (1, {"dead_letter": {"mail": 1}}, {})
-
-
-def test_a_message_whose_dead_letter_queue_is_empty_goes_back(stage: RepairStage) -> None:
-    stage.know("purged", status="sending", dead_lettered_at=_ago(HOUR))
-    stage.know("just now", status="sending", dead_lettered_at=_ago(60))
-    stage.put(mail("purged"), mail("just now"))
-    code, answer = scanned("--yes")
-    assert answer["found"] == {"overdue": {"mail": 1}, "dead_letter": {"mail": 1}}
-    assert (code, [each["id"] for each in stage.bodies("mail")]) == (1, ["purged"])
-
-
-def test_a_message_whose_letter_is_past_its_retention_goes_back_though_others_lie_there(
-    stage: RepairStage,
-) -> None:
-    stage.know("expired", status="sending", dead_lettered_at=_ago(14 * DAY + 60))
-    stage.know("lies", status="sending", dead_lettered_at=_ago(14 * DAY - HOUR))
-    stage.put(mail("expired"), mail("lies"))
-    stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody="{}")
-    assert scanned("--yes")[1]["repaired"] == {"mail": 1}
-    assert [each["id"] for each in stage.bodies("mail")] == ["expired"]
 
 
 def _ago(seconds: float) -> int:

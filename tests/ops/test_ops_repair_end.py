@@ -133,10 +133,3 @@ def test_a_message_that_the_ledger_does_not_know_or_that_is_several_is_not_ended
     result = run("repair", "m", "--as", "failed")
     assert (result.exit_code, "choose one with --channel" in result.stderr) == (2, True)
     assert ended("m", "--as", "failed", "--channel", "mail")[0] == 0
-
-
-def test_what_others_wrote_reaches_no_terminal_as_control_characters(stage: RepairStage) -> None:
-    stage.know("\x1b[31mred[/]", status="sending")
-    result = run("repair", "\x1b[31mred[/]", "--as", "failed", typed="y\n")
-    assert result.exit_code == 0
-    assert "\x1b" not in result.stdout + result.stderr

@@ -5,14 +5,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from mailroom.clock import iso
 from mailroom_ops.repair.judge import DAY, Memory
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run, scanned
-from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail
 
 NOW = 1_800_000_000.0
@@ -68,27 +65,6 @@ def test_of_a_stage_of_before_that_remembers_for_less_its_own_setting_counts() -
 def test_a_table_that_was_made_of_a_backup_is_older_than_it_says(which: str) -> None:
     both = {each: table(NOW - DAY, restored=each == which) for each in ("mailbox", "ledger")}
     assert not complete(both["mailbox"], both["ledger"])
-
-
-def known(client: Any) -> bool:
-    """Whether a ledger that was made just now has forgotten nothing."""
-    made = client.describe_table(TableName=LEDGER)["Table"]
-    return Memory.of(made, made, YEAR, time.time(), confirmed=False).complete
-
-
-@mock_aws
-def test_a_table_that_was_made_of_a_backup_is_known_as_such() -> None:
-    client = boto3.client("dynamodb", region_name=REGION)
-    keyed: Any = {
-        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
-    }
-    client.create_table(TableName=LEDGER, BillingMode="PAY_PER_REQUEST", **keyed)
-    assert known(client)
-    backup = client.create_backup(TableName=LEDGER, BackupName="nightly")["BackupDetails"]
-    client.delete_table(TableName=LEDGER)
-    client.restore_table_from_backup(TargetTableName=LEDGER, BackupArn=backup["BackupArn"])
-    assert not known(client)
 
 
 def test_after_the_ledger_was_made_anew_no_old_message_is_repaired(stage: RepairStage) -> None:

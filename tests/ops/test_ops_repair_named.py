@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from lab.harness.stage_client import typed
 from mailroom.clock import iso
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
@@ -124,35 +123,10 @@ def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     assert (code, answer["repaired"]) == (0, {"sms": 1})
 
 
-@pytest.mark.parametrize(
-    "piped",
-    [
-        "a\nb\n",
-        json.dumps({"stage": "dev", "more": False, "found": [{"id": "a", "event_type": "mail"}, "b"]}),
-    ],
-    ids=["lines", "object"],
-)
-def test_ids_are_read_from_what_is_piped_in(stage: RepairStage, piped: str) -> None:
-    stage.put(mail("a"), mail("b"), mail("c"))
-    code, answer = repaired("-", "b", "--yes", typed=piped)
-    assert (code, sorted(requeued(stage))) == (0, ["a", "b"])
-    assert sorted(states(answer)) == ["a", "b"]
-
-
 def test_nothing_piped_in_is_nothing_to_do_and_not_the_whole_stage(stage: RepairStage) -> None:
     stage.put(mail("a"))
     code, answer = repaired("-", "--include-forgotten", "--older-than", "0s", "--yes", typed="")
     assert (code, answer["messages"], answer["found"], requeued(stage)) == (0, [], {}, [])
-
-
-def test_what_is_piped_in_cannot_be_asked_about(stage: RepairStage) -> None:
-    stage.put(mail("a"))
-    result = run("repair", "-", typed="a\n")
-    assert result.exit_code == 2
-    assert "Repair 1 message of dev?" in result.stderr
-    assert "Standard input is taken" in result.stderr
-    assert "use --yes" in result.stderr
-    assert not stage.functions.invoked
 
 
 def test_a_dry_run_puts_nothing_back_and_exits_with_1(stage: RepairStage) -> None:
@@ -200,11 +174,3 @@ def test_a_fax_that_was_begun_goes_back_though_its_item_is_gone(stage: RepairSta
     stage.know("held", "fax", status="sending", attempts=1)
     assert repaired("held", "--yes")[1]["repaired"] == {"fax": 1}
     assert len(stage.functions.records("outcomes")) == 1
-
-
-def test_what_others_wrote_reaches_no_terminal_as_control_characters(stage: RepairStage) -> None:
-    stage.dynamodb.put_item(TableName=MAILBOX, Item=typed(mail("\x1b[31mred[/]")))
-    result = run("repair", "\x1b[31mred[/]", "--dry-run")
-    assert result.exit_code == 1
-    assert "\x1b" not in result.stdout
-    assert "red[/]" in result.stdout

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from mailroom.campaigns.runs import Runs
 from mailroom.ledger.items import MARK
 from mailroom_ops import cli
-from tests.support.ops.campaign import RUNS, make_table
-from tests.support.ops.shared import REGION
+from tests.support.ops.campaign import RUNS
+from tests.support.ops.shared import REGION, make_table
 
 LEDGER, RESTORED = "mailroom-dev-ledger", "mailroom-dev-ledger-restored"
 OLD, NEW = "2026-11-20T09:00:00.000Z", "2026-11-21T09:00:00.000Z"
@@ -25,14 +25,7 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with mock_aws():
         client = boto3.client("dynamodb", region_name=REGION)
         for table in (LEDGER, RESTORED):
-            keys: Any = [
-                {"AttributeName": "id", "KeyType": "HASH"},
-                {"AttributeName": "event_type", "KeyType": "RANGE"},
-            ]
-            types: Any = [{"AttributeName": each["AttributeName"], "AttributeType": "S"} for each in keys]
-            client.create_table(
-                TableName=table, KeySchema=keys, AttributeDefinitions=types, BillingMode="PAY_PER_REQUEST"
-            )
+            make_table(client, table, "id", "event_type")
         yield client
 
 
@@ -112,10 +105,6 @@ def test_a_source_that_is_none_is_refused(dynamodb: Any, source: str, said: str)
 
 
 def test_a_table_with_other_keys_is_no_copy(dynamodb: Any) -> None:
-    keys: Any = [{"AttributeName": "name", "KeyType": "HASH"}]
-    types: Any = [{"AttributeName": "name", "AttributeType": "S"}]
-    dynamodb.create_table(
-        TableName="other", KeySchema=keys, AttributeDefinitions=types, BillingMode="PAY_PER_REQUEST"
-    )
+    make_table(dynamodb, "other", "name")
     result = run("--from", "other", "--yes")
     assert (result.exit_code, "it is no copy of it" in result.stderr) == (2, True)

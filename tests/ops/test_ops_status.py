@@ -13,6 +13,7 @@ from mailroom.ledger.waits import REASONS, Waits
 from mailroom_ops.messages.status import reader_of, settled, view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, many, run
+from tests.support.ops.shared import make_table
 
 NOW = epoch("2026-11-21T14:00:00Z")
 MS = int(NOW * 1000)
@@ -100,14 +101,6 @@ def test_an_id_of_several_channels_shows_all_or_the_one_that_is_named(
     assert "secret words" not in result.stdout
     (one,) = answer(run("status", "m", "--channel", "sms", "--json"))["messages"]
     assert one["event_type"] == "sms"
-
-
-def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage: Stage) -> None:
-    error = {"code": "x", "message": "\x1b]0;owned\x07[red]text"}
-    stage.put(LEDGER, id="m", event_type="mail", status="failed", error=error)
-    shown = run("status", "m").stdout
-    assert "\x1b" not in shown
-    assert "[red]text" in shown
 
 
 @pytest.mark.parametrize(
@@ -266,12 +259,7 @@ def test_a_message_in_the_line_of_the_day_says_behind_how_many_and_until_about_w
     assert (
         place_of(found, turn_of(stage.session, "dev", found, lambda: NOW)) == "It waits for the day's quota"
     )
-    stage.dynamodb.create_table(
-        TableName="budgets",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
-    )
+    make_table(stage.dynamodb, "budgets", "name")
     stage.functions.environments["release"] = {**variables, "LINES": json.dumps({"mail": line})}
     # Bulk has 800 a day. 300 of them were granted at 11:00, and count until 12:15 tomorrow.
     hour = int(NOW) // 3600 - 3

@@ -185,7 +185,7 @@ def test_a_version_that_never_counted_does_not_count_after_a_rollback(
                 desk.put("three: theirs", by="arn:other")
 
         before_each_call(patch, between)
-        with pytest.raises(Refused, match="arn:other has let version 3 count meanwhile"):
+        with pytest.raises(Refused, match="Somebody has published meanwhile"):
             desk.put("two: mine")
     assert desk.published.numbers(A) == [1, 2, 3]
     assert desk.published.roll_back(A) == 1
@@ -256,7 +256,7 @@ def test_a_version_is_shown_with_its_parts(desk: Desk) -> None:
     assert "mail/a, version 1 of 1, 2" in said
     assert "one\nand more" in said
     assert json.loads(desk.run("show", "a", "--json").stdout)["parts"]["a/body.txt"] == "two"
-    assert "No template 'b' is published. There are: mail/a." in desk.run("show", "b").stderr
+    assert "There is no template 'b' among the published. There are: mail/a." in desk.run("show", "b").stderr
 
 
 def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
@@ -270,41 +270,26 @@ def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
     assert "+Hi {{ name }}" in result.stdout
 
 
-def test_who_publishes_a_template_that_another_has_just_published_hears_of_it(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["a", "b"])
+@pytest.mark.parametrize("at", range(1, 5))
+def test_two_publishers_at_once_lose_nothing_and_one_of_them_may_have_to_repeat(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, name: str
 ) -> None:
-    desk.put("one")
-    calls: list[str] = []
-
-    def between(operation: str) -> None:
-        calls.append(operation)
-        if operation == "PutObject" and calls.count("PutObject") == 1:
-            monkeypatch.undo()
-            desk.put("theirs", by="arn:other")
-
-    before_each_call(monkeypatch, between)
-    with pytest.raises(Refused, match="arn:other has let version 2 count meanwhile"):
-        desk.put("mine")
-    assert desk.counts() == {"mail/a": 2}
-    assert desk.published.version(A, 2).parts["a/body.txt"] == "theirs"
-
-
-@pytest.mark.parametrize("at", range(1, 7))
-def test_publishers_of_different_templates_lose_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
-    other = TemplateName("mail", "b")
+    other = TemplateName("mail", name)
     seen: list[str] = []
+    theirs: list[Version] = []
 
     def between(operation: str) -> None:
         seen.append(operation)
         if len(seen) == at:
-            desk.put("theirs", template=other)
+            theirs.append(desk.put("theirs", template=other))
 
-    before_each_call(monkeypatch, between)
-    desk.put("mine")
-    assert desk.counts()["mail/a"] == 1
-    assert desk.counts().get("mail/b", 1) == 1
+    with monkeypatch.context() as patch, suppress(Refused):
+        before_each_call(patch, between)
+        desk.put("mine")
+    assert desk.counts()[other.path] >= theirs[0].number
+    mine = desk.put("mine")
+    assert desk.counts() == {other.path: theirs[0].number, "mail/a": mine.number}
     desk.check()
 
 
@@ -313,7 +298,7 @@ class Died(Exception):
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(1, 9))
+@pytest.mark.parametrize("at", range(1, 6))
 def test_wherever_a_publisher_dies_what_counts_is_whole_and_the_next_one_gets_through(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool
 ) -> None:
@@ -344,28 +329,6 @@ def _die(patch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
         return answer
 
     patch.setattr("botocore.client.BaseClient._make_api_call", call)
-
-
-def test_an_answer_that_was_lost_publishes_once_more_and_loses_nothing(desk: Desk) -> None:
-    class Twice:
-        """S3 whose client repeats the first write, as the SDK does when it hears nothing."""
-
-        exceptions = desk.s3.exceptions
-        wrote = 0
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(desk.s3, name)
-
-        def put_object(self, **request: Any) -> Any:
-            self.wrote += 1
-            if self.wrote == 1:
-                desk.s3.put_object(**request)
-            return desk.s3.put_object(**request)
-
-    client: Any = Twice()
-    version, new = Published(client, BUCKET, lambda: "arn:me", lambda: NOW).put(A, {"a/body.txt": "x"}, {})
-    assert new
-    assert desk.counts() == {"mail/a": version.number}
 
 
 def test_an_error_of_aws_is_not_taken_for_another_publisher(desk: Desk) -> None:

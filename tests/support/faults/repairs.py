@@ -6,10 +6,9 @@ The command's own calls are places to stop as a function's are: whoever runs it 
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from mailroom.aws.dynamo_values import plain
@@ -18,7 +17,7 @@ from mailroom.environment import DispatchSettings, OutcomesSettings
 from mailroom.message.message import Reference
 from mailroom.outcomes import Outcomes
 from mailroom_ops.repair.judge import Judge, Memory
-from mailroom_ops.repair.repairs import Candidates, DeadLetterQueues, Repairs
+from mailroom_ops.repair.repairs import Candidates, Repairs
 from mailroom_ops.repair.resender import Resender, ResentMessage
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -29,8 +28,6 @@ from tests.support.faults.world import BULK, MAIL, World
 
 OLDER_THAN = 900.0
 LONGEST_FAX = 900.0
-KEPT_SECONDS = 14 * 86_400
-"""How long a dead-letter queue keeps a letter."""
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -68,36 +65,8 @@ class Functions:
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode())}
 
 
-class Sqs:
-    """The SQS client: the world's own, the names of its queues, and what lies in dead-letter queues."""
-
-    def __init__(self, sqs: Any, letters: Mapping[str, int]) -> None:
-        self._sqs = sqs
-        self._letters = letters
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sqs, name)
-
-    def get_queue_url(self, *, QueueName: str) -> dict[str, str]:  # noqa: N803
-        return {"QueueUrl": f"https://sqs/{QueueName}"}
-
-    def get_paginator(self, _list_queues: str) -> "Sqs":
-        return self
-
-    def paginate(self, **_: Any) -> list[dict[str, Any]]:
-        return [{"QueueUrls": [f"{url}-dlq" for url in (MAIL, BULK)]}]
-
-    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Iterable[str]) -> dict[str, Any]:  # noqa: N803
-        name = QueueUrl.rpartition("/")[2]
-        attributes = {
-            "MessageRetentionPeriod": str(KEPT_SECONDS),
-            "ApproximateNumberOfMessages": str(self._letters.get(name, 0)),
-        }
-        return {"Attributes": {each: attributes[each] for each in AttributeNames if each in attributes}}
-
-
-def of_mail(world: World, letters: Mapping[str, int] = MappingProxyType({})) -> Here:
-    """The stage of a world of mail; `letters` lie in its dead-letter queues, by the queue's name."""
+def of_mail(world: World) -> Here:
+    """The stage of a world of mail."""
 
     def dispatch(event: dict[str, Any]) -> dict[str, Any]:
         records = [each["dynamodb"] for each in event["Records"]]
@@ -107,7 +76,7 @@ def of_mail(world: World, letters: Mapping[str, int] = MappingProxyType({})) -> 
 
     routes = {"mail": {"normal": MAIL, "bulk": BULK}}
     handlers: dict[str, Handler] = {"dispatch": dispatch}
-    return _stage(world.outside, world.dynamodb, world._sqs, handlers, routes, world.clock, letters)
+    return _stage(world.outside, world.dynamodb, world._sqs, handlers, routes, world.clock)
 
 
 def sends(world: World) -> Counter[str]:
@@ -143,7 +112,6 @@ def _stage(
     handlers: dict[str, Handler],
     routes: dict[str, dict[str, str]],
     clock: Callable[[], float],
-    letters: Mapping[str, int] = MappingProxyType({}),
 ) -> Here:
     for table in dynamodb.tables.values():
         table.about["CreationDateTime"] = datetime.fromtimestamp(clock(), UTC)
@@ -158,7 +126,7 @@ def _stage(
     )
     watched = outside.watch(dynamodb, "update_item", "scan", "batch_get_item")
     functions: Any = outside.watch(Functions(handlers), "invoke")
-    return Here("dev", watched, Sqs(sqs, letters), functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
+    return Here("dev", watched, sqs, functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
 
 
 def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[ResentMessage]:
@@ -177,9 +145,7 @@ def repairs_of(stage: Here, *, confirmed: bool = False) -> Repairs:
         stage.dynamodb.describe_table(TableName=name)["Table"] for name in ("mailbox", "ledger")
     )
     memory = Memory.of(mailbox, ledger, 1e9, stage.clock(), confirmed=confirmed)
-    return Repairs(
-        stage, Judge(memory, LONGEST_FAX, DeadLetterQueues(stage).may_hold, OLDER_THAN, fax_world.LEASE)
-    )
+    return Repairs(stage, Judge(memory, LONGEST_FAX, OLDER_THAN, fax_world.LEASE))
 
 
 def scan(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:

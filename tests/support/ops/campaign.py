@@ -19,7 +19,7 @@ from mailroom_ops import cli
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import REGION
+from tests.support.ops.shared import REGION, make_table
 
 NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
 RUN = "2026-11-21T14:00Z"
@@ -176,12 +176,7 @@ class World:
         days: PerDay = [("0001-01-01", per_day)]
         limit = {"per_day": days, "reserve": 0.1, "queue_url": "https://sqs.example/mail-bulk"}
         self.functions.variables = {"LIMITS": json.dumps({"mail": limit}), "BUDGETS_TABLE": "budgets"}
-        self.dynamodb.create_table(
-            TableName="budgets",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
-        )
+        make_table(self.dynamodb, "budgets", "name")
         Budget(self.dynamodb, "budgets", "mail", days, 0.1, lambda: NOW).ask(sent)
 
     def schedule(self, name: str, state: str = "ENABLED") -> None:
@@ -223,59 +218,12 @@ def answers(world: World) -> None:
 
 def make_preferences(dynamodb: Any) -> None:
     """The table of preferences with its index."""
-    dynamodb.create_table(
-        TableName="mailroom-dev-preferences",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[
-            {"AttributeName": "recipient", "KeyType": "HASH"},
-            {"AttributeName": "topic", "KeyType": "RANGE"},
-        ],
-        AttributeDefinitions=[
-            {"AttributeName": "recipient", "AttributeType": "S"},
-            {"AttributeName": "topic", "AttributeType": "S"},
-            {"AttributeName": "opted_out_at", "AttributeType": "N"},
-        ],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "topics",
-                "KeySchema": [
-                    {"AttributeName": "topic", "KeyType": "HASH"},
-                    {"AttributeName": "opted_out_at", "KeyType": "RANGE"},
-                ],
-                "Projection": {"ProjectionType": "KEYS_ONLY"},
-            }
-        ],
-    )
+    make_table(dynamodb, "mailroom-dev-preferences", "recipient", "topic", topics=("topic", "opted_out_at"))
 
 
 def make_runs(dynamodb: Any) -> None:
     """The table of runs with its index."""
-    keys = [("campaign", "S"), ("run", "S"), ("begun_at", "N")]
-    by_name, by_time = (
-        [{"AttributeName": "campaign", "KeyType": "HASH"}, {"AttributeName": name, "KeyType": "RANGE"}]
-        for name in ("run", "begun_at")
-    )
-    dynamodb.create_table(
-        TableName=RUNS,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in keys],
-        KeySchema=by_name,
-        GlobalSecondaryIndexes=[
-            {"IndexName": BEGUN, "KeySchema": by_time, "Projection": {"ProjectionType": "KEYS_ONLY"}}
-        ],
-    )
-
-
-def make_table(dynamodb: Any, name: str, *keys: str) -> None:
-    """A table with these two string keys."""
-    dynamodb.create_table(
-        TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[
-            {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=True)
-        ],
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-    )
+    make_table(dynamodb, RUNS, "campaign", "run", **{BEGUN: ("campaign", "begun_at")})
 
 
 def run(*arguments: str, typed: str | None = None, environment: Mapping[str, str] | None = None) -> Result:

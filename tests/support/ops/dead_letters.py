@@ -14,10 +14,10 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of, plain
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.message import ENVIRONMENT
+from tests.support.ops.message import DISPATCH, ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION
+from tests.support.ops.shared import ACCOUNT, REGION, make_table
 
 STAGE = "dev"
 TABLES = {
@@ -27,7 +27,6 @@ TABLES = {
     "suppressions": ("recipient", "channel"),
     "preferences": ("recipient", "topic"),
     "campaign-runs": ("campaign", "run"),
-    "dead-letters": ("message_id",),
 }
 PAYLOADS = f"mailroom-{STAGE}-payloads-{ACCOUNT}-{REGION}"
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
@@ -46,7 +45,7 @@ class Over:
 
 
 class FakeSes:
-    """SES's own list; moto has none."""
+    """SES's own list; moto has none. `fault` is its response instead."""
 
     class exceptions:  # noqa: N801 - as boto3 has it
         class NotFoundException(ClientError):
@@ -54,8 +53,13 @@ class FakeSes:
 
     def __init__(self) -> None:
         self.listed: set[str] = set()
+        self.fault: Exception | None = None
+        self.asked: list[str] = []
 
     def delete_suppressed_destination(self, *, EmailAddress: str) -> None:  # noqa: N803
+        self.asked.append(EmailAddress)
+        if self.fault is not None:
+            raise self.fault
         if EmailAddress not in self.listed:
             raise self.exceptions.NotFoundException({"Error": {"Code": "NotFoundException"}}, "Delete")
         self.listed.remove(EmailAddress)
@@ -69,11 +73,7 @@ class Functions:
             """There is no such function."""
 
     def __init__(self) -> None:
-        self.dispatch = {
-            "LEDGER_TTL_SECONDS": "7776000",
-            "PAYLOAD_BUCKET": PAYLOADS,
-            "DEFAULT_REGION": "US",
-        }
+        self.dispatch = {**DISPATCH, "PAYLOAD_BUCKET": PAYLOADS}
 
     def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
         if FunctionName == f"mailroom-{STAGE}-messages-api":
@@ -96,7 +96,7 @@ class Stage(boto3.Session):
         self.sqs: Any = super().client("sqs")
         self.s3: Any = super().client("s3")
         for name, keys in TABLES.items():
-            self._table(name, keys)
+            make_table(self.dynamodb, f"mailroom-{STAGE}-{name}", *keys)
         make_search(self.dynamodb)
         for bucket in (PAYLOADS, UNPROCESSED):
             self.s3.create_bucket(Bucket=bucket)
@@ -177,17 +177,6 @@ class Stage(boto3.Session):
         for queue in self.urls:
             found.write("".join(self.bodies(queue)))
         return found.getvalue()
-
-    def _table(self, name: str, keys: tuple[str, ...]) -> None:
-        self.dynamodb.create_table(
-            TableName=f"mailroom-{STAGE}-{name}",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[
-                {"AttributeName": key, "KeyType": kind}
-                for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
-            ],
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-        )
 
     def _queue(self, name: str, **attributes: str) -> None:
         reply = self.sqs.create_queue(QueueName=f"mailroom-{STAGE}-{name}", Attributes=attributes)

@@ -22,7 +22,7 @@ from mailroom_ops.messages.status import status
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION
+from tests.support.ops.shared import ACCOUNT, REGION, make_table
 
 MAILBOX, LEDGER = "mailroom-dev-mailbox", "mailroom-dev-ledger"
 PAYLOADS = f"mailroom-dev-payloads-{ACCOUNT}-{REGION}"
@@ -41,6 +41,9 @@ ENVIRONMENT = {
 }
 """What the HTTP API's function has in its environment."""
 
+DISPATCH = {**ENVIRONMENT, "ROUTES": "{}", "DELAYED_ROUTES": "{}"}
+"""What dispatch has."""
+
 app = typer.Typer()
 for command in (send, status, find, failures):
     app.command()(command)
@@ -58,7 +61,7 @@ class FakeFunctions:
 
     def __init__(self) -> None:
         self.environment = dict(ENVIRONMENT)
-        self.environments: dict[str, dict[str, str]] = {"dispatch": {"ROUTES": "{}"}}
+        self.environments: dict[str, dict[str, str]] = {"dispatch": dict(DISPATCH)}
 
     def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803
         there = {"messages-api": self.environment, **self.environments}
@@ -96,35 +99,9 @@ class Stage:
 
     def _make(self) -> None:
         self.s3.create_bucket(Bucket=PAYLOADS)
-        keys: Any = [
-            {"AttributeName": "id", "KeyType": "HASH"},
-            {"AttributeName": "event_type", "KeyType": "RANGE"},
-        ]
-        texts: Any = [
-            {"AttributeName": each, "AttributeType": "S"} for each in ("id", "event_type", "failed_on")
-        ]
-        self.dynamodb.create_table(
-            TableName=MAILBOX, BillingMode="PAY_PER_REQUEST", KeySchema=keys, AttributeDefinitions=texts[:2]
-        )
-        self.dynamodb.create_table(
-            TableName=LEDGER,
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=keys,
-            AttributeDefinitions=[*texts, {"AttributeName": "completedAt", "AttributeType": "N"}],
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": "failures",
-                    "KeySchema": [
-                        {"AttributeName": "failed_on", "KeyType": "HASH"},
-                        {"AttributeName": "completedAt", "KeyType": "RANGE"},
-                    ],
-                    "Projection": {
-                        "ProjectionType": "INCLUDE",
-                        "NonKeyAttributes": ["error", "to", "attempts"],
-                    },
-                }
-            ],
-        )
+        make_table(self.dynamodb, MAILBOX, "id", "event_type")
+        failures = ("failed_on", "completedAt", "error", "to", "attempts")
+        make_table(self.dynamodb, LEDGER, "id", "event_type", failures=failures)
 
     def put(self, table: str, **item: Any) -> None:
         """An item of a table; numbers are numbers."""

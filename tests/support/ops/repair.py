@@ -25,7 +25,7 @@ from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import REGION
+from tests.support.ops.shared import REGION, make_table
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
 QUEUES = ("mail", "mail-bulk", "sms", "webhook", "fax-retry")
@@ -108,9 +108,14 @@ class Session(boto3.Session):
         return super().client(service_name, *args, **kwargs)
 
 
-def _schema(keys: tuple[str, str]) -> list[dict[str, str]]:
-    kinds = zip(keys, ("HASH", "RANGE"), strict=True)
-    return [{"AttributeName": key, "KeyType": kind} for key, kind in kinds]
+INDEXES: dict[str, dict[str, tuple[str, ...]]] = {
+    "ledger": {
+        "failures": ("failed_on", "completedAt", "error", "to", "attempts"),
+        "waiting": ("waits_in", "waits_at", *PROJECTED),
+    },
+    "preferences": {"topics": ("topic", "opted_out_at")},
+}
+"""Indexes by table."""
 
 
 class RepairStage:
@@ -125,7 +130,7 @@ class RepairStage:
             ("suppressions", ("recipient", "channel")),
             ("preferences", ("recipient", "topic")),
         ):
-            self._create(f"mailroom-dev-{name}", keys)
+            make_table(self.dynamodb, f"mailroom-dev-{name}", *keys, **INDEXES.get(name, {}))
         make_search(self.dynamodb)
         self.urls = {
             short: self.sqs.create_queue(
@@ -195,28 +200,6 @@ class RepairStage:
         arn = f"arn:aws:sqs:{REGION}:123456789012:mailroom-dev-{dead}"
         policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 3})
         self.sqs.set_queue_attributes(QueueUrl=self.urls[short], Attributes={"RedrivePolicy": policy})
-
-    def _create(self, table: str, keys: tuple[str, str]) -> None:
-        indexes = {"failures": ("failed_on", "completedAt"), "waiting": ("waits_in", "waits_at")}
-        indexed = indexes if table == LEDGER else {}
-        included = {"failures": ["error", "to", "attempts"], "waiting": list(PROJECTED)}
-        types = {name: "S" for names in (keys, *indexed.values()) for name in names}
-        types |= {times: "N" for _, times in indexed.values()}
-        secondary = [
-            {
-                "IndexName": name,
-                "KeySchema": _schema(of_index),
-                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": included[name]},
-            }
-            for name, of_index in indexed.items()
-        ]
-        self.dynamodb.create_table(
-            TableName=table,
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=_schema(keys),
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": of} for key, of in types.items()],
-            **({"GlobalSecondaryIndexes": secondary} if secondary else {}),
-        )
 
     def _variables(self) -> dict[str, dict[str, str]]:
         routes = {

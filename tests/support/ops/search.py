@@ -9,7 +9,7 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.environment import IndexSettings
 from mailroom.search.indexer import Indexer
 from mailroom.search.rows import Rows
-from tests.support.ops.shared import REGION
+from tests.support.ops.shared import REGION, make_table
 from tests.support.unit.searching import record
 
 LEDGER, SEARCH, SEARCH_KEY = "mailroom-dev-ledger", "mailroom-dev-search", "mailroom-dev-search-key"
@@ -21,13 +21,7 @@ CAMPAIGNS = ["spring"]
 
 def make_search(dynamodb: Any) -> None:
     """The table and the key."""
-    keys = {"found_by": "HASH", "put": "RANGE"}
-    dynamodb.create_table(
-        TableName=SEARCH,
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
-    )
+    make_table(dynamodb, SEARCH, "found_by", "put")
     secrets = boto3.client("secretsmanager", region_name=REGION)
     secrets.create_secret(Name=SEARCH_KEY, SecretString='{"key": "0123456789abcdefKEY"}')
 

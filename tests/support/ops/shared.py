@@ -16,6 +16,39 @@ FOLDER = "aws/lambda/0a1b2c3d-0000-4000-8000-000000000000/shardId-00000001795250
 ANSWER: dict[str, Any] = {"batchItemFailures": []}
 
 
+NUMBERS = ("completedAt", "waits_at", "opted_out_at", "begun_at")
+"""Keys of tables and indexes that are numbers; all others are texts."""
+
+
+def make_table(dynamodb: Any, name: str, *keys: str, **indexes: tuple[str, ...]) -> None:
+    """Create a table with these keys. An index has two keys, and then the attributes that it includes."""
+
+    def schema(keys: tuple[str, ...]) -> list[dict[str, str]]:
+        kinds = zip(keys, ("HASH", "RANGE"), strict=False)
+        return [{"AttributeName": each, "KeyType": kind} for each, kind in kinds]
+
+    secondary = [
+        {
+            "IndexName": index,
+            "KeySchema": schema(of_index),
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(of_index[2:])}
+            if of_index[2:]
+            else {"ProjectionType": "KEYS_ONLY"},
+        }
+        for index, of_index in indexes.items()
+    ]
+    every = dict.fromkeys((*keys, *(each for of_index in indexes.values() for each in of_index[:2])))
+    dynamodb.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=schema(keys),
+        AttributeDefinitions=[
+            {"AttributeName": each, "AttributeType": "N" if each in NUMBERS else "S"} for each in every
+        ],
+        **({"GlobalSecondaryIndexes": secondary} if secondary else {}),
+    )
+
+
 def key(name: str) -> str:
     """Where Lambda writes a document, as long as it really is."""
     return f"{FOLDER}/2026-11-21T10.00.00-{name}"

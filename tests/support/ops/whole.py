@@ -22,12 +22,12 @@ from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.console.pages.erasing import EraseJob
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.local.served import served
-from tests.support.ops.campaign import NOW, RUN, World, answers, make_preferences
+from tests.support.ops.campaign import NOW, RUN, World, answers
 from tests.support.ops.console import Browser
 from tests.support.ops.message import PAYLOADS
 from tests.support.ops.repair import Item, RepairStage
 from tests.support.ops.search import index
-from tests.support.ops.shared import BUCKET, REGION
+from tests.support.ops.shared import BUCKET, REGION, make_table
 from tests.support.unit.webhooks import KEY
 
 MS = int(NOW * 1000)
@@ -41,13 +41,7 @@ class WholeStage(RepairStage):
     def __init__(self, root: Path) -> None:
         super().__init__()
         self.world, self.store = World(root), InboxStore()
-        for table, key in (("dead-letters", "message_id"), ("contents", "message")):
-            self.dynamodb.create_table(
-                TableName=f"mailroom-dev-{table}",
-                BillingMode="PAY_PER_REQUEST",
-                KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
-                AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
-            )
+        make_table(self.dynamodb, "mailroom-dev-contents", "message")
         self.s3 = boto3.client("s3", region_name=REGION)
         for bucket in (PAYLOADS, BUCKET):
             self.s3.create_bucket(Bucket=bucket)
@@ -127,12 +121,6 @@ class WholeStage(RepairStage):
         self.store.add(Accepted("sms", "+1", "p-2", {"text": "Hi", "media_urls": [], "course": "delivered"}))
         push = {"payloads": {}, "subject": "Hi", "platform": "apns", "token": "t"}
         self.store.add(Accepted("push", "t", "p-3", push))
-
-    def _create(self, table: str, keys: tuple[str, str]) -> None:
-        if table == "mailroom-dev-preferences":
-            make_preferences(self.dynamodb)
-        else:
-            super()._create(table, keys)
 
     def _item(self, table: str, **attributes: Any) -> None:
         self.dynamodb.put_item(TableName=f"mailroom-dev-{table}", Item=image_of(attributes))

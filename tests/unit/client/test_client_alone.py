@@ -30,7 +30,7 @@ EXAMPLES = {
         for block in Page("docs/how-to/send-in-a-transaction.md").blocks("python")
         if "relay" in block.text
     ),
-    "test": "import mailroom_ops.testing.test_channels, mailroom_ops.templates.plugin",
+    "test": "import mailroom_ops.testing.test_channels",
 }
 """Imports of users of an extra."""
 
