@@ -1,6 +1,6 @@
 """What the campaign commands answer: as JSON for programs, and on the operator's terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct

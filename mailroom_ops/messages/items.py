@@ -71,6 +71,19 @@ def attributes_of(channel: str) -> Attributes:
     return Attributes(frozenset(texts), frozenset(others))
 
 
+def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
+    """`name=value`, as often as it was typed. Raises Refused that names the option."""
+    found: dict[str, str] = {}
+    for each in typed:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise Refused(f"{option} {each!r:.80} is no pair; write {option} name=value.")
+        if name.strip() in found:
+            raise Refused(f"{option} {name.strip()} is there twice; keep one.")
+        found[name.strip()] = value
+    return found
+
+
 _variables = msgspec.json.Decoder(float_hook=Decimal)
 _written = msgspec.json.Encoder(decimal_format="number")
 
@@ -78,19 +91,14 @@ _written = msgspec.json.Encoder(decimal_format="number")
 def set_values(channel: str, sets: Iterable[str], option: str = "--set") -> dict[str, Any]:
     """Return the attributes that `--set name=value` gives. A list, map or number of the contract is JSON; a
     variable is JSON if it can be read as such, or else a text. Raises Refused that names the option."""
-    contract, values = attributes_of(channel), dict[str, Any]()
-    for pair in sets:
-        name, equals, text = pair.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            raise Refused(f"{option} {pair!r:.80} is no pair; write {option} name=value.")
-        if name in values:
-            raise Refused(f"{option} {name} is there twice; keep one.")
-        try:
-            values[name] = contract.value(name, text) if contract.known(name) else variable_of(text)
-        except Invalid as fault:
-            raise Refused(f"{option} {fault}.") from None
-    return values
+    contract = attributes_of(channel)
+    try:
+        return {
+            name: contract.value(name, text) if contract.known(name) else variable_of(text)
+            for name, text in pairs(sets, option).items()
+        }
+    except Invalid as fault:
+        raise Refused(f"{option} {fault}.") from None
 
 
 def text_of(channel: str, name: str, value: Any) -> str:

@@ -126,7 +126,7 @@ def _stage(
     )
     watched = outside.watch(dynamodb, "update_item", "scan", "batch_get_item")
     functions: Any = outside.watch(Functions(handlers), "invoke")
-    return Here("dev", watched, sqs, functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
+    return Here("dev", watched, sqs, functions, settings, CONTRACTS, clock)
 
 
 def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[ResentMessage]:
