@@ -4,11 +4,13 @@ The simulator is stricter than Telnyx's OpenAPI description: what Mailroom does 
 https://developers.telnyx.com/api-reference/programmable-fax-commands
 """
 
-import json
 import re
-from base64 import b64decode
+from base64 import b64encode
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
 
 from mailroom_local.providers.fax import FaxLine, FaxOrder, SimulatedFax
 from mailroom_local.providers.http import (
@@ -25,14 +27,10 @@ PAGE_SIZE = 20
 
 _PATH = re.compile(r"/telnyx/v2/faxes(?:/([^/]+)(/actions/cancel)?)?/?")
 _CANCELABLE = {"queued", "processing", "sending"}
-QUALITIES = {"normal", "high", "very_high", "ultra_light", "ultra_dark"}
 QUERY = {
     *("filter[created_at][gte]", "filter[direction][eq]", "filter[to][eq]", "page[number]", "page[size]"),
 }
 """Parameters of a list that the simulator can answer."""
-_TEXTS = ("connection_id", "to", "from", "media_url", "client_state", "quality")
-_TYPES: dict[str, type] = {**dict.fromkeys(_TEXTS, str), "store_media": bool}
-"""The fields of a submit, as far as Mailroom sends them."""
 _STATUSES = {"processing": "media.processed", "busy": "failed", "no-answer": "failed", "canceled": "failed"}
 _REASONS = {
     "busy": "user_busy",
@@ -49,7 +47,31 @@ REFUSALS: dict[str, Error] = {
     "error": (500, "10007", "Unexpected error", None),
     "forbidden": (403, "10010", "Authorization failed", None),
 }
+_FAULTS = {
+    "to": ("10016", "Phone number must be in +E.164 format"),
+    "from": ("10016", "Phone number must be in +E.164 format"),
+    "media_url": ("10003", "Invalid URL"),
+    "connection_id": ("10004", "Missing required parameter"),
+}
+"""Codes and titles of errors about a field; those about other fields are bad requests."""
+_FIELD = re.compile(r"(?:at `\$\.|field `)(\w+)")
 NOT_FOUND: Error = (404, "10005", "Resource not found", None)
+
+
+_Number = Annotated[str, Meta(pattern=rf"^{E164.pattern}$")]
+
+
+class Submit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of a submit, as far as Mailroom sends it."""
+
+    to: _Number
+    from_: _Number = field(name="from")
+    media_url: Annotated[str, Meta(pattern="^https?://")]
+    connection_id: Annotated[str, Meta(min_length=1)]
+    quality: Literal["normal", "high", "very_high", "ultra_light", "ultra_dark"] = "high"
+    client_state: bytes = b""
+    """Text of the sender, in base64."""
+    store_media: bool = False
 
 
 class TelnyxSimulator:
@@ -91,21 +113,18 @@ class TelnyxSimulator:
 
     def _submit(self, body: bytes) -> Reply:
         try:
-            wish = json.loads(body)
-        except ValueError:
-            return error(400, "10015", "Bad Request", None)
-        wrong = fault(wish)
-        if wrong is not None:
-            return error(*wrong)
+            wish = msgspec.json.decode(body, type=Submit)
+        except msgspec.DecodeError as wrong:
+            return error(*fault(wrong))
         order = FaxOrder(
             "telnyx",
-            wish["to"],
-            wish["from"],
-            wish["media_url"],
-            quality=wish.get("quality", "high"),
-            reference=wish.get("client_state", ""),
-            store_media=wish.get("store_media", False),
-            account=wish["connection_id"],
+            wish.to,
+            wish.from_,
+            wish.media_url,
+            quality=wish.quality,
+            reference=b64encode(wish.client_state).decode(),
+            store_media=wish.store_media,
+            account=wish.connection_id,
         )
         try:
             fax = self._line.submit(order)
@@ -159,30 +178,12 @@ def as_json(fax: SimulatedFax, now: float) -> dict[str, Any]:
     }
 
 
-def fault(wish: Any) -> Error | None:
-    if not isinstance(wish, dict):
+def fault(wrong: msgspec.DecodeError) -> Error:
+    """Return the error of a body that cannot be read as a submit."""
+    name = _FIELD.search(f"{wrong}")
+    if name is None:
         return 400, "10015", "Bad Request", None
-    for name, value in wish.items():
-        if not isinstance(value, _TYPES.get(name, ())):
-            return 422, "10015", "Bad Request", f"/{name}"
-    for name in ("to", "from"):
-        if not E164.fullmatch(wish.get(name, "")):
-            return 422, "10016", "Phone number must be in +E.164 format", f"/{name}"
-    return _other_fault(wish)
-
-
-def _other_fault(wish: dict[str, Any]) -> Error | None:
-    if not wish.get("connection_id"):
-        return 422, "10004", "Missing required parameter", "/connection_id"
-    if not wish.get("media_url", "").startswith(("http://", "https://")):
-        return 422, "10003", "Invalid URL", "/media_url"
-    if wish.get("quality", "high") not in QUALITIES:
-        return 422, "10015", "Bad Request", "/quality"
-    try:
-        b64decode(wish.get("client_state", ""), validate=True)
-    except ValueError:
-        return 422, "10015", "Bad Request", "/client_state"
-    return None
+    return 422, *_FAULTS.get(name[1], ("10015", "Bad Request")), f"/{name[1]}"
 
 
 def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:

@@ -38,9 +38,9 @@ def doctor(
     """Check that a stage can send, and that somebody hears of it if the stage cannot.
 
     The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
-    that change nothing), mappings, dead letters and alarms. Each check is ok, a
-    warning or failed, and says how to fix it. The command changes nothing. If somebody
-    has changed by hand what was deployed, `mailroom cdk -- drift -c stage=prod` shows it.
+    that change nothing), mappings, dead letters and alarms. Each check is ok, a warning or failed, and says
+    how to fix it. The command changes nothing. It does not look for changes of deployed resources by hand:
+    see `mailroom cdk -- drift -c stage=prod`.
 
     Exit code 1: a check failed. 2: the stage could not be examined.
 

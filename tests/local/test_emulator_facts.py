@@ -1,4 +1,4 @@
-"""What the stacks and the pump rely on of the emulator's queues, secrets and indexes."""
+"""What the stacks and the pump rely on of the emulator's queues and secrets."""
 
 import json
 import string
@@ -201,39 +201,3 @@ def test_after_a_new_value_the_old_one_is_the_previous(secrets: "SecretsManagerC
     assert (current["SecretString"], previous["SecretString"]) == ("new", before)
     assert abs(current["CreatedDate"].timestamp() - time.time()) < 10
     assert current["VersionId"] != previous["VersionId"]
-
-
-def test_an_index_is_queried_by_its_keys_with_what_it_projects(url: str) -> None:
-    dynamodb = LocalSession().client("dynamodb", endpoint_url=url, config=patient())
-    dynamodb.create_table(
-        TableName="ledger",
-        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-        AttributeDefinitions=[
-            {"AttributeName": "id", "AttributeType": "S"},
-            {"AttributeName": "line", "AttributeType": "S"},
-            {"AttributeName": "submittedAt", "AttributeType": "N"},
-        ],
-        BillingMode="PAY_PER_REQUEST",
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "lines",
-                "KeySchema": [
-                    {"AttributeName": "line", "KeyType": "HASH"},
-                    {"AttributeName": "submittedAt", "KeyType": "RANGE"},
-                ],
-                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["provider_ids"]},
-            }
-        ],
-    )
-    for number in range(3):
-        item = {"id": {"S": f"{number}"}, "line": {"S": "+1"}, "submittedAt": {"N": f"{number}"}}
-        dynamodb.put_item(TableName="ledger", Item={**item, "provider_ids": {"SS": ["p"]}, "x": {"S": "x"}})
-    dynamodb.put_item(TableName="ledger", Item={"id": {"S": "sparse"}, "line": {"S": "+1"}})
-    found = dynamodb.query(
-        TableName="ledger",
-        IndexName="lines",
-        KeyConditionExpression="line = :line AND submittedAt >= :since",
-        ExpressionAttributeValues={":line": {"S": "+1"}, ":since": {"N": "1"}},
-    )["Items"]
-    assert [each["id"]["S"] for each in found] == ["1", "2"]
-    assert all(each.keys() == {"id", "line", "submittedAt", "provider_ids"} for each in found)

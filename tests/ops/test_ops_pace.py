@@ -28,12 +28,6 @@ def test_the_articles_example_takes_67_minutes() -> None:
     assert round(100_000 / article.speed / 60) == 67
 
 
-def test_the_rate_bounds_a_lane_whose_workers_are_faster() -> None:
-    plan = planned()
-    assert (plan.bound, plan.setting) == ("rate", "mailroom.prod.channels.mail.messages_per_second")
-    assert (plan.speeds, plan.seconds) == ({"rate": 7.0, "workers": 14.332}, 14_285.7)
-
-
 def test_the_workers_bound_a_lane_whose_rate_is_higher() -> None:
     plan = planned(changes={**UNLIMITED, f"{CHANNEL}.messages_per_second": 200})
     assert (plan.bound, plan.setting) == (
@@ -89,21 +83,6 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
         assert lane.at_once == row.channel.submits_at_once
     if settings.fax:
         assert lane_of(settings, "fax").pace == pytest.approx(settings.fax.pace)
-
-
-@pytest.mark.parametrize(
-    ("channel", "lane", "sentence"),
-    [
-        ("pigeon", "normal", "channel: 'pigeon' is not in prod; use one of mail, sms, fax, webhook."),
-        ("mail", "slow", "lane: mail has no 'slow' in prod; use normal or bulk."),
-    ],
-)
-def test_what_a_stage_does_not_have_is_refused_with_what_it_has(
-    channel: str, lane: str, sentence: str
-) -> None:
-    with pytest.raises(SettingsError) as caught:
-        lane_of(SETTINGS, channel, lane)
-    assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize(
