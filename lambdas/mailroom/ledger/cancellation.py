@@ -8,16 +8,16 @@ from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.ledger.table import LedgerTable
 
 
-def waits(status: MessageStatus, now: float) -> bool:
-    """Return whether a message waits at `now` (epoch seconds), so that it can be cancelled. Any other message
-    is on its way to its sender."""
+def waits(status: MessageStatus, current_time: float) -> bool:
+    """Return whether a message waits at `current_time` (epoch seconds), so that it can be cancelled. Any
+    other message is on its way to its sender."""
     due = epoch(status.scheduled_for) if status.scheduled_for else 0.0
-    return bool(status.waits_for) or (status.status == READY and due > now)
+    return bool(status.waits_for) or (status.status == READY and due > current_time)
 
 
-def cancel(ledger: LedgerTable, reader: LedgerReader, status: MessageStatus, now: float) -> bool:
-    """End a message that waits at `now` (epoch seconds). Returns False if it does not wait any more."""
-    if not waits(status, now):
+def cancel(ledger: LedgerTable, reader: LedgerReader, status: MessageStatus, current_time: float) -> bool:
+    """End a message that waits at `current_time` (epoch seconds). Returns False if it waits no more."""
+    if not waits(status, current_time):
         return False
     callback_url = (reader.item(status.id, status.event_type) or {}).get("callback_url")
     return ledger.cancel(

@@ -336,10 +336,10 @@ def _seen(deployed: DeployedStage, asked: Asked) -> str:
     return hashlib.sha256(document.encode()).hexdigest()
 
 
-def _actions(message: MessageStatus, now: float) -> list[Action]:
+def _actions(message: MessageStatus, current_time: float) -> list[Action]:
     """Return what may help; each of them checks for itself whether it can be done."""
     if message.status == READY or message.waits_for:
-        return ["cancel"] if cancellation.waits(message, now) else []
+        return ["cancel"] if cancellation.waits(message, current_time) else []
     if message.status in UNDER_WAY:
         return ["repair", "resend"]
     code = (message.error or {}).get("code")
