@@ -16,6 +16,7 @@ from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.mailbox import RESTORED
 from mailroom_ops.shared.stage_queues import Route, StoredMessage, awaits_queuing
 from mailroom_ops.shared.times import short
+from mailroom_stacks.settings.times import AWS
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb.type_defs import TableDescriptionTypeDef as Table
@@ -89,8 +90,8 @@ class Judge(Struct, frozen=True):
     """
 
     memory: Memory
-    line_seconds: float
     older_than: float | None = None
+    line_seconds: float = AWS.longest_fax
     lease_seconds: float = LONGEST_LEASE_SECONDS
 
     @property

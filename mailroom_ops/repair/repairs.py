@@ -15,8 +15,7 @@ from mailroom_ops.repair.dead_letter_queues import dead_queues
 from mailroom_ops.repair.judge import JUDGED_BY, Cure, Diagnosis, Judge, Memory, State
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
-from mailroom_ops.shared.deployed_stage import function_variables
-from mailroom_ops.shared.screen import NotDeployed, Refused
+from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage, Table
 from mailroom_ops.shared.tables import Position, key_of, parts, segments
@@ -27,8 +26,6 @@ SEGMENTS = 8
 """Segments of a table, read side by side."""
 _WORKERS = 8
 _TABLES: tuple[Table, ...] = get_args(Table)
-_LONGEST_FAX_SECONDS = 86_400.0
-"""The longest fax of any stage, where its own number cannot be asked for any more."""
 Word = Literal["sent", "failed"]
 Judged = tuple[Diagnosis, StoredMessage]
 
@@ -98,7 +95,7 @@ class Repairs:
         )
         ttl = stage.dispatch.ledger_ttl_seconds
         memory = Memory.of(mailbox, ledger, ttl, stage.clock(), confirmed=confirmed)
-        return cls(stage, Judge(memory, _line_seconds(stage), older_than))
+        return cls(stage, Judge(memory, older_than))
 
     def scan(self, progress: Callable[[int], None] = lambda _seen: None) -> Candidates:
         """Find what is missing from the ledger or overdue in it. `progress` takes how many items were
@@ -232,12 +229,3 @@ class Repairs:
         """The channels that have a message of that id."""
         items = (each for table in _TABLES for each in self._stage.items(table, ref))
         return {each["event_type"] for each in items}
-
-
-def _line_seconds(stage: DeployedStage) -> float:
-    """For how long a fax may occupy its line."""
-    try:
-        sender = function_variables(stage.functions, stage.name("send-fax"))
-    except NotDeployed:  # faxes of a gateway that was taken out are among those that an operator ends
-        sender = {}
-    return float(sender.get("LONGEST_FAX_SECONDS", _LONGEST_FAX_SECONDS))

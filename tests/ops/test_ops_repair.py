@@ -47,7 +47,7 @@ def diagnosis(
     older_than: float | None = None,
 ) -> Diagnosis:
     message = StoredMessage(Key("a", "mail"), ledger, mailbox)
-    return Judge(memory, HOUR, older_than).judge(message, NOW)
+    return Judge(memory, older_than).judge(message, NOW)
 
 
 # what is stuck

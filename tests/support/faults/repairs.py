@@ -145,7 +145,7 @@ def repairs_of(stage: Here, *, confirmed: bool = False) -> Repairs:
         stage.dynamodb.describe_table(TableName=name)["Table"] for name in ("mailbox", "ledger")
     )
     memory = Memory.of(mailbox, ledger, 1e9, stage.clock(), confirmed=confirmed)
-    return Repairs(stage, Judge(memory, LONGEST_FAX, OLDER_THAN, fax_world.LEASE))
+    return Repairs(stage, Judge(memory, OLDER_THAN, LONGEST_FAX, fax_world.LEASE))
 
 
 def scan(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:
