@@ -428,11 +428,6 @@ def test_a_caller_that_could_never_sign_is_named(caller: str) -> None:
     )
 
 
-def test_more_callers_than_the_function_can_be_told_of_are_refused() -> None:
-    many = {f"{ROLE}-{number}": f"teams/{number}/" for number in range(50)}
-    assert "and the function's environment has room for 2048; name fewer callers" in refused_prefix(many)
-
-
 def test_where_resend_sends_its_events_go_to_a_function_that_reads_its_secret(by_resend: Templates) -> None:
     api = by_resend["api"]
     assert routes_of(api)[BY_RESEND] == ("resend-events", "NONE")
