@@ -20,7 +20,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test update browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock wheel clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -87,11 +87,14 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 	@$(MAILROOM) policy --stage "$$STAGE"
 
 # The order is our own: what takes longest begins first.
-PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
+PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder --ignore tests/update
 TESTS ?= tests
 test: setup cdk ## every test, on as many cores as there are; TESTS names some
 	@$(PY) -m tests.support.cpu_units $(PYTEST) $(TESTS)
-	@echo 'Not run: tests/browser, which needs a Chromium. Run them by `make browser`.'
+	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update, before a release: `make update`.'
+
+update: setup ## deploy this code over the last release while messages are on their way: tests/update
+	@$(PY) -m pytest tests/update
 
 # What Playwright installs is of the version that is locked; MAILROOM_CHROMIUM names one of the machine's own.
 browser screenshots: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/.local/browser/chromium

@@ -92,9 +92,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The end of a run."""
     reports = (each for found in terminalreporter.stats.values() for each in found)
-    for skipped in terminalreporter.stats.get("skipped", ()):
-        if skipped.nodeid.startswith("tests/release/"):  # a line that nobody overlooks
-            terminalreporter.line(f"Left out: {skipped.nodeid}: {skipped.longrepr[2]}")
     terminalreporter.section("seconds of work")
     for line in lines(each for each in reports if isinstance(each, pytest.TestReport)):
         terminalreporter.line(line)

@@ -158,8 +158,8 @@ class EmulatorDeployment:
 
     def database_url(self, secret: str) -> str:
         """Return the URL by which psql and drivers connect to the database of a secret."""
-        known = json.loads(self._secret(secret))
-        return "postgresql://{username}:{password}@{host}:{port}/{dbname}".format(**known)
+        fields = json.loads(self._secret(secret))
+        return "postgresql://{username}:{password}@{host}:{port}/{dbname}".format(**fields)
 
     def published(self, bucket: str) -> list[str]:
         """Return the templates with a published version that counts, such as mail/welcome."""

@@ -124,7 +124,7 @@ def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
 
 
 def _fax_lane(settings: Settings, fax: Fax) -> ConfiguredLane:
-    rules = fax_rules(fax, settings.times)
+    rules = fax_rules(settings.times)
     return ConfiguredLane(
         channel="fax",
         queue="fax",

@@ -19,7 +19,7 @@ SHARDS = 4
 """Shards of the stream of a new table, which takes 4,000 writes a second; each partition takes 1,000.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html."""
 LAMBDA_DEFAULT = 1_000
-"""Functions at once of an account that is no longer new; a new one has fewer, often 10.
+"""Functions that an account runs at once, by default. A new account has fewer, often 10.
 Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html."""
 LAMBDA_OF_A_NEW_ACCOUNT = 10
 

@@ -74,7 +74,9 @@ def deploy(
     importing = ["--import-existing-resources"] if import_existing else []
     with refusals():
         stacks = _stacks(stage)
-        _cdk("deploy", "--app", str(OUTPUT), "--require-approval", approval, *importing, *stacks)
+        # The three stacks of senders may take half an hour each. The CDK cannot ask about several at once.
+        at_once = ["--concurrency", "3"] if approval == "never" else []
+        _cdk("deploy", "--app", str(OUTPUT), "--require-approval", approval, *at_once, *importing, *stacks)
 
 
 def bootstrap(

@@ -43,7 +43,7 @@ class FaxStack(StageStack):
 
     def _send(self, settings: Settings, fax: Fax, storage: MailboxStack) -> Work:
         times = settings.times
-        rules = fax_rules(fax, times)
+        rules = fax_rules(times)
         ledger = storage.ledger.table_arn
         own_queue = self.format_arn(service="sqs", resource=settings.name("fax.fifo"))
         return Work(
@@ -84,7 +84,7 @@ class FaxStack(StageStack):
                 fax_quality=QUALITY,
                 media_seconds=MEDIA_SECONDS,
                 poll_seconds=times.fax_poll,
-                longest_fax_seconds=fax.longest_fax_seconds,
+                longest_fax_seconds=times.longest_fax,
                 max_attempts=fax.max_attempts,
                 last_submit_receive=rules.last_submit_receive,
                 clock_skew_seconds=CLOCK_SKEW_SECONDS,

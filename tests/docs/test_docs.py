@@ -34,6 +34,13 @@ def test_every_link_leads_somewhere(path: str) -> None:
             assert anchor in anchors, f"{path}: {target}"
 
 
+def test_every_promise_names_its_tests() -> None:
+    page = Page("docs/explanation/never-twice.md").prose
+    promises = re.findall(r"^(\d)\. \*\*", page, re.M)
+    shown = re.findall(r"^\| (\d) \| \[[^]]+]\(\.\./\.\./tests/(?:unit|faults|pipeline)/", page, re.M)
+    assert promises == shown == ["1", "2", "3", "4", "5", "6"]
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_every_make_target_is_there(path: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))

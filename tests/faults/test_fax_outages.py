@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.support.faults.fax_world import FUNCTION_SECONDS, RULES, SECTION, THERE, FaxWorld, fax
+from tests.support.faults.fax_world import FUNCTION_SECONDS, RULES, THERE, TIMES, FaxWorld, fax
 
 NewFaxWorld = Callable[..., FaxWorld]
 
@@ -83,7 +83,7 @@ def test_a_submitted_fax_locks_its_line_long_enough_wherever_an_outage_of_the_le
         if not world.stream.down:
             break
         for call in world.network.calls:  # none where the outage began before the submit
-            assert world.clock() >= call.began + SECTION.longest_fax_seconds
+            assert world.clock() >= call.began + TIMES.longest_fax
     assert at > 100
 
 

@@ -1,6 +1,7 @@
 """What stands between `mailroom deploy` and AWS: programs from locks, and the judgement of a comparison."""
 
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,26 @@ def test_a_stage_that_the_app_refuses_is_not_compared_deployed_or_destroyed(
     monkeypatch.setattr(commands, "OUTPUT", tmp_path / "cdk.out")
     monkeypatch.setattr("mailroom_ops.deploying.cdk.run", lambda *_, **__: pytest.fail("ran"))
     assert CliRunner().invoke(cli.app, [command, "--stage", "dev"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("approval", "stacks_at_once"), [("never", ["3"]), ("broadening", []), ("any-change", [])]
+)
+def test_stacks_are_deployed_side_by_side_only_if_the_cdk_asks_nothing(
+    monkeypatch: pytest.MonkeyPatch, approval: str, stacks_at_once: list[str]
+) -> None:
+    """The CDK ends with an error if it would have to ask about one of several stacks at once."""
+    calls: list[tuple[str, ...]] = []
+
+    def run(*arguments: str, **_: object) -> subprocess.CompletedProcess[str]:
+        calls.append(arguments)
+        return subprocess.CompletedProcess([], 0)
+
+    monkeypatch.setattr(commands, "_stacks", lambda stage: [f"mailroom-{stage}-mailbox"])
+    monkeypatch.setattr("mailroom_ops.deploying.cdk.run", run)
+    assert CliRunner().invoke(cli.app, ["deploy", "--approval", approval]).exit_code == 0
+    (call,) = calls
+    assert call[call.index("--require-approval") + 1] == approval
+    given = [after for name, after in pairwise(call) if name == "--concurrency"]
+    assert given == stacks_at_once
+    assert call[-1] == "mailroom-dev-mailbox"

@@ -94,6 +94,18 @@ def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answe
     assert len({(each.subject, each.check) for each in found}) == 30
 
 
+def test_a_mapping_that_invokes_an_alias_is_known_as_its_functions(answers: dict[str, Answer]) -> None:
+    mappings = [world.mapping(lane) for lane in LANES.values()]
+    aliased = [{**mapping, "FunctionArn": f"{mapping['FunctionArn']}:live"} for mapping in mappings]
+    answers["lambda.ListEventSourceMappings"] = {"EventSourceMappings": aliased}
+    assert {finding.state for finding in looked(Aws(answers))} == {"ok"}
+    answers["lambda.GetFunctionConcurrency"] = lambda asked: (
+        {"ReservedConcurrentExecutions": 0} if asked["FunctionName"] == f"{PREFIX}send-fax" else {}
+    )
+    (finding,) = [finding for finding in looked(Aws(answers)) if finding.state != "ok"]
+    assert finding.sentence.startswith("send-fax is stopped")
+
+
 def _quota(**changes: float) -> dict[str, Any]:
     usual = {"Max24HourSend": 50_000.0, "MaxSendRate": 14.0, "SentLast24Hours": 10.0}
     return world.account(SendQuota={**usual, **changes})

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -150,38 +149,3 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     assert found == rings | fails | late | others
     boards = cloudwatch.list_dashboards()["DashboardEntries"]
     assert {each["DashboardName"] for each in boards} == {"mailroom-dev", "mailroom-dev-parts"}
-
-
-def diff(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """`mailroom diff` of what is deployed, in the project's folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "mailroom_ops", "diff", "--stage", "dev"],
-        cwd=folder,
-        env=environment(url, folder / "home"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-
-
-def test_a_change_that_would_take_a_queue_away_is_shown_and_fails_and_says_what_to_do(
-    deployed: str, folder: Path
-) -> None:
-    own = json.loads(OURS.read_text())
-    dev = own["context"]["mailroom"]["dev"]
-    dev["channels"]["mail"]["memory_mb"] = 300  # which takes nothing away
-    del dev["channels"]["sms"], dev["sms"]
-    write_stages(folder, own)
-    answer = diff(deployed, folder)
-    assert answer.returncode == 1, answer.stdout + answer.stderr
-    assert "MemorySize" in answer.stdout
-    said = " ".join(answer.stdout.split())
-    lost = re.findall(r"(mailroom-dev-\w+): the (\w+) \w+ would be deleted\.", said)
-    assert sorted(lost) == [
-        ("mailroom-dev-channels", "queue"),
-        ("mailroom-dev-channels", "queue"),
-        ("mailroom-dev-feedback", "secret"),
-    ]
-    assert "Before you deploy" in said

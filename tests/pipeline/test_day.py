@@ -41,20 +41,18 @@ def test_bulk_that_the_day_has_no_room_for_waits_in_line_and_goes_out_once_when_
         assert pipeline.contents(id_) == 0
 
 
-def test_a_campaign_that_the_day_has_no_room_for_says_so_and_goes_out_once_when_there_is(
-    pipeline: Pipeline,
-) -> None:
+def test_a_campaign_that_the_day_has_no_room_for_waits_and_says_so(pipeline: Pipeline) -> None:
+    """tests/faults/test_day_campaign.py shows that it goes on when there is room: here that takes minutes."""
     campaign = Campaign(pipeline, "over-the-day")
 
     def trouble() -> str:
         return campaign.state().trouble if campaign.state_or_none() else ""
 
-    with closed(pipeline, 12):
+    with closed(pipeline, 3_600):
         campaign.start()
         until(lambda: "it waits for the day's quota of mail" in trouble(), 11, lambda: f"{trouble()!r}")
-        until(lambda: campaign.state().state == "collected", 60, lambda: f"{campaign.state()}")
-        campaign.until_ended()
-    assert {id_: len(sent) for id_, sent in campaign.mails().items()} == dict.fromkeys(campaign.expected, 1)
+        campaign.stop()
+    assert not campaign.mails()
     assert not pipeline.dead_letters(pipeline.output("CollectDlqUrl"))
 
 

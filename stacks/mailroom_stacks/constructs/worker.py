@@ -10,8 +10,16 @@ from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
 from constructs import Construct
 from msgspec import structs
 
-from mailroom_stacks.constructs.alarms import AlarmText, identifier, metric, read_log, stage_alarm
+from mailroom_stacks.constructs.alarms import (
+    AlarmText,
+    identifier,
+    metric,
+    read_log,
+    stage_alarm,
+    stage_alarms,
+)
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.gradual import ALIAS, shift_gradually
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import accept, pascal, publish
 from mailroom_stacks.settings.queues import DAY, DEAD_LETTER_DAYS, QueueRules
@@ -65,6 +73,10 @@ class Worker(Construct):
         _waiting_long(self, settings)
         _backlog_old(self, settings)
         _in_flight_many(self, settings)
+        if self.alias:
+            names = (f"{work.function}-errors", f"{work.queue}-dlq-not-empty")
+            alarms = [alarm.by_name for alarm in stage_alarms(self) if alarm.about.short in names]
+            shift_gradually(self, settings.name(work.function), self.alias, alarms)
         for kind, queue in (("Queue", self.queue), ("Dlq", self.dead_letters)):
             name = f"{pascal(work.queue)}{kind}"
             publish(self, **{f"{name}Url": queue.queue_url, f"{name}Arn": queue.queue_arn})
@@ -111,10 +123,14 @@ class Worker(Construct):
             comes_back_seconds=work.rules.visibility,
         )
         function = HandlerFunction(self, settings, spec).resource
+        # Senders alone; and the emulator of stage local has no CodeDeploy.
+        shift = settings.deployment.gradual and work.channel and not settings.is_local
+        version = function.current_version if shift else None
+        self.alias = version and lambda_.Alias(self, "Alias", alias_name=ALIAS, version=version)
         lambda_.EventSourceMapping(
             self,
             "Mapping",
-            target=function,
+            target=self.alias or function,
             event_source_arn=self.queue.queue_arn,
             batch_size=work.batch_size,
             # Lambda refuses a window, even of 0 s, on a FIFO queue.

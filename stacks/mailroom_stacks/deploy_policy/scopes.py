@@ -100,6 +100,9 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
             arn("cloudwatch", f"dashboard/{group}", region=False),
             arn("cloudwatch", f"dashboard/{own}", region=False),
         ),
+        ("codedeploy", "application"): (arn("codedeploy", f"application:{own}"),),
+        ("codedeploy", "deploymentconfig"): (arn("codedeploy", "deploymentconfig:CodeDeployDefault.*"),),
+        ("codedeploy", "deploymentgroup"): (arn("codedeploy", f"deploymentgroup:{own}"),),
         ("dynamodb", "table"): (arn("dynamodb", f"table/{own}"),),
         ("events", "rule-on-default-event-bus"): (arn("events", f"rule/{own}"),),
         ("iam", "service-role"): (arn("iam", "role/aws-service-role/*", region=False),),
@@ -108,6 +111,8 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
         ("kms", "key"): (arn("kms", "key/*"),),
         ("lambda", "eventsourcemapping"): (arn("lambda", "event-source-mapping:*"),),
         ("lambda", "function"): (arn("lambda", f"function:{own}"),),
+        ("lambda", "function alias"): (arn("lambda", f"function:{own}"),),
+        ("lambda", "function version"): (arn("lambda", f"function:{own}"),),
         ("logs", "log-group"): (
             arn("logs", f"log-group:/aws/lambda/{own}"),
             arn("logs", f"log-group:/aws/vendedlogs/{own}"),
@@ -137,6 +142,7 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
 
 _LOGS = "The delivery of an API's access log belongs to the account, and so does the right to set it up."
 ON_EVERYTHING = {
+    "codedeploy:StopDeployment": "A deployment is known by an id that CodeDeploy gives it.",
     "ec2:Describe*": "EC2 lists subnets and security groups for all or for nobody.",
     "kms:CreateKey": "A key has no name before it is there.",
     "kms:ListAliases": "Aliases are listed all together.",

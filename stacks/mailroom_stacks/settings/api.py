@@ -82,20 +82,20 @@ class Api(Section):
     """The HTTP API, and the function that Twilio calls back."""
 
     public_url: str | None = Field(default=None, pattern=rf"^({ORIGIN}|{PROVIDERS_AT_SYNTH})$")
-    """The API's own domain where it has one: https, without a path; null takes API Gateway's. Or providers,
-    which the app is told by -c providers=URL."""
+    """The API's own domain: https, without a path; null takes API Gateway's. Or providers (-c
+    providers=URL)."""
     jwt: Jwt | None = None
     """null: whoever calls signs with AWS credentials that may execute-api:Invoke."""
     payload_prefixes: dict[Annotated[str, Field(min_length=1)], Annotated[str, AfterValidator(_prefix)]] = (
         Field(default_factory=dict)
     )
-    """How the keys begin of the objects in the payload bucket that each caller's messages may name. "" is the
-    whole bucket. A caller that is not here may name no object; where nobody is, everybody may name all."""
+    """The beginning of the keys in the payload bucket that each caller's messages may name; "" is the whole
+    bucket. If anybody is here, other callers may name no object."""
     callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
     """What each caller may send. A caller that is not here gets 403 for every request; if nobody is,
     everybody may send everything."""
     requests_per_second: int = Field(default=1_000, ge=35, le=10_000)
-    """What more comes in a second is answered 429, over all routes: one a second at least for each."""
+    """Requests a second over all routes; more are answered 429."""
     unsubscribe: Unsubscribe = Unsubscribe()
 
     @property

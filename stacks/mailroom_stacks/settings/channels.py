@@ -54,41 +54,37 @@ class Channel(HttpProvider):
     """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
 
     handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
-    """The file in lambdas/, or in the project's channels/, without its ending, whose `handler` runs."""
+    """The file in lambdas/ or channels/, without its ending, whose `handler` runs."""
     module: str | None = Field(default=None, pattern=r"^channels(\.[a-z][a-z0-9_]*)+$")
-    """The module whose `CHANNEL` describes a channel of your own, such as channels.telegram, from the
-    project's folder on. null for Mailroom's."""
+    """The module whose `CHANNEL` describes a channel of your own, such as channels.telegram."""
     lanes: dict[LaneName, Lane] = Field(min_length=1)
     """normal, and bulk where a campaign must not delay the rest."""
     messages_per_second: float = Field(default=1, ge=0.1, le=100_000)
     """What the provider allows, over all lanes."""
     per_day: Annotated[int, Field(ge=1)] | tuple[tuple[str, Annotated[int, Field(ge=1)]], ...] | None = None
-    """Recipients that this stage may reach in 24 hours, its part of the account's quota; null is no limit. By
-    date for an address or a domain that is warmed up: [["2026-12-01", 500], ["2026-12-02", 1000]]."""
+    """Recipients that this stage may reach in 24 hours; null is no limit. By date while an address or a
+    domain is warmed up: [["2026-12-01", 500], ["2026-12-02", 1000]]."""
     window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
     """The hours in which bulk may go out, such as {"from": "09:00", "to": "20:00", "days": "mon-sat", "zone":
-    "Europe/Berlin"}; a message's own window, and its time_zone, go before. null is always."""
+    "Europe/Berlin"}. A message's own window goes before."""
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
-    """The longest time a provider may refuse without a message being dead-lettered for it."""
+    """The longest time for which a provider may refuse before messages become dead letters."""
     timeout_seconds: int = Field(default=60, ge=13, le=900)
-    """The longest that an invocation may run; six of these are the visibility time-out. A lease lasts for one
-    of them and a minute, and has to end first: hence 13 at least."""
+    """The longest that an invocation may run. The visibility time-out is six times as long."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
-    """Memory of a sender, in MiB. It has more where large attachments or several messages at once need
-    that."""
+    """Memory of a sender, in MiB. It gets more if large attachments or several messages at once need more."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
     submits_at_once: int = Field(default=1, ge=1, le=10)
-    """How many messages of a batch one function delivers at a time, each by a thread of its own. After a
-    crash the outcomes of so many are unknown, instead of one's."""
+    """How many messages of a batch one function delivers at a time. After a crash the outcomes of so many are
+    unknown."""
     on_unknown: OnUnknown = "resend"
     """What follows a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
     secret: str | None = Field(default=None, min_length=1)
-    """The description of the secret mailroom-{stage}-{event_type}, which the sender reads: what people put
-    into it, and in which form. null makes no secret."""
+    """The description of the secret mailroom-{stage}-{event_type}: what people put into it, and in which
+    form. null makes no secret."""
     suppressible: bool = False
-    """Whether the sender asks the suppression list and people's preferences, and marks recipients that the
-    provider says to be gone."""
+    """Whether the sender reads the suppression list and preferences, and marks recipients who are gone."""
 
     @property
     def days(self) -> PerDay:

@@ -16,6 +16,4 @@ class Items(Section):
     """What producers put."""
 
     unknown: Literal["allow", "refuse"] = "allow"
-    """What becomes of an attribute that neither the contract nor a template uses: it is kept as it is, and
-    `mailroom status` names it; or its message fails. One that seems to mean an attribute without
-    which the message does harm, such as `expires` for `expires_at`, always fails its message."""
+    """What becomes of an attribute that nothing uses: `mailroom status` names it, or its message fails."""

@@ -15,9 +15,8 @@ class Database(Section):
     """One database, and how much of it Mailroom may take."""
 
     secret_arn: str = Field(pattern=_SECRETS_ARN)
-    """The ARN of the secret that says where it is and as whom to ask, as RDS writes it: host, port,
-    username, password, dbname. What it lacks stands here: one that RDS itself manages holds the username and
-    the password alone."""
+    """The ARN of a secret as RDS writes it: host, port, username, password, dbname. What it lacks stands
+    here."""
     host: str | None = Field(default=None, pattern=r"^[A-Za-z0-9:][A-Za-z0-9._:-]{0,252}$")
     """The database's host, if its secret does not say."""
     port: int | None = Field(default=None, ge=1, le=65_535)
@@ -25,12 +24,11 @@ class Database(Section):
     dbname: str | None = Field(default=None, pattern=r"^[^\x00-\x1f\x7f]{1,63}$")
     """The database's name on its server, if its secret does not say."""
     connections: int = Field(ge=2, le=100_000)
-    """How many of its connections campaigns may hold at once. A dry run takes one more of each function, and
-    while a new version is deployed the old one's may still be open: leave the database room for those."""
+    """How many of its connections campaigns may hold at once. Dry runs and deployments may take some more."""
     sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
     """What is asked of the server's certificate."""
     ca_file: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*$")
-    """The certificates of who may have signed the server's: a file of this repository, such as
+    """The certificates of the authorities: a file of this repository, such as
     campaigns/rds-global-bundle.pem; null takes the system's."""
 
 

@@ -42,8 +42,7 @@ class Deploy(Section):
     provider: Literal["github", "gitlab", "other"]
     """The system that runs the deployments."""
     subjects: tuple[str, ...] = Field(min_length=1)
-    """Who may deploy, by the token's `sub`; a `*` is fine behind the beginning of a branch's, tag's or
-    environment's name."""
+    """Who may deploy, by the token's `sub`: `mailroom docs deploy-from-ci`."""
     reader_subjects: tuple[Annotated[str, Field(pattern=r"^[^*?\s]+$")], ...] = ()
     """Who may compare templates and nothing else: whole subjects, such as repo:OWNER/NAME:pull_request."""
     url: str | None = Field(default=None, pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*$")
@@ -51,12 +50,11 @@ class Deploy(Section):
     audience: str | None = Field(default=None, pattern=r"^\S{1,255}$")
     """The token's `aud`; by default what GitHub's action asks for, else the issuer's URL."""
     provider_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:iam::\d{12}:oidc-provider/\S+$")
-    """An identity provider that the account has already: it can have each but once. null makes it."""
+    """An identity provider that the account has already. null makes it."""
     permissions_boundary: str | None = Field(default=None, pattern=r"^[A-Za-z0-9+=,.@_-]{1,128}$")
-    """The name of a managed policy that bounds every role of the stage: `mailroom docs deploy-from-ci`."""
+    """The name of a managed policy that bounds every role of the stage."""
     qualifier: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,10}$")
-    """The bootstrap that deploys the stage. null takes cdk.json's context, else the account's default, and
-    warns of that."""
+    """The bootstrap that deploys the stage. null takes cdk.json's context, else the account's default."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -107,5 +105,8 @@ class Deployment(Section):
     """Whether stacks refuse to be deleted."""
     point_in_time_recovery: bool = True
     """Whether tables can be restored to any second of the last 35 days."""
+    gradual: bool = False
+    """Whether an update reaches senders within half an hour, and goes back by itself if their alarms ring:
+    `mailroom docs deploy-update-go-back#gradual-deployment`."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags of everything that is deployed."""

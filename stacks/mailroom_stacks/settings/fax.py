@@ -38,12 +38,9 @@ class Fax(HttpProvider):
     calls_per_second: float = Field(default=1, ge=0.1, le=1000)
     """How many submits a second the provider takes, of all workers together."""
     on_unknown: OnUnknown = "hold"
-    """Where the provider has several faxes after a crash that nobody accounts for: any may be this one."""
-    longest_fax_seconds: int = Field(default=7_200, ge=301, le=86_400)
-    """Seconds from submit to end, the provider's own tries included: longer than the five minutes in
-    which it may still start. A fax under way for longer is given up."""
+    """What follows a crash after which several faxes at the provider may be this one."""
     max_attempts: int = Field(default=20, ge=1, le=100)
-    """Attempts before a busy line or one that nobody answers is given up."""
+    """Attempts before a busy line is given up."""
     retry_delay_seconds: int = Field(default=600, ge=1, le=43_200)
     """The wait between two attempts."""
 
@@ -82,13 +79,13 @@ class FaxRules(QueueRules):
     fax that may be under way is never dead-lettered."""
 
 
-def fax_rules(fax: Fax, times: Times) -> FaxRules:
+def fax_rules(times: Times) -> FaxRules:
     """The rules of the fax queue."""
     waits = Waits.of(times)
     lease = times.fax_timeout + times.lease_margin
     visibility = lease + times.fax_visibility_margin
     last_submit = waits.receives_to_cover(times.provider_throttling)
-    receives = last_submit + receives_to_finish(fax, times, last_submit) + CRASH_ALLOWANCE
+    receives = last_submit + receives_to_finish(times, last_submit) + CRASH_ALLOWANCE
     return FaxRules(
         lease=lease,
         visibility=visibility,
@@ -98,7 +95,7 @@ def fax_rules(fax: Fax, times: Times) -> FaxRules:
     )
 
 
-def receives_to_finish(fax: Fax, times: Times, last_submit: int) -> int:
+def receives_to_finish(times: Times, last_submit: int) -> int:
     """The fewest receives after number `last_submit` that last for as long as the longest fax.
 
     A receive that watches the fax lasts for almost its whole time-out. A receive in an outage of DynamoDB
@@ -106,7 +103,7 @@ def receives_to_finish(fax: Fax, times: Times, last_submit: int) -> int:
     counts for the shorter of the two. A receive that crashes lasts for longer than both.
     """
     waits, lasted, receives = Waits.of(times), 0.0, 0
-    while lasted < fax.longest_fax_seconds:
+    while lasted < times.longest_fax:
         receives += 1
         lasted += min(times.fax_watched, waits.shortest_after(last_submit + receives))
     return receives

@@ -10,7 +10,7 @@ _CHANNEL: Mapping[str, Any] = {"timeout_seconds": 13, "submit_seconds": 8, "long
 _WEBHOOK: Mapping[str, Any] = {
     "delays_seconds": [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 5, 5, 5, 5],
 }
-_FAX: Mapping[str, Any] = {"longest_fax_seconds": 301, "retry_delay_seconds": 1}
+_FAX: Mapping[str, Any] = {"retry_delay_seconds": 1}
 
 
 def with_local_defaults(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,20 +29,19 @@ class Monitoring(Section):
     """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
 
     level: Literal["full", "minimal"] = "full"
-    """minimal is for stages to play with: the queues' alarms alone, no dashboards, no metrics of the streams'
-    mappings, and keys that do not rotate. An idle one costs under 10 dollars a month."""
+    """minimal: the queues' alarms alone, no dashboards, no metrics of the streams' mappings, and keys that do
+    not rotate."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Each gets a mail of SNS first, and has to confirm it."""
     urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
-    """Https endpoints that understand SNS, such as an incident service's; they hear of ends as well.
-    They stand in the template."""
+    """Https endpoints that understand SNS, such as an incident service's. They stand in the template."""
     waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
     """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
-    """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
+    """Functions that Lambda lets the account run at once in this region. An alarm rings at 80 %."""
     canary: bool = False
-    """Whether a mail goes to the provider's test address every 5 minutes. Alarms ring if none of these
-    mails is delivered, and if codes are late (`mailroom docs canary-missing`, `mailroom docs codes-late`)."""
+    """Whether a mail goes to the provider's test address every 5 minutes. Alarms ring if none is delivered,
+    and if codes are late: `mailroom docs codes-late`."""
 
     @property
     def is_full(self) -> bool:

@@ -12,5 +12,4 @@ class Outcomes(Stream):
         default=None,
         pattern=r"^(arn:aws[a-z-]*:events:[a-z0-9-]+:[0-9]{12}:event-bus/)?[A-Za-z0-9._/-]{1,256}$",
     )
-    """The EventBridge bus that gets an event for each outcome: its name, such as default, or its ARN. null:
-    there are no events."""
+    """The EventBridge bus that gets an event for each outcome: its name or its ARN. null: no events."""

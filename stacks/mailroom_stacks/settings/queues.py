@@ -17,7 +17,7 @@ class Release(Section):
     """The function that hands over what waited, each minute for each part of it."""
 
     memory_mb: int = Field(default=512, ge=256, le=1769)
-    """Memory, and with it the CPU: how fast what is due in one minute gets into its queues."""
+    """Memory, and with it the CPU: how fast due messages get into their queues."""
 
 
 class Stream(Section):
@@ -50,12 +50,11 @@ class Retention(Section):
     """How long a queue keeps a message (the fax queue: 14 days). A dead letter's age counts from its first
     enqueue, and it lives for 14 days in all."""
     ledger_days: int = Field(default=LEAST_LEDGER_DAYS, ge=LEAST_LEDGER_DAYS, le=3650)
-    """How long the ledger remembers an id after the message's last change. Items already written keep their
+    """How long the ledger remembers a message after its last change. Items already written keep their
     time."""
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
     """The `ttl` that the API, campaigns and imports give items, counted from `send_at`; null keeps items for
-    ever. The least is queue, dead-letter queue and a day together. With 80 or less no item outlives what the
-    ledger knows of it."""
+    ever. With 80 or less no item outlives what the ledger knows of it."""
     payload_days: int = Field(default=90, ge=1, le=3650)
     """How long the payload bucket keeps an object."""
     log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30

@@ -43,6 +43,5 @@ class HttpProvider(Section):
     """A provider that is called by HTTP."""
 
     base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """The address of the provider's API where it is not the usual one: https, without a slash at its end; of
-    the stage local also http://127.0.0.1:PORT, a server of yours; or providers, whose address the app gets by
-    -c providers=URL."""
+    """The address of the provider's API if it is not the usual one: https, without a slash at the end; for
+    the stage local also http://127.0.0.1:PORT, or providers (-c providers=URL)."""

@@ -57,15 +57,14 @@ class Sms(HttpProvider):
     messaging_service_sid: str | None = Field(default=None, pattern=r"^MG[0-9a-f]{32}$")
     """Twilio's id of a Messaging Service, which chooses the number."""
     sender: str | None = Field(default=None, pattern=_SENDER)
-    """Our own number in E.164, such as +12025550123; of aws any origination identity: also a sender id, the
-    id of a number or a pool, or an ARN."""
+    """Our own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool,
+    or an ARN."""
     default_region: Region | None = None
-    """Where a number without its country code is, as ISO 3166 has it, such as US; null: numbers must be
-    international."""
+    """The country of numbers without a country code, such as US; null: numbers must be international."""
     stop_words: tuple[Word, ...] = Field(default=(), max_length=100)
-    """What people text to get no more text messages, beside STOP and the like: words of other languages."""
+    """Words by which people stop text messages, beside STOP and the like."""
     start_words: tuple[Word, ...] = Field(default=(), max_length=100)
-    """What they text to get them again, beside START, UNSTOP and YES. A word in both lists stops."""
+    """Words by which people get them again, beside START, UNSTOP and YES. A word in both lists stops."""
 
     @property
     def url(self) -> str:

@@ -23,6 +23,10 @@ class Times(Struct, frozen=True, kw_only=True):
     record: int = 5
     """The part of a sender's time-out that is kept back after a submit, so that its outcome can still be
     recorded."""
+    longest_fax: int = 7_200
+    """The time from a fax's submit to its end, the provider's own tries included; after it the fax is given
+    up. Longer than the five minutes in which the provider may still start, and long enough for over 100
+    pages of a minute each."""
     fax_timeout: int = 900
     """The longest that Lambda allows: a function that waits is cheaper than one that is started anew."""
     fax_submit: int = 20
@@ -76,6 +80,7 @@ LOCAL = Times(
     backoff_cap=20,
     misconfigured=0,
     record=2,
+    longest_fax=301,
     fax_timeout=8,
     fax_submit=4,
     fax_record=2,

@@ -42,7 +42,7 @@ class Topic(Section):
     """How the page names a topic."""
 
     titles: dict[Language, Name] = Field(default_factory=dict)
-    """Titles by language; else the title in the default language, else the topic as messages name it."""
+    """Titles by language; else in the default language, else the topic itself."""
     brand: Name | None = None
     """The brand that the topic belongs to; null: the page's."""
 
@@ -57,8 +57,8 @@ class Unsubscribe(Section):
     languages: dict[Language, dict[Word, Annotated[str, AfterValidator(_words)]]] = Field(
         default_factory=dict, max_length=50
     )
-    """Languages beside the default one, each with the words that replace the built-in ones: en and de are
-    built in; another language's missing words are the default language's."""
+    """Languages beside the default one, each with the words that replace the built-in ones of en and de, or
+    else of the default language."""
     topics: dict[Annotated[str, Field(min_length=1, max_length=64)], Topic] = Field(
         default_factory=dict, max_length=500
     )

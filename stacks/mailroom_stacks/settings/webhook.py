@@ -29,7 +29,7 @@ class Webhook(Section):
     """The webhook queue and its sender."""
 
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
-    """Functions at once. With those of `feedback` they leave some of the account's for sending."""
+    """Functions at once."""
     delays_seconds: tuple[Annotated[int, Field(ge=0, le=LONGEST_DELAY)], ...] = Field(
         default=(
             *(5, 15, 30, 60, 120, 300, 600, 900, 1_800, 1_800, 3_600, 3_600),
@@ -38,7 +38,7 @@ class Webhook(Section):
         min_length=1,
         max_length=MOST_DELAYS,
     )
-    """The wait after each try that failed; so many tries, and one more, then the dead-letter queue."""
+    """The wait after each failed try. The try after the last wait is the last one."""
     allowed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
     """Networks that are not public and yet may be sent to, in CIDR; metadata addresses never."""
     allowed_ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = (443, 8443)

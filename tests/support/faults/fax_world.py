@@ -16,7 +16,7 @@ from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import FaxSender, OutcomesSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import EventBus, Outcomes
-from mailroom_stacks.settings.fax import Fax, fax_rules
+from mailroom_stacks.settings.fax import fax_rules
 from mailroom_stacks.settings.times import Times
 from tests.support.bounds import check_queue_call
 from tests.support.dynamodb import in_memory_client
@@ -29,8 +29,8 @@ from tests.support.faults.world import create_ledger
 FUNCTION_SECONDS = 60.0
 OURS, GIVEN_UP = "+12025550123", "+12025550124"
 """The stage's number, and one that it had before."""
-SECTION = Fax(provider="signalwire", senders=(OURS,), longest_fax_seconds=900)
 TIMES = Times(
+    longest_fax=900,
     fax_timeout=int(FUNCTION_SECONDS),
     fax_submit=10,
     fax_record=5,
@@ -38,7 +38,7 @@ TIMES = Times(
     backoff_cap=40,  # a receive that backs off may last for less than one that watches
     provider_throttling=300,
 )
-RULES = fax_rules(SECTION, TIMES)
+RULES = fax_rules(TIMES)
 LEASE, VISIBILITY = float(RULES.lease), float(RULES.visibility)
 MAX_ATTEMPTS = 3
 RETRY_SECONDS = 600.0
@@ -255,7 +255,7 @@ def _settings(max_attempts: int) -> FaxSender:
         fax_quality="fine",
         media_seconds=60,
         poll_seconds=TIMES.fax_poll,
-        longest_fax_seconds=SECTION.longest_fax_seconds,
+        longest_fax_seconds=TIMES.longest_fax,
         max_attempts=max_attempts,
         last_submit_receive=RULES.last_submit_receive,
         clock_skew_seconds=60,

@@ -18,7 +18,7 @@ from botocore.credentials import Credentials
 from lab.demo.campaign import with_news
 from lab.harness.acceptances import id_of_mail
 from mailroom.campaigns.runs import Run, Runs
-from mailroom_local.aws import REGION, key
+from mailroom_local.aws import REGION, STAGE, key
 from mailroom_ops.campaigns.deployed import RunStart
 from tests.support import ROOT
 from tests.support.pipeline.shared import Accepted, Pipeline, until
@@ -61,9 +61,19 @@ class Campaign:
         start = RunStart(CAMPAIGN, self.run, f"{self._now:%Y-%m-%dT%H:%M:%SZ}")
         self._pipeline.send(self._pipeline.output("CollectQueueUrl"), [start.body("")])
 
+    def stop(self) -> None:
+        """Stop the run as an operator does."""
+        words = ("campaign", "stop", CAMPAIGN, "--run", self.run, "--stage", STAGE, "--yes")
+        answer = operator(self._pipeline, *words)
+        assert answer.returncode == 0, answer.stderr
+
     def until_ended(self) -> None:
         """Until everybody's message has its outcome, and nothing more of it is on its way."""
         self._pipeline.until_ended(*self.expected, seconds=RUN_SECONDS)
+        self.until_drained()
+
+    def until_drained(self) -> None:
+        """Until no queue of campaigns has a message."""
         queues = [self._pipeline.output(name) for name in QUEUES]
 
         def held() -> list[str]:

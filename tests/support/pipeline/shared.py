@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types_boto3_logs import CloudWatchLogsClient
 
 CONTENTS = f"mailroom-{STAGE}-contents"
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.2
 ENDED_SECONDS = 20.0
 LEASE_SECONDS = 15.0
 """The local stage's: time-out 13, margin 2."""

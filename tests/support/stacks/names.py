@@ -8,7 +8,7 @@ PHYSICAL = (
     *("FunctionName", "QueueName", "TableName", "BucketName", "TopicName", "RoleName", "AlarmName"),
     *("RuleName", "DashboardName", "Name", "LogGroupName", "AliasName", "SecretName", "ScheduleExpression"),
     *("GroupName", "ApiMappingKey", "RouteKey", "StageName", "ConfigurationSetName"),
-    *("EventDestinationName", "ConfigurationName"),
+    *("EventDestinationName", "ConfigurationName", "ApplicationName"),
 )
 """Properties that hold one."""
 OF_ANOTHER = ("ScheduleExpression", "ApiMappingKey", "RouteKey", "StageName", "EventDestinationName")
