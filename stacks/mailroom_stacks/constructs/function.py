@@ -198,34 +198,19 @@ class HandlerFunction(Construct):
         function_specs(self).append(spec)
 
     def _watch(self, settings: Settings, spec: FunctionSpec) -> None:
-        """Make two alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""
+        """Make the alarm of errors. A function that nobody calls reports nothing, and nothing is wrong."""
         name = spec.function
-        if spec.comes_back_seconds:
-            failed = "Its records come back to it; after the last try they are kept, and nothing is lost."
-            refused = "Its work is late, and each refusal counts as a receive of the queue."
-        else:
-            failed, refused = "", "Its callers are refused."
-        errors = AlarmText(
+        back = "Its records come back to it; after the last try they are kept, and nothing is lost."
+        ends = [back if spec.comes_back_seconds else "", spec.remedy]
+        about = AlarmText(
             subject=name,
             kind="errors",
             meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
-            "time-out or its memory is wrong, or AWS refuses a call. "
-            + " ".join(filter(None, (failed, spec.remedy))),
+            f"time-out or its memory is wrong, or AWS refuses a call. {' '.join(filter(None, ends))}",
             next_step=read_log(settings, name),
         )
-        throttles = AlarmText(
-            subject=name,
-            kind="throttles",
-            meaning=f"Lambda refuses to run {name}, {spec.lasting}: the account's concurrency is used "
-            f"up, or reserved for others. {refused}",
-            next_step="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency "
-            "where it is not needed (mailroom plan --channel mail --messages 100000 --stage "
-            f"{settings.stage})",
-        )
-        for about, counts in ((errors, "Errors"), (throttles, "Throttles")):
-            number, id_ = function_metric(settings, name, counts, "Sum"), pascal(about.kind)
-            periods, at_least = spec.periods, spec.at_least
-            stage_alarm(self, id_, settings, about, number, 1, periods=periods, at_least=at_least)
+        number, periods = function_metric(settings, name, "Errors", "Sum"), spec.periods
+        stage_alarm(self, "Errors", settings, about, number, 1, periods=periods, at_least=spec.at_least)
 
 
 def function_metric(settings: Settings, function: str, name: str, statistic: Statistic) -> Metric:
