@@ -145,8 +145,8 @@ schema: .venv/.ready ## write what is made of the code: docs/reference/*.schema.
 	@$(PY) -m tests.support.settings_page
 	@$(PY) -m tests.support.rehearsals
 	@$(PY) -m tests.support.commands_page
-	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel --output docs/reference/$$channel.schema.json; done
-	@$(PY) -m mailroom_ops schema --event --output docs/reference/event.schema.json
+	@for channel in $$($(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m mailroom_ops schema $$channel > docs/reference/$$channel.schema.json; done
+	@$(PY) -m mailroom_ops schema --event > docs/reference/event.schema.json
 	@$(PY) -m tests.support.api_description
 
 # mkdocs.yml lists the pages and says where their copies lie.

@@ -8,7 +8,7 @@ from mailroom_ops.costs.message_cost import DAYS_A_MONTH
 from mailroom_stacks.settings.settings import Settings
 
 ALARMS_OF_QUEUE = 5
-ALARMS_OF_FUNCTION = 3
+ALARMS_OF_FUNCTION = 1
 ALARMS_OF_STREAM = 3
 ALARMS_OF_SES = 8
 ALARMS_OF_STAGE = 8

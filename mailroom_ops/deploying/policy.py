@@ -1,7 +1,6 @@
 """`mailroom policy`: what CloudFormation may do when it deploys a stage."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,12 +21,9 @@ def policy(
             "context @aws-cdk/core:bootstrapQualifier, else the CDK's own."
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="The folder of execution-1.json, and so on; .local/policy/STAGE by default."),
-    ] = None,
 ) -> None:
-    """Write the IAM policies that deploying a stage needs, for `mailroom bootstrap`.
+    """Write the IAM policies that deploying a stage needs, for `mailroom bootstrap`: files in
+    .local/policy/STAGE, execution-1.json and so on.
 
     Example: mailroom policy --stage prod
     """
@@ -40,7 +36,7 @@ def policy(
 
     with refusals(SettingsError, NagError, UnscopedError):
         policies = policies_of(stage, qualifier)
-        folder = output or DOT_LOCAL / "policy" / stage
+        folder = DOT_LOCAL / "policy" / stage
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.glob("execution-*.json"):  # of a former run, which may have written more
             file.unlink()

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -25,7 +24,6 @@ def schema(
     api: Annotated[
         bool, typer.Option("--api", help="Print the OpenAPI document of the HTTP API, with all channels.")
     ] = False,
-    output: Annotated[Path | None, typer.Option(help="Write to this file instead of printing.")] = None,
 ) -> None:
     """Print the JSON Schema of a mailbox item or of an event, or the API's description in OpenAPI.
 
@@ -39,10 +37,7 @@ def schema(
         text = _text_of(channel, event=event)
     except KeyError as error:
         raise typer.BadParameter(str(error.args[0])) from None
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        output.write_text(text)
+    typer.echo(text, nl=False)
 
 
 def _text_of(channel: str | None, *, event: bool) -> str:

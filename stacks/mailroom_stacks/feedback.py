@@ -160,7 +160,6 @@ def _pair(
     for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
         about = AlarmText(
             kind=f"{kind}{suffix}",
-            page=kind,
             meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
             next_step=look,
         )

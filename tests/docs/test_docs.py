@@ -13,7 +13,7 @@ from tests.support.docs_pages import Block, Page, pages
 
 PATHS = [page.path for page in pages()]
 KINDS = (
-    *("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many", "errors", "throttles"),
+    *("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many", "errors"),
     *("gave-up", "iterator-age", "api-5xx", "ses-bounce-rate", "ses-complaint-rate", "concurrency"),
     "webhooks-failing",
 )

@@ -4,7 +4,6 @@ import ast
 import json
 import re
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,12 +80,6 @@ WEBHOOK = {"id": "w-1", "event_type": "webhook", "url": "https://hooks.example/x
 )
 def test_the_schemas_of_fax_and_webhook_say_what_the_contracts_say(item: dict[str, Any], good: bool) -> None:
     agree_on(item, good=good)
-
-
-def test_the_schema_can_be_written_to_a_file(tmp_path: Path) -> None:
-    written = CliRunner().invoke(app, ["schema", "mail", "--output", str(tmp_path / "mail.json")])
-    assert (written.exit_code, written.stdout) == (0, "")
-    assert json.loads((tmp_path / "mail.json").read_text()) == SCHEMA
 
 
 def test_an_unknown_channel_says_what_there_is() -> None:

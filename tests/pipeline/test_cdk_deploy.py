@@ -30,7 +30,7 @@ STACKS = {f"mailroom-dev-{name}" for name in NAMES}
 
 RINGS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
 """Why a queue's alarms ring."""
-FAILS = ("errors", "throttles")
+FAILS = ("errors",)
 """Why a function's do."""
 LATE = ("gave-up", "dropped", "iterator-age")
 """Why a stream's do."""

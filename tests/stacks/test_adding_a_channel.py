@@ -154,7 +154,7 @@ def test_it_may_ask_who_gets_nothing_and_mark_who_is_gone(templates: dict[str, T
 def test_its_alarms_are_there_and_its_dead_letters_are_looked_at(templates: dict[str, Template]) -> None:
     rings = {each["AlarmName"] for each in templates["channels"].all("CloudWatch::Alarm")}
     of_queue = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
-    of_function = ("errors", "throttles")
+    of_function = ("errors",)
     assert {f"{STAGE}-telegram-{kind}" for kind in of_queue} <= rings
     assert {f"{STAGE}-send-telegram-{kind}" for kind in of_function} <= rings
     looked_at = templates["dead-letters"].environment(f"{STAGE}-dead-letters")["DEAD_LETTER_QUEUES"]

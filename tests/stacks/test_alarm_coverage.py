@@ -12,7 +12,7 @@ from tests.support.stacks.templates import Templates, text
 STAGES = ("dev", "prod", "whole")
 PAGES = {
     *("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many"),
-    *("errors", "throttles"),
+    "errors",
     *("gave-up", "iterator-age", "api-5xx", "concurrency", "webhooks-failing"),
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
     "aws-drops",
@@ -51,10 +51,9 @@ def test_every_queue_has_a_dead_letter_queue_of_which_nothing_goes_unseen(each_s
     assert dead <= about(each_stage, "AWS/SQS", "ApproximateNumberOfMessagesNotVisible", "QueueName")
 
 
-@pytest.mark.parametrize("metric", ["Errors", "Throttles"])
-def test_every_function_is_watched(each_stage: Templates, metric: str) -> None:
+def test_every_function_is_watched(each_stage: Templates) -> None:
     assert len(functions(each_stage)) >= 14
-    assert about(each_stage, "AWS/Lambda", metric, "FunctionName") == functions(each_stage)
+    assert about(each_stage, "AWS/Lambda", "Errors", "FunctionName") == functions(each_stage)
 
 
 def test_every_reader_of_a_stream_is_watched_for_lateness_and_for_giving_up(each_stage: Templates) -> None:

@@ -73,15 +73,14 @@ def slow_functions() -> Templates:
 
 
 @pytest.mark.parametrize("which", ["whole", "prod", "slow_functions"])
-@pytest.mark.parametrize("kind", ["errors", "throttles"])
 def test_one_record_that_fails_whenever_it_comes_makes_the_alarm_of_its_function_ring(
-    request: pytest.FixtureRequest, which: str, kind: str
+    request: pytest.FixtureRequest, which: str
 ) -> None:
     templates: Templates = request.getfixturevalue(which)
     found = [*readers(templates)]
     assert len(found) >= 7
     for each in found:
-        made = alarm(templates, f"{each.name}-{kind}")
+        made = alarm(templates, f"{each.name}-errors")
         assert (made["Period"], made["TreatMissingData"]) == (PERIOD, "notBreaching")
         for phase in range(0, PERIOD, 10):
             for lasting in (0, each.timeout):

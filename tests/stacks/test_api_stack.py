@@ -247,13 +247,6 @@ def test_an_alarm_rings_when_the_api_answers_with_server_errors(dev: Templates) 
         assert f"of {function}" in alarm["AlarmDescription"]
 
 
-@pytest.mark.parametrize("function", ["messages-api", "unsubscribe", "twilio-callbacks"])
-def test_an_alarm_rings_when_a_function_fails(dev: Templates, function: str) -> None:
-    alarm = dev["api"].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{function}-errors")
-    assert watched(alarm) == f"mailroom-dev-{function}"
-    assert f"/aws/lambda/mailroom-dev-{function} " in alarm["AlarmDescription"]
-
-
 @pytest.mark.parametrize("changes", [{"sms": AWS}, {"sms": None, "channels.sms": REMOVED}])
 def test_where_twilio_sends_nothing_its_routes_stay_and_it_has_no_function_or_secret(
     changes: dict[str, object],
@@ -349,16 +342,6 @@ def test_an_api_behind_the_simulators_is_where_the_app_is_told() -> None:
     assert told["CALLBACK_URL"] == "http://127.0.0.1:4711/api/callbacks/twilio"
 
 
-def test_both_functions_have_numbers_of_their_own(dev: Templates) -> None:
-    def numbers(template: Template, name: str) -> tuple[int, int]:
-        function = template.one("Lambda::Function", FunctionName=f"mailroom-dev-{name}")
-        return function["Timeout"], function["MemorySize"]
-
-    assert numbers(dev["api"], "messages-api") == (29, 512)
-    assert numbers(dev["api"], "unsubscribe") == (10, 256)
-    assert numbers(dev["api"], "twilio-callbacks") == (10, 256)
-
-
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
@@ -426,11 +409,6 @@ def test_a_caller_that_could_never_sign_is_named(caller: str) -> None:
         f": {caller!r} is not a caller that signs by IAM; write a role as "
         "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
     )
-
-
-def test_more_callers_than_the_function_can_be_told_of_are_refused() -> None:
-    many = {f"{ROLE}-{number}": f"teams/{number}/" for number in range(50)}
-    assert "and the function's environment has room for 2048; name fewer callers" in refused_prefix(many)
 
 
 def test_where_resend_sends_its_events_go_to_a_function_that_reads_its_secret(by_resend: Templates) -> None:

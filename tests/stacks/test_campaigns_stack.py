@@ -11,7 +11,6 @@ from mailroom.campaigns import definition
 from mailroom.campaigns.definition import File, Module, Postgresql
 from mailroom.environment import DatabaseSettings
 from mailroom_stacks.campaigns import DEFINITIONS
-from mailroom_stacks.constructs.function import SEND_TRACES
 from tests.support.stacks.campaign_folders import (
     AUDIENCES,
     DATABASES,
@@ -281,8 +280,7 @@ def test_lambda_may_make_a_functions_interfaces_and_the_function_may_not(
     may, may_not = sorted(about, key=lambda each: each["Effect"])
     assert (may["Effect"], may_not["Effect"]) == ("Allow", "Deny")
     assert set(may_not["Action"]) == INTERFACES
-    # The stage traces its functions as well, and the CDK makes one statement of both.
-    assert set(may["Action"]) == {*INTERFACES, *SEND_TRACES.actions}
+    assert set(may["Action"]) == INTERFACES
     own = may_not["Condition"]["ArnEquals"]["lambda:SourceFunctionArn"]
     assert text(own) == f"arn:aws:lambda:{ACCOUNT}:function:{name}"
     assert "Condition" not in may

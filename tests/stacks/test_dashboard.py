@@ -31,7 +31,7 @@ LIMITS = {"slow: 5 s", "SQS's limit", "the alarm rings"}
 """Lines that are no threshold of one alarm."""
 OF_AWS = {
     "AWS/Lambda": {
-        *("Errors", "Throttles", "Duration", "ConcurrentExecutions"),
+        *("Errors", "ConcurrentExecutions"),
         *("ClaimedAccountConcurrency", "IteratorAge"),
     },
     "AWS/SQS": {f"{DEPTH}Visible", f"{DEPTH}NotVisible", "ApproximateAgeOfOldestMessage"},
@@ -119,7 +119,7 @@ def test_a_line_is_drawn_at_the_threshold_of_an_alarm_whose_metric_is_drawn_besi
             ringing = [each for each in alarms(each_stage) if _is(each, kind)]
             assert {each.properties["Threshold"] for each in ringing} == {value}
             assert all(_drawn(each, widget) for each in ringing), kind
-    assert lines_of_alarms >= 7
+    assert lines_of_alarms >= 6
 
 
 def _is(alarm: Alarm, kind: str) -> bool:
@@ -169,7 +169,7 @@ def test_every_queue_is_shown_with_what_waits_its_age_and_its_flight(each_stage:
     assert shown(each_stage, "AWS/SQS", f"{DEPTH}NotVisible", "QueueName") == own | dead
 
 
-@pytest.mark.parametrize("metric", ["Errors", "Throttles", "ConcurrentExecutions"])
+@pytest.mark.parametrize("metric", ["Errors", "ConcurrentExecutions"])
 def test_every_function_is_shown(each_stage: Templates, metric: str) -> None:
     assert shown(each_stage, "AWS/Lambda", metric, "FunctionName") == functions(each_stage)
 

@@ -394,11 +394,14 @@ def run_command(*options: str) -> Result:
 
 
 def test_the_command_writes_the_policies_of_a_stage_in_place_of_older_ones(
-    tmp_path: Path, prod: Templates
+    tmp_path: Path, prod: Templates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "execution-9.json").write_text("{}")
-    assert run_command("--stage", "prod", "--output", str(tmp_path)).exit_code == 0
-    written = sorted(tmp_path.iterdir())
+    monkeypatch.setattr("mailroom_ops.deploying.policy.DOT_LOCAL", tmp_path)
+    folder = tmp_path / "policy" / "prod"
+    folder.mkdir(parents=True)
+    (folder / "execution-9.json").write_text("{}")
+    assert run_command("--stage", "prod").exit_code == 0
+    written = sorted(folder.iterdir())
     assert [file.name for file in written] == [f"execution-{n}.json" for n in range(1, len(written) + 1)]
     wanted = of_stage("prod", prod)
     assert [json.loads(file.read_text()) for file in written] == wanted.policies

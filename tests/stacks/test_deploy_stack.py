@@ -257,11 +257,6 @@ def test_another_system_needs_its_url() -> None:
     assert "has provider other and no url; add the issuer's url." in refusal("deploy", section)
 
 
-def test_nobody_at_all_stops_synth() -> None:
-    said = refusal("deploy", {**GITHUB, "subjects": []})
-    assert said.startswith("mailroom.dev.deploy.subjects: [] should have at least 1 item")
-
-
 def bounded(folder: Path) -> tuple[Settings, dict[str, Template]]:
     """A stage with a permissions boundary, of some stacks with roles and the stack deploy."""
     settings = accepted("deploy", {**GITHUB, "permissions_boundary": "mailroom-boundary"})

@@ -129,23 +129,6 @@ def test_the_mailbox_stream_is_read_within_bounds_and_what_fails_is_kept_whole(d
     }
 
 
-def test_nothing_is_traced_unless_the_settings_say_so(dev: Templates, everything: Templates) -> None:
-    assert not any("TracingConfig" in each for each in functions_of(dev))
-    assert not any("xray:" in str(role) for stack in dev.stacks.values() for role in stack.all("IAM::Role"))
-    traced = functions_of(everything)
-    assert len(traced) > 15
-    assert all(each["TracingConfig"] == {"Mode": "Active"} for each in traced)
-    roles = [
-        role
-        for stack in everything.stacks.values()
-        for role in stack.all("IAM::Role")
-        if "lambda.amazonaws.com" in str(role["AssumeRolePolicyDocument"])
-    ]
-    assert len(roles) == len(traced)
-    assert all("xray:PutTraceSegments" in str(role["Policies"]) for role in roles)
-    assert not any(stack.all("IAM::Policy") for stack in everything.stacks.values())
-
-
 def functions_of(stage: Templates) -> list[dict[str, Any]]:
     return [function for stack in stage.stacks.values() for function in stack.all("Lambda::Function")]
 

@@ -112,8 +112,8 @@ def test_a_bus_in_another_region_is_refused() -> None:
     with pytest.raises(SettingsError) as refused:
         load(stages, "dev")
     assert str(refused.value) == (
-        "mailroom.dev.outcomes.event_bus: is in region eu-central-1, and events are put only in "
-        "deployment.region us-east-1; use a bus in us-east-1, and let a rule of that bus send to the other."
+        "mailroom.dev.outcomes.event_bus: is in region eu-central-1, and the stage in "
+        "deployment.region us-east-1; use one in us-east-1."
     )
 
 

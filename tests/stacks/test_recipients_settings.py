@@ -65,15 +65,6 @@ def test_anything_else_is_refused_with_what_would_be_right(entry: str) -> None:
     ("recipients", "said"),
     [
         (
-            {},
-            "only: is empty, and so is redirect_to, so nobody gets anything; name somebody, or set "
-            "recipients to null.",
-        ),
-        (
-            {"only": ["example.com", "chat:42"]},
-            "only.1: 'chat' is no channel of the stage; use mail, sms, push.",
-        ),
-        (
             {"only": ["sms:+12025550123"]},
             "only.0: 'sms:+12025550123' names a channel; write the address or number alone.",
         ),
@@ -102,11 +93,6 @@ def test_anything_else_is_refused_with_what_would_be_right(entry: str) -> None:
             "redirect_to.sms: '2025550199' cannot get the channel's messages; use one number in E.164, such "
             "as +12025550123.",
         ),
-        (
-            {"redirect_to": {"push": ENDPOINT.replace("shop", "other")}},
-            f"redirect_to.push: {ENDPOINT.replace('shop', 'other')!r} cannot get the channel's messages; use "
-            "one of push.topics, or the ARN of an endpoint of one of push.platform_applications.",
-        ),
         ({"redirect_to": {"push": ENDPOINT}}, ""),
         ({"redirect_to": {"push": NEWS}}, ""),
         ({"only": [f"push:{NEWS}", "push:android#token"]}, ""),
@@ -114,15 +100,6 @@ def test_anything_else_is_refused_with_what_would_be_right(entry: str) -> None:
 )
 def test_what_cannot_work_stops_synth_with_one_sentence(recipients: dict[str, Any], said: str) -> None:
     assert with_push(recipients) == said
-
-
-def test_as_many_are_named_as_a_functions_environment_has_room_for() -> None:
-    named = [f"reader{at}@example.com" for at in range(90)]
-    assert refusal("recipients", {"only": named}) == (
-        f"mailroom.dev.recipients.only: has {len(json.dumps(named))} bytes as JSON, and a function's "
-        "environment has room for 2048 of them; name domains in place of addresses."
-    )
-    accepted("recipients", {"only": named[:80]})
 
 
 @pytest.mark.parametrize(
@@ -154,10 +131,3 @@ def test_each_sender_but_the_webhooks_knows_whom_it_may_reach_and_who_gets_the_r
         sender = environment.read(Sender, variables)
         assert sender.recipients_only == (REACHABLE["only"] if known else None)
         assert sender.redirect_to == known.get("REDIRECT_TO", "")
-
-
-@pytest.mark.parametrize("function", ["send-mail", "send-sms"])
-def test_with_as_many_as_may_be_named_a_functions_environment_is_not_full(function: str) -> None:
-    stage = variant({"recipients": {"only": [f"reader{at}@example.com" for at in range(80)]}})
-    variables = stage["channels"].environment(f"mailroom-dev-{function}")
-    assert sum(len(name) + len(f"{value}") for name, value in variables.items()) < 4096

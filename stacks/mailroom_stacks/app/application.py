@@ -20,8 +20,6 @@ from mailroom_stacks.api import ApiStack
 from mailroom_stacks.campaigns import CampaignsStack
 from mailroom_stacks.channels import ChannelsStack
 from mailroom_stacks.ci_roles import DeployStack, set_deploy_context, warn_where_unpinned
-from mailroom_stacks.constructs.bundle import tell_without_bytecode
-from mailroom_stacks.constructs.function import target_of
 from mailroom_stacks.dead_letters import DeadLettersStack
 from mailroom_stacks.fax import FaxStack
 from mailroom_stacks.feedback import FeedbackStack
@@ -99,7 +97,6 @@ def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign]
     set_deploy_context(scope, settings)
     storage = MailboxStack(scope, settings)
     warn_where_unpinned(storage, settings)
-    tell_without_bytecode(storage, target_of(settings))
     feedback = FeedbackStack(scope, settings, storage)
     api = ApiStack(scope, settings, storage, feedback)
     channels = ChannelsStack(scope, settings, storage, feedback, api)

@@ -60,7 +60,7 @@ class AlarmText:
     subject: str = ""
     """The short name of what it watches; "": the stage, or the account."""
     page: str = ""
-    """Page of the manual, if the kind shares the page of another kind."""
+    """Page of the manual, if it is not the kind's. A warning shares the page of its kind."""
     output: str = ""
     """Beginning of the names of the alarm's outputs; "": it has none."""
 
@@ -72,7 +72,8 @@ class AlarmText:
     @property
     def description(self) -> str:
         """Text of the alarm. Raises ValueError if the text is longer than CloudWatch takes."""
-        text = f"{self.meaning} Next: {self.next_step}. See `mailroom docs {self.page or self.kind}`."
+        page = self.page or self.kind.removesuffix("-warning")
+        text = f"{self.meaning} Next: {self.next_step}. See `mailroom docs {page}`."
         if len(text) > LONGEST_DESCRIPTION:
             raise ValueError(f"the description of {self.short} has {len(text)} characters: {text}")
         return text

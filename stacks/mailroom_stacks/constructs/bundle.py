@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import jsii
-from aws_cdk import Annotations, BundlingOptions, DockerImage, ILocalBundling, Stack
+from aws_cdk import BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 
 from mailroom.content.templates import EXAMPLES
@@ -300,14 +300,3 @@ def _imported(source: bytes) -> tuple[str, ...]:
             names += [f"{node.module}.{each.name}" for each in node.names]
         waiting += ast.iter_child_nodes(node)
     return tuple(each for each in names if each.partition(".")[0] in ROOTS)
-
-
-def tell_without_bytecode(stack: Stack, target: Target) -> None:
-    """Say that bundles depend on the deployer's Python: with the functions' own they carry its bytecode."""
-    if not target.compiles:
-        Annotations.of(stack).add_info_v2(
-            "mailroom:bytecode",
-            f"Bundles carry no bytecode, because this is Python {platform.python_version()}, and functions "
-            f"run {target.python}. Whoever deploys with {target.python}, such as CI, replaces the code "
-            "of all functions, and so does the next deployment from here.",
-        )

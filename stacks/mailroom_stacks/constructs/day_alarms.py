@@ -41,7 +41,6 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
     about = AlarmText(
         subject=row.event_type,
         kind=f"{PAGE}-warning",
-        page=PAGE,
         meaning=f"Bulk messages or campaigns of {row.event_type} wait for the day's quota; codes do not. "
         "What waits goes out by itself when there is room.",
         next_step=f"mailroom doctor --stage {settings.stage} (until when bulk waits), and nothing if it may "

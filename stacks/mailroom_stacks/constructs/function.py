@@ -52,15 +52,6 @@ def in_network(function_arn: str) -> list[Grant]:
     ]
 
 
-SEND_TRACES = Grant(
-    ["xray:PutTraceSegments", "xray:PutTelemetryRecords"],
-    ["*"],
-    wildcard="X-Ray has no resources that these actions could name.",
-)
-"""What Lambda needs of a function's role to trace its invocations:
-https://docs.aws.amazon.com/lambda/latest/dg/services-xray.html."""
-
-
 AGAIN_AND_AGAIN = 3
 """Periods of five minutes in which something went wrong, for what redelivery heals by itself."""
 
@@ -162,7 +153,6 @@ class HandlerFunction(Construct):
             wildcard="Lambda names the streams of the function's own log group.",
         )
         connecting = in_network(_arn(self, "lambda", "function", name)) if spec.network else []
-        tracing = [SEND_TRACES] if settings.monitoring.tracing else []
         bundle = Bundle(
             handler, target, templates=spec.templates, extras=spec.extras, own=settings.own_channels
         )
@@ -180,7 +170,7 @@ class HandlerFunction(Construct):
                 self,
                 "Role",
                 iam.ServicePrincipal("lambda.amazonaws.com"),
-                [*spec.grants, *connecting, *tracing, write_log],
+                [*spec.grants, *connecting, write_log],
             ),
             log_group=log_group,
             environment={
@@ -193,16 +183,14 @@ class HandlerFunction(Construct):
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
         )
-        # CDK's own ways would look the VPC up, and give the role policies of AWS's.
-        resource = self.resource.node.default_child
-        assert isinstance(resource, lambda_.CfnFunction)
         if spec.network:
+            # CDK's own way would look the VPC up, and give the role policies of AWS's.
+            resource = self.resource.node.default_child
+            assert isinstance(resource, lambda_.CfnFunction)
             resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
                 subnet_ids=list(spec.network.subnet_ids),
                 security_group_ids=list(spec.network.security_group_ids),
             )
-        if tracing:
-            resource.tracing_config = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
         if target.platform == "host":
             accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
         publish(self, **{f"{pascal(spec.function)}FunctionName": self.resource.function_name})
@@ -210,34 +198,19 @@ class HandlerFunction(Construct):
         function_specs(self).append(spec)
 
     def _watch(self, settings: Settings, spec: FunctionSpec) -> None:
-        """Make two alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""
+        """Make the alarm of errors. A function that nobody calls reports nothing, and nothing is wrong."""
         name = spec.function
-        if spec.comes_back_seconds:
-            failed = "Its records come back to it; after the last try they are kept, and nothing is lost."
-            refused = "Its work is late, and each refusal counts as a receive of the queue."
-        else:
-            failed, refused = "", "Its callers are refused."
-        errors = AlarmText(
+        back = "Its records come back to it; after the last try they are kept, and nothing is lost."
+        ends = [back if spec.comes_back_seconds else "", spec.remedy]
+        about = AlarmText(
             subject=name,
             kind="errors",
             meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
-            "time-out or its memory is wrong, or AWS refuses a call. "
-            + " ".join(filter(None, (failed, spec.remedy))),
+            f"time-out or its memory is wrong, or AWS refuses a call. {' '.join(filter(None, ends))}",
             next_step=read_log(settings, name),
         )
-        throttles = AlarmText(
-            subject=name,
-            kind="throttles",
-            meaning=f"Lambda refuses to run {name}, {spec.lasting}: the account's concurrency is used "
-            f"up, or reserved for others. {refused}",
-            next_step="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency "
-            "where it is not needed (mailroom plan --channel mail --messages 100000 --stage "
-            f"{settings.stage})",
-        )
-        for about, counts in ((errors, "Errors"), (throttles, "Throttles")):
-            number, id_ = function_metric(settings, name, counts, "Sum"), pascal(about.kind)
-            periods, at_least = spec.periods, spec.at_least
-            stage_alarm(self, id_, settings, about, number, 1, periods=periods, at_least=at_least)
+        number, periods = function_metric(settings, name, "Errors", "Sum"), spec.periods
+        stage_alarm(self, "Errors", settings, about, number, 1, periods=periods, at_least=spec.at_least)
 
 
 def function_metric(settings: Settings, function: str, name: str, statistic: Statistic) -> Metric:

@@ -25,7 +25,6 @@ def watch_objective(scope: Construct, settings: Settings) -> None:
             text = AlarmText(
                 subject=row.queue,
                 kind=f"{PAGE}{suffix}",
-                page=PAGE,
                 meaning=f"In {at_least} of the last {periods} periods of five minutes, a hundredth or more "
                 f"of the messages of {row.queue} took over {SLOW_SECONDS} s from the put, or from their "
                 "send_at, until the provider accepted them. They arrive late; none of them is lost.",

@@ -48,14 +48,11 @@ def parts(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget
     campaigns = [work.function for work in works if work.queue in ("collect", "audience")]
     rows: list[list[cloudwatch.IWidget]] = [
         [
-            graph("Functions: errors", of_kind(stage, "errors"), width=12),
-            graph("Functions: throttles", of_kind(stage, "throttles"), width=12),
-        ],
-        [
+            graph("Functions: errors", of_kind(stage, "errors")),
             graph("Functions at once", running),
             graph("Functions at once, of the whole account", of_kind(stage, "concurrency")),
-            graph("Failed messages by channel and reason", metrics.failed_by_reason(), stacked=True),
         ],
+        [graph("Failed messages by channel and reason", metrics.failed_by_reason(), width=24, stacked=True)],
         [
             graph("Streams: behind, % of the alarm", metrics.shares("iterator-age"), lines=[FULL]),
             cloudwatch.AlarmStatusWidget(

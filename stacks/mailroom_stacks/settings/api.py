@@ -1,6 +1,5 @@
 """The HTTP API: what producers, providers and recipients call."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -123,8 +122,6 @@ def _whole(number: float) -> int:
     return int(number + 1e-6)
 
 
-MAX_CALLERS_BYTES = 2048
-"""Lambda takes 4 KB of environment variables in all."""
 _PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role/[\w+=,.@-]+|user/[!-~]+)")
 
 
@@ -138,10 +135,3 @@ def api_faults(api: Api) -> Iterator[str]:
                     f"api.{key}: {caller!r} is not a caller that signs by IAM; write a role as "
                     "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
                 )
-    told = {name: each.model_dump() for name, each in api.callers.items()}
-    size = len(json.dumps([api.payload_prefixes, told]))
-    if size > MAX_CALLERS_BYTES:
-        yield (
-            f"api.callers: has {size} bytes as JSON with api.payload_prefixes, and the function's "
-            f"environment has room for {MAX_CALLERS_BYTES}; name fewer callers, or shorter prefixes."
-        )

@@ -72,7 +72,7 @@ class Channel(HttpProvider):
     timeout_seconds: int = Field(default=60, ge=13, le=900)
     """The longest that an invocation may run. The visibility time-out is six times as long."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
-    """Memory of a sender, in MiB. It has more if large attachments or several messages at once need that."""
+    """Memory of a sender, in MiB. It gets more if large attachments or several messages at once need more."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
     submits_at_once: int = Field(default=1, ge=1, le=10)

@@ -96,24 +96,24 @@ def read_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[Enable
     """The campaigns that a stage enables, of those in `folder`. Raises SettingsError."""
     section = settings.campaigns
     key = f"mailroom.{settings.stage}.campaigns"
-    for at, name in enumerate(section.enabled):
-        if name in section.enabled[:at]:
-            raise SettingsError(f"{key}.enabled.{at}: {name!r} is listed twice; remove one.")
     for name in section.overrides:
         if name not in section.enabled:
             raise SettingsError(f"{key}.overrides.{name}: is not enabled; enable it, or remove this.")
-    return tuple(_read(name, folder, settings) for name in section.enabled)
+    return tuple(_read(name, folder, settings) for name in dict.fromkeys(section.enabled))
 
 
 def _read(name: str, folder: Path, settings: Settings) -> EnabledCampaign:
     overrides = settings.campaigns.overrides.get(name, {})
     whole = merged(_toml(name, folder, settings.stage), overrides)
     try:
-        # As JSON, as the stage's own settings: a list is then a tuple, and still no text a number.
-        chosen = Campaign.model_validate_json(_json(whole, name))
+        # As JSON, as the stage's own settings: a list is then a tuple, and still no text a number. TOML's
+        # dates become text; its inf and nan are refused, for no item can hold them.
+        chosen = Campaign.model_validate_json(json.dumps(whole, default=str, allow_nan=False))
     except ValidationError as error:
         place = _place(name, settings.stage, overrides, path_of(error))
         raise SettingsError(sentence(error, place)) from error
+    except ValueError as error:
+        raise SettingsError(f"campaigns/{name}/{FILE}: {error}.") from None
     return EnabledCampaign(name, folder / name, settings.stage, overrides, chosen)
 
 
@@ -129,16 +129,6 @@ def _toml(name: str, folder: Path, stage: str) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"campaigns/{name}/{FILE}: is not TOML: {error}.") from None
-
-
-def _json(whole: dict[str, Any], name: str) -> str:
-    """TOML's dates and times as text; its numbers without end are none in JSON."""
-    try:
-        return json.dumps(whole, default=str, allow_nan=False)
-    except ValueError:
-        raise SettingsError(
-            f"campaigns/{name}/{FILE}: holds inf or nan, which no item can; remove it."
-        ) from None
 
 
 def _place(name: str, stage: str, overrides: Mapping[str, Any], path: list[str]) -> str:

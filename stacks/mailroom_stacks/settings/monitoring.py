@@ -1,4 +1,4 @@
-"""Who hears of alarms, from when on they ring, and whether functions are traced."""
+"""Who hears of alarms, and from when on they ring."""
 
 from typing import Annotated, Literal
 
@@ -42,8 +42,6 @@ class Monitoring(Section):
     canary: bool = False
     """Whether a mail goes to the provider's test address every 5 minutes. Alarms ring if none is delivered,
     and if codes are late: `mailroom docs codes-late`."""
-    tracing: bool = False
-    """Whether AWS X-Ray traces a sample of the functions' invocations."""
 
     @property
     def is_full(self) -> bool:

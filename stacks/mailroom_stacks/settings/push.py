@@ -1,7 +1,5 @@
 """What the push channel needs beside its row, and its rules."""
 
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Annotated
 
 from pydantic import Field
@@ -26,30 +24,11 @@ class Push(Section):
     topics: tuple[Annotated[str, Field(pattern=_TOPIC)], ...] = ()
     """The ARNs of the topics that a message may go to."""
 
-
-def push_faults(push: Push, region: str | None) -> Iterator[str]:
-    """Rules of the section `push`, in the region that the stage is pinned to."""
-    if not push.platform_applications and not push.topics:
-        yield (
-            "push.platform_applications: is empty, and so is topics, so no push may go anywhere; name "
-            "one, or set push to null and remove channels.push."
-        )
-    for one, other in pairwise(sorted(push.platform_applications.values())):
-        if one == other:
-            # A token's mark in the suppression list goes by the application's name.
-            yield f"push.platform_applications: {one!r} has two names; use one."
-    if region is not None:
-        yield from _elsewhere(push, region)
-
-
-def _elsewhere(push: Push, region: str) -> Iterator[str]:
-    """What no push would ever reach: SNS publishes to what is in its own region."""
-    applications = {f"platform_applications.{name}": arn for name, arn in push.platform_applications.items()}
-    topics = {f"topics.{at}": arn for at, arn in enumerate(push.topics)}
-    for key, arn in {**applications, **topics}.items():
-        its = arn.split(":")[3]
-        if its != region:
-            yield (
-                f"push.{key}: is in region {its}, and SNS publishes only in "
-                f"deployment.region {region}; use an ARN in {region}."
-            )
+    @property
+    def arns(self) -> dict[str, str]:
+        """All these ARNs, by their settings."""
+        applications = self.platform_applications.items()
+        return {
+            **{f"push.platform_applications.{name}": arn for name, arn in applications},
+            **{f"push.topics.{at}": arn for at, arn in enumerate(self.topics)},
+        }

@@ -1,6 +1,5 @@
 """Whom a stage may reach that must not reach everybody, and its rules."""
 
-import json
 import re
 from collections.abc import Collection, Iterator
 from typing import Annotated
@@ -8,16 +7,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from mailroom_stacks.settings.channels import ADDRESS
-from mailroom_stacks.settings.push import Push
 from mailroom_stacks.settings.sections import EventType, Section
 from mailroom_stacks.settings.sms import NUMBER
 
 _DOMAIN = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9-]*[a-z0-9]")
 _PREFIX = re.compile(r"\+[1-9][0-9]{3,14}")
 _OF_CHANNEL = re.compile(r"([a-z][a-z0-9]{0,15}):[!-~]{1,1024}")
-_ENDPOINT = re.compile(r"(arn:.*):endpoint(/.*)/[^/]+")
-MOST_BYTES = 2048
-"""Bytes of `only` as JSON: every sender has it in its environment, which has room for 4 KB."""
 
 
 def _recipient(text: str) -> str:
@@ -42,35 +37,20 @@ class Recipients(Section):
     """Who gets the messages that are for anybody else, by channel; without an entry they are suppressed."""
 
 
-def recipients_faults(recipients: Recipients, rows: Collection[str], push: Push | None) -> Iterator[str]:
+def recipients_faults(recipients: Recipients, rows: Collection[str]) -> Iterator[str]:
     """Rules of the section `recipients`; `rows` are the stage's channels that are a row each."""
-    if not recipients.only and not recipients.redirect_to:
-        yield (
-            "recipients.only: is empty, and so is redirect_to, so nobody gets anything; name somebody, or "
-            "set recipients to null."
-        )
-    size = len(json.dumps(recipients.only))
-    if size > MOST_BYTES:
-        yield (
-            f"recipients.only: has {size} bytes as JSON, and a function's environment has room for "
-            f"{MOST_BYTES} of them; name domains in place of addresses."
-        )
     for at, entry in enumerate(recipients.only):
         channel = _OF_CHANNEL.fullmatch(entry)
         if channel and channel[1] in {*_TARGETS, "fax"}:
             yield f"recipients.only.{at}: {entry!r:.120} names a channel; write the address or number alone."
-        elif channel and channel[1] not in rows:
-            yield f"recipients.only.{at}: {channel[1]!r} is no channel of the stage; use {', '.join(rows)}."
     for name, target in recipients.redirect_to.items():
-        yield from _redirect(f"recipients.redirect_to.{name}", name, target, rows, push)
+        yield from _redirect(f"recipients.redirect_to.{name}", name, target, rows)
 
 
-def _redirect(key: str, name: str, target: str, rows: Collection[str], push: Push | None) -> Iterator[str]:
+def _redirect(key: str, name: str, target: str, rows: Collection[str]) -> Iterator[str]:
     if name not in rows:
         # A fax would wait in the queue's group of its own number, and all would dial one line.
         yield f"{key}: cannot be redirected; use {', '.join(rows)}."
-    elif name == "push":
-        yield from _push(key, target, push)
     else:
         form, example = _TARGETS.get(name, _ANY)
         if not form.fullmatch(target):
@@ -85,13 +65,3 @@ _TARGETS = {
     "sms": (re.compile(NUMBER), "one number in E.164, such as +12025550123"),
 }
 _ANY = (re.compile(r"[!-~]{1,1024}"), "a recipient of the channel")
-
-
-def _push(key: str, target: str, push: Push | None) -> Iterator[str]:
-    """A sender publishes to the stage's own platform applications and topics alone."""
-    application = _ENDPOINT.sub(r"\1:app\2", target)
-    if push and target not in push.topics and application not in push.platform_applications.values():
-        yield (
-            f"{key}: {target!r:.120} cannot get the channel's messages; use one of push.topics, or the ARN "
-            "of an endpoint of one of push.platform_applications."
-        )

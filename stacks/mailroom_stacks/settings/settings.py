@@ -15,8 +15,8 @@ from mailroom_stacks.settings.deploy import Deploy, Deployment
 from mailroom_stacks.settings.fax import Fax, fax_faults
 from mailroom_stacks.settings.feedback import Feedback, feedback_faults
 from mailroom_stacks.settings.monitoring import Monitoring
-from mailroom_stacks.settings.outcomes import Outcomes, outcomes_faults
-from mailroom_stacks.settings.push import Push, push_faults
+from mailroom_stacks.settings.outcomes import Outcomes
+from mailroom_stacks.settings.push import Push
 from mailroom_stacks.settings.queues import Release, Retention, Stream, retention_faults, stay_faults
 from mailroom_stacks.settings.recipients import Recipients, recipients_faults
 from mailroom_stacks.settings.sections import DatabaseName, EventType, HttpProvider, Section
@@ -126,12 +126,12 @@ def settings_faults(settings: Settings) -> Iterator[str]:
         if name in settings.channels and getattr(settings, name) is None:
             yield f"{name}: is missing, and channels.{name} is there; add the section, or remove the row."
     yield from _loopback_faults(settings)
-    yield from outcomes_faults(settings.outcomes, settings.deployment.region)
+    yield from _region_faults(settings)
     if settings.fax:
         yield from fax_faults(settings.fax, times)
     yield from stay_faults("webhook.delays_seconds", webhook_rules(settings.webhook, times), keep)
     if settings.recipients:
-        yield from recipients_faults(settings.recipients, settings.channels, settings.push)
+        yield from recipients_faults(settings.recipients, settings.channels)
     if settings.monitoring.canary:
         yield from canary_faults(settings.monitoring, settings.channels, settings.mail, settings.recipients)
     yield from api_faults(settings.api)
@@ -139,8 +139,6 @@ def settings_faults(settings: Settings) -> Iterator[str]:
         # The emulator throttles no callback.
         row = None if settings.is_local else settings.channels.get("sms")
         yield from sms_faults(settings.sms, settings.api, row)
-    if settings.push:
-        yield from push_faults(settings.push, settings.deployment.region)
     yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring)
 
 
@@ -151,3 +149,19 @@ def _loopback_faults(settings: Settings) -> Iterator[str]:
     for path, section in {**dict(settings), **rows}.items():
         if isinstance(section, HttpProvider) and (section.base_url or "").startswith("http:"):
             yield f"{path}.base_url: {section.base_url!r} is in reach of the stage local alone; use https."
+
+
+def _region_faults(settings: Settings) -> Iterator[str]:
+    """The rule that events are put, and pushes published, only in the region that the stage is pinned to."""
+    region = settings.deployment.region
+    arns = {
+        "outcomes.event_bus": settings.outcomes.event_bus or "",
+        **(settings.push.arns if settings.push else {}),
+    }
+    for key, arn in arns.items():
+        place = arn.split(":")[3:4]
+        if region and place and place != [region]:
+            yield (
+                f"{key}: is in region {place[0]}, and the stage in deployment.region {region}; use one in "
+                f"{region}."
+            )

@@ -81,7 +81,7 @@ EVERYTHING: dict[str, Any] = {
     "sms": AWS,
     "push": PUSH,
     "channels.push": PUSH_ROW,
-    "monitoring": {**TOLD, "tracing": True},
+    "monitoring": TOLD,
     "outcomes.event_bus": "orders",
     "deployment.gradual": True,
     "api.unsubscribe": PAGE,
