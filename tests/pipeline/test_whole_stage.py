@@ -99,7 +99,7 @@ def test_every_right_was_used_or_has_its_reason(
         return
     unused = sorted(str(each) for each in seen.unused if not any(row.covers(each) for row in UNUSED))
     assert not unused, "\n".join(["Take these from stacks/, or test what needs them:", *unused])
-    idle = [row for row in UNUSED if not row.at_times and not any(map(row.covers, seen.unused))]
+    idle = [row for row in UNUSED if not any(map(row.covers, seen.unused))]
     idle += [row for at, row in enumerate(FORCED) if at not in seen.forced]
     assert not idle, f"Take these rows from recorded.py: {idle}"
 
