@@ -3,7 +3,7 @@
 Every program of this machine can reach the port, and so can every page in the browser. So a request needs
 a cookie, which the token of the first URL is exchanged for. Browsers send a cookie to every port of a host,
 but only below the cookie's path. So each console has a random path: a server on another port does not get the
-cookie, and neither does the next console on this port. The Host of a request must be the console's: with
+cookie, and neither does the next console on this port. The Host of a request must be the console itself: with
 another name that resolves to this machine, another site could read the pages (DNS rebinding). And the request
 must come from the console's own pages, or another site could press its buttons (CSRF).
 """
@@ -21,7 +21,7 @@ ADDRESS = "127.0.0.1"
 MAX_BODY = 4 * 1024 * 1024
 """Largest body of a form, in bytes: an item has up to 400 KB, and takes up to six times as much in a form."""
 _HEADERS = {
-    # A page may override these headers, as the frame of a mail does.
+    # A page may replace this policy, as the frame of a mail does.
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; frame-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
@@ -37,7 +37,7 @@ _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not al
 <h1>Not allowed</h1><p>{why}</p><p>{remedy}</p></html>"""
 _NO_SESSION = "This browser has no session with the console."
 _PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> printed. It holds a token."
-# Not a redirect: after a visit that began on another site, browsers would send it without a strict cookie.
+# Not a redirect: browsers follow it without a strict cookie if the visit began on another site.
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
 <link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={home}/">
 <p><a href="{home}/">Open the console</a></p></html>"""

@@ -78,7 +78,7 @@ PAGES = (
     Page("/inbox/mail/html", "Mail", inbox.frame, local=True),
     Page("/inbox/message", "Message", inbox.message, local=True),
 )
-"""Table of the pages. The menu has the rows with `menu`, in this order."""
+"""Table of the pages: to add a page, add a row. The menu has the rows with `menu`, in this order."""
 _HERE = Path(__file__).parent
 _ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
 _HTMX = "htmx-2.0.11.min.js"

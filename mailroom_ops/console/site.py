@@ -95,17 +95,17 @@ class Page(Struct, frozen=True):
     """Row of the table of pages."""
 
     path: str
-    """Handler of the page's requests."""
     title: str
-    """Whether the menu has the page."""
     show: Callable[["Site", Asked], Answer]
-    """Whether the page takes forms."""
+    """Handler of the page's requests."""
     menu: bool = False
-    """Whether only the local stage has the page."""
+    """Whether the menu has the page."""
     writes: bool = False
-    """Title of the page's entry in the menu, if the path does not show it."""
+    """Whether the page takes forms."""
     local: bool = False
+    """Whether only the local stage has the page."""
     of: str = ""
+    """Title of the page's entry in the menu, if the path does not show it."""
 
     @property
     def start(self) -> str:

@@ -14,8 +14,8 @@ from mailroom_ops.shared.screen import Refused
 
 LISTED = 50
 FEW = 10
-"""Margin of a redrive, which moves at most twice the number of letters that were shown, plus this number:
-SQS's counts are approximate, and new letters arrive meanwhile."""
+"""Tolerance of a redrive: if the queue holds more than twice the number of letters that were shown, plus this
+number, the page asks again. SQS's counts are approximate, and new letters arrive meanwhile."""
 _STARTING = threading.Lock()
 """Lock around the check whether a queue's redrive runs, and the start of one."""
 

@@ -58,12 +58,12 @@ class Field(Struct, frozen=True):
     name: str
     words: str
     required: bool
-    """Whether the text has line breaks."""
     long: bool
-    """Whether the value may be a list, one item a line."""
+    """Whether the text may have line breaks."""
     several: bool
-    """Whether the value is JSON instead of text."""
+    """Whether the value may be a list, with one item in each line."""
     json: bool
+    """Whether the value is JSON instead of text."""
     choices: list[str]
 
     @property

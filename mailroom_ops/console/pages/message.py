@@ -195,7 +195,7 @@ def repair(site: Site, asked: Asked) -> Answer:
     ((judged,),) = repairs.judged(candidates)
     diagnosis, message = judged
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
-    # A message that is ended as sent by mistake is lost, so this is the last resort, or for doubt.
+    # A message that is ended as sent by mistake is lost, so `end` needs doubt, or is the only cure.
     offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
     cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
     if asked.form is not None:
@@ -343,7 +343,7 @@ def _actions(message: MessageStatus, current_time: float) -> list[Action]:
     if message.status in UNDER_WAY:
         return ["repair", "resend"]
     code = (message.error or {}).get("code")
-    # A cancelled message would be cancelled again.
+    # A resend of a message that ended as cancelled would end the same way.
     return ["resend"] if "completedAt" in message.times and code not in CANCELLED else []
 
 

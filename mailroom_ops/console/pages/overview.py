@@ -69,7 +69,7 @@ class Rate(Struct, frozen=True):
     part: float
     mails: int
     limit: float | None
-    """Part from which on SES reviews the account; None for a status that is good."""
+    """Part from which on SES reviews the account; None for `delivered`."""
 
     @property
     def high(self) -> bool:
