@@ -98,7 +98,7 @@ def change(site: Site, asked: Asked) -> Answer:
 
 
 def erase(site: Site, asked: Asked) -> Answer:
-    """Show the data that a stage has of a person, and then erase them, with the confirmation of `mailroom
+    """Show the data that a stage has of a person, and then erase it, with the confirmation of `mailroom
     erase`."""
     who = asked.typed("recipient")
     if not who:
