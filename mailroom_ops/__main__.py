@@ -1,13 +1,13 @@
-"""`mailroom`, or `python -m mailroom_ops`: the operator's commands."""
+"""The entry point of `mailroom`, and of `python -m mailroom_ops`."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command that the arguments name."""
+    """Run the command in the arguments."""
     try:
         from mailroom_ops.cli import app
-    except ModuleNotFoundError as missing:  # who only sends has installed the client alone
+    except ModuleNotFoundError as missing:  # only the client's packages are installed
         sys.exit(f"{missing}. The commands need more packages: install mailroom-cdk[deploy], or [local].")
     app(prog_name="mailroom")
 

@@ -77,28 +77,27 @@ PANELS = {
         "webhook-key": "mailroom_ops.setup.webhook_key:webhook_key",
     },
 }
-"""Where each command is, by its panel of `--help`."""
+"""Commands by their panel in `--help`, with the place of each function."""
 
 
 class Commands(TyperGroup):
-    """The commands, each imported when it is asked for: one that runs waits for no other's modules, and
-    `--help` for none."""
+    """Group that imports a command's module only when the command runs, and none for `--help`."""
 
     _listing = False
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """The list of the commands, with what their docstrings say first."""
+        """Write the list of the commands, with the first sentence of each docstring."""
         self._listing = True
         super().format_help(ctx, formatter)
         self._listing = False
 
     def __init__(self, **options: Any) -> None:
-        # Typer lists these names, and suggests the nearest one for a name that is none.
+        # Typer lists these names, and suggests the nearest one for an unknown name.
         names = (name for commands in PANELS.values() for name in commands)
         super().__init__(**{**options, "commands": {name: TyperCommand(name) for name in names}})
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
-        """A command of that name; None: there is none."""
+        """Return the command with a name, or None if it is unknown."""
         for panel, commands in PANELS.items():
             if cmd_name in commands:
                 made = _listed if self._listing else _command
@@ -107,7 +106,7 @@ class Commands(TyperGroup):
 
 
 def _listed(name: str, panel: str, place: str) -> Command:
-    """What a list says of a command, read from its source: to import all would take a second."""
+    """Return a command for the list, with its docstring read from the source: imports would take a second."""
     module, _, attribute = place.partition(":")
     source = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
     said = None
@@ -130,14 +129,14 @@ def _command(name: str, panel: str, place: str) -> Command:
         alone = typer.Typer(**OPTIONS)
         alone.command(name)(found)
         found = alone
-    found.rich_markup_mode = MARKUP  # a group of its own has another
+    found.rich_markup_mode = MARKUP  # a sub-group has its own mode
     command = typer.main.get_command(found)
     command.name, command.rich_help_panel = name, panel  # type: ignore[attr-defined] # as Typer sets it
     return command
 
 
 MARKUP: Final = "markdown"
-"""It fills the paragraphs of --help to the width of the terminal."""
+"""Markup of help texts, whose paragraphs then fill the width of the terminal."""
 OPTIONS: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
@@ -163,7 +162,7 @@ def main(
 ) -> None:
     """Operate a Mailroom stage. Set AWS credentials and region (AWS_REGION) in the environment, as for the
     AWS CLI."""
-    # As for the CDK and the AWS CLI: a command looks where they have deployed. botocore reads the other only.
+    # The CDK and the AWS CLI prefer AWS_REGION; botocore reads AWS_DEFAULT_REGION only.
     if region := os.environ.get("AWS_REGION"):
         os.environ["AWS_DEFAULT_REGION"] = region
     context.with_resource(_log_on_stderr())
@@ -172,7 +171,7 @@ def main(
 
 @contextmanager
 def _log_on_stderr() -> Iterator[None]:
-    """What the library logs of calls that fail goes to stderr, and not into the answer."""
+    """Write the library's logs about failed calls to stderr, apart from the command's output."""
     handlers = [each for each in logger.handlers if isinstance(each, logging.StreamHandler)]
     streams = [each.stream for each in handlers]
     for handler in handlers:

@@ -1,5 +1,5 @@
-"""`console`: a stage in a browser, for those who do not live in a terminal. Loopback alone.
+"""`console`: a stage in a browser, for people who do not work in a terminal. On the loopback address only.
 
-`console.py` opens it, `server.py` has the table of pages, `guard.py` says who gets in, and `site.py` is what
-a page is given and what it answers. A page reads and writes by the functions of the commands.
+`console.py` has the command, `server.py` the table of pages, `guard.py` the access control, and `site.py` the
+requests and answers of pages. Pages read and write with the functions of the commands only.
 """

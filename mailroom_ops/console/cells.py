@@ -10,11 +10,11 @@ import msgspec
 from mailroom_ops.messages.items import variable_of
 
 VARIABLE = "var."
-"""Start of the names of the fields, such as `var.name`, `var.lines[0][price]` and `var.address[city]`. A
-variable may be called as a field of the form's own."""
+"""Start of the names of the fields, such as `var.name`, `var.lines[0][price]` and `var.address[city]`. With
+this prefix, a variable may have the name of another field of the form."""
 Rows = dict[str, dict[str, str]]
-"""Names of a variable's fields by row and key. Variables other than lists have the row "", and rows that are
-not maps the key ""."""
+"""Names of a variable's fields by row and key. Variables other than lists have the row "", and rows other
+than maps have the key ""."""
 _NAME = re.compile(r"var\.([^\[]+)(?:\[([0-9]{1,3})\])?(?:\[([^\W\d]\w*)\])?")
 
 

@@ -1,4 +1,4 @@
-"""`console`: opens a stage in the browser."""
+"""The command `console`: opens a stage in the browser."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ def console(
 
     Example: mailroom console --stage local
     """
-    from mailroom_ops.console.server import serve  # the web framework: no other command waits for its import
+    from mailroom_ops.console.server import serve  # the web framework: other commands do not import it
 
     with aws_faults(stage):
         serve(aws_session(), stage, port, browser=not no_browser)

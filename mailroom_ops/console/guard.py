@@ -1,11 +1,11 @@
-"""Who gets in: the browser of whoever started the console, from the console's own pages.
+"""Access control: only the browser of the user who started the console, and only from the console's pages.
 
 Every program of this machine can reach the port, and so can every page in the browser. So a request needs
-the cookie that the token of the first URL is exchanged for. Browsers send a cookie to every port of a host,
-but only below the cookie's path. So each console lies below a path of its own that nobody guesses: a server
-on another port does not get the cookie, and neither does the next console on this port. The Host of a request
-must be the console's own: a name that somebody points at this machine would let another site read. And the
-request must come from the console's own pages, or another site could press its buttons.
+a cookie, which the token of the first URL is exchanged for. Browsers send a cookie to every port of a host,
+but only below the cookie's path. So each console has a random path: a server on another port does not get the
+cookie, and neither does the next console on this port. The Host of a request must be the console itself: with
+another name that resolves to this machine, another site could read the pages (DNS rebinding). And the request
+must come from the console's own pages, or another site could press its buttons (CSRF).
 """
 
 import hmac
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 MAX_BODY = 4 * 1024 * 1024
-"""Bytes of a form: an item has 400 KB, and a form may need six times as much."""
+"""Largest body of a form, in bytes: an item has up to 400 KB, and takes up to six times as much in a form."""
 _HEADERS = {
-    # A page may say otherwise of itself: see the frame of a mail.
+    # A page may replace this policy, as the frame of a mail does.
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; frame-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
-    # Not no-referrer, with which browsers send `Origin: null` along with the console's own forms.
+    # Not no-referrer: with it, browsers send `Origin: null` with the console's own forms.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -37,26 +37,26 @@ _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not al
 <h1>Not allowed</h1><p>{why}</p><p>{remedy}</p></html>"""
 _NO_SESSION = "This browser has no session with the console."
 _PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> printed. It holds a token."
-# A redirect would be part of a visit that began elsewhere, and a strict cookie stays at home then.
+# Not a redirect: browsers follow it without a strict cookie if the visit began on another site.
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
 <link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={home}/">
 <p><a href="{home}/">Open the console</a></p></html>"""
 
 
 class Guard:
-    """Stands before the application. `port` is the one that is served; `home` is the path that all pages are
-    below, such as `/Zm9v`; `token` opens the door."""
+    """ASGI middleware around the application. `port` is the served port, `home` the path that all pages are
+    below, such as `/Zm9v`, and `token` the secret of the first URL."""
 
     def __init__(self, app: "ASGIApp", port: int, home: str, token: str) -> None:
         self._app = app
-        # Browsers leave out the port that every http URL has.
+        # Browsers leave out port 80, the default of http URLs.
         self._host = (ADDRESS if port == 80 else f"{ADDRESS}:{port}").encode()
         self._home, self._token = home, token
         self._cookie = f"mailroom-console-{port}"
         self._session = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer, or hand the request on. Raises nothing of its own."""
+        """Answer a request, or pass it on to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -80,7 +80,7 @@ class Guard:
             await self._app({**scope, "root_path": self._home}, receive, _guarded(send))
 
     def _stranger(self, scope: "Scope", headers: dict[bytes, bytes]) -> str:
-        """Why a request cannot come from the console's own pages; "": it can."""
+        """Return the reason why a request cannot come from the console's own pages; empty if it can."""
         host = headers.get(b"host", b"")
         if host != self._host or not self._is_below_home(scope["path"]):
             return "This is not the console's address."
@@ -98,14 +98,14 @@ class Guard:
         return "/" in path[1:] and _same(first, self._home)
 
     def _admits(self, scope: "Scope") -> bool:
-        """Whether it is the first visit, with the right token."""
+        """Return whether the request is the first visit, with the right token."""
         if scope["method"] != "GET" or scope["path"] != f"{self._home}/":
             return False
         (given,) = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1]
         return _same(given, self._token)
 
     def _known(self, headers: dict[bytes, bytes]) -> bool:
-        # Not SimpleCookie, which reads nothing behind a cookie that it dislikes, such as another port's.
+        # Not SimpleCookie, which stops at a malformed cookie, such as one of another port.
         pairs = (
             each.strip().partition("=") for each in headers.get(b"cookie", b"").decode("latin-1").split(";")
         )
@@ -114,13 +114,13 @@ class Guard:
 
 
 def _same(given: str, secret: str) -> bool:
-    """Whether they are equal, in a time that does not tell how much of the secret was right."""
+    """Compare secrets in constant time."""
     return hmac.compare_digest(given.encode(errors="replace"), secret.encode())
 
 
 def _is_small(headers: Mapping[bytes, bytes]) -> bool:
     length = headers.get(b"content-length", b"")
-    # A body in chunks has the length that it has, whatever the other header says.
+    # A chunked body can be longer than its Content-Length.
     return (
         b"transfer-encoding" not in headers
         and length.isdigit()
@@ -130,7 +130,7 @@ def _is_small(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def _guarded(send: "Send") -> "Send":
-    """Adds the headers that every answer has."""
+    """Return a `send` that adds the headers of every answer."""
 
     async def guarded(message: "Message") -> None:
         if message["type"] == "http.response.start":
@@ -143,7 +143,7 @@ def _guarded(send: "Send") -> "Send":
 
 
 async def _answer(send: "Send", status: int, page: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
-    """A page of the guard's own."""
+    """Send a page of the guard itself."""
     send = _guarded(send)
     found = [(b"content-type", b"text/html; charset=utf-8"), *headers]
     await send({"type": "http.response.start", "status": status, "headers": found})

@@ -1,4 +1,4 @@
-"""Work that takes longer than a page: in a thread of its own, which pages ask how far it is."""
+"""Work that takes longer than a page: a thread, whose progress pages show."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -7,27 +7,27 @@ from mailroom_ops.shared.screen import aws_fault_types, sentences_of
 
 
 class Job:
-    """Work of one kind. A page shows its attributes while it runs, and after its end."""
+    """Work in a thread. A page shows the job's attributes during the work, and after its end."""
 
     sentences: Sequence[str] = ()
-    """Sentences about the fault that has ended it; empty without a fault."""
+    """Sentences about the error that ended the work; empty without an error."""
     stopping = False
-    """Whether it should end soon."""
+    """Request to the work to end soon."""
 
     def __init__(self, stage: str) -> None:
         self.stage = stage
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether the work goes on."""
         return self._thread.is_alive()
 
     def wait(self) -> None:
-        """Return when it is over."""
+        """Wait for the end of the work."""
         self._thread.join()
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Do it. A fault of AWS's ends it with sentences."""
+        """Start the work in a thread. An error of AWS ends the work, and becomes `sentences`."""
 
         def run() -> None:
             try:
@@ -39,5 +39,5 @@ class Job:
         self._thread.start()
 
     def remains(self) -> list[str]:
-        """What is to be known after a fault."""
+        """Return sentences about the state of the work after an error."""
         return []

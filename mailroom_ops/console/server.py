@@ -78,33 +78,35 @@ PAGES = (
     Page("/inbox/mail/html", "Mail", inbox.frame, local=True),
     Page("/inbox/message", "Message", inbox.message, local=True),
 )
-"""Every page: to add one, add a row. The menu has those that say so, in this order."""
+"""Table of the pages: to add a page, add a row. The menu has the rows with `menu`, in this order."""
 _HERE = Path(__file__).parent
 _ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
 _HTMX = "htmx-2.0.11.min.js"
 _NOT_THERE = {404: "There is no such page.", 405: "This page takes no form."}
 _MOST_SHOWN = 100_000
-"""Characters of one text on a page: more is cut off."""
+"""Longest text on a page, in characters: longer ones are cut off."""
 _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
-"""The policy of a document in a frame: no script, no form, nothing from elsewhere."""
+"""Content security policy of a document in a frame: without scripts, forms and content of other hosts."""
 _CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
-"""Where an element begins for which a browser looks up a host or connects to it before it asks the policy."""
+"""Start of an element for which browsers look up a host or connect to it in spite of the policy."""
 _NO_MARKS = re.compile("[^\u061c\u200e\u200f]+")
-"""Text between the marks with which texts in Arabic and Hebrew begin: they turn no letters around."""
+"""Text between the directional marks that Arabic and Hebrew texts begin with. The marks do not reverse
+letters."""
 _LINK = re.compile(r"(?:(?<=<)|(?<=</))a(?=[\s/>])", re.IGNORECASE)
-"""The name of a link, where it begins or ends: a click connects to its host, and may open a page there."""
+"""Name of a link element, in its start or end tag: a click would connect to a host, and may open a page
+there."""
 
 
 def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> None:
-    """Serve a stage's console until Ctrl-C or SIGTERM. Raises Refused where the port is taken, or as a
-    command does where the stage is not deployed."""
+    """Serve a stage's console until Ctrl-C or SIGTERM. Raises Refused if the port is taken, and NotDeployed
+    if the stage is not deployed."""
     DeployedStage.of(session, stage)
-    # asyncio sends small packets at once only where a socket names its protocol; else they wait for 40 ms.
+    # With the protocol named, asyncio sets TCP_NODELAY; otherwise small packets wait for 40 ms.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((ADDRESS, port))
-            listening.listen()  # whoever opens the URL at once waits, and is not turned away
+            listening.listen()  # now, so that a browser that opens the URL at once waits
         except OSError as error:
             raise Refused(
                 f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
@@ -116,7 +118,7 @@ def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> 
         config = uvicorn.Config(
             app, access_log=False, log_level="warning", server_header=False, timeout_graceful_shutdown=3
         )
-        # uvicorn ends well and then raises the signal again, of which only Ctrl-C would come back to here.
+        # uvicorn shuts down and then raises the signal again, of which only Ctrl-C would return to here.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             url = f"http://{ADDRESS}:{port}{home}/?token={token}"
@@ -138,11 +140,12 @@ class Refusal(View, frozen=True):
 
     sentences: list[str]
     unsure: bool
-    """Whether something may have been done all the same."""
+    """Whether the action may have been done in spite of the fault."""
 
 
 def application(site: Site, home: str) -> ASGIApp:
-    """The application, without its guard. Its links begin with `home`, the path that its pages are below."""
+    """Return the application without its guard. Its links begin with `home`, the path that all pages are
+    below."""
     environment = environment_of(site, home)
     routes = [_route(site, environment, page) for page in PAGES if site.stage == "local" or not page.local]
 
@@ -158,7 +161,7 @@ def application(site: Site, home: str) -> ASGIApp:
 
 
 def environment_of(site: Site, home: str) -> Environment:
-    """Return the templates, with what each of them sees besides its view."""
+    """Return the templates' environment, with the names that each template has besides its view."""
 
     def located(path: str, /, **query: str | None) -> str:
         return home + link(path, **query)
@@ -239,15 +242,15 @@ def _refusal(sentences: list[str], status: int, *, unsure: bool = False) -> Show
 
 
 def _inert(html: str) -> str:
-    """The document without elements that connect. The name of an element follows its `<` directly, so
-    no parser is needed to rename it: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>`
-    becomes `<span href=…>`. Browsers no longer play `bgsound`, and allow it wherever they allow `link`."""
+    """Return the document without elements that connect. The name of an element follows its `<` directly, so
+    a replacement is enough: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>` becomes `<span
+    href=…>`. Browsers no longer play `bgsound`, and allow it wherever they allow `link`."""
     return _LINK.sub("span", _CONNECTS.sub("<bgsound ", html))
 
 
 def _shown(value: Any) -> Any:
-    """What a template shows of a value. What others wrote could turn the direction of text around, and show
-    `exe.txt` as `txt.exe`. What a form sends back goes through the filter `exact` instead."""
+    """Make a value safe to show. Texts of others could reverse the direction of text, and show `exe.txt` as
+    `txt.exe`. Values that a form sends back go through the filter `exact` instead."""
     if value is None:
         return ""
     text = isinstance(value, str) and not isinstance(value, Markup)

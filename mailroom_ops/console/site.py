@@ -1,4 +1,4 @@
-"""What a page of the console is given, and what it answers. Neither knows the web framework."""
+"""Requests, answers and shared state of the console's pages, independent of the web framework."""
 
 import re
 import threading
@@ -19,40 +19,41 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 J = TypeVar("J", bound=Job)
 KEPT_SECONDS = 60.0
-"""For how long clients and a stage's settings are kept. Then a new deployment is seen."""
+"""Seconds for which clients and a stage's settings are cached. A new deployment is seen after that."""
 
 
 def link(path: str, /, **query: str | None) -> str:
-    """A URL of the console's own, with whatever stands in the names and ids of others. It begins at the
-    console's home, which templates put before it."""
+    """Return a URL of the console, with its query encoded. The URL is relative to the console's home, which
+    templates add."""
     given = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
 
 
 class Asked(Struct, frozen=True):
-    """A request: what its URL asks for, and the form that came with it (None: it only reads).
-    `update`: the page is there, and asks for its live part."""
+    """Request to a page: the query of its URL, and the form of a POST, or None for a GET. With `update`, the
+    page asks for its live part only."""
 
     query: Mapping[str, str] = {}
     form: Mapping[str, str] | None = None
     update: bool = False
 
     def __getitem__(self, name: str) -> str:
-        """A field of the form or the URL, as it is; "": there is none. Ids may have spaces at their ends."""
+        """Return a field of the form or the URL unchanged; empty if it is missing. Ids may have spaces at
+        their ends."""
         return ({**self.query, **(self.form or {})}).get(name, "")
 
     def typed(self, name: str) -> str:
-        """A field that a person typed or pasted, without spaces around it."""
+        """Return a field that a person typed or pasted, without the spaces around it."""
         return self[name].strip()
 
     def but(self, **other: str) -> dict[str, str]:
-        """The URL's query with other values."""
+        """Return the URL's query with changed values."""
         return {**self.query, **other}
 
 
 class View(Struct, frozen=True):
-    """Values that one template shows, and no other. A subclass is named like its template: `PeopleErase` is
-    for `people_erase.html`."""
+    """Values for one template. A subclass is named like its template: `PeopleErase` is for
+    `people_erase.html`."""
 
     @classmethod
     def file_name(cls) -> str:
@@ -61,7 +62,7 @@ class View(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """A page: the values of its template, and a title of its own ("": the page's)."""
+    """Page as an answer: the values of its template, and a title, by default the title of the page."""
 
     view: View
     title: str = ""
@@ -69,19 +70,19 @@ class Shown(Struct, frozen=True):
 
 
 class Goto(Struct, frozen=True):
-    """After a form: the page that shows what became of it."""
+    """Redirect after a form, to the page that shows the result."""
 
     url: str
 
 
 class Frame(Struct, frozen=True):
-    """A document that somebody else wrote, for a frame in which it can do nothing."""
+    """Document of another author, for a sandboxed frame."""
 
     html: str
 
 
 class Download(Struct, frozen=True):
-    """A file of text, which is read while it is sent."""
+    """Text file, which is produced while it is sent."""
 
     name: str
     lines: Iterator[str]
@@ -91,17 +92,20 @@ Answer = Shown | Goto | Frame | Download
 
 
 class Page(Struct, frozen=True):
-    """One row of the table of pages. `show` answers; `menu`: every page links to it. `writes`: it takes
-    forms. `local`: only the local stage has it. `of`: the title of the page of the menu that it belongs to,
-    where its path does not say so."""
+    """Row of the table of pages."""
 
     path: str
     title: str
     show: Callable[["Site", Asked], Answer]
+    """Handler of the page's requests."""
     menu: bool = False
+    """Whether the menu has the page."""
     writes: bool = False
+    """Whether the page takes forms."""
     local: bool = False
+    """Whether only the local stage has the page."""
     of: str = ""
+    """Title of the page's entry in the menu, if the path does not show it."""
 
     @property
     def start(self) -> str:
@@ -110,7 +114,7 @@ class Page(Struct, frozen=True):
 
 
 class _Session:
-    """A session that several threads may ask for clients. Clients are made for threads, sessions are not."""
+    """Session that creates clients under a lock. Threads may share clients, but not a session."""
 
     def __init__(self, session: "boto3.Session") -> None:
         self._session, self._lock = session, threading.Lock()
@@ -124,7 +128,7 @@ class _Session:
 
 
 class Site:
-    """The stage that is shown. Pages are answered in threads: what is `kept` is shared by them."""
+    """The stage of the console, shared by the threads of all requests."""
 
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.session = cast("boto3.Session", _Session(session))
@@ -132,13 +136,13 @@ class Site:
         self.jobs: dict[tuple[type[Job], str], Job] = {}
         """Jobs by their kind and by the name that their page gives them."""
         self.documents: dict[str, str] = {}
-        """What somebody is about to send, for a frame, by a token; the newest few."""
+        """Previews of the newest few mails, by token, for their frames."""
         self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
         self._kept: dict[str, tuple[float, Any]] = {}
 
     def kept(self, name: str, make: Callable[[], T], seconds: float = KEPT_SECONDS) -> T:
-        """What `make` made under this name in the last so many seconds, or makes now, one thread at a time.
-        A service that does not answer holds up only the pages that ask it."""
+        """Return the cached value of a name, or make it, one thread at a time. `seconds` is how long it is
+        cached. A slow service delays only the pages that need its value."""
         with self._locks[name]:
             until, value = self._kept.get(name, (0.0, None))
             if until <= self.clock():
@@ -151,5 +155,5 @@ class Site:
         return cast("J | None", self.jobs.get((kind, name)))
 
     def client(self, service: str) -> Any:
-        """The client of an AWS service."""
+        """Return the client of an AWS service."""
         return self.kept(service, lambda: self.session.client(cast(Any, service)))

@@ -1,4 +1,4 @@
-"""What a stage's queues hold, the dead letters among it, and the alarms that ring."""
+"""Snapshot of a stage: the depths of its queues, its dead letters, and the alarms that ring."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,7 +22,7 @@ class QueueSnapshot(Struct, frozen=True):
     """A queue of the stage."""
 
     name: str
-    """The queue's name without the stage's."""
+    """Name of the queue without the stage."""
     depth: stages.Depth
 
 
@@ -33,11 +33,12 @@ class RingingAlarm(Struct, frozen=True):
     since: str
     """Time when the alarm began (ISO 8601)."""
     description: str
-    """What the alarm means, what comes next, and the alarm's page."""
+    """Description of the alarm: its meaning, the next step, and the alarm's page."""
 
 
 class Snapshot(Struct, frozen=True):
-    """Queues and alarms of a stage. `alarms` None: CloudWatch could not be asked, and `note` says why."""
+    """Queues and alarms of a stage. If CloudWatch does not answer, `alarms` is None, and `note` is the
+    reason."""
 
     queues: list[QueueSnapshot]
     dead: int
@@ -46,8 +47,8 @@ class Snapshot(Struct, frozen=True):
 
 
 def look(sqs: "SQSClient", cloudwatch: "CloudWatchClient", stage: str) -> Snapshot:
-    """Return what there is now. Raises NotDeployed if the stage has no queue, and botocore's errors if SQS
-    cannot be asked."""
+    """Return the current snapshot. Raises NotDeployed for a stage without queues, and botocore's errors if
+    SQS does not answer."""
     urls = stages.queue_urls(sqs, stage)
     if not urls:
         raise NotDeployed(f"queue of {stage}")
@@ -61,7 +62,7 @@ def look(sqs: "SQSClient", cloudwatch: "CloudWatchClient", stage: str) -> Snapsh
 
 
 def _alarms(cloudwatch: "CloudWatchClient", stage: str) -> tuple[list[RingingAlarm] | None, str]:
-    """Return the alarms that ring. Without CloudWatch the queues are worth a look all the same."""
+    """Return the alarms that ring, or None and the reason if CloudWatch does not answer."""
     found: list[Any] = []
     try:
         pages = cloudwatch.get_paginator("describe_alarms").paginate(
@@ -81,11 +82,11 @@ def _alarms(cloudwatch: "CloudWatchClient", stage: str) -> tuple[list[RingingAla
             each.get("AlarmDescription", ""),
         )
         for each in found
-        if each["StateValue"] == "ALARM"  # not every emulator heeds both conditions at once
+        if each["StateValue"] == "ALARM"  # some emulators ignore one of the two conditions
     ]
     return sorted(alarms, key=lambda each: each.name), ""
 
 
 def _order(name: str) -> tuple[str, bool]:
-    """A dead-letter queue behind its own."""
+    """Return the key of an order in which a dead-letter queue follows its queue."""
     return name.removesuffix(".fifo").removesuffix("-dlq"), stages.is_dead(name)

@@ -35,7 +35,7 @@ class Hour(Struct, frozen=True):
 
     @property
     def all(self) -> int:
-        """Both together."""
+        """Number of all messages."""
         return self.accepted + self.wrong
 
 
@@ -74,7 +74,7 @@ class Traffic:
             pass  # the snapshot of the queues says why
 
     def hours(self) -> list[Hour]:
-        """Return the hours of the last day, the oldest first; nothing without figures."""
+        """Return the hours of the last day, the oldest first; an empty list without figures."""
         accepted, wrong, starts = self._sum("accepted"), self._sum("wrong"), self._starts
         return [Hour(iso(at), int(accepted[at]), int(wrong[at])) for at in starts if self._values]
 

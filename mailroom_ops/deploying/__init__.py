@@ -1,1 +1,1 @@
-"""Deploying from the folder of cdk.json: synth, diff, deploy, destroy, policy; and `rehearse`."""
+"""Commands that deploy from the folder of cdk.json: synth, diff, deploy, destroy, policy; and `rehearse`."""

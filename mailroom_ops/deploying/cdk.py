@@ -15,7 +15,8 @@ FILES = ("package.json", "package-lock.json", ".npmrc")
 
 
 def cdk() -> Path:
-    """The program; the first call installs it below .local. Raises Refused where npm cannot."""
+    """Return the path of the CDK's program. The first call installs it below .local. Raises Refused if npm
+    fails."""
     folder = installed(DOT_LOCAL / "cdk", [LOCK / name for name in FILES], _install)
     return folder / "node_modules" / ".bin" / "cdk"
 
@@ -27,11 +28,11 @@ def _install(folder: Path) -> None:
 
 
 def environment() -> Mapping[str, str]:
-    """What the program and the app run with: the node of this environment, which the CDK was tested on."""
+    """Return the environment of the program and the app, with the Node.js that the CDK was tested with."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **own,  # who may keep no bytecode compiles every library anew in each process
+        **own,  # Without bytecode, each process would compile all libraries again.
         "PATH": path,
         "CDK_DISABLE_CLI_TELEMETRY": "true",
         "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true",
@@ -41,10 +42,10 @@ def environment() -> Mapping[str, str]:
 def run_app(
     context: Mapping[str, object], output: str | Path, *, quiet: bool = False, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Let the project's app write a stage to `output`, in a process of its own: the CDK's node ends with it.
-    The app's notes, and what it finds wrong, go to stderr; of `quiet` they are for the caller alone."""
+    """Run the project's app, which writes a stage to `output`, in a new process, so that the CDK's node ends
+    with it. The app's notes and errors go to stderr; with `quiet`, only into the result."""
     options = [f"--context={key}={value}" for key, value in context.items()]
-    return subprocess.run(  # noqa: S603 - the project's own
+    return subprocess.run(  # noqa: S603 - the project's own app
         [sys.executable, "app.py", *options, "--output", str(output)],
         cwd=PROJECT,
         env={**environment(), **variables},
@@ -56,14 +57,14 @@ def run_app(
 
 
 def compare(assembly: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Compare an assembly's templates with those that are deployed where `variables` lead, without a change
-    set; the output is for the caller alone."""
+    """Compare an assembly's templates with the deployed ones in the account and region of `variables`,
+    without a change set. The output is only in the result."""
     options = ("--app", str(assembly), "--method", "template", "--no-color", "--quiet")
     return run("diff", *options, quiet=True, **variables)
 
 
 def run(*arguments: str, quiet: bool = False, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the program in the project's folder; what it says of `quiet` is for the caller alone."""
+    """Run the program in the project's folder. With `quiet`, its output is only in the result."""
     return subprocess.run(  # noqa: S603 - no shell
         [str(cdk()), *arguments],
         cwd=PROJECT,

@@ -15,7 +15,7 @@ from mailroom_stacks.paths import PROJECT
 
 OUTPUT = PROJECT / "cdk.out"
 OWN = "-deploy"
-"""How the stack of the role ends that CI deploys with: that one is a person's to change, not the role's."""
+"""End of the name of the stack with the role for CI. A person changes that stack, not the role."""
 WHAT_TO_DO = (
     "Nothing was changed. If an update of Mailroom does this, read what its changelog says under Before you "
     "deploy. If a setting does, take the setting back, or first move what is in "
@@ -36,8 +36,8 @@ def synth(stage: WrittenStage = "dev") -> None:
 def diff(stage: WrittenStage = "dev") -> None:
     """Show what a deployment of a stage would change on AWS.
 
-    Exit code 1: a table, queue, bucket or secret would be replaced or deleted, and what is in it would be
-    lost or left behind. The CDK's command line compares the templates: no change set is made.
+    Exit code 1: a table, queue, bucket or secret would be replaced or deleted, and its data lost or left
+    behind. The CDK's command line compares the templates, without a change set.
 
     Example: mailroom diff --stage prod
     """
@@ -95,9 +95,9 @@ def bootstrap(
 
 
 def destroy(stage: WrittenStage = "dev", *, yes: Yes = False) -> None:
-    """Delete a stage's stacks, after a question. What its settings retain stays.
+    """Delete a stage's stacks, after a question. Resources that its settings retain stay.
 
-    Exit code 2: the stage is protected, or nobody said yes.
+    Exit code 2: the stage is protected, or the deletion was not confirmed.
 
     Example: mailroom destroy --stage dev
     """
@@ -119,13 +119,13 @@ def command_line(
 
 
 def _cdk(*arguments: str) -> None:
-    """Run it, and end as it does where it fails: it has said why."""
+    """Run the program. If it fails, exit with its code; it has already printed the reason."""
     if code := cdk.run(*arguments).returncode:
         raise typer.Exit(code)
 
 
 def _stacks(stage: str) -> list[str]:
-    """The stacks of a stage that the CDK deploys with the bootstrap's roles, synthesized anew."""
+    """Synthesize a stage. Return the names of the stacks that the CDK deploys with the bootstrap's roles."""
     _synthesize(stage)
     artifacts = json.loads((OUTPUT / "manifest.json").read_text())["artifacts"]
     stacks = (name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack")
@@ -133,8 +133,7 @@ def _stacks(stage: str) -> list[str]:
 
 
 def _synthesize(stage: str) -> str:
-    """Run the project's app; what it prints. Exits with 2 where the app finds something wrong: it has said
-    what."""
+    """Run the project's app. Return its output. If the app finds an error, which it prints, exit with 2."""
     shutil.rmtree(OUTPUT, ignore_errors=True)
     ended = cdk.run_app({"stage": stage}, OUTPUT)
     if ended.returncode:

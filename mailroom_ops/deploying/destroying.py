@@ -1,4 +1,4 @@
-"""Before a stage is destroyed: asks, and empties the buckets that go with it: full ones are not deleted."""
+"""Preparation of `destroy`: the question, and the emptying of buckets, because full ones are not deleted."""
 
 import json
 from collections.abc import Iterator
@@ -20,8 +20,9 @@ BUCKET, TABLES = "AWS::S3::Bucket", ("AWS::DynamoDB::Table", "AWS::DynamoDB::Glo
 
 
 def empty_what_goes(stage: str, folder: Path, *, yes: bool) -> None:
-    """Ask, then empty the buckets that are deleted with the stage, which was synthesized to `folder`. What
-    the stage retains is left alone. Exits with 2 where the stage is protected, or nobody said yes."""
+    """Ask, then empty the buckets that are deleted with the stage, which was synthesized to `folder`.
+    Resources that the stage retains remain untouched. Exits with 2 if the stage is protected, or the deletion
+    was not confirmed."""
     templates = {
         path.name.removesuffix(".template.json"): json.loads(path.read_text())
         for path in sorted(folder.glob(f"{prefix(stage)}*.template.json"))
@@ -49,7 +50,7 @@ def empty_what_goes(stage: str, folder: Path, *, yes: bool) -> None:
 
 
 def _unprotected(formation: "CloudFormationClient", name: str, stage: str) -> bool:
-    """Whether the stack is deployed. Raises Refused where it is protected."""
+    """Return whether the stack is deployed. Raises Refused if it is protected."""
     try:
         (found,) = formation.describe_stacks(StackName=name)["Stacks"]
     except ClientError as error:
@@ -77,7 +78,7 @@ def _require_unprotected(client: "DynamoDBClient", tables: list[str], stage: str
 def _deleted(
     formation: "CloudFormationClient", name: str, template: dict[str, Any], kinds: tuple[str, ...]
 ) -> Iterator[str]:
-    """The stack's resources of these kinds that CloudFormation deletes."""
+    """Yield the physical ids of the stack's resources of these types that CloudFormation deletes."""
     doomed = {
         logical
         for logical, each in template["Resources"].items()
@@ -91,7 +92,7 @@ def _deleted(
 
 
 def retained(template: dict[str, Any]) -> Iterator[str]:
-    """The kinds of resources that outlive a stack, such as Table."""
+    """Return the types of the resources that outlive a stack, such as Table."""
     kinds = {
         each["Type"] for each in template["Resources"].values() if each.get("DeletionPolicy") == "Retain"
     }

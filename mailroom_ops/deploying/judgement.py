@@ -1,4 +1,4 @@
-"""What a deployment would take away, read off what `cdk diff` says of each resource."""
+"""Data that a deployment would delete or leave behind, by the output of `cdk diff`."""
 
 import re
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ KEEPS = {
     "AWS::S3::Bucket": "bucket",
     "AWS::SecretsManager::Secret": "secret",
 }
-"""The types of resources that hold what nobody can make again, and what people call them."""
+"""Types of resources with data that cannot be restored, and their names for people."""
 FATES = {
     "replace": "would be replaced: a new one takes its place, and is empty",
     "may be replaced": "may be replaced: a new one would take its place, and be empty",
     "destroy": "would be deleted",
     "orphan": "would leave its stack: it stays, and its name is taken",
 }
-"""How the CDK's command line ends the line of a resource, and what that means."""
+"""Ends of a resource's line in the output of `cdk diff`, and their meanings."""
 _STACK = re.compile(r"^Stack (\S+)")
 _RESOURCE = re.compile(rf"^\[[-+~]\] (AWS::\w+::\w+) (.*?) ?(\w+) ({'|'.join(FATES)})\s*$")
 _DASHBOARD = "[~] AWS::CloudWatch::Dashboard "
@@ -26,7 +26,8 @@ _DASHBOARD = "[~] AWS::CloudWatch::Dashboard "
 
 @dataclass(frozen=True)
 class Loss:
-    """A resource with its content, and what a deployment would do to it: one of FATES."""
+    """Resource with data that a deployment would replace, delete or leave behind. `fate` is a key of
+    FATES."""
 
     stack: str
     kind: str
@@ -38,8 +39,8 @@ class Loss:
 
 
 def readable(compared: str) -> Iterator[str]:
-    """Return the lines of a comparison from the first stack on: warnings precede it, and synth has printed
-    them. A changed dashboard is one line without its JSON."""
+    """Yield the lines of a comparison from the first stack on, without the warnings before it, which synth
+    has printed already. A changed dashboard becomes one line without its JSON."""
     dashboard = started = False
     for line in compared.splitlines():
         started = started or _STACK.match(line) is not None
@@ -49,7 +50,7 @@ def readable(compared: str) -> Iterator[str]:
 
 
 def losses(compared: str) -> Iterator[Loss]:
-    """Each loss that the output of `cdk diff`, without colours, tells of."""
+    """Yield each loss in the output of `cdk diff` without colours."""
     stack = ""
     for line in compared.splitlines():
         if found := _STACK.match(line):

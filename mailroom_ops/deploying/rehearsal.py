@@ -1,8 +1,8 @@
-"""The steps of a rehearsal: what is sent to the provider's test addresses, and what has to become of each.
+"""Steps of a rehearsal: mails to the provider's test addresses, and their expected statuses.
 
 The addresses: https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator
 and https://resend.com/docs/dashboard/emails/send-test-emails.
-Each run adds a label of its own to them, so that no run meets what another one left.
+Each run adds its own label to the addresses, so that runs do not meet each other's results.
 """
 
 import json
@@ -31,25 +31,25 @@ COURSES = {
     "complaint": ("a mail that its recipient reports as spam", "complained"),
     "suppressionlist": ("a mail to an address on the provider's own list", "bounced"),
 }
-"""By the address at SES's simulator: what is sent, and the status that it has to come to."""
+"""Description and expected status of each mail, by the address at SES's simulator."""
 AT_RESEND = {
     "success": "delivered",
     "bounce": "bounced",
     "complaint": "complained",
     "suppressionlist": "suppressed",
 }
-"""What Resend calls these addresses."""
+"""Resend's names of these addresses."""
 
 
 PDF = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\ntrailer <</Root <</Type /Catalog /Pages <</Kids [] /Count 0>>>>>>\n"
-"""A document without a page, with bytes of 8 bits, as most files have."""
+"""A document without pages, with bytes beyond ASCII, as most files have."""
 GIF = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"
 DOT = {"filename": "dot.gif", "content": GIF, "content_id": "dot"}
 CONTENT = {"html": "<img src='cid:dot'>", "attachments": [DOT, {"filename": "empty.pdf", "content": PDF}]}
 
 
 class Step(Struct, frozen=True):
-    """Promise that was tried, and its outcome. Neither an address nor an account is in it."""
+    """Step of a rehearsal, and its outcome, without addresses and account."""
 
     step: str
     expected: str
@@ -63,24 +63,25 @@ class Step(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether all is as it should be."""
+        """Whether the outcome is the expected one."""
         return self.outcome == self.expected
 
 
 class Rehearsal:
-    """One run, on one stage. Nothing that it does reaches a person."""
+    """A run on one stage. It sends to test addresses only."""
 
     def __init__(
         self, session: "boto3.Session", stage: str, label: str, patience: float, say: Callable[[str], None]
     ) -> None:
-        """`label` is the run's, `patience` the seconds that a message may take to its status."""
+        """Make a run with its label, and the patience: the longest time for a message to reach its status, in
+        seconds."""
         self._client = Mailroom(stage, session)
         self._letters = DeadQueues(session, stage)
         self._lists, self._choices = Lists(session, stage), OptOuts(session, stage)
         self._label, self._patience, self._say = label, patience, say
 
     def steps(self) -> Iterator[Step]:
-        """Do all, one after the other; what a step leaves in lists and preferences is taken back."""
+        """Yield each step when it has ended. Suppressions and opt-outs of the steps are removed again."""
         for name in COURSES:
             self._send(name, name, **(CONTENT if name == "success" else {}))
         for name, (step, wanted) in COURSES.items():
@@ -117,7 +118,7 @@ class Rehearsal:
         yield self._until("the same, opted in again", "in", "delivered")
 
     def _dead_and_back(self) -> Step:
-        """Lay a mail into the dead-letter queue, as SQS does after the last try, and put it back."""
+        """Put a mail into the dead-letter queue, as SQS does after the last receive, and redrive it."""
         (queue,) = self._letters.named("mail")
         body = json.dumps(self._item("dead", "success"))
         self._letters.client.send_message(QueueUrl=queue.url, MessageBody=body)

@@ -1,4 +1,4 @@
-"""`mailroom rehearse`: sends, cancels, opts out and in, and puts a dead letter back, on a deployed stage."""
+"""The command `rehearse`: sends, cancels, opts out and in, and redrives a dead letter on a deployed stage."""
 
 import platform
 import secrets
@@ -44,10 +44,10 @@ def rehearse(
     as_json: AsJson = False,
 ) -> None:
     """Send mails to SES's or Resend's test addresses, cancel one, opt out and in, put a dead letter back, and
-    print what should have become of each and what has.
+    print the expected and the real outcome of each.
 
-    No mail reaches a person. The mails count in the quota, and cost less than a cent. What the command puts
-    on lists, it takes off again. Exit code 1: something is not as it should be.
+    The mails reach test addresses only, count in the quota, and cost less than a cent. The command removes
+    its entries on lists again. Exit code 1: an outcome differs from the expected one.
 
     Example: mailroom rehearse --stage dev
     """

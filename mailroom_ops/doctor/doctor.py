@@ -46,7 +46,7 @@ def doctor(
 
     Example: mailroom doctor --stage prod --only mail,alarms
     """
-    # With them come SES's, Twilio's and the settings' packages, which the other commands need not wait for.
+    # These imports load the packages for SES, Twilio and the settings, which other commands do not need.
     from mailroom_ops.doctor.run import examine
 
     subjects = _subjects(only)
@@ -70,7 +70,7 @@ _STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "bold
 
 
 def _show(diagnosis: Diagnosis) -> None:
-    """Print it: a table of what was found, then what fixes it, whole and ready to be copied."""
+    """Print a table of the findings, then the fixes, unwrapped so that they can be copied."""
     place = f"account {diagnosis.account}, {diagnosis.region}"
     print_line(f"Stage {diagnosis.stage}, {place}", "bold")
     screen.print(_table(diagnosis.checks))

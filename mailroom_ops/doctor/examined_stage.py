@@ -1,4 +1,4 @@
-"""The stage that is examined: what is deployed of it, and what cdk.json says of it."""
+"""The stage that `doctor` examines: its deployed resources, and its settings in cdk.json."""
 
 import json
 import re
@@ -38,16 +38,16 @@ _CONFIG = Config(
 )
 _SENDER = re.compile(r"mailroom-([a-z][a-z0-9]*)-send-")
 _MISSING = {"NotFoundException", "NotFound", "ResourceNotFoundException", "NoSuchBucket"}
-"""Codes of services that have nothing of that name."""
+"""Error codes of AWS for a resource that does not exist."""
 
 
 Variables = dict[str, str]
-"""Environment of a function."""
+"""Environment variables of a function."""
 
 
 @dataclass(frozen=True)
 class ConfiguredStage:
-    """A stage's settings and lanes; without them `trouble` says why."""
+    """Settings and lanes of a stage. If they cannot be read, `trouble` is the reason."""
 
     settings: Settings | None = None
     lanes: list[ConfiguredLane] = field(default_factory=list)
@@ -55,8 +55,8 @@ class ConfiguredStage:
 
     @classmethod
     def read(cls, stage: str, path: Path | None = None) -> "ConfiguredStage":
-        """A stage's, as the file has it. Never raises for what stands there: a stage can be examined from a
-        machine that has other settings, or none."""
+        """Read a stage's settings from a file. Invalid or missing settings do not raise, so a stage can be
+        examined from any machine."""
         try:
             settings = read_settings(stage, path)
             return cls(settings, lanes_of(settings), "")
@@ -67,21 +67,22 @@ class ConfiguredStage:
 
 
 class EventSource(Struct, frozen=True):
-    """What hands records to a function. `source` is the short name of a queue, without a FIFO queue's
-    ending, or of a table; `concurrency` is None where nothing bounds it."""
+    """Event source mapping of a function."""
 
     id: str
     function: str
     source: str
+    """Short name of a table, or of a queue without `.fifo`."""
     stream: bool
     state: str
     concurrency: int | None
+    """MaximumConcurrency of the mapping; None if it is unlimited."""
     last_result: str
 
 
 class ExaminedStage:
-    """One stage in one account and region. Checks share it, each in a thread of its own: what several of them
-    ask for is asked once."""
+    """Stage in an account and region. The checks share it in their threads, and its properties cache the
+    responses."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class ExaminedStage:
         configured: ConfiguredStage | None = None,
         clock: Clock = time.time,
     ) -> None:
-        """`configured` is what cdk.json says of the stage. Asks AWS nothing."""
+        """Make a stage from its settings, without a request to AWS."""
         self.name = name
         self.configured = configured or ConfiguredStage()
         self.clock = clock
@@ -109,38 +110,38 @@ class ExaminedStage:
 
     @property
     def account(self) -> str:
-        """The account of the credentials. AWS is asked the first time: raises botocore's errors."""
+        """Account of the credentials. The first use makes a request to AWS, and raises botocore's errors."""
         return self._caller["Account"]
 
     @property
     def deploy(self) -> str:
-        """What deploys the stage as it is configured. The Makefile has the version of the CDK's command
-        line."""
+        """Command that deploys the stage."""
         return "mailroom down; mailroom up" if self.local else f"mailroom deploy --stage {self.name}"
 
     @property
     def protected(self) -> bool:
-        """Whether the settings protect the stage as they do in production."""
+        """Whether the settings protect the stage from deletion, as in production."""
         settings = self.configured.settings
         return settings is not None and settings.deployment.deletion_protection
 
     @property
     def failed_if_protected(self) -> Callable[..., CheckFinding]:
-        """`failed` for a protected stage, else `warning`: nobody watches a stage for trying things."""
+        """`failed` for a protected stage, else `warning`, because other stages are for trials."""
         return failed if self.protected else warning
 
     def client(self, service: str) -> Any:
-        """The client of a service. Sessions are not made for threads, clients are."""
+        """Return the client of a service. Clients may be shared by threads, sessions may not."""
         with self._lock:
             if service not in self._clients:
                 self._clients[service] = self._session.client(
-                    service,  # type: ignore[call-overload] # it wants the name of one service, not any
+                    service,  # type: ignore[call-overload] # boto3's overloads take literal names only
                     config=_CONFIG,
                 )
             return self._clients[service]
 
     def asked(self, service: str, operation: str, **arguments: Any) -> dict[str, Any] | None:
-        """What AWS answers; None: there is nothing of that name. Raises botocore's other errors."""
+        """Call AWS. Return the response, or None if the resource does not exist. Raises botocore's other
+        errors."""
         try:
             answer: dict[str, Any] = getattr(self.client(service), operation)(**arguments)
         except ClientError as error:
@@ -164,12 +165,13 @@ class ExaminedStage:
 
     @cached_property
     def functions(self) -> dict[str, Variables]:
-        """The environments of the stage's functions by their short names."""
+        """Environments of the stage's functions, by short name."""
         found = self._every_function.items()
         return {name[len(self.prefix) :]: each for name, each in found if name.startswith(self.prefix)}
 
     def days(self, channel: str) -> dict[str, int]:
-        """The recipients that each stage of this account and region may reach today, where it has a limit."""
+        """Return the recipients that each stage of this account and region may reach today, if it has a
+        limit."""
         limits = {}
         for function, variables in self._every_function.items():
             name = _SENDER.match(function)
@@ -184,7 +186,7 @@ class ExaminedStage:
         return [self._source(each) for each in found if ours in each["FunctionArn"]]
 
     def _source(self, found: Mapping[str, Any]) -> EventSource:
-        # arn:aws:lambda:region:account:function:name, and :alias at times
+        # arn:aws:lambda:region:account:function:name, with :alias if there is one
         function = found["FunctionArn"].split(":")[6].removeprefix(self.prefix)
         source = found.get("EventSourceArn", "")
         stream = ":dynamodb:" in source
@@ -201,7 +203,7 @@ class ExaminedStage:
 
     @cached_property
     def queues(self) -> dict[str, str]:
-        """The URLs of the stage's queues by their short names, such as fax-dlq.fifo."""
+        """URLs of the stage's queues, by short name, such as fax-dlq.fifo."""
         return queue_urls(self.client("sqs"), self.name)
 
     @cached_property
@@ -211,12 +213,12 @@ class ExaminedStage:
 
     @property
     def mail_addresses(self) -> list[str]:
-        """The addresses that its mails may come from."""
+        """Addresses that the stage's mails may come from."""
         senders = (each.get("MAIL_SENDERS", "[]") for each in self.senders("mail").values())
         found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
         return list(dict.fromkeys(found))
 
     def senders(self, channel: str) -> dict[str, Variables]:
-        """The environments of the functions that send a channel's messages, a lane each, by short names."""
+        """Return the environments of a channel's senders, one for each lane, by short name."""
         found = self.functions.items()
         return {name: each for name, each in found if each.get("CHANNEL") == channel}

@@ -1,4 +1,4 @@
-"""What `doctor` answers, and how a check says what it found."""
+"""Findings of checks, and the diagnosis that `doctor` prints."""
 
 from functools import partial
 from typing import Literal
@@ -9,15 +9,16 @@ State = Literal["ok", "warning", "failed", "skipped"]
 
 
 class CheckFinding(Struct, frozen=True):
-    """One thing that was examined: a sentence about it, and what fixes it; "" where nothing has to be."""
+    """Result of a check."""
 
     state: State
     sentence: str
     fix: str = ""
+    """Command or step that fixes the subject; empty if it is in order."""
 
 
 class Checked(Struct, frozen=True):
-    """One finding, with the check that it comes from."""
+    """Finding with the check that it comes from."""
 
     subject: str
     check: str
@@ -27,7 +28,7 @@ class Checked(Struct, frozen=True):
 
 
 class Diagnosis(Struct, frozen=True):
-    """All findings about a stage. `state` is the worst there is; `at` is ISO 8601, UTC."""
+    """Findings about a stage. `state` is the worst of their states; `at` is ISO 8601, UTC."""
 
     stage: str
     account: str
@@ -39,16 +40,16 @@ class Diagnosis(Struct, frozen=True):
 
 
 ok = partial(CheckFinding, "ok")
-"""The subject is as it should be."""
+"""The subject is in order."""
 warning = partial(CheckFinding, "warning")
-"""Messages go out all the same; somebody should know."""
+"""Messages are sent, but a person should know about the subject."""
 failed = partial(CheckFinding, "failed")
-"""Messages do not go out, or an earlier failure still needs repair."""
+"""Messages are not sent, or an earlier failure still needs repair."""
 skipped = partial(CheckFinding, "skipped")
-"""The subject was not examined, and why."""
+"""The subject was not examined, for the reason in the sentence."""
 
 
 def worst(states: list[State]) -> State:
-    """`failed` before `warning` before `ok`; `skipped` where nothing was examined."""
+    """Return the worst state: `failed`, then `warning`, then `ok`. `skipped` if all checks were skipped."""
     order: tuple[State, ...] = ("failed", "warning", "ok", "skipped")
     return next((each for each in order if each in states), "skipped")

@@ -1,4 +1,4 @@
-"""Examines a stage: runs its checks beside each other."""
+"""The examination of a stage: its checks run in parallel."""
 
 import re
 import time
@@ -28,8 +28,8 @@ _UNKNOWN = re.compile(r"InvalidAction|UnknownOperation|NotImplemented|Unsupporte
 def examine(
     session: "boto3.Session", name: str, subjects: Collection[str], *, quiet: bool, clock: Clock = time.time
 ) -> Diagnosis:
-    """Return the diagnosis; `quiet` shows no progress. Raises NotDeployed, and botocore's errors if AWS does
-    not take the credentials."""
+    """Return the diagnosis; `quiet` hides the progress. Raises NotDeployed, and botocore's errors if AWS
+    rejects the credentials."""
     stage = ExaminedStage(session, name, ConfiguredStage.read(name), clock)
     _require(stage)
     checks = [each for each in CHECKS if each.subject in subjects]
@@ -47,7 +47,7 @@ def _require(stage: ExaminedStage) -> None:
     try:
         found = stage.functions
     except ClientError:
-        return  # then each check that needs them says what is not allowed
+        return  # without the right to list functions: each check that needs them reports it
     if not found:
         raise NotDeployed(f"function of stage {stage.name}", place=f"account {account}, {stage.region}")
 
@@ -55,8 +55,9 @@ def _require(stage: ExaminedStage) -> None:
 def run(
     stage: ExaminedStage, checks: Sequence[Check], ended: Callable[[int], None] = lambda _: None
 ) -> list[Checked]:
-    """Run all checks; `ended` takes how many have ended. A check that raises becomes a finding."""
-    # Each call of a check has time-outs of its own, so no check lasts for long.
+    """Run all checks in parallel. `ended` is called with the number of finished checks. An exception becomes
+    a finding."""
+    # Each request has its own time-out, so no check takes long.
     with ThreadPoolExecutor(max(1, len(checks))) as pool:
         running = [pool.submit(_findings, stage, check) for check in checks]
         for count, _ in enumerate(as_completed(running), 1):
@@ -74,8 +75,8 @@ def _findings(stage: ExaminedStage, check: Check) -> list[CheckFinding]:
         findings.extend(check.run(stage))
     except (ClientError, HTTPClientError, Unconnected) as error:
         return [*findings, _of_error(stage, error)]
-    except Exception as error:  # noqa: BLE001 - the other checks are worth showing
-        # Not the error's own words, which may quote a secret.
+    except Exception as error:  # noqa: BLE001 - one broken check must not hide the others
+        # Only the class: the error's message may quote a secret.
         place = traceback.extract_tb(error.__traceback__)[-1]
         sentence = f"The check itself is broken: {type(error).__name__}."
         return [*findings, failed(sentence, f"Report it: {place.filename}, line {place.lineno}.")]
@@ -83,7 +84,8 @@ def _findings(stage: ExaminedStage, check: Check) -> list[CheckFinding]:
 
 
 def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
-    """What AWS's error says of a check: may it not be asked, is it not known there, or is something wrong."""
+    """Explain an exception of a check: no answer, a missing right, an operation that the emulator lacks, or
+    an error."""
     if not isinstance(error, ClientError):
         return failed(f"No answer: {error}", "Check the network from here, and the region.")
     code = error.response.get("Error", {}).get("Code", "")

@@ -1,1 +1,2 @@
-"""The commands that begin: `new` makes a folder, `init` a stage; and `docs`, `schema` and `webhook-key`."""
+"""Commands for the first steps: `new` makes a folder, `init` a stage; also `docs`, `schema`,
+`webhook-key`."""

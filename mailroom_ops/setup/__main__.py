@@ -1,4 +1,5 @@
-"""`PYTHONPATH=<wheel> python3 -m mailroom_ops.setup FOLDER`: the first command, with nothing installed."""
+"""The first command, without any package installed: `PYTHONPATH=<wheel> python3 -m mailroom_ops.setup
+FOLDER`."""
 
 import sys
 from pathlib import Path

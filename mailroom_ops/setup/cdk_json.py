@@ -10,10 +10,10 @@ from mailroom_ops.shared.screen import Refused
 
 
 class CdkJson:
-    """The file. A missing or empty file gets all that the CDK needs."""
+    """The file cdk.json. A missing or empty file gets the content that the CDK needs."""
 
     def __init__(self, path: Path) -> None:
-        """Raises Refused if the file is not JSON, or has no place for stages."""
+        """Read the file. Raises Refused if it is not JSON, or lacks a place for stages."""
         self._path = path
         try:
             text = path.read_text("utf-8") if path.exists() else ""
@@ -39,7 +39,7 @@ class CdkJson:
 
 
 def _stages(document: Any) -> dict[str, Any] | None:
-    """The sections of the stages, or None if the document has no place for them, or one is not a section."""
+    """Return the sections of the stages, or None if their place or a section is not an object."""
     stages = document
     for name in ("context", "mailroom") if document else ():
         stages = stages.get(name) if isinstance(stages, dict) else None

@@ -26,7 +26,7 @@ When the first deployment has worked, protect the tables, and deploy again:
 
 
 def _json(text: str) -> Any:
-    """JSON, or else text: the settings' models refuse a wrong kind."""
+    """Parse JSON. Other text is returned unchanged: the settings' models reject a wrong type."""
     try:
         return json.loads(text)
     except ValueError:
@@ -46,7 +46,7 @@ class Question(NamedTuple):
     words: str
     parse: Callable[[str], Any] = str.strip
     default: str | None = None
-    """"" if the setting may stay unset, or None if it is needed."""
+    """Answer without input; empty if the setting may stay unset. None if an answer is required."""
 
 
 _RATE = Question("channels.mail.messages_per_second", "Mails a second that SES lets the account send", _json)
@@ -108,8 +108,8 @@ def init(
 ) -> None:
     """Write the settings of a stage into cdk.json, and name the next steps.
 
-    The command asks for what the chosen channels need, unless --set has it. It writes only what synth takes.
-    Run it again to change a stage: it keeps what you do not answer differently. It asks AWS nothing.
+    The command asks for what the chosen channels need, unless --set has it. It writes only settings
+    that synth accepts. Run it again to change a stage: unchanged answers stay. It makes no request to AWS.
 
     Exit code 2: an answer is missing or wrong, and nothing is written.
 
@@ -138,7 +138,7 @@ def init(
 
 
 def _check(stage: str, section: Mapping[str, Any]) -> None:
-    """Raise Refused with the sentence with which synth would refuse the section."""
+    """Raise Refused with synth's error message if the section is invalid."""
     try:
         load_campaigns(load({stage: section}, stage))
     except SettingsError as error:

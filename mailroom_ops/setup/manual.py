@@ -85,7 +85,7 @@ def docs(
 ) -> None:
     """Show a page of this version's documentation, or one section. Without WORD: the list of the pages.
 
-    If several sections have the words, they are listed. Exit code 2: none has.
+    If several sections have the words, they are listed. Exit code 2: no section has them.
 
     Example: mailroom docs keep-codes-fast
     """

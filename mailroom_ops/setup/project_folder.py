@@ -1,5 +1,5 @@
-"""The folder of a team, written from a wheel and pinned to it. Needs Python alone, because it runs before any
-package is installed."""
+"""A team's folder, written from a wheel and pinned to it. This module imports only Python's library, because
+it runs before any package is installed."""
 
 import hashlib
 import re
@@ -22,8 +22,9 @@ Next:
 
 
 def make(folder: Path, wheel: Path) -> str:
-    """Write a folder from the wheel that it is pinned to. Return the names of its files and the next steps.
-    Raises ValueError, and writes nothing, if the folder has files or the wheel is none of Mailroom."""
+    """Write a folder from a wheel, and pin the folder to the wheel. Return the names of its files and the
+    next steps. Raises ValueError, and writes nothing, if the folder has files or the wheel is not
+    Mailroom's."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} is there, and not empty. Name a folder that is not there yet.")
     with opened(wheel) as archive:

@@ -1,4 +1,4 @@
-"""`schema`: what producers may put, and what events tell, as JSON Schema."""
+"""The command `schema`: the contracts of mailbox items and events as JSON Schema."""
 
 import inspect
 import json
@@ -27,7 +27,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a mailbox item or of an event, or the API's description in OpenAPI.
 
-    Exit code 2: there is no such channel.
+    Exit code 2: the channel is unknown.
 
     Example: mailroom schema mail > mail.schema.json
     """
@@ -49,7 +49,8 @@ def _text_of(channel: str | None, *, event: bool) -> str:
 
 
 def schema_of(channel: str) -> dict[str, Any]:
-    """The JSON Schema of a channel's items. Raises KeyError with the channels there are."""
+    """Return the JSON Schema of a channel's items. Raises KeyError, with a list of the channels, for an
+    unknown one."""
     if channel not in CONTRACTS:
         raise KeyError(f"no channel {channel!r}; there are: {', '.join(CONTRACTS)}")
     contract = CONTRACTS[channel]
@@ -65,13 +66,13 @@ def schema_of(channel: str) -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **item,
         **({"allOf": CHANNELS[channel].choices} if CHANNELS[channel].choices else {}),
-        "additionalProperties": True,  # a template's variables, for one
+        "additionalProperties": True,  # such as a template's variables
         "$defs": definitions,
     }
 
 
 def schema_of_event() -> dict[str, Any]:
-    """The JSON Schema of the `detail` of an event."""
+    """Return the JSON Schema of the `detail` of an event."""
     (document,), definitions = msgspec.json.schema_components([OutcomeEvent])
     detail = definitions.pop(document["$ref"].rpartition("/")[2])
     return {
@@ -83,5 +84,5 @@ def schema_of_event() -> dict[str, Any]:
 
 
 def written(document: dict[str, Any]) -> str:
-    """A schema as its file holds it."""
+    """Return a schema as the text of its file."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

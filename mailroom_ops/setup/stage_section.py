@@ -25,7 +25,7 @@ def channels_of(section: Mapping[str, Any]) -> list[str]:
 
 
 def set_channels(section: dict[str, Any], channels: Sequence[str]) -> None:
-    """Give the section these channels. Present ones stay as they are, others are removed."""
+    """Give the section these channels. Present ones stay unchanged, others are removed."""
     rows = section.get("channels", {})
     section["channels"] = {name: row for name, row in rows.items() if name in channels}
     for name in _REMOVABLE:

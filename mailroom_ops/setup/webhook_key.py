@@ -1,4 +1,4 @@
-"""`webhook-key`: prints the key with which the receivers of one host verify."""
+"""The command `webhook-key`: the key with which the receivers of one host verify webhooks."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 
 class WebhookKey(Struct, frozen=True):
-    """Answer of `webhook-key`. `host` is spelt as Mailroom signs for it; its receivers verify with `key`, in
-    the form of the Standard Webhooks convention."""
+    """Output of `webhook-key`."""
 
     stage: str
     host: str
+    """Host in the spelling that Mailroom derives the key from."""
     key: str
+    """Key in the form of the Standard Webhooks convention."""
 
 
 def webhook_key(
@@ -54,7 +55,7 @@ def webhook_key(
 
 
 def spelt_host(text: str) -> str:
-    """The host in the spelling that the sender derives its key from. Raises Refused."""
+    """Return the host in the spelling that the sender derives its key from. Raises Refused."""
     url = text if "://" in text else f"https://{text}"
     try:
         return UrlPolicy(schemes=("https", "http"), ports=()).read(url).host
@@ -63,7 +64,7 @@ def spelt_host(text: str) -> str:
 
 
 def key_of(session: "boto3.Session", stage: str, host: str) -> str:
-    """The key of a host, which `spelt_host` has spelt. Raises Refused, and botocore's errors."""
+    """Return the key of a host in the spelling of `spelt_host`. Raises Refused, and botocore's errors."""
     client, secret = session.client("secretsmanager"), name(stage, "webhook-keys")
     try:
         text = client.get_secret_value(SecretId=secret).get("SecretString", "")

@@ -1,1 +1,1 @@
-"""The console's pages: a file each, and none of them reads or writes but by the functions of the commands."""
+"""The console's pages, one in each file. They read and write with the functions of the commands only."""

@@ -1,4 +1,4 @@
-"""Campaigns: how each stands in the stage, its runs and their results, a start, a pause and a stop."""
+"""Pages of campaigns: their state in the stage, runs and results, and the start, pause and stop of a run."""
 
 import itertools
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ from mailroom_stacks.settings.sentences import SettingsError
 
 LATEST = 10
 RECENT_SECONDS = 6 * 86_400
-"""Seconds in which another run of a campaign calls for a second look: less than a week, for weekly
+"""Seconds after a run in which the start of another run has to be confirmed: less than a week, for weekly
 campaigns."""
 
 
 class RunRow(Progress, frozen=True):
-    """A run as its page shows it."""
+    """Run with the values for its page."""
 
     meaning: str
     """Meaning of the run's state."""
@@ -75,7 +75,8 @@ class RunPause(View, frozen=True):
 
 
 class StartJob(Job):
-    """A dry run: `answer` when it has ended well. `counted` is how many recipients it has found so far."""
+    """Dry run before a start. `answer` is None until the dry run has succeeded; `counted` is the number of
+    recipients so far."""
 
     def __init__(self, dry_run: DryRun, samples: Samples, starting: RunStart, stage: str) -> None:
         super().__init__(stage)
@@ -92,7 +93,8 @@ class StartJob(Job):
 
 
 class CampaignStart(View, frozen=True):
-    """Values of the page before a start. All but the first three are those of a job that has its answer."""
+    """Values of the page before a start. Only `name`, `run` and `job` are set before the job has its
+    answer."""
 
     name: str
     run: str
@@ -106,7 +108,7 @@ class CampaignStart(View, frozen=True):
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """All campaigns, or the runs of the one that is asked for. Raises Refused."""
+    """Show all campaigns, or the runs of one. Raises Refused."""
     campaigns, name = _campaigns(site), asked["campaign"]
     if not name:
         return Shown(Campaigns(files.campaign_rows(campaigns)))
@@ -117,7 +119,7 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def start(site: Site, asked: Asked) -> Answer:
-    """What a start would do, found out by a dry run, and then starts. Raises Refused."""
+    """Show the result of a dry run, and then start the run. Raises Refused."""
     name = asked["campaign"]
     files.check(name, site.stage)
     job = site.job(StartJob, name)
@@ -147,14 +149,14 @@ def start(site: Site, asked: Asked) -> Answer:
 
 
 def frame(site: Site, request: Asked) -> Answer:
-    """The HTML of one message of a look, for its frame; empty if the look is over."""
+    """Return the HTML of a message of a dry run, for its frame; empty if the dry run is over."""
     job = site.job(StartJob, request["campaign"])
     samples = job.answer.samples if job is not None and job.answer is not None else []
     return Frame(next((sample.html for sample in samples if sample.id == request["id"]), ""))
 
 
 def stop(site: Site, asked: Asked) -> Answer:
-    """What a stop does, and then does. Raises Refused."""
+    """Show the effect of a stop, and then stop the run. Raises Refused."""
     name, campaigns = asked["campaign"], _campaigns(site)
     settings = files.read(name)
     found = campaigns.run(name, asked["run"])
@@ -165,7 +167,8 @@ def stop(site: Site, asked: Asked) -> Answer:
 
 
 def pause(site: Site, request: Asked) -> Answer:
-    """Ask why a run is paused, or whether a paused run goes on, and then do it. Raises Refused."""
+    """Ask why a run is paused, or whether a paused run goes on; then pause or resume the run. Raises
+    Refused."""
     name, campaigns = request["campaign"], _campaigns(site)
     run = campaigns.run(name, request["run"])
     if request.form is not None:
@@ -182,7 +185,7 @@ def failures(site: Site, request: Asked) -> Answer:
     of_run = FailureFilter(campaign=f"{name}#{run.run}")
     client, end = site.client("dynamodb"), site.clock() + AHEAD
     selection = choose(client, site.stage, run.begun_at, end, of_run, full=True)
-    first = [*itertools.islice(selection, 1)]  # read before the download begins: a refusal has a page
+    first = [*itertools.islice(selection, 1)]  # before the download begins, so that a refusal has a page
     return Download(f"{name} {run.run}.csv", csv_lines(itertools.chain(first, selection)))
 
 
@@ -212,7 +215,7 @@ def _row(site: Site, run: Run, settings: dict[str, Any]) -> RunRow:
 
 
 def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
-    """On which days the messages would go out; []: the day has no limit."""
+    """Return the days on which the messages would go out. The list is empty if the day is unlimited."""
     day = CampaignDay.of(site.session, site.stage, channel, site.clock)
     return [] if day is None else day.shares(recipients)
 

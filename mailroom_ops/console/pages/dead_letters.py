@@ -1,4 +1,4 @@
-"""Dead letters: how many lie in each queue, what and why, and back on their way with a progress bar."""
+"""Pages of dead letters: their number in each queue, their causes, and a redrive with a progress bar."""
 
 import re
 import threading
@@ -14,18 +14,18 @@ from mailroom_ops.shared.screen import Refused
 
 LISTED = 50
 FEW = 10
-"""A redrive takes twice as many as were shown, and so many more: SQS's counts are approximate, and others die
-meanwhile."""
+"""Tolerance of a redrive: if the queue holds more than twice the number of letters that were shown, plus this
+number, the page asks again. SQS's counts are approximate, and new letters arrive meanwhile."""
 _STARTING = threading.Lock()
-"""Held between the look whether a queue's redrive runs and its start."""
+"""Lock around the check whether a queue's redrive runs, and the start of one."""
 
 
 class Stopped(Exception):
-    """Somebody stopped the redrive."""
+    """Request of a user to stop the redrive."""
 
 
 class RedriveJob(Job):
-    """A redrive. `answer` when it has ended well."""
+    """Redrive of a queue. `answer` is None until the redrive has succeeded."""
 
     def __init__(self, planned: Redrive, stage: str) -> None:
         super().__init__(stage)
@@ -36,7 +36,7 @@ class RedriveJob(Job):
         self.begin(self._move)
 
     def remains(self) -> list[str]:
-        """How many were moved."""
+        """Return a sentence with the number of moved letters."""
         return [f"{self.done} were moved before that, and stay so. A few more may be in both queues."]
 
     def _move(self) -> None:
@@ -56,7 +56,7 @@ class DeadLetters(View, frozen=True):
 
     counts: list[DeadLetterCounts]
     found: DeadLettersShown | None
-    """Dead letters of the queue that is looked into; None without one."""
+    """Dead letters of the selected queue; None without a selection."""
 
 
 class DeadLettersRedrive(View, frozen=True):
@@ -69,11 +69,11 @@ class DeadLettersRedrive(View, frozen=True):
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """How many there are; of the queue that is asked for, what and why."""
+    """Show the numbers of all queues, and the letters and causes of the selected one."""
     queues = _queues(site)
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(lambda each: count_letters(queues, each, 0), queues.named(None)))
-    # To look into a queue takes a second or more, and hides its letters meanwhile: only on request.
+    # Only on request: to read a queue takes a second or more, and hides the letters for a while.
     found = (
         find_letters(queues, asked["queue"], site.stage, None, LISTED, body=False) if asked["queue"] else None
     )
@@ -81,8 +81,8 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def redrive(site: Site, asked: Asked) -> Answer:
-    """Show what a redrive would do, and then do it; while it runs, show how far it is."""
-    # A job's page asks AWS nothing: its links have the queue's own name.
+    """Show a redrive's plan, and then start it; while it runs, show its progress."""
+    # Without a request to AWS while a job runs: the URL has the queue's full name.
     job = site.job(RedriveJob, asked["queue"])
     if job is not None and asked.form is None and asked["run"]:
         return Shown(DeadLettersRedrive(job), f"Put back the dead letters of {job.queue}")
@@ -108,13 +108,14 @@ def _to(queue: str) -> Goto:
 
 
 def _plan(planned: Redrive, shown: int | None = None) -> Shown:
-    """What it will do; anew where there are many more than were `shown`."""
+    """Show the plan of a redrive. With `shown`, show it again because there are many more letters than
+    `shown`."""
     title, status = f"Put back the dead letters of {planned.queue.queue}", 200 if shown is None else 400
     return Shown(DeadLettersRedrive(None, planned, shown), title, status)
 
 
 def _count(typed: str) -> int:
-    """The count that a form brings; 0 for what is none."""
+    """Parse the count of a form; 0 if it is invalid."""
     return int(typed) if re.fullmatch("[0-9]{1,9}", typed) else 0
 
 

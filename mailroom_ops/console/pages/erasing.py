@@ -1,4 +1,4 @@
-"""A person's erasure: first a look, then, once somebody has agreed, the erasing."""
+"""Job of a person's erasure: first a survey, then, after a confirmation, the erasing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class EraseJob(Job):
-    """`survey` is what the look has found (None: it is not over), `answer` what became of it. `step` and
-    `read`: where it is, and how much it has read there."""
+    """Survey and erasure of a person's data. `survey` and `answer` are None until the survey and the erasing
+    have ended; `step` is the current step, and `read` the number of items that it has read."""
 
     def __init__(self, session: "boto3.Session", stage: str, who: str) -> None:
         super().__init__(stage)
@@ -30,11 +30,11 @@ class EraseJob(Job):
 
     @property
     def receipt(self) -> str:
-        """Return the answer as JSON, for whoever asked for the erasure."""
+        """The answer as JSON, for the person who asked for the erasure."""
         return msgspec.json.format(msgspec.json.encode(self.answer), indent=2).decode()
 
     def erase(self, *, keep_choices: bool) -> None:
-        """Erase what was found."""
+        """Erase the data that the survey found."""
         self.begin(lambda: self._erase(keep_choices))
 
     def _look(self) -> None:

@@ -1,5 +1,5 @@
-"""What went wrong: failed, bounced, undelivered and complained, as bars that filter, and the newest one by
-one."""
+"""Pages of failures: failed, bounced, undelivered and complained messages, as bars that filter, and as a
+list."""
 
 import itertools
 import json
@@ -21,8 +21,7 @@ from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 
 QUICK, MOST = 500, 5_000
-"""How many of the newest are counted: at first, because a page has to come at once, and if somebody asks for
-more."""
+"""Numbers of the newest failures that are counted: at first, for a fast page, and on request."""
 LISTED = 50
 SPANS = {"1h": "the last hour", "24h": "the last day", "7d": "7 days", "30d": "30 days"}
 DIMENSIONS = {
@@ -34,12 +33,12 @@ DIMENSIONS = {
     "template": "Template",
     "campaign": "Campaign",
 }
-"""By what failures are counted: attributes of `Failure`."""
+"""Titles of the attributes of `Failure` by which failures are counted."""
 _BARS = 8
 
 
 class Bar(Struct, frozen=True):
-    """How many failures have one value, and which part of those of the largest bar, in percent."""
+    """Number of failures with a value, and `percent` of the largest bar."""
 
     value: str
     count: int
@@ -47,7 +46,7 @@ class Bar(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """The bars of one dimension, the largest first, and how many failures are in none of them."""
+    """Bars of a dimension, the largest first, and the number of failures outside the bars."""
 
     name: str
     title: str
@@ -79,7 +78,7 @@ class FailuresResend(View, frozen=True):
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """The page. Raises Refused for a span that is none."""
+    """Show the page. Raises Refused for an invalid span."""
     found, left_out = _found(site, asked)
     filters = {name: asked[name] for name in DIMENSIONS}
     titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
@@ -89,8 +88,8 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def resend(site: Site, asked: Asked) -> Answer:
-    """Which of the newest would be sent again, and then sends those. What may arrive twice is left: each of
-    those is for somebody to look at. Raises Refused."""
+    """List the newest failures that would be sent again, and then send them. Messages that may arrive twice
+    are left out, because a person has to check each of them. Raises Refused."""
     resender = resender_at(site, force=False)
     if asked.form is None:
         found, _ = _found(site, asked)
@@ -121,7 +120,8 @@ def _refs(text: str) -> list[MessageRef]:
 
 
 def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
-    """What is asked for among the newest, and whether there are others behind. Raises Refused."""
+    """Return the newest failures that match the request, and whether older ones are left out. Raises
+    Refused."""
     now, most = site.clock(), MOST if asked["more"] else QUICK
     wanted = FailureFilter(**{name: asked[name] for name in DIMENSIONS})
     channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)

@@ -27,7 +27,7 @@ from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_stacks.paths import TEMPLATES
 
 MAX_DOCUMENTS = 20
-"""Mails that are kept while somebody looks at them."""
+"""Number of mails that are kept for previews."""
 VARIABLES = "variables"
 """Field for attributes that the channel and the example of the template lack, a line each."""
 _LABELS = {
@@ -44,7 +44,7 @@ _LABELS = {
 }
 """Labels of attributes whose names in words would mislead."""
 _ALIASES = ("email",)
-"""Attributes that are another's second name."""
+"""Attributes that are aliases of others."""
 _FIRST = ("id", "to", "template")
 """Fields that come first, in this order; the order of the schema follows."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
@@ -53,15 +53,17 @@ _OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback
 
 
 class Field(Struct, frozen=True):
-    """One attribute of a channel's items. `long` text has lines of its own; `several`: one value a line;
-    `json`: it is no text."""
+    """Field for an attribute of a channel's items."""
 
     name: str
     words: str
     required: bool
     long: bool
+    """Whether the text may have line breaks."""
     several: bool
+    """Whether the value may be a list, with one item in each line."""
     json: bool
+    """Whether the value is JSON instead of text."""
     choices: list[str]
 
     @property
@@ -112,7 +114,8 @@ class FormPreview(View, frozen=True):
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """The form; then the item, the commands and whom it reaches; then it is sent. Raises Refused."""
+    """Show the form; then the item, the commands and the reach of the message; then send it. Raises
+    Refused."""
     channel = asked["channel"] if asked["channel"] in CONTRACTS else next(iter(CONTRACTS))
     if asked.form is None:
         values = _examples(channel) if site.stage == "local" else {}
@@ -135,15 +138,15 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def frame(site: Site, asked: Asked) -> Answer:
-    """The HTML of a mail that is looked at before it goes, for the frame."""
+    """Return the HTML of a mail's preview, for its frame."""
     return Frame(site.documents.get(asked["document"], ""))
 
 
 def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
-    """What the stage's sender would make of an item, or what is said against it, by the field at fault."""
+    """Return the message that the stage's sender would make of an item, or else its faults by field."""
     try:
         preview = judge(site.session, site.stage, item)[1]
-        image_of(item)  # DynamoDB takes fewer numbers and levels than JSON has
+        image_of(item)  # stricter than JSON: DynamoDB limits numbers and nesting
     except Invalid as fault:
         return {re.split(r"[.\[]", fault.field)[0]: f"{fault}"}
     except Malformed as fault:
@@ -225,7 +228,7 @@ def _example(channel: str, template: str) -> dict[str, Any]:
 
 @cache
 def fields_of(channel: str) -> list[Field]:
-    """What a form of the channel asks for, in the schema's order."""
+    """Return the fields of a channel's form, in the order of the schema."""
     document, texts = schema_of(channel), attributes_of(channel).texts
     alone = [name for each in document.get("allOf", ()) for name in each.get("required", ())]
     fields = []
@@ -246,7 +249,7 @@ def fields_of(channel: str) -> list[Field]:
 
 
 def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The item of what was typed, and the faults by the field."""
+    """Parse the texts of a form. Return the item, and the faults by field."""
     item: dict[str, Any] = {"event_type": channel}
     faults: dict[str, str] = {}
     for field in fields_of(channel):
@@ -291,14 +294,14 @@ def _document(site: Site, preview: Preview | None) -> str:
 
 
 def put_command(stage: str, item: Mapping[str, Any]) -> str:
-    """The item by the AWS CLI, to be pasted into a shell."""
+    """Return the AWS CLI's command that puts an item, quoted for a shell."""
     image = json.dumps(image_of(item), ensure_ascii=False)
     options = ["--table-name", name(stage, "mailbox"), "--condition-expression", "attribute_not_exists(id)"]
     return shlex.join(["aws", "dynamodb", "put-item", *options, "--item", image])
 
 
 def send_command(stage: str, item: Mapping[str, Any]) -> str:
-    """The same by `mailroom send`."""
+    """Return the `mailroom send` command of an item, quoted for a shell."""
     words = ["mailroom", "send", item["event_type"], "--stage", stage, "--id", item["id"]]
     for field, value in item.items():
         if field == "to":
@@ -313,19 +316,19 @@ def send_command(stage: str, item: Mapping[str, Any]) -> str:
 
 
 class Reaching(Struct, frozen=True, rename="upper"):
-    """Whom a sender may reach: see `environment.Sender`."""
+    """Recipients that a sender may reach: see `environment.Sender`."""
 
     recipients_only: list[str] | None = None
     redirect_to: str = ""
 
 
 def reaching_of(site: Site, channel: str) -> Reaching:
-    """Whom the sender of a channel may reach, as it is deployed. Raises Refused."""
+    """Return the recipients that the deployed sender of a channel may reach. Raises Refused."""
     return function_settings(site.session.client("lambda"), name(site.stage, f"send-{channel}"), Reaching)
 
 
 def reach(site: Site, channel: str) -> str:
-    """Whom a message of the channel may reach, in a sentence."""
+    """Return a sentence about the recipients that a message of the channel may reach."""
     if site.stage == "local":
         return "The local stage: a simulator takes it, and it reaches nobody."
     if channel == "webhook":

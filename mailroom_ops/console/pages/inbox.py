@@ -1,4 +1,5 @@
-"""The local stage's inbox: what the providers' simulators accepted, as its recipients would see it."""
+"""Pages of the local stage's inbox: messages that the providers' simulators accepted, as recipients see
+them."""
 
 import base64
 import hmac
@@ -29,7 +30,7 @@ LISTED = 50
 TABS = {name: each.messages for name, each in CHANNELS.items()}
 _TOLD = {"status", "message", "timestamp", "timestamp_ms"}
 _CALLBACKS = (_TOLD | {"id", "event_type"}, _TOLD | {"fax_id"})
-"""The names in the body of a callback; a fax's has its own."""
+"""Names in the body of a callback, and of a fax's callback."""
 _SOMETIMES = {"field", "template", "template_version"}
 _SECONDS = 10.0
 
@@ -38,7 +39,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Group(Struct, frozen=True):
-    """What went to one recipient, oldest first: texts to a number, or the attempts at a fax."""
+    """Messages to one recipient, oldest first: texts to a number, or the attempts at a fax."""
 
     to: str
     what: str
@@ -46,8 +47,8 @@ class Group(Struct, frozen=True):
 
 
 class ReceivedWebhook(Struct, frozen=True):
-    """What came to the stage's webhook receiver under one webhook-id: its last request, and how many of the
-    newest requests are `tries` of the same. `url` is the page of its message."""
+    """Last request to the stage's webhook receiver with a webhook-id. `tries` is the number of requests with
+    this id among the newest; `url` is the page of the message."""
 
     at: str
     path: str
@@ -66,7 +67,7 @@ class Inbox(View, frozen=True):
     tabs: dict[str, str]
     counts: dict[str, int]
     found: list[Any]
-    """Items of the simulators, groups of them, or received webhooks: the channel's own."""
+    """Items of the simulators, groups of items, or received webhooks, depending on the channel."""
 
 
 class InboxMail(View, frozen=True):
@@ -79,7 +80,7 @@ class InboxMail(View, frozen=True):
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """What a channel's provider accepted, the newest first."""
+    """Show the messages that a channel's provider accepted, the newest first."""
     tab = asked["channel"] if asked["channel"] in TABS else "mail"
     found: list[Any]
     counts = {**_fetch("/inbox/channels"), "webhook": _fetch("/receiver/count")["count"]}
@@ -101,14 +102,14 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def mail(_site: Site, asked: Asked) -> Answer:
-    """One mail, as a mail program would show it."""
+    """Show a mail as a mail program would."""
     found = _mail(asked)
     content = found["content"]
     return Shown(InboxMail(found, content, _id_of(found)), content["subject"] or "(no subject)")
 
 
 def _id_of(mail: Item) -> str:
-    """The id of a mail's message, by the mail's header; "": there is none."""
+    """Return the message id in a mail's header; empty if the header lacks it."""
     correlation = mail["content"].get("headers", {}).get("X-Correlation-ID", "")
     try:
         return base64.urlsafe_b64decode(correlation + "=" * (-len(correlation) % 4)).decode()
@@ -117,7 +118,7 @@ def _id_of(mail: Item) -> str:
 
 
 def frame(_site: Site, asked: Asked) -> Answer:
-    """Its HTML, for the frame, with the images that were sent along."""
+    """Return the HTML of a mail, for its frame, with its inline images."""
     content = _mail(asked)["content"]
     html = content["html"] or ""
     for each in content["attachments"]:
@@ -127,8 +128,8 @@ def frame(_site: Site, asked: Asked) -> Answer:
 
 
 def message(site: Site, asked: Asked) -> Answer:
-    """From what a provider accepted to the message that it was. The ledger has no index for that; the local
-    stage is small. Raises Refused."""
+    """Redirect from an accepted message to its page. The ledger lacks an index for that, so this is a scan;
+    the local stage is small. Raises Refused."""
     pages = (
         site.client("dynamodb")
         .get_paginator("scan")
@@ -160,7 +161,7 @@ def _mail(asked: Asked) -> Item:
 
 
 def _fetch(path: str, **query: str | int) -> Any:
-    """What the providers' simulators answer. Raises Refused where they do not."""
+    """Return the response of the providers' simulators. Raises Refused if they do not respond."""
     providers = os.environ.get("MAILROOM_PROVIDERS", "")
     if not providers.startswith("http://127.0.0.1:"):
         raise Refused(
@@ -177,7 +178,7 @@ def _fetch(path: str, **query: str | int) -> Any:
 
 
 def _grouped(items: list[Item], what: Callable[[Item], str]) -> list[Group]:
-    """Group items by recipient, and by what else tells them apart."""
+    """Group items by recipient, and by the result of `what`."""
     groups = _together(items, lambda item: (item["to"], what(item)))
     return [Group(*key, members) for key, members in groups.items()]
 
@@ -191,7 +192,7 @@ def _together(items: Iterable[Item], key: Callable[[Item], K]) -> dict[K, list[I
 
 
 def _notification(content: Mapping[str, Any]) -> Mapping[str, str]:
-    """What the device shows of a push: its `title` and its `body`."""
+    """Return the `title` and `body` that the device shows of a push."""
     for payload in content["payloads"].values():
         for path in (("aps", "alert"), ("fcmV1Message", "message", "notification")):
             shown = payload
@@ -228,8 +229,8 @@ def _webhook(site: Site, webhook_id: str, tries: list[Item]) -> ReceivedWebhook:
 
 
 def _is_signed(site: Site, headers: Mapping[str, str], body: str) -> bool:
-    """Whether the signature is the stage's for this host. The library's `verify` wants it to be five minutes
-    old at most, and here it may have come yesterday."""
+    """Return whether the signature is the stage's for this host, whatever its age. The library's `verify`
+    accepts signatures of the last five minutes only."""
     moment = headers.get("webhook-timestamp", "")
     if not re.fullmatch("[0-9]{1,10}", moment):
         return False

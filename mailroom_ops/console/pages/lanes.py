@@ -1,4 +1,4 @@
-"""Lanes: what waits in each, and a form that pauses or resumes it."""
+"""Page of the lanes: their waiting messages, and a form that pauses or resumes a lane."""
 
 from mailroom_ops.console.pages.messages import deployed_at
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
@@ -12,7 +12,7 @@ class Lanes(View, frozen=True):
 
 
 def show(site: Site, request: Asked) -> Answer:
-    """Show the lanes, or pause or resume the one of the form. Raises Refused."""
+    """Show the lanes, or pause or resume the lane of the form. Raises Refused."""
     lanes = DeployedLanes(deployed_at(site))
     if request.form is None:
         return Shown(Lanes(lanes.read()))

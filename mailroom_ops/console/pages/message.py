@@ -1,4 +1,4 @@
-"""One message: its life, why it stands where it stands, what was asked for, how it looks, and what to do."""
+"""Pages of a message: its history, status, request and content, and the actions on it."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
 
 RENDERED = tuple(name for name, each in CHANNELS.items() if each.rendered)
-"""Channels whose content is made of the item; the others send what it says."""
+"""Channels whose content is rendered from a template; the items of others have the whole content."""
 UNDER_WAY = ("scheduled", "sending", "retrying")
 Action = Literal["resend", "repair", "cancel"]
 _BUTTONS: dict[Cure, dict[str, str]] = {
@@ -48,7 +48,7 @@ _BUTTONS: dict[Cure, dict[str, str]] = {
 }
 _VERBS: dict[Action, str] = {"resend": "Send again", "repair": "Repair", "cancel": "Cancel"}
 _LISTED = ("bounced", "complained", "suppressed")
-"""Statuses for which the recipient's page says what keeps messages from reaching it."""
+"""Statuses for which the recipient's page shows the suppressions and opt-outs."""
 _DONE = {
     "resend": "It is on its way again.",
     "repair": "You have repaired it.",
@@ -65,7 +65,7 @@ class Message(View, frozen=True):
     followed_by: list[MessageStatus]
     advice: list[str]
     listed: list[str]
-    """Recipients who may get nothing more."""
+    """Recipients with a suppression or an opt-out."""
     meaning: str
     steps: list[Step]
     request: str | None
@@ -76,14 +76,14 @@ class Message(View, frozen=True):
     heads: dict[str, str]
     attachments: list[str]
     actions: dict[Action, str]
-    """Verbs of what may help."""
+    """Names of the actions that may help."""
     copyable: bool
-    """Whether its content is there, to be sent to another recipient."""
+    """Whether the content is available for a message to another recipient."""
     done: str
 
 
 class MessageChoice(View, frozen=True):
-    """Values of the page of an id that several channels have, or none."""
+    """Values of the page of an id that several channels have, or that is unknown."""
 
     found: list[MessageStatus]
 
@@ -105,7 +105,7 @@ class MessageAction(View, frozen=True):
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """The message of an id. Of an id that several channels have, the choice."""
+    """Show the message of an id, or a choice if several channels have the id."""
     found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
     typed = asked.typed("id"), asked.typed("channel")
     if not found and typed[0] and typed != (asked["id"], asked["channel"]):
@@ -147,7 +147,7 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def frame(site: Site, asked: Asked) -> Answer:
-    """A mail's HTML, for the frame on its page."""
+    """Return a mail's HTML, for the frame on its page."""
     found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
     item = _reader(site).item(found[0].id, found[0].event_type) if found else None
     sample = _sample(site, item, found[0]) if found else None
@@ -155,11 +155,11 @@ def frame(site: Site, asked: Asked) -> Answer:
 
 
 def resend(site: Site, asked: Asked) -> Answer:
-    """Show what `resend` would do, and then do it."""
+    """Show the effect of `resend`, and then resend the message."""
     force = bool(asked["force"])
     deployed = deployed_at(site)
     resender = resender_at(site, force=force)
-    seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
+    seen = _seen(deployed, asked)  # first, so that a change during the next reads is noticed
     (found,) = resender.evaluate([MessageRef(asked["id"], asked["channel"] or None)])
     ready = found.result == "ready"
     if asked.form is not None:
@@ -187,15 +187,15 @@ def resend(site: Site, asked: Asked) -> Answer:
 
 
 def repair(site: Site, asked: Asked) -> Answer:
-    """Show what `repair` would do, and then do it: the chosen one of the cures that the message has."""
+    """Show the effect of the chosen cure of `repair`, and then apply it."""
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
-    seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
+    seen = _seen(deployed, asked)  # first, so that a change during the next reads is noticed
     candidates = repairs.named([MessageRef(asked["id"], asked["channel"] or None)])
     ((judged,),) = repairs.judged(candidates)
     diagnosis, message = judged
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
-    # A message wrongly ended as sent is never sent, so that is offered only in doubt or without another cure.
+    # A message that is ended as sent by mistake is lost, so `end` needs doubt, or is the only cure.
     offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
     cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
     if asked.form is not None:
@@ -219,7 +219,7 @@ def repair(site: Site, asked: Asked) -> Answer:
 
 
 def cancel(site: Site, asked: Asked) -> Answer:
-    """Show what a cancel would do, and then do it as the HTTP API does."""
+    """Show the effect of a cancel, and then cancel the message as the HTTP API does."""
     deployed = deployed_at(site)
     states = _states(site)
     id_, channel = asked["id"], asked["channel"] or None
@@ -257,24 +257,23 @@ def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:
     try:
         finder = finder_at(site)
         return [] if finder is None else finder.naming(Key(message.id, message.event_type))
-    except (ClientError, BotoCoreError, InvalidSecret):  # the rest of the page is worth showing
+    except (ClientError, BotoCoreError, InvalidSecret):  # show the rest of the page
         return []
 
 
 def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) -> Sample | None:
-    """The item rendered again, with the version of its template that the ledger has; None: there is nothing
-    to render."""
+    """Render the item again, with the template version in the ledger. None for items without templates."""
     if item is None or item["event_type"] not in RENDERED:
         return None
     try:
-        # What is not queued yet gets the version that counts then.
+        # A message that is not queued yet gets the current version when it is queued.
         version = message.template_version or (None if message.status in (READY, "scheduled") else DEPLOYED)
         rules = rules_at(site)
         payloads = Payloads(site.client("s3"), rules.payload_bucket)
         return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
             {**item, "template_version": version} if version is not None else item
         )
-    except (ClientError, BotoCoreError) as fault:  # the rest of the page is worth showing
+    except (ClientError, BotoCoreError) as fault:  # show the rest of the page
         return Sample(item["id"], problem=f"{fault}")
 
 
@@ -283,7 +282,7 @@ def _recipients(message: MessageStatus) -> list[str]:
 
 
 def _attachments(item: Mapping[str, Any]) -> list[str]:
-    """The files of a mail by their names, as its recipient sees them."""
+    """Return the file names of a mail's attachments, as the recipient sees them."""
     attached = item.get("attachments")
     if item.get("event_type") != "mail" or not isinstance(attached, list):
         return []
@@ -303,7 +302,8 @@ def _sender(site: Site, message: MessageStatus) -> dict[str, str]:
 
 
 def _heads(item: Mapping[str, Any]) -> dict[str, str]:
-    """What stands above a message. Of other channels, all but the topic are variables of the producer."""
+    """Return the headers above a message. In other channels than mail, all but the topic are the producer's
+    variables."""
     names = ("from", "cc", "bcc", "reply_to", "topic") if item.get("event_type") == "mail" else ("topic",)
     heads = {name: item[name] for name in names if item.get(name)}
     headers = item.get("headers") if "from" in names else None
@@ -316,7 +316,7 @@ def _heads(item: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _json(value: Any) -> Any:
-    """What JSON lacks: DynamoDB's numbers, as far as JSON's are as exact, and its sets."""
+    """Encode sets, and those Decimals as floats that floats hold exactly; other values as text."""
     if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
         return float(value)
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
@@ -327,7 +327,7 @@ def _states(site: Site) -> States:
 
 
 def _seen(deployed: DeployedStage, asked: Asked) -> str:
-    """A digest of what both tables have of a message."""
+    """Return a digest of the message's items in both tables."""
     ref = MessageRef(asked["id"], asked["channel"] or None)
     items = [*deployed.items("ledger", ref), {}, *deployed.items("mailbox", ref), {}]
     document = json.dumps(
@@ -337,13 +337,13 @@ def _seen(deployed: DeployedStage, asked: Asked) -> str:
 
 
 def _actions(message: MessageStatus, current_time: float) -> list[Action]:
-    """Return what may help; each of them checks for itself whether it can be done."""
+    """Return the actions that may help. Each action checks again whether it is possible."""
     if message.status == READY or message.waits_for:
         return ["cancel"] if cancellation.waits(message, current_time) else []
     if message.status in UNDER_WAY:
         return ["repair", "resend"]
     code = (message.error or {}).get("code")
-    # What is cancelled so would end the same way if it was sent again.
+    # A resend of a message that ended as cancelled would end the same way.
     return ["resend"] if "completedAt" in message.times and code not in CANCELLED else []
 
 

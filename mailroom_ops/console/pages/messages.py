@@ -1,4 +1,4 @@
-"""Messages: the newest, or those of somebody or of an id that is looked for."""
+"""Page of messages: the newest, or those of a recipient or an id."""
 
 from typing import get_args
 
@@ -27,7 +27,7 @@ class Messages(View, frozen=True):
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """A page of messages. Raises Refused for a cursor that is none."""
+    """Show a page of messages. Raises Refused for an invalid cursor."""
     wanted = Filter(*(asked.typed(name) for name in Filter.__struct_fields__))
     cursor, text = asked["cursor"], asked.typed("q")
     finder = finder_at(site)
@@ -37,12 +37,12 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def deployed_at(site: Site) -> DeployedStage:
-    """What is deployed of the stage. Raises NotDeployed, and botocore's errors."""
+    """Return the deployed stage. Raises NotDeployed, and botocore's errors."""
     return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
 
 
 def resender_at(site: Site, *, force: bool) -> Resender:
-    """Return what sends messages of the stage again. Raises NotDeployed, and botocore's errors."""
+    """Return the resender of the stage. Raises NotDeployed, and botocore's errors."""
     look = rules_at(site).previews(site.client("s3")).look
     return Resender(deployed_at(site), look, force=force)
 

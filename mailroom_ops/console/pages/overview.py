@@ -1,5 +1,4 @@
-"""The overview, as four answers: how fast messages go out, what asks for somebody, the last 24 hours, and
-the channels."""
+"""The overview: the speed of sending, the alarms and faults, the last 24 hours, and the channels."""
 
 from collections import Counter
 from functools import partial
@@ -22,12 +21,13 @@ from mailroom_ops.shared.times import speed_of
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 SNAPSHOT_SECONDS = 4.0
-"""Several tabs share a look at the queues. Figures are kept for longer, where CloudWatch bills a look."""
+"""Seconds for which tabs share the counts of the queues. CloudWatch's figures are kept for longer, because
+requests cost money."""
 ACCEPTED = ("sent", "delivered", "undelivered", "bounced", "complained")
 
 
 class ChannelRow(Struct, frozen=True):
-    """One channel."""
+    """Values of a channel in the overview."""
 
     channel: str
     waiting: int
@@ -38,11 +38,11 @@ class ChannelRow(Struct, frozen=True):
     pace: float
     """Messages a second of the best of the last minutes."""
     limit: float | None
-    """Messages a second that the settings allow; None if there is no limit, or no settings here."""
+    """Messages a second that the settings allow; None if they are unlimited or unknown."""
     accepted: int
     wrong: int
     age: float | None
-    """Seconds for which the oldest message waits; None if CloudWatch has no figure."""
+    """Seconds for which the oldest message waits; None if CloudWatch lacks the figure."""
     p50: float | None
     """Milliseconds from put to accepted that half of the newest messages needed at most."""
     p99: float | None
@@ -63,16 +63,17 @@ class _Accepted(Filter, frozen=True):
 
 
 class Rate(Struct, frozen=True):
-    """The part of the newest mails that ended so, beside what SES looks into (None: the more the better)."""
+    """Part of the newest mails with a status."""
 
     status: str
     part: float
     mails: int
     limit: float | None
+    """Part from which on SES reviews the account; None for `delivered`."""
 
     @property
     def high(self) -> bool:
-        """Whether SES would look into it."""
+        """Whether SES would review the account for this rate."""
         return self.limit is not None and self.part >= self.limit
 
 
@@ -85,7 +86,7 @@ class Overview(View, frozen=True):
     hours: list[Hour]
     """Hours of the last day, the oldest first; empty if CloudWatch has no figures."""
     rates: list[Rate]
-    """Rates of the newest mails that were accepted; empty if nobody can tell them."""
+    """Rates of the newest mails that were accepted; empty if they are unknown."""
     outages: list[Outage]
     closed: list[ClosedDay]
     paused: list[Lane]
@@ -95,7 +96,7 @@ class Overview(View, frozen=True):
 
 
 def show(site: Site, _: Asked) -> Answer:
-    """The page. Raises NotDeployed, and botocore's errors."""
+    """Show the page. Raises NotDeployed, and botocore's errors."""
     deployed, finder = deployed_at(site), finder_at(site)
     routes = deployed.dispatch.routes
     seconds = SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
@@ -123,7 +124,7 @@ def show(site: Site, _: Asked) -> Answer:
 
 
 def _of(channel: str, snapshot: Snapshot) -> list[QueueSnapshot]:
-    """A channel's queues: its lanes', its retries', and the dead-letter queues of all of them."""
+    """Return the queues of a channel: of its lanes and retries, and their dead-letter queues."""
     names = ((each, each.name.removesuffix(".fifo")) for each in snapshot.queues)
     return [each for each, base in names if base == channel or base.startswith(f"{channel}-")]
 
@@ -157,7 +158,8 @@ def _row(
 
 
 def _rates(finder: Finder | None) -> list[Rate]:
-    """Return the rates of the newest mails by the ledger, which has none of the provider's own figures."""
+    """Return the rates of the newest mails by the statuses in the ledger; the provider's own figures may
+    differ."""
     mails = finder.newest(_Accepted(), most=SAMPLE).messages if finder else []
     counts = Counter(mail.status for mail in mails)
     counts["delivered"] += counts["complained"]

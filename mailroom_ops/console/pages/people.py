@@ -1,4 +1,4 @@
-"""People: what keeps messages from somebody, what was sent to them, and all of it erased."""
+"""Pages of a person: suppressions and opt-outs, messages, and the erasure of all data."""
 
 from collections.abc import Callable, Sequence
 
@@ -62,7 +62,7 @@ _PROVIDERS_LIST = "It is taken off the mail provider's own list too, which all s
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """Somebody's suppressions, opt-outs and newest messages."""
+    """Show a person's suppressions, opt-outs and newest messages."""
     who = asked.typed("recipient")
     if not who:
         return Shown(People())
@@ -77,7 +77,7 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def change(site: Site, asked: Asked) -> Answer:
-    """What a change does, and then does it. Raises Refused."""
+    """Show the effect of a change, and then make the change. Raises Refused."""
     what = asked["do"]
     plan = _CHANGES.get(what)
     if plan is None:
@@ -98,7 +98,8 @@ def change(site: Site, asked: Asked) -> Answer:
 
 
 def erase(site: Site, asked: Asked) -> Answer:
-    """What a stage has of somebody, and then all of it erased: as `mailroom erase`, which asks as much."""
+    """Show the data that a stage has of a person, and then erase it, with the confirmation of `mailroom
+    erase`."""
     who = asked.typed("recipient")
     if not who:
         raise Refused("recipient: is missing; find the person first.")
@@ -121,7 +122,7 @@ def _lift(site: Site, asked: Asked) -> str:
     found = lists.find(asked.typed("recipient"), (channel,))
     ses = ""
     if channel == "mail":
-        # Before our own: SES would answer the next mail with a bounce, which marks the recipient anew.
+        # SES's list first: otherwise a bounce of the next mail would suppress the recipient again.
         try:
             lists.lift_from_provider(asked.typed("recipient"))
         except FAULTS:

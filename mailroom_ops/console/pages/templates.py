@@ -1,4 +1,4 @@
-"""Templates: each rendered with its examples, and a test of one to somebody."""
+"""Pages of templates: each rendered with its examples, and a test message to a recipient."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,14 +19,14 @@ from mailroom_ops.templates.published import words_of
 from mailroom_stacks.paths import TEMPLATES
 
 TEST_HEADER = "X-Mailroom-Test"
-"""Marks a mail that somebody sent to look at its template."""
+"""Header of test mails, with the name of the template."""
 
 
 class Templates(View, frozen=True):
     """Values of the list of templates."""
 
     rows: list[tuple[TemplateName, int, list[str], str]]
-    """Templates with the number of their examples, their languages, and the version that counts."""
+    """Templates with the number of their examples, their languages, and the current version."""
 
 
 class Template(View, frozen=True):
@@ -46,7 +46,7 @@ class Template(View, frozen=True):
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """The templates of this checkout; or one of them, with an example. With a form: a test of it. Raises
+    """Show the templates of this checkout, or one of them with an example; with a form, send a test. Raises
     Refused."""
     folder = TemplateFolder(TEMPLATES)
     counts = _counts(site)
@@ -82,7 +82,7 @@ def show(site: Site, asked: Asked) -> Answer:
 
 
 def frame(_site: Site, asked: Asked) -> Answer:
-    """The HTML of an example, for the frame."""
+    """Return the HTML of an example, for the frame."""
     folder = TemplateFolder(TEMPLATES)
     preview, _ = _rendered(folder, folder.named(asked["name"], asked["channel"] or None), asked)
     return Frame((preview and preview.html) or "")
@@ -103,7 +103,7 @@ def _rendered(folder: TemplateFolder, template: TemplateName, asked: Asked) -> t
 
 
 def _counts(site: Site) -> dict[str, int]:
-    """The versions that count in the stage, by channel and name."""
+    """Return the current versions in the stage, by channel and name."""
     rules = rules_at(site)
     if not rules.templates_bucket:
         return {}
@@ -112,8 +112,8 @@ def _counts(site: Site) -> dict[str, int]:
 
 
 def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
-    """The example to somebody, by the way of every message: marked as a test, and refused for whom the stage
-    may not reach. It goes as the stage has the template, which may differ from this checkout's."""
+    """Send an example as a normal message, marked as a test. Recipients outside the stage's list are refused.
+    The stage renders its own version of the template, which may differ from this checkout."""
     item = {field: value for field, value in example.items() if field not in ("to", "email", "cc", "bcc")}
     item |= {"id": f"test-{new_id(template.channel)}", "to": to}
     if template.channel == "mail":

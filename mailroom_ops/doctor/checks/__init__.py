@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are shown; those of a channel stand in its descriptor."""
+"""Checks of `doctor`, in the order of the report. The checks of a channel are named in its descriptor."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -14,7 +14,7 @@ Run = Callable[[ExaminedStage], Iterator[CheckFinding]]
 
 
 class Check(Struct, frozen=True):
-    """One question about a stage. `run` may raise whatever AWS answers."""
+    """Check of a stage. `run` may raise errors of AWS."""
 
     subject: str
     name: str
@@ -22,7 +22,8 @@ class Check(Struct, frozen=True):
 
 
 def checks_of(channel: str) -> Iterator[Check]:
-    """The checks of a channel. One that names none has its secrets read, and no more."""
+    """Yield the checks of a channel. If its descriptor names none, the only check reads the channel's
+    secrets."""
     named = CHANNELS[channel].checks
     rows = {name: _named(place) for name, place in (named or {}).items()}
     if named is None:
@@ -31,14 +32,14 @@ def checks_of(channel: str) -> Iterator[Check]:
 
 
 def _named(place: str) -> Run:
-    """What `module:attribute` names."""
+    """Import a check by `module:attribute`."""
     module, _, name = place.partition(":")
     found: Run = getattr(import_module(module), name)
     return found
 
 
 def _where_sent(channel: str, run: Run) -> Run:
-    """The check, skipped where the stage does not send by the channel."""
+    """Return a check that is skipped if the stage does not send by the channel."""
 
     def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
         if stage.senders(channel):
@@ -65,4 +66,4 @@ CHECKS: tuple[Check, ...] = (
 )
 
 SUBJECTS = tuple(dict.fromkeys(each.subject for each in CHECKS))
-"""What `--only` may name."""
+"""Values of the option `--only`."""

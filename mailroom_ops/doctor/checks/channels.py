@@ -1,4 +1,4 @@
-"""Whether the providers of text messages, pushes, faxes and webhooks would take one, by the channel."""
+"""Checks whether the providers of text messages, pushes, faxes and webhooks would accept a message."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _TWILIO_CONSOLE = "https://console.twilio.com"
 
 
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The provider's, tried by questions that change nothing."""
+    """Check the SMS provider's credentials by requests that change nothing."""
     for each in stage.senders("sms").values():
         yield from _twilio(stage, each) if each["SMS_PROVIDER"] == "twilio" else _aws(stage)
 
@@ -35,7 +35,7 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
     try:
         account = account_at(stage.client("secretsmanager"), arn)
         sending = _asked(account, account.login, f"{base}/2010-04-01/Accounts/{{sid}}/Messages.json")
-        # An API key may not read the account. The token that may is the one that callbacks are signed with.
+        # An API key cannot read the account; the auth token, which signs callbacks, can.
         own = _asked(
             account, (account.account_sid, account.auth_token), f"{base}/2010-04-01/Accounts/{{sid}}.json"
         )
@@ -102,7 +102,8 @@ _EXPIRES = "AppleCertificateExpirationDate"
 
 
 def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Each platform application: there, on, and its certificate good for a while."""
+    """Check that each platform application exists and is enabled, and that its certificate does not expire
+    soon."""
     found = {
         name: arn
         for each in stage.senders("push").values()
@@ -140,8 +141,8 @@ _NOWHERE = "https://mailroom.invalid/doctor.pdf"
 
 
 def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The provider's, tried as the sender would after a crash: by asking which faxes our own number got in
-    the last minute."""
+    """Check the fax provider's credentials by the request that the sender makes after a crash: a list of the
+    faxes to our own number in the last minute."""
     for each in stage.senders("fax").values():
         settings = environment.read(FaxSender, each)
         put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}fax --secret-string file://fax.json"
@@ -159,8 +160,7 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
-    """Whether each secret that a channel's senders use can be read, for channels without checks of their
-    own."""
+    """Check that each secret of a channel's senders can be read, for channels without their own checks."""
     arns = {
         arn
         for each in stage.senders(channel).values()

@@ -1,4 +1,4 @@
-"""What hands messages to the functions: on, and within the account's bounds."""
+"""Checks of the functions: event source mappings, concurrency, recipients and the event bus."""
 
 from collections.abc import Iterator
 
@@ -12,11 +12,11 @@ _QUOTA = (
     "https://console.aws.amazon.com/servicequotas/home/services/lambda/quotas"
 )
 _PUMPED = {"mailbox", "ledger", "fax"}
-"""What the local stage's pump reads, instead of the emulator."""
+"""Sources that the local stage's pump reads in place of the emulator."""
 
 
 def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Each of them on, and without trouble in its last round."""
+    """Check that each event source mapping is enabled, and that its last poll succeeded."""
     good = 0
     for each in stage.sources:
         if each.state == "Enabled" and "PROBLEM" not in each.last_result.upper():
@@ -31,7 +31,7 @@ def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whom the senders may reach: all from production, some from any other stage."""
+    """Check which recipients the senders may reach: all in production, a list in any other stage."""
     if stage.local:
         yield skipped("The local stage sends to simulators alone.")
         return
@@ -61,7 +61,7 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """What all mappings may take together, against what the account has; and what functions have reserved."""
+    """Compare the concurrency of all mappings, and what functions have reserved, with the account's quota."""
     client = stage.client("lambda")
     limits = client.get_account_settings()["AccountLimit"]
     free, total = limits["UnreservedConcurrentExecutions"], limits["ConcurrentExecutions"]
@@ -80,7 +80,8 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The bus that outcomes go to. Another account's may be closed to whoever looks."""
+    """Check that the event bus for outcomes exists. A bus of another account is skipped, since it may not be
+    readable from here."""
     bus = stage.functions.get("outcomes", {}).get("EVENT_BUS", "")
     if not bus or (bus.startswith("arn:") and bus.split(":")[4] != stage.account):
         yield skipped(f"The bus {bus} belongs to another account." if bus else "The stage puts no events.")
@@ -95,7 +96,7 @@ def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
-    """Whether the alarm, and the bounds that synth sets, reckon with the account's own quota."""
+    """Check that the alarm and the limits that synth sets use the account's real concurrency quota."""
     settings = stage.configured.settings
     if settings is None or stage.local or settings.monitoring.concurrency_quota == total:
         return

@@ -1,4 +1,4 @@
-"""Whether SES would send: what the account may, its senders, and the configuration set."""
+"""Checks whether SES would send: the account, the senders and the configuration set."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _UNLIMITED = -1
 
 @resend.or_by_resend(resend.key)
 def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Sandbox or production, paused or not, under review or not."""
+    """Check whether the account is in the sandbox, paused or under review."""
     said = stage.client("sesv2").get_account()
     if said.get("ProductionAccessEnabled"):
         yield ok("SES lets the account send to everybody.")
@@ -44,7 +44,7 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 @resend.or_by_resend(resend.quota)
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """What may be sent a second and in 24 hours, against what the senders would."""
+    """Compare SES's quotas for a second and for 24 hours with what the senders would send."""
     said = stage.client("sesv2").get_account()["SendQuota"]
     most, rate = said["Max24HourSend"], _deployed_rate(stage)
     yield _rate(stage, rate, said["MaxSendRate"])
@@ -54,7 +54,7 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The stage's own day: how much of it is used, and until when bulk waits."""
+    """Report how much of the stage's daily limit is used, and until when bulk messages wait."""
     lanes = [each for each in stage.senders("mail").values() if "PER_DAY" in each]
     for variables in lanes[:1]:
         per_day, reserve = json.loads(variables["PER_DAY"]), float(variables["RESERVE"])
@@ -73,7 +73,7 @@ def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 @resend.or_by_resend(resend.nothing)
 def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring."""
+    """Compare the account's bounce and complaint rates in SES with the thresholds of the alarms."""
     for kind, metric, warned, alarmed in (
         ("bounce", "Reputation.BounceRate", BOUNCE_RATE_WARNING, BOUNCE_RATE),
         ("complaint", "Reputation.ComplaintRate", COMPLAINT_RATE_WARNING, COMPLAINT_RATE),
@@ -114,7 +114,7 @@ def _day(sent: float, most: float) -> CheckFinding:
 
 
 def _days(stage: ExaminedStage, most: float) -> Iterator[CheckFinding]:
-    """The limits of the account's stages together, against its quota."""
+    """Compare the sum of the daily limits of the account's stages with the account's quota."""
     days = stage.days("mail")
     said = " + ".join(f"{name} {recipients:,}" for name, recipients in sorted(days.items()))
     key = f"mailroom.{stage.name}.channels.mail.per_day"
@@ -154,17 +154,17 @@ Identity = dict[str, Any]
 
 @resend.or_by_resend(resend.domains)
 def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Each sender's identity: its address's, its domain's, or a domain's above that."""
+    """Check the identity of each sender: the address, its domain or a parent domain."""
     addresses = stage.mail_addresses
     asked: dict[str, Identity | None] = {}
     for address in addresses:
         labels = address.rpartition("@")[2].split(".")
-        # The domain, and those above it that somebody may own, which a top-level domain is not.
+        # The domain and its parents, without the top-level domain, which cannot be an identity.
         names = (address, *(".".join(labels[at:]) for at in range(len(labels) - 1)))
         for name in names:
             if name not in asked:
                 asked[name] = stage.asked("sesv2", "get_email_identity", EmailIdentity=name)
-        # SES takes the most specific one there is: an address that failed is not saved by its domain.
+        # SES uses the most specific identity: a verified domain does not help an address that failed.
         name = next((each for each in names if asked[each] is not None), "")
         yield _verified(address, name, asked[name] if name else None)
     for name, identity in asked.items():
@@ -215,8 +215,8 @@ def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _deployed_rate(stage: ExaminedStage) -> float | None:
-    """Mails a second, all lanes together: workers by the gap after each submit. None: no sender keeps to a
-    rate."""
+    """Return the mails a second of all lanes together: workers / the pause after each submit. None if the
+    senders have no rate."""
     workers = {each.function: each.concurrency for each in stage.sources}
     rates = [
         (workers.get(name) or 0) / pace

@@ -1,4 +1,4 @@
-"""What waits for somebody in queues and buckets, what rings, and whether somebody would hear it."""
+"""Checks of the queues, the bucket of failed records, and the alarms."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from mailroom_ops.shared.deployed_stage import depth, is_dead, unprocessed_bucke
 
 
 def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Each dead-letter queue, whatever lies in it visible or hidden."""
+    """Count the messages of each dead-letter queue, hidden ones included."""
     queues = {name: url for name, url in stage.queues.items() if is_dead(name)}
     if not queues:
         yield failed("The stage has no dead-letter queue.", stage.deploy)
@@ -31,7 +31,7 @@ def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Troubles that many of the newest messages share, as the console's overview shows them."""
+    """Report errors that many of the newest messages share, as the console's overview does."""
     finder = finder_of(cast(Any, stage), stage.name, stage.clock)
     if finder is None:
         yield skipped(NO_SEARCH.format(stage=stage.name))
@@ -45,7 +45,7 @@ def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """What Lambda laid into the bucket because the reader of a stream failed on it again and again."""
+    """Report stream records that Lambda wrote to the bucket because their function failed again and again."""
     bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
     found = stage.asked("s3", "list_objects_v2", Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1)
     if found is None:
@@ -64,7 +64,7 @@ _SHOWN = 5
 
 
 def alarms_notify(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether each alarm notifies somebody: people turn an alarm's actions off for a while, and forget it."""
+    """Check that each alarm's actions are enabled: people disable them for a while, and forget it."""
     silent = [
         each["AlarmName"]
         for each in stage.alarms
@@ -80,7 +80,7 @@ def alarms_notify(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Who has subscribed to the topic of the alarms, and has confirmed it."""
+    """Check that the topic of the alarms has confirmed subscriptions."""
     client, arn = stage.client("sns"), stage.arn("sns", f"{stage.prefix}{TOPIC}")
     try:
         found = stage.pages("sns", "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn)
@@ -129,6 +129,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _protocols(subscriptions: list[dict[str, Any]]) -> str:
-    # Without the endpoints, which are addresses and numbers.
+    # Without the endpoints, which are personal addresses and numbers.
     counts = Counter(each["Protocol"] for each in subscriptions)
     return ", ".join(f"{count} by {protocol}" for protocol, count in sorted(counts.items()))

@@ -1,4 +1,5 @@
-"""Whether Resend would send the stage's mails: its key, domains, quota, and the webhook for its events."""
+"""Checks whether Resend would send the stage's mails: its key, domains, quota, and the webhook for its
+events."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -15,11 +16,12 @@ NEEDED = {
     *("email.sent", "email.delivered", "email.bounced", "email.complained"),
     *("email.suppressed", "email.failed"),
 }
-"""Events without which a status stays `sent`, and nobody who bounced or complained is suppressed."""
+"""Events that the webhook needs. Without them a status stays `sent`, and bounces and complaints suppress no
+recipient."""
 
 
 def or_by_resend(asked: Run) -> Callable[[Run], Run]:
-    """What is asked of Resend in the place of a check of SES, where Resend sends the stage's mails."""
+    """Return a decorator that runs `asked` in place of a check of SES if Resend sends the stage's mails."""
 
     def of(by_ses: Run) -> Run:
         @wraps(by_ses)
@@ -33,12 +35,12 @@ def or_by_resend(asked: Run) -> Callable[[Run], Run]:
 
 
 def nothing(_stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """What only SES has."""
+    """Skip a check that only SES has."""
     yield skipped("Resend sends the stage's mails, and has no such thing.")
 
 
 def key(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether Resend takes the API key."""
+    """Check that Resend accepts the API key."""
     put = (
         f"aws secretsmanager put-secret-value --secret-id {stage.prefix}resend "
         "--secret-string file://resend.json"
@@ -57,7 +59,7 @@ def key(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def domains(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether the domain of each sender is verified: that of one above does not count."""
+    """Check that the domain of each sender is verified. A verified parent domain does not count."""
     if not (said := _answer(stage, "/domains")):
         return
     known = {str(each.get("name")): str(each.get("status")) for each in _listed(said)}
@@ -72,7 +74,7 @@ def domains(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """What is used of the quotas."""
+    """Report how much of Resend's quotas is used."""
     emails = _answer(stage, "/usage").get("emails", {})
     for period in ("daily", "monthly"):
         used, limit = emails.get(period, {}).get("used", 0), emails.get(period, {}).get("limit")
@@ -83,7 +85,7 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Whether Resend's events come to the stage's API."""
+    """Check that Resend reports its events to the stage's API."""
     said = _answer(stage, "/webhooks")
     hooks = _listed(said)
     links = {each.get("UNSUBSCRIBE_URL", "") for each in stage.senders("mail").values()}
@@ -102,7 +104,7 @@ def _account(stage: ExaminedStage) -> ResendAccount:
 
 
 def _answer(stage: ExaminedStage, path: str) -> dict[str, Any]:
-    """What Resend answers; {}: it does not say, and the check of the key says why."""
+    """Return Resend's response, or an empty dictionary after an error, which the check of the key reports."""
     try:
         status, said = _account(stage).ask("GET", path)
     except RESEND_FAULTS:

@@ -1,4 +1,4 @@
-"""Whether the stage is deployed as it should be."""
+"""Checks that the stage's stacks are deployed."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 
 
 def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Each stack there is, by CloudFormation's word for it; and those that are missing."""
+    """Report the CloudFormation status of each stack, and the stacks that are missing."""
     stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
     found = {each["StackName"]: each["StackStatus"] for each in stacks}
     ours = {name: status for name, status in found.items() if name.startswith(stage.prefix)}
@@ -28,8 +28,8 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def stack_parts(settings: Settings | None) -> list[str]:
-    """The short names of the stacks of a stage; without settings, of those that every stage has. The stack
-    `deploy` is left out: it is a person's to deploy."""
+    """Return the short names of a stage's stacks; without settings, of the stacks that every stage has. The
+    stack `deploy` is left out, because a person deploys it."""
     there = {
         **dict.fromkeys(("mailbox", "feedback", "api", "channels"), True),
         "fax": settings and settings.fax,
