@@ -40,19 +40,19 @@ def key() -> str:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where the local stage listens. All on the loopback address."""
+    """Endpoints of the local stage, all on the loopback address."""
 
     aws: str
     providers: str
 
     @property
     def inbox(self) -> str:
-        """What the providers' simulators accepted, as JSON."""
+        """Messages that the providers' simulators accepted, as JSON."""
         return f"{self.providers}/inbox"
 
     @property
     def received(self) -> str:
-        """What came to the webhook receiver, as JSON."""
+        """Requests that reached the webhook receiver, as JSON."""
         return f"{self.providers}/receiver/received"
 
     @property

@@ -108,7 +108,7 @@ def kept_ports(path: Path, count: int) -> list[int]:
 
 
 def _command_line(pid: int) -> str:
-    """What runs under this pid; empty for a dead or a defunct one."""
+    """Return the command line of this pid; empty for a dead or defunct process."""
     proc = Path(f"/proc/{pid}/cmdline")
     if Path("/proc/self/cmdline").exists():
         try:

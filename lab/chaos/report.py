@@ -1,4 +1,4 @@
-"""What a run found: lab/bench/chaos.json for programs, and a table for people."""
+"""Results of a run: lab/bench/chaos.json for programs, and a table for people."""
 
 import json
 import os
@@ -44,7 +44,7 @@ class Report:
 
     @property
     def file(self) -> Path:
-        """Where it is written to."""
+        """Path of the written report."""
         return figures("chaos.json" if self.mail == "ses" else f"chaos_{self.mail}.json")
 
     @cached_property

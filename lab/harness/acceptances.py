@@ -1,4 +1,4 @@
-"""What the simulated providers accepted, by message."""
+"""Acceptances of the simulated providers, by message."""
 
 import base64
 import json

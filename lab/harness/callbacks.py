@@ -17,7 +17,7 @@ TOLERANCE = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class ReceivedCallback:
-    """One request at `at` (epoch seconds). `about` is the end of its path: the id of the message that it
+    """Request at `at` (epoch seconds). `about` is the end of its path: the id of the message that it
     reports, or is."""
 
     webhook_id: str
@@ -29,7 +29,7 @@ class ReceivedCallback:
 
 
 def read(received: Iterable[Mapping[str, Any]], key: str) -> list[ReceivedCallback]:
-    """All requests, oldest first. `key` is the receiver's own, as `mailroom webhook-key` prints it."""
+    """Return the requests, oldest first. `key` is the receiver's key, as `mailroom webhook-key` prints it."""
     webhook = Webhook(key)
     return [_callback(each, webhook) for each in received]
 

@@ -1,4 +1,4 @@
-"""What is put, and what must become of it."""
+"""Messages of the load, and their expected outcomes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -21,7 +21,7 @@ from mailroom_stacks.paths import PROJECT
 
 THREADS = 4
 Disturb = Callable[[Event], None]
-"""What happens to the stage while messages are put. It ends early when the event is set."""
+"""Events on the stage while messages are put. It ends early when the event is set."""
 
 
 class Bars(Progress):

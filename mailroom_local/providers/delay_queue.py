@@ -1,4 +1,4 @@
-"""What simulated providers report later, in another order than it happened."""
+"""Delayed reports of the simulated providers, in another order than the events happened."""
 
 import heapq
 import json

@@ -103,7 +103,7 @@ def document(url: str) -> str:
 
 @dataclass(frozen=True)
 class FaxOrder:
-    """What was asked of a provider."""
+    """Request to a provider."""
 
     provider: str
     to: str
@@ -171,7 +171,7 @@ def is_pdf(url: str) -> bool | None:
 
 
 class FaxLine:
-    """All faxes of all providers, in the order of acceptance; safe for many threads."""
+    """Faxes of all providers, in the order of acceptance; safe for many threads."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class FaxLine:
         return fax if fax is not None and fax.order.provider == provider else None
 
     def faxes(self, provider: str) -> list[SimulatedFax]:
-        """All faxes of a provider, newest first, as its lists are."""
+        """Return the faxes of a provider, newest first like the lists of its API."""
         with self._lock:
             return [fax for fax in reversed(self._faxes.values()) if fax.order.provider == provider]
 

@@ -1,4 +1,4 @@
-"""What all simulators share: requests, replies, and the HTTP server that they run in.
+"""Parts that all simulators share: requests, replies, and the HTTP server that they run in.
 
 Standard library only: the emulator's own Python imports this module as well.
 """
@@ -147,7 +147,7 @@ class Pages:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection, kept open over many requests."""
+    """Connection that is kept open over many requests."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True

@@ -76,7 +76,7 @@ def simulators(upstream: Upstream) -> dict[str, Simulator]:
 
 
 class ProviderServer(SimulatorServer):
-    """All simulators in front of one emulator."""
+    """The simulators in front of one emulator."""
 
     def __init__(self, port: int, emulator_url: str) -> None:
         self._upstream = Upstream(emulator_url)

@@ -1,4 +1,4 @@
-"""What SES publishes about mails that it accepted, and its suppression list of the account.
+"""Events that SES publishes about accepted mails, and its suppression list of the account.
 
 As at SES, events come in any order, some of them twice, some before the answer to SendEmail. The emulator
 lacks the suppression list. Hard bounces and complaints enter it, also those of simulator addresses, which SES
@@ -70,7 +70,7 @@ class SuppressionList:
 
 
 class TopicMessage(NamedTuple):
-    """What is published to a topic."""
+    """Message that is published to a topic."""
 
     topic: str
     text: str

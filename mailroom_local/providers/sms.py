@@ -65,7 +65,7 @@ STOP_WORDS = {"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE
 START_WORDS = {"START", "YES", "UNSTOP"}
 """Twilio's own: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
 POOL_NUMBER = "+12025550199"
-"""What a Messaging Service sends from."""
+"""Senders of a Messaging Service."""
 
 
 def refusal_of(number: str, nth: int) -> Refusal | None:
@@ -94,7 +94,7 @@ def is_silent(number: str) -> bool:
 
 @dataclass(frozen=True)
 class SmsOrder:
-    """What was asked of a provider; "" is not given."""
+    """Request to a provider; an empty string if a field is not given."""
 
     to: str
     sender: str = ""
@@ -106,7 +106,7 @@ class SmsOrder:
 
     @property
     def content(self) -> tuple[str, str, tuple[str, ...]]:
-        """What every submit of one message has in common."""
+        """Key that all submits of one message share."""
         return self.to, self.body, tuple(url.partition("?")[0] for url in self.media_urls)
 
 
@@ -148,7 +148,7 @@ class SimulatedSms:
 
 
 class SmsNetwork:
-    """All messages in the order of acceptance; safe for many threads."""
+    """Messages in the order of acceptance; safe for many threads."""
 
     def __init__(self, inbox: InboxStore, clock: Callable[[], float] = time.time) -> None:
         self._inbox = inbox
@@ -193,7 +193,7 @@ class SmsNetwork:
         return self._messages.get(sid)
 
     def messages(self) -> list[SimulatedSms]:
-        """All, newest first, as the provider's list has them."""
+        """Return the messages, newest first like the provider's list."""
         with self._lock:
             return list(reversed(self._messages.values()))
 

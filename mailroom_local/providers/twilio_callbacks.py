@@ -23,7 +23,7 @@ FINAL_BY_RECEIPT = {"delivered", "undelivered"}
 
 
 class StatusCallback(NamedTuple):
-    """One POST, and how often it was tried."""
+    """POST request and the number of its attempts."""
 
     url: str
     fields: Mapping[str, str]

@@ -56,7 +56,7 @@ class FifoMapping:
 
 @dataclass(frozen=True)
 class FifoMessage:
-    """One received message: what deleting it takes, and its record in Lambda's event."""
+    """Received message: the data to delete it, and its record in Lambda's event."""
 
     id: str
     receipt: str
@@ -109,7 +109,7 @@ def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMappin
 
 
 class FifoQueue(Protocol):
-    """What the poller needs of a queue."""
+    """Queue operations that the poller needs."""
 
     def receive(self, count: int) -> Sequence[FifoMessage]:
         """At most so many messages; waits a while for the first. Raises nothing of AWS's."""

@@ -19,7 +19,7 @@ TROUBLE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Invoked:
-    """One invocation. `error` is the function error (Unhandled), `refused` that it never ran."""
+    """Result of an invocation. `error` is the function error (Unhandled), `refused` that it never ran."""
 
     request_id: str = ""
     payload: Any = None

@@ -73,7 +73,7 @@ class StreamMapping:
 
 @dataclass(frozen=True)
 class Record:
-    """One change of an item as Lambda's event has it, serialized once."""
+    """Change of an item in the form of Lambda's event, serialized once."""
 
     sequence: str
     created: float
@@ -155,7 +155,7 @@ class StreamBatch:
 
 @dataclass(frozen=True)
 class FollowUp:
-    """What follows an invocation: batches in their order, and records that are given up on."""
+    """Next steps after an invocation: batches in their order, and records that are given up on."""
 
     batches: tuple[StreamBatch, ...] = ()
     given_up: tuple[Record, ...] = ()
@@ -180,7 +180,7 @@ def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> Follo
 
 
 def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMapping) -> int | None:
-    """Where a retry starts: the lowest reported sequence number; None if all went well.
+    """Return the start of a retry: the lowest reported sequence number; None if all went well.
 
     An identifier that is missing, empty or not of this batch fails the whole batch.
     """

@@ -62,7 +62,7 @@ class StackArtifact:
 
 
 def read_assembly(folder: Path) -> list[StackArtifact]:
-    """All stacks, each after those it depends on."""
+    """Return the stacks, each after its dependencies."""
     artifacts = json.loads((folder / "manifest.json").read_text())["artifacts"]
     stacks = {name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"}
     ordered = TopologicalSorter({name: each.get("dependencies", []) for name, each in artifacts.items()})
