@@ -121,7 +121,7 @@ def report(figures: Any) -> None:
 
 
 def context() -> Any:
-    """Lambda's context of an invocation that has just begun."""
+    """Return Lambda's context of an invocation that has just begun."""
     return SimpleNamespace(
         aws_request_id="00000000-0000-0000-0000-000000000000",
         function_name="bench",

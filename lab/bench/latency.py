@@ -51,7 +51,7 @@ def measure() -> dict[str, Any]:
 
 
 def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, float]:
-    """Result of a measured variant at a memory size."""
+    """Return the figures of a measured variant at a memory size."""
     cpu = found["cpu_ms"] / 1000 / min(1, memory_mb / prices.WHOLE_VCPU_MB)
     waits = max(0.0, at_once / found["a_second"] - found["cpu_ms"] / 1000)
     rate = min(at_once / (cpu + waits), 1 / cpu)

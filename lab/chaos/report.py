@@ -18,7 +18,7 @@ from lab.harness.totals import Totals
 from mailroom_ops.shared.terminal import Terminal
 
 STEP_SECONDS = 5
-"""The timeline's."""
+"""Length of a step of the timeline."""
 SHOWN = 20
 FAULTS: dict[Kind, str] = {
     "kill": "processes killed",

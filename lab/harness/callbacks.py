@@ -43,7 +43,7 @@ def different(callbacks: Iterable[ReceivedCallback]) -> list[ReceivedCallback]:
 
 
 def notice_faults(id_: str, callbacks: Sequence[ReceivedCallback], wanted: Sequence[Notice]) -> list[str]:
-    """What is wrong with the callbacks about a message. `wanted` are those that it must have, in their order;
+    """Return the errors in a message's callbacks. `wanted` are those that it must have, in their order;
     `callbacks` may be about others too."""
     came = _notices(callbacks, id_)
     wanted = _without_overtaken(came, wanted)

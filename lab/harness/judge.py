@@ -141,7 +141,7 @@ def announced_again(accepted: Sequence[float], announced: Sequence[float]) -> in
 
 
 def faults(message: Expected, row: Mapping[str, Any], accepted: Sequence[Acceptance]) -> Iterator[str]:
-    """Return the errors of a message, in sentences; the first says the most."""
+    """Yield the errors of a message, in sentences; the first is the most telling."""
     id_ = message.id
     if "completedAt" not in row:
         yield f"{id_} has not ended: the ledger says {described(row)}."
@@ -219,7 +219,7 @@ def _sentence(key: Key, bad: Verdict, seen: Observation) -> str:
 
 
 def _faults(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
-    """Return the errors of messages that must come to the end that is expected of them."""
+    """Yield the errors of messages that must come to the end that is expected of them."""
     arrived = {each.about: each.payload for each in seen.requests if each.kind == MESSAGES}
     once = different(seen.requests)
     for each in load:
@@ -232,7 +232,7 @@ def _faults(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
 
 
 def _unexpected(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
-    """Return the arrivals that belong to none of the load's messages."""
+    """Yield an error for each arrival that belongs to none of the load's messages."""
     yield from strangers(seen.accepted, (each.id for each in load))
     asked = {each.id for each in load if each.callbacks}
     for each in seen.requests:
@@ -243,7 +243,7 @@ def _unexpected(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
 
 
 def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
-    """Return the differences of a submit: its address, its document, other faxes on its line."""
+    """Yield the differences of a submit: its address, its document, other faxes on its line."""
     if message.channel in ("mail", "fax") and submit.to != message.address:
         yield f"{message.id} went to {submit.to} instead of {message.address}."
     if submit.unread:
@@ -253,7 +253,7 @@ def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
 
 
 def _row_faults(message: Expected, row: Mapping[str, Any]) -> Iterator[str]:
-    """Return the differences of the ledger item: its reason, its facts, its recipients' outcomes."""
+    """Yield the differences of the ledger item: its reason, its facts, its recipients' outcomes."""
     id_, reason = message.id, error_of(row)["message"]
     if message.reason not in reason:
         yield f"{id_}: the reason {reason!r} does not name {message.reason!r}."

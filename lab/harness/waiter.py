@@ -47,7 +47,7 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until_reported(self, seconds: float) -> None:
-        """Wait until the providers have nothing more to report."""
+        """Wait until the providers have sent all reports."""
 
         def lacking() -> str:
             waiting = {name: count for name, count in self._stage.events()["waiting"].items() if count}

@@ -232,8 +232,8 @@ class FaxLine:
             return True
 
     def log(self) -> list[dict[str, Any]]:
-        """Every accepted fax, under way from `created` to `ended` (None: still is). `overlaps` names the
-        faxes that it met on its line; it is empty where a gateway sends one at a time."""
+        """Every accepted fax, under way from `created` to `ended` (None if not yet). `overlaps` names the
+        faxes that it met on its line; it is empty if a gateway sends one at a time."""
         with self._lock:
             now = self.clock()
             return [fax.as_json(now) for fax in self._faxes.values()]

@@ -147,7 +147,7 @@ class Pages:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Connection that is kept open over many requests."""
+    """A connection that is kept open over many requests."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -180,7 +180,7 @@ class Handler(BaseHTTPRequestHandler):
         return json_reply(HTTPStatus.NOT_FOUND, {"message": "No simulated provider has this path."})
 
     def _write(self, reply: Reply) -> None:
-        """One write, so one packet: a head on its own would wait for the client's delayed ACK."""
+        """Write at once, in one packet: a separate head would wait for the client's delayed ACK."""
         head = f"HTTP/1.1 {reply.status} {responses.get(reply.status, '')}\r\n"
         fields = {**reply.headers, "Content-Length": str(len(reply.body))}
         head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())

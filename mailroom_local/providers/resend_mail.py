@@ -226,7 +226,7 @@ WHY: dict[str, dict[str, dict[str, str]]] = {
     },
     "email.failed": {"failed": {"reason": "reached_daily_quota"}},
 }
-"""Return the fields of an event's data that give the reason."""
+"""Fields of an event's data that give the reason."""
 MAILBOX_FULL = {"type": "Transient", "subType": "MailboxFull", "message": "552 5.2.2 mailbox full"}
 
 

@@ -35,7 +35,7 @@ CREDENTIALS: dict[str, dict[str, str]] = {
     "TwilioSecretName": TWILIO_SECRET,
     "ResendSecretName": RESEND_SECRET,
 }
-"""What the simulators take, by the output that names the secret; that of a channel's row is
+"""Secrets that the simulators accept, by the output that names the secret; a channel's output is
 {EventType}SecretName."""
 _OWN = {name: each.simulator.split(":") for name, each in CHANNELS.items() if each.simulator}
 """Simulators that a channel's descriptor names."""

@@ -1,4 +1,4 @@
-"""Amazon SES v2 in front of the emulator's: keeps what was really sent, and fails on request.
+"""Amazon SES v2 in front of the emulator's SES: keeps what was really sent, and fails on request.
 
 A recipient at simulator.amazonses.com chooses the outcome of the whole mail; the first of them counts, in
 the order to, cc, bcc. Any plus label may follow (`throttled+7@…`). With `-once` (`throttled-once+7@…`) the

@@ -68,7 +68,7 @@ BOUNCED: dict[Kind, dict[str, str]] = {
     },
     "full": {"action": "failed", "status": "5.2.2", "diagnosticCode": "smtp; 552 5.2.2 mailbox full"},
 }
-"""Fields of the reports about a recipient; empty for an automatic reply."""
+"""Fields of the reports about a recipient; an automatic reply adds none."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Address:
         return COURSES["soft"] if "soft" in self.words else COURSES.get(self.name, DELIVERED)
 
     def asks(self, word: str) -> bool:
-        """Whether its label holds this word."""
+        """Whether the address's label contains this word."""
         return self.simulated and word in self.words
 
 
@@ -115,7 +115,7 @@ def send(mail: AcceptedMail) -> Event:
 
 
 def event(mail: AcceptedMail, kind: Kind, recipient: str, seconds: float) -> Event:
-    """Outcome of a mail for one recipient, and its delay in seconds after acceptance."""
+    """Return the event about one recipient, `seconds` after the mail's acceptance."""
     details = _details(kind, parseaddr(recipient)[1], mail.at + seconds)
     name = EVENT_TYPES[kind]
     return {"eventType": name, "mail": described(mail), name[0].lower() + name[1:]: details}

@@ -1,4 +1,4 @@
-"""Amazon SNS for pushes, in front of the emulator's: keeps what was published, and fails on request.
+"""Amazon SNS for pushes, in front of the emulator's SNS: keeps what was published, and fails on request.
 
 A word in the token of a platform endpoint chooses the outcome; `-once` after the word limits it to the first
 time for that token. Everything else goes to the emulator, which keeps endpoints, but delivers to none.

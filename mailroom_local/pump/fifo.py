@@ -112,7 +112,7 @@ class FifoQueue(Protocol):
     """Queue operations that the poller needs."""
 
     def receive(self, count: int) -> Sequence[FifoMessage]:
-        """At most so many messages; waits a while for the first. Raises nothing of AWS's."""
+        """Return at most `count` messages; waits a while for the first. Catches AWS errors."""
 
     def delete(self, messages: Sequence[FifoMessage]) -> None:
         """Delete messages, however long that takes."""

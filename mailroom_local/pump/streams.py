@@ -82,7 +82,7 @@ class Record:
 
     @classmethod
     def from_stream(cls, record: Mapping[str, Any], stream: str) -> "Record":
-        """Read an entry of GetRecords, as JSON has it."""
+        """Read an entry of GetRecords in its JSON form."""
         change = record["dynamodb"]
         return cls(
             sequence=change["SequenceNumber"],
@@ -162,7 +162,7 @@ class FollowUp:
 
 
 def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> FollowUp:
-    """What follows an invocation. `batch` counts the invocation already; a split costs no retry."""
+    """Return the next steps. `batch` counts the invocation already; a split is not a retry."""
     if invoked.refused:  # throttled: only the records' age limits it
         return FollowUp((batch,))
     failed = first_failed(batch.records, invoked, mapping)
@@ -180,7 +180,7 @@ def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> Follo
 
 
 def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMapping) -> int | None:
-    """Return the start of a retry: the lowest reported sequence number; None if all went well.
+    """Return the first record of a retry: the lowest reported sequence number; None if all went well.
 
     An identifier that is missing, empty or not of this batch fails the whole batch.
     """

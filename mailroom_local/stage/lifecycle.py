@@ -136,7 +136,7 @@ def _write_environment(workspace: Workspace, running: State) -> None:
 
 
 def console_url(workspace: Workspace) -> str | None:
-    """The URL that opens the console, token included; None: it was not started."""
+    """The URL that opens the console, token included; None if the console was not started."""
     log = workspace.log("console")
     first = log.read_text(errors="replace").partition("\n")[0] if log.exists() else ""
     return first if first.startswith("http://") else None
