@@ -192,7 +192,7 @@ class Methods:
 
 
 def answer_at_once(*clients: Any, calls: Counter[str] | None = None) -> None:
-    """Cut the network off: botocore builds, signs and parses, and nothing is sent. `calls` counts."""
+    """Cut the network off: botocore builds, signs and parses, but does not send. `calls` counts."""
 
     def respond(request: Any, event_name: str, **_: Any) -> Any:
         operation = event_name.rpartition(".")[2]

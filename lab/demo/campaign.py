@@ -70,7 +70,7 @@ class CampaignRun:
         ]
 
     def without_link(self, inbox: Sequence[Item]) -> list[str]:
-        """Return a sentence for each of the run's mails that nobody can opt out of."""
+        """Return a sentence for each of the run's mails without a way to opt out."""
         ids = [id_of_mail(mail) for mail in inbox if mail["channel"] == "mail" and not has_link(mail)]
         return [f"{id_} has no link for opting out." for id_ in ids if id_.startswith(self._prefix)]
 

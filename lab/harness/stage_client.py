@@ -55,7 +55,7 @@ class StageClient:
         return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
 
     def close_day(self, channel: str, until: float) -> None:
-        """Let bulk of a channel have nothing until then (epoch seconds), as if the provider took no more."""
+        """Stop bulk of a channel until `until` (epoch seconds), as if the provider took no more."""
         self.dynamodb.update_item(
             TableName=BUDGETS,
             Key={"name": {"S": channel}},

@@ -68,7 +68,7 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until(self, lacking: Callable[[], str], seconds: float) -> None:
-        """Wait until `lacking` names nothing more. What it names changes as things come closer."""
+        """Wait until `lacking` is empty. What it names changes as things come closer."""
         deadline, before = self._clock() + seconds, ""
         while lack := lacking():
             if lack != before:

@@ -91,7 +91,7 @@ def course_of(number: str, nth: int) -> Course:
 
 
 def document(url: str) -> str:
-    """The URL without its signature, which differs at each attempt."""
+    """URL without the signature, which differs at each attempt."""
     parts = urlsplit(url)
     query = [
         (name, value)

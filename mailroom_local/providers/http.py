@@ -33,7 +33,7 @@ class Request:
 
     @property
     def route(self) -> str:
-        """The path without its query and without a slash at the end."""
+        """Path without query and without a slash at the end."""
         return urlsplit(self.path).path.rstrip("/")
 
     @property

@@ -165,7 +165,7 @@ class ResendSimulator:
         return reply
 
     def _taken(self, request: Request) -> tuple[Reply, str]:
-        """The answer to a mail of which nothing is known yet, and the outcome that its recipient chose."""
+        """Return the response to a new mail, and the outcome that its recipient chose."""
         try:
             mail = msgspec.json.decode(request.body, type=Mail)
         except msgspec.DecodeError as wrong:

@@ -81,7 +81,7 @@ class FifoMessage:
 
 
 def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
-    """An attribute in the words of Lambda's event: lists are always there, and always empty."""
+    """Return an attribute in the form of Lambda's event, in which the lists are always empty."""
     record: dict[str, Any] = {
         "stringListValues": [],
         "binaryListValues": [],
@@ -119,7 +119,7 @@ class FifoQueue(Protocol):
 
 
 class Poller:
-    """The loop of one mapping. `invoke` takes the event as JSON and raises nothing."""
+    """Run the loop of a mapping. `invoke` takes the event as JSON and must not raise."""
 
     def __init__(self, mapping: FifoMapping, queue: FifoQueue, invoke: Callable[[str], Invoked]) -> None:
         self._mapping = mapping

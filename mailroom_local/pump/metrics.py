@@ -1,4 +1,4 @@
-"""Read metrics out of the functions' logs, and evaluate alarms, as CloudWatch does. The emulator leaves that
+"""Read metrics out of the functions' logs, and evaluate alarms like CloudWatch. The emulator leaves that
 out."""
 
 import json

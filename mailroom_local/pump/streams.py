@@ -33,7 +33,7 @@ BACKOFF_CAP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class StreamMapping:
-    """The settings of one mapping. -1 in `max_retries` is no bound, as on AWS; ages are in seconds."""
+    """The settings of one mapping. As on AWS, -1 in `max_retries` means unlimited; ages are in seconds."""
 
     uuid: str
     function: str
@@ -208,7 +208,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class StreamDelivery:
-    """Delivers batches by these rules. `invoke` raises nothing."""
+    """Delivers batches by these rules. `invoke` must not raise."""
 
     mapping: StreamMapping
     invoke: Callable[[Sequence[Record]], Invoked]

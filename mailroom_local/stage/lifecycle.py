@@ -179,7 +179,7 @@ def stop(workspace: Workspace) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Rename the folder, so that the next start finds nothing, and remove it in the background: a busy disk
+    """Rename the folder, so that the next start begins afresh, and remove it in the background: a busy disk
     takes many seconds for the twenty thousand files of the functions' code."""
     gone = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
     with suppress(FileNotFoundError):
