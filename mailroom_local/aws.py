@@ -47,12 +47,12 @@ class Endpoints:
 
     @property
     def inbox(self) -> str:
-        """Messages that the providers' simulators accepted, as JSON."""
+        """URL of the messages that the providers' simulators accepted, as JSON."""
         return f"{self.providers}/inbox"
 
     @property
     def received(self) -> str:
-        """Requests that reached the webhook receiver, as JSON."""
+        """URL of the requests that reached the webhook receiver, as JSON."""
         return f"{self.providers}/receiver/received"
 
     @property

@@ -183,7 +183,7 @@ class Methods:
         return {"Responses": [{} for _ in Statements]}
 
     def batch_get_item(self, **_request: Any) -> dict[str, Any]:
-        """The suppression list, which is empty."""
+        """Return an empty suppression list."""
         return {"Responses": {}}
 
     def send_email(self, **_request: Any) -> dict[str, str]:

@@ -175,7 +175,7 @@ def delivered_twice(faxes: Iterable[Acceptance]) -> dict[str, int]:
 
 
 def strangers(accepted: Iterable[Key], known: Iterable[str]) -> list[str]:
-    """Yield a sentence for each message that a provider got and the load lacks; `known` are ids."""
+    """Return a sentence for each message that a provider got and the load lacks; `known` are ids."""
     put = set(known)
     return [f"A provider got {id_}, which was not sent." for id_, _ in accepted if id_ not in put]
 

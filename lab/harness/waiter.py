@@ -68,7 +68,7 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until(self, lacking: Callable[[], str], seconds: float) -> None:
-        """Wait until `lacking` is empty. What it names changes as things come closer."""
+        """Wait until `lacking` returns an empty text. The text changes as the end comes closer."""
         deadline, before = self._clock() + seconds, ""
         while lack := lacking():
             if lack != before:

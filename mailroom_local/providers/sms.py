@@ -88,7 +88,7 @@ def answer_to(number: str, nth: int) -> Answer:
 
 
 def is_silent(number: str) -> bool:
-    """Whether the network sends no callbacks."""
+    """Whether the number is one without callbacks."""
     return number_ending(number) == "57"
 
 

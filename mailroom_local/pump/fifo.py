@@ -119,7 +119,7 @@ class FifoQueue(Protocol):
 
 
 class Poller:
-    """Run the loop of a mapping. `invoke` takes the event as JSON and must not raise."""
+    """Loop of one mapping. `invoke` takes the event as JSON and must not raise."""
 
     def __init__(self, mapping: FifoMapping, queue: FifoQueue, invoke: Callable[[str], Invoked]) -> None:
         self._mapping = mapping

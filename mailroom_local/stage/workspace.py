@@ -86,7 +86,7 @@ class State:
 
 
 def load_state(workspace: Workspace) -> State | None:
-    """The state of this workspace; None before the first start, or if the file is damaged."""
+    """The state of this workspace; None if the stage was not started, or its file is damaged."""
     try:
         return msgspec.json.decode(workspace.state.read_bytes(), type=State)
     except (OSError, ValueError):  # such as msgspec's own
