@@ -40,19 +40,19 @@ def key() -> str:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where the local stage listens. All on the loopback address."""
+    """Endpoints of the local stage, all on the loopback address."""
 
     aws: str
     providers: str
 
     @property
     def inbox(self) -> str:
-        """What the providers' simulators accepted, as JSON."""
+        """URL of the messages that the providers' simulators accepted, as JSON."""
         return f"{self.providers}/inbox"
 
     @property
     def received(self) -> str:
-        """What came to the webhook receiver, as JSON."""
+        """URL of the requests that reached the webhook receiver, as JSON."""
         return f"{self.providers}/receiver/received"
 
     @property
@@ -82,7 +82,7 @@ def authorization(service: str) -> str:
 
 
 class LocalSession(boto3.Session):
-    """A session whose credentials are the emulator's, whatever the user's environment says."""
+    """A session with the emulator's credentials, whatever the user's environment says."""
 
     def __init__(self) -> None:
         super().__init__(aws_access_key_id=key(), aws_secret_access_key=key(), region_name=REGION)
@@ -103,13 +103,13 @@ def patient(connections: int = 10, read_timeout: float = 60) -> Config:
 
 
 def open_url(url: str | urllib.request.Request, seconds: float) -> HTTPResponse:
-    """The answer to a request of this machine's; goes past any proxy. Raises HTTPError for 400 and above."""
+    """Response to a request on this machine; bypasses any proxy. Raises HTTPError for 400 and above."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
     return cast(HTTPResponse, opener.open(url, timeout=seconds))
 
 
 def fetch(url: str, method: str = "GET", body: Mapping[str, Any] | None = None) -> Any:
-    """What the simulators answer, read as JSON; None for an empty answer. `body` is sent as JSON."""
+    """Return the simulators' response, parsed from JSON; None if it is empty. `body` is sent as JSON."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, method=method)  # noqa: S310 - the stage's own
     with open_url(request, 30) as reply:

@@ -97,7 +97,7 @@ def free_ports(count: int, wanted: Sequence[int] = ()) -> list[int]:
 
 
 def kept_ports(path: Path, count: int) -> list[int]:
-    """Free ports: those of the last time, which stand in the file, where they are free still."""
+    """Free ports: the last run's ports, which are in the file, if they are still free."""
     wanted: list[int] = []
     with suppress(OSError, ValueError):
         wanted = msgspec.json.decode(path.read_bytes(), type=list[Annotated[int, Meta(ge=1024, le=65_535)]])
@@ -108,7 +108,7 @@ def kept_ports(path: Path, count: int) -> list[int]:
 
 
 def _command_line(pid: int) -> str:
-    """What runs under this pid; empty for a dead or a defunct one."""
+    """Return the command line of this pid; empty for a dead or defunct process."""
     proc = Path(f"/proc/{pid}/cmdline")
     if Path("/proc/self/cmdline").exists():
         try:

@@ -39,7 +39,7 @@ class LedgerSize:
             )
 
     def _update(self, request: dict[str, Any]) -> None:
-        """One UpdateItem: what it sets and adds, by attribute. The budget's is no write of the ledger."""
+        """Count the values that an UpdateItem of the ledger sets and adds, by attribute."""
         if request["TableName"] != "ledger":
             return
         names, values = request.get("ExpressionAttributeNames", {}), request["ExpressionAttributeValues"]

@@ -97,7 +97,7 @@ def _powertools(level: str) -> Any:
 
 
 def _microseconds(sender: str, level: str) -> float:
-    """One sender at one level in this process: the least microseconds a mail of its runs."""
+    """Return the least microseconds per mail among a sender's runs at one level in this process."""
     handler = {"mailroom": _mailroom, "powertools": _powertools}[sender](level)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the functions' own log lines
     _run(handler, 0)

@@ -89,7 +89,7 @@ FUNCTION = {
     "LONGEST_FAX_SECONDS": "7200",
     "DELAYS": "[5, 15]",
 }
-"""What the stacks put into the environment of all functions together."""
+"""Variables that the stacks put into the environment of all functions together."""
 ANSWERS = {
     "SendEmail": b'{"MessageId": "0100019abcdef012-00000000-0000-0000-0000-000000000000-000000"}',
     "SendMessageBatch": b'{"Successful": [], "Failed": []}',
@@ -121,7 +121,7 @@ def report(figures: Any) -> None:
 
 
 def context() -> Any:
-    """What Lambda tells a function of its invocation, which has just begun."""
+    """Return Lambda's context of an invocation that has just begun."""
     return SimpleNamespace(
         aws_request_id="00000000-0000-0000-0000-000000000000",
         function_name="bench",
@@ -183,7 +183,7 @@ class Methods:
         return {"Responses": [{} for _ in Statements]}
 
     def batch_get_item(self, **_request: Any) -> dict[str, Any]:
-        """The suppression list: nobody is on it."""
+        """Return an empty suppression list."""
         return {"Responses": {}}
 
     def send_email(self, **_request: Any) -> dict[str, str]:
@@ -192,7 +192,7 @@ class Methods:
 
 
 def answer_at_once(*clients: Any, calls: Counter[str] | None = None) -> None:
-    """Cut the network off: botocore builds, signs and parses, and nothing is sent. `calls` counts."""
+    """Cut the network off: botocore builds, signs and parses, but does not send. `calls` counts."""
 
     def respond(request: Any, event_name: str, **_: Any) -> Any:
         operation = event_name.rpartition(".")[2]

@@ -21,7 +21,7 @@ table = os.environ["LEDGER_TABLE"]
 
 
 def send(mail: dict[str, Any]) -> None:
-    """One mail, unless somebody has begun it."""
+    """Send a mail, unless another invocation has claimed it."""
     key = {"id": {"S": mail["id"]}, "event_type": {"S": mail["event_type"]}}
     try:
         dynamodb.put_item(

@@ -16,7 +16,7 @@ from mailroom_ops.costs import prices
 
 MAILS = size(100, 10)
 DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}
-"""DynamoDB's, SES's and SQS's answers, in milliseconds."""
+"""Response times of DynamoDB, SES and SQS, in milliseconds."""
 VARIANTS = {
     **{f"mailroom_{n}": ("send_mail", n) for n in ((10,) if SHORT else (1, 2, 5, 10))},
     "powertools": ("lab.bench.powertools_sender", 1),
@@ -51,7 +51,7 @@ def measure() -> dict[str, Any]:
 
 
 def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, float]:
-    """What memory makes of a measured variant."""
+    """Return the figures of a measured variant at a memory size."""
     cpu = found["cpu_ms"] / 1000 / min(1, memory_mb / prices.WHOLE_VCPU_MB)
     waits = max(0.0, at_once / found["a_second"] - found["cpu_ms"] / 1000)
     rate = min(at_once / (cpu + waits), 1 / cpu)

@@ -27,7 +27,7 @@ layer = DynamoDBPersistenceLayer(table_name=os.environ["IDEMPOTENCY_TABLE"])
 
 @idempotent_function(data_keyword_argument="mail", config=config, persistence_store=layer)  # type: ignore[untyped-decorator]
 def send(mail: dict[str, Any]) -> dict[str, str]:
-    """One mail; its answer is what a repeat gets instead."""
+    """Send a mail; a repeat gets the stored return value instead."""
     outcome = adapter.submit(adapter.prepare(parse(mail, {"mail": Mail})))
     if not isinstance(outcome, Sent):
         raise TypeError(f"not sent: {outcome}")

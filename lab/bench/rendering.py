@@ -52,7 +52,7 @@ def _measured(kind: str, root: Path, names: list[str]) -> float:
 
 
 def main() -> None:
-    """What `measure` starts: one figure, with `count` copies of a template."""
+    """Entry point of the process that `measure` starts: one figure, with `count` copies of a template."""
     kind, count = sys.argv[1], int(sys.argv[2])
     source = REPOSITORY / "templates" / "mail" / OURS
     with tempfile.TemporaryDirectory() as folder:

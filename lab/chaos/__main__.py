@@ -32,9 +32,9 @@ from mailroom_stacks.paths import CDK_JSON, DOT_LOCAL
 
 WORKSPACE = Workspace(DOT_LOCAL / "chaos-stage")
 TOOLS = DOT_LOCAL / "chaos" / "bin"
-"""What draws the picture: `make chaos` installs it."""
+"""Programs of the environment that draws the picture; `make chaos` installs it."""
 SEEN = WORKSPACE.folder / "seen.json"
-"""All that was judged, for whoever wonders about a message; the logs of the run lie beside it."""
+"""File of all that was judged, to look up a message; the logs of the run lie beside it."""
 SEED, MESSAGES, KILLS, RATE = 1, size(4000, 60), size(100, 3), 14.0
 """Ten minutes on two cores; with SHORT=1 seconds."""
 END_SECONDS = 900.0

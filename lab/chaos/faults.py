@@ -53,7 +53,7 @@ _WORKER = re.compile(rf"ministack-lambda-mailroom-{STAGE}-([a-z-]+)-[a-z0-9_]{{8
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens when `at` messages have been put. A kill takes the first of `functions` that has a
+    """Fault that happens when `at` messages have been put. A kill takes the first of `functions` that has a
     process, and of its processes the one at `place` (a part of 1)."""
 
     at: int
@@ -75,7 +75,7 @@ class Done:
 
 
 def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]:
-    """All faults of a run in their order: the same ones for the same arguments. `mail` is who sends mails."""
+    """Return the faults of a run in order, equal for equal arguments. `mail` is the provider of mails."""
     chance = random.Random(seed)
     functions = FUNCTIONS | ({"resend-events": 1} if mail == "resend" else {})
     kill = [_kill(int(chance.uniform(0.02, 1) * messages), functions, chance) for _ in range(kills)]

@@ -1,4 +1,4 @@
-"""What a run found: lab/bench/chaos.json for programs, and a table for people."""
+"""Results of a run: lab/bench/chaos.json for programs, and a table for people."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from lab.harness.totals import Totals
 from mailroom_ops.shared.terminal import Terminal
 
 STEP_SECONDS = 5
-"""The timeline's."""
+"""Length of a step of the timeline."""
 SHOWN = 20
 FAULTS: dict[Kind, str] = {
     "kill": "processes killed",
@@ -44,7 +44,7 @@ class Report:
 
     @property
     def file(self) -> Path:
-        """Where it is written to."""
+        """Path of the written report."""
         return figures("chaos.json" if self.mail == "ses" else f"chaos_{self.mail}.json")
 
     @cached_property

@@ -76,7 +76,7 @@ def send(running: State) -> tuple[Judgement, CampaignRun]:
 
 
 def put_again(stage: StageClient, load: list[Expected]) -> None:
-    """Put messages a second time, as new ones and as changes; nothing more may be sent for it."""
+    """Put messages a second time, as new ones and as changes; no further message may be sent for it."""
     for message in load:
         stage.put(message.item | {"note": "changed"})
         stage.delete(*message.key)

@@ -26,7 +26,7 @@ POST_HEADER, ONE_CLICK = "List-Unsubscribe-Post", "List-Unsubscribe=One-Click"
 PEOPLE = 500
 """Number of people who get the campaign's mail."""
 KILLED_AT = 0.2
-"""Part of its messages that is in the mailbox when it is killed; some more come until it stands still."""
+"""Share of the run's messages in the mailbox at which the run is killed; a few more follow."""
 SOON_SECONDS = 0.2
 """Seconds between two looks at the mailbox: soon enough to kill the campaign half-way."""
 STILL_SECONDS = 1.5
@@ -56,7 +56,7 @@ class CampaignRun:
             bar(f"campaign, {part}", len(self._addresses)) for part in ("until killed", "started again")
         )
         self.killed_at = 0
-        """Number of its messages that were in the mailbox when it was killed."""
+        """Number of the run's messages that were in the mailbox when the run was killed."""
 
     @cached_property
     def expected(self) -> list[Expected]:
@@ -70,7 +70,7 @@ class CampaignRun:
         ]
 
     def without_link(self, inbox: Sequence[Item]) -> list[str]:
-        """Return a sentence for each of the run's mails that nobody can opt out of."""
+        """Return a sentence for each of the run's mails without a way to opt out."""
         ids = [id_of_mail(mail) for mail in inbox if mail["channel"] == "mail" and not has_link(mail)]
         return [f"{id_} has no link for opting out." for id_ in ids if id_.startswith(self._prefix)]
 

@@ -1,4 +1,4 @@
-"""What the simulated providers accepted, by message."""
+"""Acceptances of the simulated providers, by message."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ class Acceptance:
 def acceptances(
     inbox: Iterable[Item], faxes: Iterable[Item], webhooks: Sequence[ReceivedCallback]
 ) -> dict[Key, list[Acceptance]]:
-    """All of them by message, oldest first. A webhook that came again under its webhook-id counts once, as
+    """Acceptances by message, oldest first. A webhook that came again under its webhook-id counts once, as
     for its receiver."""
     found = [
         *(_of_inbox(each) for each in inbox if each["channel"] in READERS),
@@ -70,7 +70,7 @@ def _id_of_push(push: Item) -> str:
 
 
 READERS = {"mail": id_of_mail, "sms": _id_of_sms, "push": _id_of_push}
-"""Where the id of a message stands in what its provider accepted."""
+"""Readers of the message's id in an accepted request, by channel."""
 
 
 def _of_inbox(each: Item) -> Acceptance:

@@ -17,7 +17,7 @@ TOLERANCE = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class ReceivedCallback:
-    """One request at `at` (epoch seconds). `about` is the end of its path: the id of the message that it
+    """Request at `at` (epoch seconds). `about` is the end of its path: the id of the message that it
     reports, or is."""
 
     webhook_id: str
@@ -29,7 +29,7 @@ class ReceivedCallback:
 
 
 def read(received: Iterable[Mapping[str, Any]], key: str) -> list[ReceivedCallback]:
-    """All requests, oldest first. `key` is the receiver's own, as `mailroom webhook-key` prints it."""
+    """Return the requests, oldest first. `key` is the receiver's key, as `mailroom webhook-key` prints it."""
     webhook = Webhook(key)
     return [_callback(each, webhook) for each in received]
 
@@ -43,7 +43,7 @@ def different(callbacks: Iterable[ReceivedCallback]) -> list[ReceivedCallback]:
 
 
 def notice_faults(id_: str, callbacks: Sequence[ReceivedCallback], wanted: Sequence[Notice]) -> list[str]:
-    """What is wrong with the callbacks about a message. `wanted` are those that it must have, in their order;
+    """Return the errors in a message's callbacks. `wanted` are those that it must have, in their order;
     `callbacks` may be about others too."""
     came = _notices(callbacks, id_)
     wanted = _without_overtaken(came, wanted)

@@ -1,4 +1,4 @@
-"""What is put, and what must become of it."""
+"""Messages of the load, and their expected outcomes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,7 +63,7 @@ class Expected:
 
     @property
     def address(self) -> str:
-        """Where the message goes, as the provider writes it; empty if it has no address."""
+        """Address of the message in the provider's form; empty if the address is missing."""
         to = self.item.get("email") or self.item.get("to") or ""
         return ", ".join(to) if isinstance(to, list) else str(to)
 

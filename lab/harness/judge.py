@@ -34,7 +34,7 @@ CLOCK_SECONDS = 0.002
 
 @dataclass(frozen=True)
 class Observation:
-    """What was seen when everything had come to rest. Times are epoch seconds.
+    """Observations after everything has come to rest. Times are epoch seconds.
 
     `inbox` are mails, SMS and pushes as the providers have them, `faxes` their log of faxes, `requests` what
     came to the webhook receiver. `announced` has when a sender said of a message that it sends it again in
@@ -141,7 +141,7 @@ def announced_again(accepted: Sequence[float], announced: Sequence[float]) -> in
 
 
 def faults(message: Expected, row: Mapping[str, Any], accepted: Sequence[Acceptance]) -> Iterator[str]:
-    """What is wrong with a message, in sentences; the first says the most."""
+    """Yield the errors of a message, in sentences; the first is the most telling."""
     id_ = message.id
     if "completedAt" not in row:
         yield f"{id_} has not ended: the ledger says {described(row)}."
@@ -175,7 +175,7 @@ def delivered_twice(faxes: Iterable[Acceptance]) -> dict[str, int]:
 
 
 def strangers(accepted: Iterable[Key], known: Iterable[str]) -> list[str]:
-    """A sentence for each message that a provider got and nobody put; `known` are ids."""
+    """Return a sentence for each message that a provider got and the load lacks; `known` are ids."""
     put = set(known)
     return [f"A provider got {id_}, which was not sent." for id_, _ in accepted if id_ not in put]
 
@@ -219,7 +219,7 @@ def _sentence(key: Key, bad: Verdict, seen: Observation) -> str:
 
 
 def _faults(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
-    """What is wrong with messages that must come to the end that is expected of them."""
+    """Yield the errors of messages that must come to the end that is expected of them."""
     arrived = {each.about: each.payload for each in seen.requests if each.kind == MESSAGES}
     once = different(seen.requests)
     for each in load:
@@ -232,7 +232,7 @@ def _faults(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
 
 
 def _unexpected(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
-    """What came and belongs to no message of the load."""
+    """Yield an error for each arrival that belongs to none of the load's messages."""
     yield from strangers(seen.accepted, (each.id for each in load))
     asked = {each.id for each in load if each.callbacks}
     for each in seen.requests:
@@ -243,7 +243,7 @@ def _unexpected(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
 
 
 def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
-    """Where a submit differs: its address, its document, other faxes on its line."""
+    """Yield the differences of a submit: its address, its document, other faxes on its line."""
     if message.channel in ("mail", "fax") and submit.to != message.address:
         yield f"{message.id} went to {submit.to} instead of {message.address}."
     if submit.unread:
@@ -253,7 +253,7 @@ def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
 
 
 def _row_faults(message: Expected, row: Mapping[str, Any]) -> Iterator[str]:
-    """Where the ledger item differs: its reason, its facts, its recipients' outcomes."""
+    """Yield the differences of the ledger item: its reason, its facts, its recipients' outcomes."""
     id_, reason = message.id, error_of(row)["message"]
     if message.reason not in reason:
         yield f"{id_}: the reason {reason!r} does not name {message.reason!r}."

@@ -1,4 +1,4 @@
-"""One run: put messages on a stage, let things happen to it meanwhile, wait until all is at rest, judge."""
+"""A run: put messages on a stage, let things happen to it meanwhile, wait until all is at rest, judge."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from mailroom_stacks.paths import PROJECT
 
 THREADS = 4
 Disturb = Callable[[Event], None]
-"""What happens to the stage while messages are put. It ends early when the event is set."""
+"""Events on the stage while messages are put. It ends early when the event is set."""
 
 
 class Bars(Progress):
@@ -134,7 +134,7 @@ def put_steadily(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Put each message when its time has come, `rate` a second; at once where the stage is behind."""
+    """Put each message when its time has come, `rate` a second; at once if the schedule is behind."""
     began = clock()
     for number, each in enumerate(load):
         wait = began + number / rate - clock()

@@ -55,7 +55,7 @@ class StageClient:
         return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
 
     def close_day(self, channel: str, until: float) -> None:
-        """Let bulk of a channel have nothing until then (epoch seconds), as if the provider took no more."""
+        """Stop bulk of a channel until `until` (epoch seconds), as if the provider took no more."""
         self.dynamodb.update_item(
             TableName=BUDGETS,
             Key={"name": {"S": channel}},
@@ -105,7 +105,7 @@ class StageClient:
     # The ledger and the suppression list.
 
     def ledger_items(self) -> dict[Key, Item]:
-        """All of the ledger, by its key."""
+        """Return the ledger's items by key."""
         rows = [plain(image) for image in self.scan(LEDGER, ConsistentRead=True)]
         return {(row["id"], row["event_type"]): row for row in rows}
 
@@ -132,7 +132,7 @@ class StageClient:
     # The providers.
 
     def accepted(self) -> list[Item]:
-        """What the providers of mail, SMS, pushes and faxes accepted, newest last."""
+        """Return the messages that the providers of mail, SMS, pushes and faxes accepted, newest last."""
         self._accepted += fetch(f"{self.running.endpoints.inbox}?after={len(self._accepted)}")
         return list(self._accepted)
 
@@ -191,6 +191,6 @@ class StageClient:
         return int(self.s3.list_objects_v2(Bucket=UNPROCESSED).get("KeyCount", 0))
 
     def held(self) -> str:
-        """What the pipeline still holds, in a sentence."""
+        """Return a sentence about the work that is left in the pipeline."""
         held = {name: depth for name, depth in (self.depths() | self.depths(dead=True)).items() if depth}
         return f"Queues: {held or 'all empty'}; objects that streams gave up on: {self.given_up()}."

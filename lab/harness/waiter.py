@@ -47,7 +47,7 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until_reported(self, seconds: float) -> None:
-        """Wait until the providers have nothing more to report."""
+        """Wait until the providers have sent all reports."""
 
         def lacking() -> str:
             waiting = {name: count for name, count in self._stage.events()["waiting"].items() if count}
@@ -68,7 +68,7 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until(self, lacking: Callable[[], str], seconds: float) -> None:
-        """Wait until `lacking` names nothing more. What it names changes as things come closer."""
+        """Wait until `lacking` returns an empty text. The text changes as the end comes closer."""
         deadline, before = self._clock() + seconds, ""
         while lack := lacking():
             if lack != before:

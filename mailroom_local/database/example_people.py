@@ -51,7 +51,7 @@ class People:
         return self.mailed + self.quiet + self.unwilling
 
     def new_followers(self, number: int) -> int:
-        """How many new followers a person has: 1 to 9, and fewer where there are not so many people."""
+        """How many new followers a person has: 1 to 9, and fewer if there are not so many people."""
         if self.mailed < number <= self.mailed + self.quiet:
             return 0
         return min(1 + number % 9, self.all - 1)

@@ -73,7 +73,7 @@ class Home:
     folder: Path
     programs: Path
     user: pwd.struct_passwd | None
-    """None: the user who runs this."""
+    """The server's user; None if it is the current user."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Home:
 
 
 def home_for(folder: Path) -> Home:
-    """Where a server lives that was given this folder. Raises StartError."""
+    """Return the folder, programs and user of a server for this folder. Raises StartError."""
     bundled, programs = _bundled(), Path(_PACKAGE, _VERSION, "bin")
     if os.geteuid() != 0:
         folder.chmod(0o700)
@@ -151,7 +151,7 @@ class Postgres:
 
     @property
     def secret(self) -> dict[str, str | int]:
-        """How to reach it, in the form that RDS gives a secret."""
+        """Connection data of the server, in the form of an RDS secret."""
         return {
             "engine": "postgres",
             "host": LOOPBACK,
@@ -179,7 +179,7 @@ def connect(secret: Mapping[str, Any]) -> psycopg.Connection:
 
 @contextmanager
 def serving(folder: Path, port: int | None = None, password: str | None = None) -> Iterator[Postgres]:
-    """A server with its data in this folder: emptied first, removed afterwards. Raises StartError."""
+    """Run a server in this folder, which is emptied first and removed afterwards. Raises StartError."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     port, password = port or free_ports(1)[0], password or secrets.token_urlsafe(24)

@@ -1,4 +1,4 @@
-"""What simulated providers report later, in another order than it happened."""
+"""Delayed reports of the simulated providers, in another order than the events happened."""
 
 import heapq
 import json
@@ -104,7 +104,7 @@ class DelayQueue(Generic[T]):
             self.run_due()
 
     def _rest(self) -> float | None:
-        """Seconds until something may be due; None: until something changes."""
+        """Seconds until something may be due; None if only a change can make something due."""
         if self.paused or not self._waiting:
             return None
         return max(0.0, self._waiting[0][0] - self._clock())

@@ -91,7 +91,7 @@ def course_of(number: str, nth: int) -> Course:
 
 
 def document(url: str) -> str:
-    """The URL without its signature, which differs at each attempt."""
+    """URL without the signature, which differs at each attempt."""
     parts = urlsplit(url)
     query = [
         (name, value)
@@ -103,7 +103,7 @@ def document(url: str) -> str:
 
 @dataclass(frozen=True)
 class FaxOrder:
-    """What was asked of a provider."""
+    """Request to a provider."""
 
     provider: str
     to: str
@@ -171,7 +171,7 @@ def is_pdf(url: str) -> bool | None:
 
 
 class FaxLine:
-    """All faxes of all providers, in the order of acceptance; safe for many threads."""
+    """Faxes of all providers, in the order of acceptance; safe for many threads."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class FaxLine:
         return fax if fax is not None and fax.order.provider == provider else None
 
     def faxes(self, provider: str) -> list[SimulatedFax]:
-        """All faxes of a provider, newest first, as its lists are."""
+        """Return the faxes of a provider, newest first like the lists of its API."""
         with self._lock:
             return [fax for fax in reversed(self._faxes.values()) if fax.order.provider == provider]
 
@@ -232,8 +232,8 @@ class FaxLine:
             return True
 
     def log(self) -> list[dict[str, Any]]:
-        """Every accepted fax, under way from `created` to `ended` (None: still is). `overlaps` names the
-        faxes that it met on its line; it is empty where a gateway sends one at a time."""
+        """Every accepted fax, under way from `created` to `ended` (None if not yet). `overlaps` names the
+        faxes that it met on its line; it is empty if a gateway sends one at a time."""
         with self._lock:
             now = self.clock()
             return [fax.as_json(now) for fax in self._faxes.values()]

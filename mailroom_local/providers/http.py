@@ -1,4 +1,4 @@
-"""What all simulators share: requests, replies, and the HTTP server that they run in.
+"""Parts that all simulators share: requests, replies, and the HTTP server that they run in.
 
 Standard library only: the emulator's own Python imports this module as well.
 """
@@ -33,7 +33,7 @@ class Request:
 
     @property
     def route(self) -> str:
-        """The path without its query and without a slash at the end."""
+        """Path without query and without a slash at the end."""
         return urlsplit(self.path).path.rstrip("/")
 
     @property
@@ -147,7 +147,7 @@ class Pages:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection, kept open over many requests."""
+    """A connection that is kept open over many requests."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -180,7 +180,7 @@ class Handler(BaseHTTPRequestHandler):
         return json_reply(HTTPStatus.NOT_FOUND, {"message": "No simulated provider has this path."})
 
     def _write(self, reply: Reply) -> None:
-        """One write, so one packet: a head on its own would wait for the client's delayed ACK."""
+        """Write at once, in one packet: a separate head would wait for the client's delayed ACK."""
         head = f"HTTP/1.1 {reply.status} {responses.get(reply.status, '')}\r\n"
         fields = {**reply.headers, "Content-Length": str(len(reply.body))}
         head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())

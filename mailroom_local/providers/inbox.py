@@ -1,4 +1,4 @@
-"""What the providers' simulators accepted, in the order of acceptance."""
+"""Messages that the providers' simulators accepted, in the order of acceptance."""
 
 import base64
 import threading
@@ -12,7 +12,7 @@ from mailroom_local.providers.http import Pages, Request, iso_milliseconds
 
 @dataclass(frozen=True)
 class Accepted:
-    """One message that a provider took. `to` is one string on every channel: several addresses of one
+    """Message that a provider accepted. `to` is one string on every channel: several addresses of one
     mail are joined by commas, as in its To header; `content` has them as a list."""
 
     channel: str

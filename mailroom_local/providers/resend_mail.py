@@ -165,7 +165,7 @@ class ResendSimulator:
         return reply
 
     def _taken(self, request: Request) -> tuple[Reply, str]:
-        """The answer to a mail of which nothing is known yet, and the outcome that its recipient chose."""
+        """Return the response to a new mail, and the outcome that its recipient chose."""
         try:
             mail = msgspec.json.decode(request.body, type=Mail)
         except msgspec.DecodeError as wrong:
@@ -226,12 +226,12 @@ WHY: dict[str, dict[str, dict[str, str]]] = {
     },
     "email.failed": {"failed": {"reason": "reached_daily_quota"}},
 }
-"""What the data of an event says of its reason."""
+"""Fields of an event's data that give the reason."""
 MAILBOX_FULL = {"type": "Transient", "subType": "MailboxFull", "message": "552 5.2.2 mailbox full"}
 
 
 def _account(request: Request) -> dict[str, Any]:
-    """What the account shows of itself, by path."""
+    """Return the responses about the account, by path."""
     hook = {"id": "w1", "endpoint": endpoint(request), "status": "enabled", "events": EVENTS}
     used = {"used": 3, "sent": 3, "received": 0}
     return {
@@ -265,7 +265,7 @@ def event_of(mail: Mail, email_id: str, kind: str, at: float) -> dict[str, Any]:
 
 
 def content_of(mail: Mail) -> dict[str, Any]:
-    """What was sent, as the inbox shows it."""
+    """Return the mail in the form of the inbox."""
     return {
         **{name: getattr(mail, name) for name in ("to", "cc", "bcc", "reply_to", "subject", "text", "html")},
         "from": mail.from_,

@@ -35,7 +35,7 @@ CREDENTIALS: dict[str, dict[str, str]] = {
     "TwilioSecretName": TWILIO_SECRET,
     "ResendSecretName": RESEND_SECRET,
 }
-"""What the simulators take, by the output that names the secret; that of a channel's row is
+"""Secrets that the simulators accept, by the output that names the secret; a channel's output is
 {EventType}SecretName."""
 _OWN = {name: each.simulator.split(":") for name, each in CHANNELS.items() if each.simulator}
 """Simulators that a channel's descriptor names."""
@@ -76,7 +76,7 @@ def simulators(upstream: Upstream) -> dict[str, Simulator]:
 
 
 class ProviderServer(SimulatorServer):
-    """All simulators in front of one emulator."""
+    """The simulators in front of one emulator."""
 
     def __init__(self, port: int, emulator_url: str) -> None:
         self._upstream = Upstream(emulator_url)

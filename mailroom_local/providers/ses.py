@@ -1,4 +1,4 @@
-"""Amazon SES v2 in front of the emulator's: keeps what was really sent, and fails on request.
+"""Amazon SES v2 in front of the emulator's SES: keeps what was really sent, and fails on request.
 
 A recipient at simulator.amazonses.com chooses the outcome of the whole mail; the first of them counts, in
 the order to, cc, bcc. Any plus label may follow (`throttled+7@…`). With `-once` (`throttled-once+7@…`) the
@@ -113,7 +113,7 @@ class SesSimulator:
 
 
 def recipients_of(mail: dict[str, Any]) -> list[str]:
-    """All addresses: to, cc, bcc."""
+    """Return the addresses: to, cc and bcc."""
     destination = mail.get("Destination") or {}
     return [
         address
@@ -184,7 +184,7 @@ def attachments_of(mail: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def content_of(mail: dict[str, Any]) -> dict[str, Any]:
-    """What was sent, as the inbox shows it. Mailroom sends Simple content only."""
+    """Return the mail in the form of the inbox. Mailroom sends Simple content only."""
     destination = mail.get("Destination") or {}
     message = (mail.get("Content") or {}).get("Simple") or {}
     body = message.get("Body") or {}

@@ -1,4 +1,4 @@
-"""What becomes of a mail that SES accepted, and the events that report it in the JSON of SES.
+"""Outcome of a mail that SES accepted, and the events that report it in the JSON of SES.
 
 A recipient's address at simulator.amazonses.com chooses, by the part before the plus sign:
 
@@ -68,7 +68,7 @@ BOUNCED: dict[Kind, dict[str, str]] = {
     },
     "full": {"action": "failed", "status": "5.2.2", "diagnosticCode": "smtp; 552 5.2.2 mailbox full"},
 }
-"""What the reports say of a recipient; an automatic answer says nothing."""
+"""Fields of the reports about a recipient; an automatic reply adds none."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Address:
         return COURSES["soft"] if "soft" in self.words else COURSES.get(self.name, DELIVERED)
 
     def asks(self, word: str) -> bool:
-        """Whether its label holds this word."""
+        """Whether the address's label contains this word."""
         return self.simulated and word in self.words
 
 
@@ -115,7 +115,7 @@ def send(mail: AcceptedMail) -> Event:
 
 
 def event(mail: AcceptedMail, kind: Kind, recipient: str, seconds: float) -> Event:
-    """What became of it for one recipient, so many seconds after its acceptance."""
+    """Return the event about one recipient, `seconds` after the mail's acceptance."""
     details = _details(kind, parseaddr(recipient)[1], mail.at + seconds)
     name = EVENT_TYPES[kind]
     return {"eventType": name, "mail": described(mail), name[0].lower() + name[1:]: details}
@@ -169,7 +169,7 @@ def _stamp(seconds: float) -> str:
 
 
 def _details(kind: Kind, recipient: str, at: float) -> Event:
-    """What an event says of its kind."""
+    """Return the fields that are specific to an event's type."""
     match kind:
         case "delivery":
             return {

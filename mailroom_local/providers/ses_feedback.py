@@ -1,4 +1,4 @@
-"""What SES publishes about mails that it accepted, and its suppression list of the account.
+"""Events that SES publishes about accepted mails, and the account's suppression list.
 
 As at SES, events come in any order, some of them twice, some before the answer to SendEmail. The emulator
 lacks the suppression list. Hard bounces and complaints enter it, also those of simulator addresses, which SES
@@ -70,7 +70,7 @@ class SuppressionList:
 
 
 class TopicMessage(NamedTuple):
-    """What is published to a topic."""
+    """Message that is published to a topic."""
 
     topic: str
     text: str
@@ -108,7 +108,7 @@ class SesFeedback:
                 self.queue.report(message)
 
     def _after(self, mail: AcceptedMail, addresses: list[Address]) -> list[Event]:
-        """All events but Send; a hard bounce or a complaint puts its address on the account's list."""
+        """Return the events after Send; list the addresses of hard bounces and complaints for the account."""
         events: list[Event] = []
         for recipient, address in zip(mail.recipients, addresses, strict=True):
             if "reject" in address.course:

@@ -65,7 +65,7 @@ STOP_WORDS = {"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE
 START_WORDS = {"START", "YES", "UNSTOP"}
 """Twilio's own: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
 POOL_NUMBER = "+12025550199"
-"""What a Messaging Service sends from."""
+"""Number from which a Messaging Service sends."""
 
 
 def refusal_of(number: str, nth: int) -> Refusal | None:
@@ -88,13 +88,13 @@ def answer_to(number: str, nth: int) -> Answer:
 
 
 def is_silent(number: str) -> bool:
-    """Whether nothing is called back."""
+    """Whether the number is one without callbacks."""
     return number_ending(number) == "57"
 
 
 @dataclass(frozen=True)
 class SmsOrder:
-    """What was asked of a provider; "" is not given."""
+    """Request to a provider. A text that is not given is an empty string."""
 
     to: str
     sender: str = ""
@@ -106,7 +106,7 @@ class SmsOrder:
 
     @property
     def content(self) -> tuple[str, str, tuple[str, ...]]:
-        """What every submit of one message has in common."""
+        """Content that all submits of one message share."""
         return self.to, self.body, tuple(url.partition("?")[0] for url in self.media_urls)
 
 
@@ -124,7 +124,7 @@ class SimulatedSms:
 
     @property
     def statuses(self) -> tuple[str, ...]:
-        """The statuses that it passes through, in Twilio's words. With a Messaging Service it starts as
+        """Statuses that the message passes through, in Twilio's words. With a Messaging Service it starts as
         accepted."""
         start = ("accepted", "queued") if self.order.service else ("queued",)
         match self.course:
@@ -142,13 +142,13 @@ class SimulatedSms:
         return "sent" if sent and "sent" in self.statuses else self.statuses[0]
 
     def sent_at(self, now: float) -> float | None:
-        """When it was handed to the carrier; a queued message has no such time yet."""
+        """Time at which the message was handed to the carrier; None if that has not happened."""
         at = self.created + SENT_SECONDS
         return at if now >= at and "sent" in self.statuses else None
 
 
 class SmsNetwork:
-    """All messages in the order of acceptance; safe for many threads."""
+    """Accepted messages in the order of acceptance; safe for many threads."""
 
     def __init__(self, inbox: InboxStore, clock: Callable[[], float] = time.time) -> None:
         self._inbox = inbox
@@ -193,7 +193,7 @@ class SmsNetwork:
         return self._messages.get(sid)
 
     def messages(self) -> list[SimulatedSms]:
-        """All, newest first, as the provider's list has them."""
+        """Return the messages, newest first like the provider's list."""
         with self._lock:
             return list(reversed(self._messages.values()))
 

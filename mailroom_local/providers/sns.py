@@ -1,4 +1,4 @@
-"""Amazon SNS for pushes, in front of the emulator's: keeps what was published, and fails on request.
+"""Amazon SNS for pushes, in front of the emulator's SNS: keeps what was published, and fails on request.
 
 A word in the token of a platform endpoint chooses the outcome; `-once` after the word limits it to the first
 time for that token. Everything else goes to the emulator, which keeps endpoints, but delivers to none.
@@ -125,7 +125,7 @@ def _bad_token(form: Mapping[str, str]) -> bool:
 
 
 def _wrong_message(form: Mapping[str, str]) -> str:
-    """What SNS finds wrong in a message for several platforms; "" where nothing is."""
+    """Return the error that SNS finds in a message for several platforms; an empty string if it is valid."""
     if form.get("MessageStructure") != "json":
         return ""
     message = _parsed(form.get("Message"))
@@ -167,13 +167,13 @@ def error(status: int, code: str, message: str) -> Reply:
 
 
 def text(reply: Reply, tag: str) -> str:
-    """The text of the first element of that name; "" where there is none."""
+    """Return the text of the first element of that name; an empty string if it is missing."""
     found = re.search(f"<{tag}>([^<]*)</{tag}>", reply.body.decode())
     return found[1] if found else ""
 
 
 def value(reply: Reply, key: str) -> str:
-    """The value of an entry of a map; "" where there is none."""
+    """Return the value of an entry of a map; an empty string if it is missing."""
     found = re.search(f"<key>{re.escape(key)}</key><value>([^<]*)</value>", reply.body.decode())
     return found[1] if found else ""
 

@@ -69,7 +69,7 @@ PROVIDERS: dict[str, Submits] = {
 
 
 class Trouble:
-    """What befalls the submits of each provider; safe for many threads."""
+    """Faults for the submits of each provider; safe for many threads."""
 
     def __init__(self, seed: int = SEED, sleep: Callable[[float], None] = time.sleep) -> None:
         self._random = random.Random(seed)  # noqa: S311 - no secret
@@ -105,7 +105,7 @@ class Trouble:
         return {"shares": shares, "had": had}
 
     def drawn(self, provider: str) -> Kind | None:
-        """What befalls the next submit; None: nothing."""
+        """Return the fault for the next submit; None if it goes through."""
         with self._lock:
             shares = self._shares.get(provider)
             if not shares:

@@ -259,7 +259,7 @@ def _is_url(text: str) -> bool:
 
 
 def _page_uri(query: Mapping[str, str], page: int, size: int, token: str = "") -> str:
-    """Where a page of a list is. The token holds its place while newer messages come in."""
+    """Return the URI of a page of a list. The token holds its place while newer messages come in."""
     shown = {name: value for name, value in query.items() if name not in {"Page", "PageToken", "PageSize"}}
     shown |= {"PageSize": str(size), "Page": str(page)}
     return f"{URI}.json?{urlencode(shown | ({'PageToken': token} if token else {}))}"

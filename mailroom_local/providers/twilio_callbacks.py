@@ -23,7 +23,7 @@ FINAL_BY_RECEIPT = {"delivered", "undelivered"}
 
 
 class StatusCallback(NamedTuple):
-    """One POST, and how often it was tried."""
+    """POST request and the number of its attempts."""
 
     url: str
     fields: Mapping[str, str]
@@ -81,7 +81,7 @@ def fields(sms: SimulatedSms, status: str) -> dict[str, str]:
 
 
 def post_form(url: str, form: Mapping[str, str]) -> int:
-    """POST a signed form as Twilio does. Return the status of the response, 0 if none came."""
+    """POST a signed form like Twilio. Return the status of the response, 0 if none came."""
     headers = {
         "Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
         "User-Agent": "TwilioProxy/1.1",

@@ -88,7 +88,7 @@ class PublicApi:
         return self._upstream.pass_on(Request(request.method, path, request.headers, request.body))
 
     def _found(self) -> str:
-        """Where the emulator has the API; empty before the stacks are deployed."""
+        """Path of the API in the emulator; empty before the stacks are deployed."""
         signed = {"authorization": authorization("apigateway")}
         listed = json.loads(self._upstream.pass_on(Request("GET", "/v2/apis", signed, b"")).body)
         ids = [each["apiId"] for each in listed.get("items", []) if each["name"] == API_NAME]

@@ -56,7 +56,7 @@ class FifoMapping:
 
 @dataclass(frozen=True)
 class FifoMessage:
-    """One received message: what deleting it takes, and its record in Lambda's event."""
+    """Received message: the data to delete it, and its record in Lambda's event."""
 
     id: str
     receipt: str
@@ -81,7 +81,7 @@ class FifoMessage:
 
 
 def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
-    """An attribute in the words of Lambda's event: lists are always there, and always empty."""
+    """Return an attribute in the form of Lambda's event, in which the lists are always empty."""
     record: dict[str, Any] = {
         "stringListValues": [],
         "binaryListValues": [],
@@ -109,17 +109,17 @@ def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMappin
 
 
 class FifoQueue(Protocol):
-    """What the poller needs of a queue."""
+    """Queue operations that the poller needs."""
 
     def receive(self, count: int) -> Sequence[FifoMessage]:
-        """At most so many messages; waits a while for the first. Raises nothing of AWS's."""
+        """Return at most `count` messages; waits a while for the first. Catches AWS errors."""
 
     def delete(self, messages: Sequence[FifoMessage]) -> None:
         """Delete messages, however long that takes."""
 
 
 class Poller:
-    """The loop of one mapping. `invoke` takes the event as JSON and raises nothing."""
+    """Loop of one mapping. `invoke` takes the event as JSON and must not raise."""
 
     def __init__(self, mapping: FifoMapping, queue: FifoQueue, invoke: Callable[[str], Invoked]) -> None:
         self._mapping = mapping

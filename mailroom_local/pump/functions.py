@@ -19,7 +19,7 @@ TROUBLE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Invoked:
-    """One invocation. `error` is the function error (Unhandled), `refused` that it never ran."""
+    """Result of an invocation. `error` is the function error (Unhandled), `refused` that it never ran."""
 
     request_id: str = ""
     payload: Any = None
@@ -40,7 +40,7 @@ class Functions:
         )
 
     def invoke(self, function: str, event: str) -> Invoked:
-        """Run the function on an event (JSON) and wait for its end. Raises nothing of AWS's."""
+        """Run the function on an event (JSON) and wait for the end. Catches AWS errors."""
         try:
             answer = self._lambda.invoke(FunctionName=function, Payload=event)
             payload = answer["Payload"].read()
@@ -52,7 +52,7 @@ class Functions:
 
 
 def retry_until_ok(call: Callable[[], object]) -> None:
-    """Call until it succeeds, waiting in between."""
+    """Repeat the call until success, waiting in between."""
     while True:
         try:
             call()

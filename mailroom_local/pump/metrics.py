@@ -1,4 +1,4 @@
-"""Read metrics out of the functions' logs, and evaluate alarms, as CloudWatch does. The emulator leaves that
+"""Read metrics out of the functions' logs, and evaluate alarms like CloudWatch. The emulator leaves that
 out."""
 
 import json
@@ -20,7 +20,7 @@ EMBEDDED = b'{"_aws":'
 
 
 class LoggedMetrics:
-    """The metrics in the emulator's own log, where the output of every function stands."""
+    """The metrics in the emulator's log, which contains the output of every function."""
 
     def __init__(self, url: str, log: Path) -> None:
         self._cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())

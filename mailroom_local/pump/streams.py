@@ -33,7 +33,7 @@ BACKOFF_CAP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class StreamMapping:
-    """The settings of one mapping. -1 in `max_retries` is no bound, as on AWS; ages are in seconds."""
+    """The settings of one mapping. As on AWS, -1 in `max_retries` means unlimited; ages are in seconds."""
 
     uuid: str
     function: str
@@ -73,7 +73,7 @@ class StreamMapping:
 
 @dataclass(frozen=True)
 class Record:
-    """One change of an item as Lambda's event has it, serialized once."""
+    """Change of an item in the form of Lambda's event, serialized once."""
 
     sequence: str
     created: float
@@ -82,7 +82,7 @@ class Record:
 
     @classmethod
     def from_stream(cls, record: Mapping[str, Any], stream: str) -> "Record":
-        """Read an entry of GetRecords, as JSON has it."""
+        """Read an entry of GetRecords in its JSON form."""
         change = record["dynamodb"]
         return cls(
             sequence=change["SequenceNumber"],
@@ -155,14 +155,14 @@ class StreamBatch:
 
 @dataclass(frozen=True)
 class FollowUp:
-    """What follows an invocation: batches in their order, and records that are given up on."""
+    """Next steps after an invocation: batches in their order, and records that are given up on."""
 
     batches: tuple[StreamBatch, ...] = ()
     given_up: tuple[Record, ...] = ()
 
 
 def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> FollowUp:
-    """What follows an invocation. `batch` counts the invocation already; a split costs no retry."""
+    """Return the next steps. `batch` counts the invocation already; a split is not a retry."""
     if invoked.refused:  # throttled: only the records' age limits it
         return FollowUp((batch,))
     failed = first_failed(batch.records, invoked, mapping)
@@ -180,7 +180,7 @@ def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> Follo
 
 
 def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMapping) -> int | None:
-    """Where a retry starts: the lowest reported sequence number; None if all went well.
+    """Return the first record of a retry: the lowest reported sequence number; None if all went well.
 
     An identifier that is missing, empty or not of this batch fails the whole batch.
     """
@@ -208,7 +208,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class StreamDelivery:
-    """Delivers batches by these rules. `invoke` raises nothing."""
+    """Delivers batches by these rules. `invoke` must not raise."""
 
     mapping: StreamMapping
     invoke: Callable[[Sequence[Record]], Invoked]

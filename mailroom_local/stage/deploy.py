@@ -42,7 +42,7 @@ class Asset:
     key: str
 
     def content(self) -> bytes:
-        """What is uploaded. For a folder: an empty archive whose comment names the folder. The emulator takes
+        """Uploaded data. For a folder: an empty archive whose comment names the folder. The emulator takes
         the files from there: to zip, send and unpack 17,000 of them takes a core for five seconds."""
         if not self.zipped:
             return self.source.read_bytes()
@@ -62,7 +62,7 @@ class StackArtifact:
 
 
 def read_assembly(folder: Path) -> list[StackArtifact]:
-    """All stacks, each after those it depends on."""
+    """Return the stacks, each after its dependencies."""
     artifacts = json.loads((folder / "manifest.json").read_text())["artifacts"]
     stacks = {name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"}
     ordered = TopologicalSorter({name: each.get("dependencies", []) for name, each in artifacts.items()})
@@ -121,7 +121,7 @@ class EmulatorDeployment:
         self._secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
 
     def create_secret(self, name: str, secret: Mapping[str, Any]) -> None:
-        """Create a secret that the stacks only read, such as a database's."""
+        """Create a secret that the stacks only read, such as the secret of a database."""
         self._secrets.create_secret(Name=name, SecretString=json.dumps(secret))
 
     def deploy(self, folder: Path, providers: str) -> dict[str, str]:

@@ -42,7 +42,7 @@ def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
 
 
 def install() -> None:
-    """Give the emulator its environment, unless it has one: it pins a botocore of its own. Raises Refused."""
+    """Create the emulator's environment if missing: the emulator pins another botocore. Raises Refused."""
     installed(EMULATOR_BIN.parent, [PACKAGE / "requirements.txt"], _install)
 
 

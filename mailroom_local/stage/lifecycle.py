@@ -136,7 +136,7 @@ def _write_environment(workspace: Workspace, running: State) -> None:
 
 
 def console_url(workspace: Workspace) -> str | None:
-    """The URL that opens the console, token included; None: it was not started."""
+    """The URL that opens the console, token included; None if the console was not started."""
     log = workspace.log("console")
     first = log.read_text(errors="replace").partition("\n")[0] if log.exists() else ""
     return first if first.startswith("http://") else None
@@ -179,7 +179,7 @@ def stop(workspace: Workspace) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Rename the folder, so that the next start finds nothing, and remove it in the background: a busy disk
+    """Rename the folder, so that the next start begins afresh, and remove it in the background: a busy disk
     takes many seconds for the twenty thousand files of the functions' code."""
     gone = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
     with suppress(FileNotFoundError):

@@ -29,7 +29,7 @@ EXPORTED = {
 
 
 class Workspace:
-    """One folder for each running stage, so that a demo never disturbs what `make up` left running."""
+    """Folder for each running stage, so that a demo never disturbs what `make up` left running."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -56,7 +56,7 @@ UP = Workspace(DOT_LOCAL)
 
 @dataclass
 class State:
-    """One running local stage."""
+    """Running local stage."""
 
     endpoints: Endpoints
     processes: dict[str, Process] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class State:
         return bool(self.processes) and all(each.alive() for each in self.processes.values())
 
     def variables(self) -> dict[str, str]:
-        """What `.local/env` exports."""
+        """Variables that `.local/env` exports."""
         exported = {name: self.outputs[output] for name, output in EXPORTED.items() if output in self.outputs}
         return self.endpoints.variables() | {
             "MAILROOM_STAGE": STAGE,
@@ -86,7 +86,7 @@ class State:
 
 
 def load_state(workspace: Workspace) -> State | None:
-    """The state of this workspace; None if nothing was started, or its file is damaged."""
+    """The state of this workspace; None if the stage was not started, or its file is damaged."""
     try:
         return msgspec.json.decode(workspace.state.read_bytes(), type=State)
     except (OSError, ValueError):  # such as msgspec's own

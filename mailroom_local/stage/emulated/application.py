@@ -118,7 +118,7 @@ class Shared(zipfile.ZipFile):
     """An archive that is unpacked in one folder only."""
 
     def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
-        """Make the empty folder `path` a link to where the archive is unpacked, and remove the archive's
+        """Make the empty folder `path` a link to the unpacked archive, and remove the archive's
         file: 24 MB for each worker is more than a busy disk takes without waiting."""
         archive = Path(str(self.filename))
         content = archive.read_bytes()

@@ -1,4 +1,4 @@
-"""MiniStack at once where it would look once in a while: for a stream's records, and for messages whose time
+"""MiniStack without its delay between polls: for a stream's records, and for messages whose time
 has come."""
 
 import asyncio
