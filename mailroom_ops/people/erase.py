@@ -46,7 +46,7 @@ _CHOICES = (
 
 
 class Survey(Struct):
-    """What one look at a stage has found: the messages, and a place each."""
+    """Findings of one look at a stage: the messages, and a line for each place."""
 
     messages: FoundMessages
     places: dict[str, ErasurePlace]

@@ -17,7 +17,7 @@ Kind = Literal["mail", "number", "device", "id"]
 _DEVICE = re.compile(r"[!-~]{16,2048}")
 """Shorter ones are typing errors rather than tokens, and would be found all over the place."""
 _BETWEEN = r"[\s().\-]{0,3}"
-"""What people write between the digits of a number."""
+"""Characters that people write between the digits of a number."""
 Image = Mapping[str, Value]
 Role = Literal["whole", "part", "mention"]
 """A message only to the person; to others as well; to others, with the person named in it somewhere."""
@@ -188,7 +188,7 @@ def redacted(value: Value, person: Person) -> Value:
 
 
 def texts(value: Value) -> Iterator[str]:
-    """All texts in a value, names of maps' entries among them, and numbers."""
+    """Yield the texts in a value, names of maps' entries among them, and numbers."""
     ((kind, held),) = value.items()
     match kind:
         case "S" | "N":

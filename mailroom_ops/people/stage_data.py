@@ -1,4 +1,4 @@
-"""What a stage keeps: its tables and buckets, read whole and changed item by item."""
+"""Data of a stage: its tables and buckets, read whole and changed item by item."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ SEGMENTS = 4
 
 
 class ErasurePlace(Struct):
-    """One table, bucket or queue: what was `found` there of the person, how much of that was `erased`, `kept`
+    """Counts of a table, bucket or queue: what was `found` there of the person, how much of that was `erased`, `kept`
     because of --keep-choices, and how much a last look has `left` there."""
 
     place: str
@@ -47,7 +47,7 @@ class Left(Struct, frozen=True):
 
 
 class Goes(Struct, frozen=True):
-    """What deletes itself, and `by` when at the latest (ISO 8601, UTC)."""
+    """Data that expires by itself, and `by` when at the latest (ISO 8601, UTC)."""
 
     what: str
     by: str
@@ -85,7 +85,7 @@ class StageData:
     ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
-        """Asks dispatch's environment, and the API's. Raises Refused where the stage is not
+        """Asks dispatch's environment, and the API's. Raises Refused if the stage is not
         deployed, or by a version with other settings, and ClientError."""
         facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), DispatchSettings)
         self.session = session
