@@ -29,11 +29,11 @@ JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt", 
 
 DAY = 86_400.0
 _DEPLOYED_SECONDS = 3_600.0
-"""One deployment makes both tables within this time."""
+"""Longest time in which one deployment creates both tables."""
 _LONGEST_WAIT_SECONDS = 43_200.0
 """SQS hides a message for 12 hours at most, and no setting of a wait is longer."""
 PATIENCE_SECONDS = 900.0
-"""After this time a message counts as overdue, where nobody says another one."""
+"""Default time after which a message counts as overdue."""
 _DEAD_LETTER_SECONDS = 14 * DAY
 """SQS keeps no dead letter for longer. The ledger's mark stays until a worker claims the message."""
 LONGEST_LEASE_SECONDS = 1_500.0
@@ -111,7 +111,7 @@ class Judge(Struct, frozen=True):
         return now > since + self.patience + hidden
 
     def judge(self, message: StoredMessage, now: float) -> Diagnosis:
-        """What is the matter with a message, at `now` (epoch seconds)."""
+        """Judge a message at `now` (epoch seconds)."""
         if message.ledger is None:
             return self._unknown(message)
         ledger = message.ledger

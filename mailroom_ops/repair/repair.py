@@ -52,7 +52,7 @@ SENTENCES: dict[State, str] = {
     "that it was never sent, requeue it by its id, or all such messages with --include-forgotten",
     "unknown": "not in the mailbox and not in the ledger; check the id, --channel and --stage",
 }
-"""What is said of a message, by its state."""
+"""Sentences about a message, by its state."""
 _SHOWN = 50
 
 

@@ -32,7 +32,7 @@ AT_ONCE = 50
 """Messages of one step: what a crash may leave reopened and not queued."""
 _WORKERS = 8
 _FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
-"""What reading and writing tables raises where AWS does not do it."""
+"""Exceptions of table reads and writes that AWS does not carry out."""
 _UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom repair"
 ARRIVED = {
     "sent": "its provider accepted it",
@@ -48,7 +48,7 @@ _UNREACHED = ("undelivered", "bounced", "suppressed")
 
 
 class ResentMessage(Struct, frozen=True):
-    """What became of one message, or what would. `status` is the one before; `attempt` the number of the
+    """Result for one message, or the expected result in a dry run. `status` is the one before; `attempt` the number of the
     next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or `repair`,
     queues it."""
 
@@ -61,12 +61,12 @@ class ResentMessage(Struct, frozen=True):
     may_arrive_twice: bool = False
 
     def refused(self, why: str) -> "ResentMessage":
-        """The message, left as it was."""
+        """Result for a message that was not changed."""
         return ResentMessage(self.id, self.event_type, self.status, "refused", why)
 
 
 class Resent(Struct, frozen=True):
-    """What became of the messages, one by one and counted. Of a dry run the ones that would be sent again are
+    """Results for the messages, one by one and counted. Of a dry run the ones that would be sent again are
     `ready`."""
 
     stage: str
@@ -85,7 +85,7 @@ class Judgement(Struct, frozen=True):
 
 
 def judge(item: Item, *, force: bool) -> Judgement:
-    """What the ledger's item says about sending a message again."""
+    """Return what the ledger's item says about sending a message again."""
     if "completedAt" not in item:
         return _under_way(item)
     if ERASED_AT in item:
@@ -147,7 +147,7 @@ class Resender:
         )
 
     def evaluate(self, refs: Iterable[MessageRef]) -> list[ResentMessage]:
-        """What each message is, and whether it can be sent again. Changes nothing."""
+        """Return the state of each message, and whether it can be sent again. Changes nothing."""
         with ThreadPoolExecutor(_WORKERS) as pool:
             return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
