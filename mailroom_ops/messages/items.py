@@ -135,7 +135,7 @@ def read_item(place: str) -> dict[str, Any]:
 
 
 def _fault(text: str) -> str:
-    """The line and column where a text is no JSON object; never what is there."""
+    """Return the line and column of the error in a text that is not a JSON object; never the text itself."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

@@ -170,7 +170,7 @@ def first_recipient(to: str | list[str] | None) -> str:
 
 
 def titled(template: str, version: int | None) -> str:
-    """A template, with its version where that was published."""
+    """Return a template's name, with the version if that was published."""
     return f"{template}, version {version}" if version else template
 
 
