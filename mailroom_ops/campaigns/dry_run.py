@@ -31,7 +31,7 @@ MAX_FAULTS = 20
 
 
 class Sample(Struct, frozen=True):
-    """One message: whom it is for, and its content; or the `problem` for which it would not be sent."""
+    """A rendered message: whom it is for, and its content; or the `problem` for which it would not be sent."""
 
     id: str
     to: str = ""
@@ -69,7 +69,7 @@ class DryRun:
 
     def run(self, samples: "Samples", counted: Callable[[int], None]) -> DryRunAnswer:
         """Count all pages, without keeping them, and render the first messages. `counted` is called with the
-        number of recipients so far. Raises Refused where the audience cannot be read, or where the campaign's
+        number of recipients so far. Raises Refused if the audience cannot be read, or where the campaign's
         own code fails."""
         pages = recipients = refused = 0
         faults: list[str] = []

@@ -66,10 +66,10 @@ class FileEntries:
         except Invalid as fault:
             raise Refused(f"{source.path}: {fault.problem}.") from None
         self._start = lines.mark()
-        """Where the first entry begins."""
+        """Offset of the first entry."""
 
     def __iter__(self) -> Iterator[FileEntry]:
-        """All entries, without empty lines. Raises Refused where there are no lines."""
+        """Yield the entries, without empty lines. Raises Refused if there are no lines."""
         lines, empty = Lines(self._source, self._start), True
         while not lines.ended():
             try:

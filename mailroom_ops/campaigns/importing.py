@@ -39,7 +39,7 @@ class _Stopped(Exception):
 
 class Import:
     """One file for one stage, from its beginning: puts are conditional on ids that follow from the file, so
-    what an earlier run has put counts as existed. Raises Refused where the file or its columns cannot be
+    what an earlier run has put counts as existed. Raises Refused if the file or its columns cannot be
     meant."""
 
     def __init__(
