@@ -42,11 +42,11 @@ class Published(Struct, frozen=True):
     clock: Clock
 
     def choices(self) -> Choices:
-        """Which versions count, by channel and name. Raises Refused where the stage publishes none."""
+        """Which versions count, by channel and name. Raises Refused if the stage publishes none."""
         return self._read()[0]
 
     def version(self, template: TemplateName, number: int) -> Version:
-        """A version. Raises Refused where there is none of that number."""
+        """A version. Raises Refused if there is none of that number."""
         key = version_key(template.channel, template.name, number)
         try:
             reply = self.client.get_object(Bucket=self.bucket, Key=key)
@@ -140,7 +140,7 @@ def words_of(number: int) -> str:
 
 
 def published_of(session: "boto3.Session", stage: str) -> Published:
-    """The published templates of a stage. Raises Refused where it publishes none."""
+    """The published templates of a stage. Raises Refused if it publishes none."""
     bucket = rules_of(session, stage).templates_bucket
     if not bucket:
         raise Refused(
