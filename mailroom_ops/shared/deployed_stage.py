@@ -96,7 +96,7 @@ def depth(sqs: "SQSClient", url: str) -> Depth:
 
 
 def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
-    """A function's environment, as it stands there: lists and maps are JSON. Raises NotDeployed where there
+    """A function's environment, as it stands there: lists and maps are JSON. Raises NotDeployed if there
     is no such function."""
     try:
         reply = functions.get_function_configuration(FunctionName=name)
@@ -106,7 +106,7 @@ def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
 
 
 def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
-    """A function's settings, as it reads them itself. Raises Refused where there is no such function, or
+    """A function's settings, as it reads them itself. Raises Refused if there is no such function, or
     where it is of a version that sets others."""
     try:
         return environment.read(kind, function_variables(functions, name))

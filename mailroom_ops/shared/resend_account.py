@@ -33,7 +33,7 @@ class ResendAccount:
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str) -> "ResendAccount | None":
-        """The account of a stage; None: its mails do not go by Resend."""
+        """Return the account of a stage, or None if its mails do not go by Resend."""
         try:
             found = function_variables(session.client("lambda"), name(stage, "send-mail"))
         except NotDeployed:

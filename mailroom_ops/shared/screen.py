@@ -153,7 +153,7 @@ def at_a_terminal() -> bool:
 
 
 def confirm(question: str, *, yes: bool, piped: bool = False) -> None:
-    """Ask on stderr, and end the command where the answer is no. `yes`: do not ask. Raises Refused where
+    """Ask on stderr, and end the command where the answer is no. `yes`: do not ask. Raises Refused if
     nobody can answer, because something was `piped` to the command."""
     if piped and not yes:
         raise Refused(f"{question} Standard input is taken, so use --yes to confirm.")
@@ -172,7 +172,7 @@ def status(text: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 class Advance(Protocol):
-    """Takes how much is done, of how much (None: not known yet), and what is being done (None: as before)."""
+    """Report progress: the amount done, the total (None if unknown), the step's name (None if unchanged)."""
 
     def __call__(self, done: int, total: int | None = None, name: str | None = None) -> None: ...
 
