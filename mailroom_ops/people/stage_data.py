@@ -28,8 +28,8 @@ SEGMENTS = 4
 
 
 class ErasurePlace(Struct):
-    """Counts of a table, bucket or queue: what was `found` there of the person, how much of that was `erased`, `kept`
-    because of --keep-choices, and how much a last look has `left` there."""
+    """Counts of a table, bucket or queue: what was `found` there of the person, how much of that was
+    `erased`, `kept` because of --keep-choices, and how much a last look has `left` there."""
 
     place: str
     found: int = 0

@@ -22,9 +22,9 @@ STREAM_READERS = ("dispatch", "outcomes", "index-messages")
 
 
 class FailedBatch(Struct, frozen=True):
-    """A failed batch: its object in the bucket, its function ("": the object is no batch), how many records it
-    has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left
-    ("": it is not). Of a dry run all are `ready`."""
+    """A failed batch: its object in the bucket, its function ("": the object is no batch), how many records
+    it has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is
+    left ("": it is not). Of a dry run all are `ready`."""
 
     key: str
     function: str
@@ -71,8 +71,8 @@ class FailedBatches:
         self._functions = {name(stage, short) for short in STREAM_READERS}
 
     def waiting(self) -> list[tuple[datetime, str]]:
-        """Batches that wait, oldest first: only when Lambda wrote it and its key, however many and large the batches
-        are."""
+        """Batches that wait, oldest first: only when Lambda wrote it and its key, however many and large the
+        batches are."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=_PREFIX)
         objects = (each for page in pages for each in page.get("Contents", []))
         return sorted((each["LastModified"], each["Key"]) for each in objects)

@@ -31,8 +31,8 @@ Judged = tuple[Diagnosis, StoredMessage]
 
 
 class NamedMessage(Struct, frozen=True):
-    """Result for a message that was named. `state` and `cures` are those from before; `done`: the cure that was
-    applied, None: none. `why` it was left as it was, "": it was not, or nothing had to be done."""
+    """Result for a message that was named. `state` and `cures` are those from before; `done`: the cure that
+    was applied, None: none. `why` it was left as it was, "": it was not, or nothing had to be done."""
 
     id: str
     event_type: str

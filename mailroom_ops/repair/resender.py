@@ -48,9 +48,9 @@ _UNREACHED = ("undelivered", "bounced", "suppressed")
 
 
 class ResentMessage(Struct, frozen=True):
-    """Result for one message, or the expected result in a dry run. `status` is the one before; `attempt` the number of the
-    next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or `repair`,
-    queues it."""
+    """Result for one message, or the expected result in a dry run. `status` is the one before; `attempt` the
+    number of the next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or
+    `repair`, queues it."""
 
     id: str
     event_type: str

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 _BEATEN = ("PreconditionFailed", "ConditionalRequestConflict")
-"""S3 did not write, because somebody else has: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html."""
+"""S3 did not write, because somebody else has:
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html."""
 
 
 NOTHING = Choice(DEPLOYED, "", "")
