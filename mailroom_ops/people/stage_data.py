@@ -106,7 +106,7 @@ class StageData:
         return stages.name(self.stage, short)
 
     def scan(self, table: str, read: Read) -> Iterator[dict[str, Value]]:
-        """Every item of a table, in no order, as it stands now."""
+        """Yield every item of a table, in any order, by consistent reads."""
 
         def page(position: Position) -> tuple[Any, Any]:
             reply = self.dynamodb.scan(TableName=self.table(table), ConsistentRead=True, **position)
@@ -163,7 +163,7 @@ class StageData:
 
 @dataclass
 class ErasureRun:
-    """One pass over all that a stage keeps. It erases a person, or without `apply` only counts.
+    """A pass over the data of a stage. It erases a person, or without `apply` only counts.
     `keep_choices`: opt-outs and the suppression list stay, SES's too. `remains`: what could not be erased."""
 
     data: StageData

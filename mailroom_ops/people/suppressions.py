@@ -147,7 +147,7 @@ class Lists:
 
     @property
     def provider(self) -> str:
-        """Who sends the stage's mails, and has a list of its own."""
+        """Mail provider of the stage, which has a suppression list of its own."""
         return "SES" if self._resend is None else "Resend"
 
     def lift_from_provider(self, recipient: str) -> Literal["lifted", "not_listed"]:
