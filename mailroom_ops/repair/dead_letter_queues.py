@@ -44,7 +44,7 @@ class DeadQueue(Struct, frozen=True):
 
     @property
     def fifo(self) -> bool:
-        """Whether it keeps an order within groups."""
+        """True for a FIFO queue."""
         return self.name.endswith(".fifo")
 
 

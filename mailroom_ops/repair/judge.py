@@ -54,8 +54,8 @@ class Memory(Struct, frozen=True):
 
     @classmethod
     def of(cls, mailbox: "Table", ledger: "Table", ttl: float, now: float, *, confirmed: bool) -> "Memory":
-        """Derive it from what DynamoDB says of a stage's tables. `ttl`: what its functions are set to now, in
-        seconds; a stage of an older version may have less than the least of this one."""
+        """Derive the rules from DynamoDB's description of a stage's tables. `ttl`: what its functions are set
+        to now, in seconds; a stage of an older version may have less than the least of this one."""
         made, mailbox_made = (each["CreationDateTime"].timestamp() for each in (ledger, mailbox))
         # A ledger does not know what its predecessor, or the table that was backed up, knew.
         first = made <= mailbox_made + _DEPLOYED_SECONDS
@@ -136,7 +136,7 @@ class Judge(Struct, frozen=True):
         return Diagnosis("forgotten")
 
     def _not_ended(self, ledger: Item, now: float) -> str:
-        """Why no operator can say yet how a message ended; "": they can."""
+        """Return why an operator cannot yet end a message, or an empty text if that is possible."""
         status = str(ledger.get("status", ""))
         if "completedAt" in ledger:
             return f"{status}: it has its outcome; to send it again, use mailroom resend"
@@ -156,7 +156,7 @@ class Judge(Struct, frozen=True):
 
 
 def _route(message: StoredMessage) -> Route | None:
-    """Who requeues a message that the ledger knows; None: its item is gone, and with it what to send."""
+    """Return the requeuing function for a message in the ledger, or None if the mailbox item is gone."""
     ledger = message.ledger or {}
     fax = ledger.get("event_type") == "fax"
     # The ledger has the content of a fax from its first claim on.

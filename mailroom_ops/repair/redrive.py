@@ -50,7 +50,7 @@ class Redrive:
         return f"{chosen} {self.found} dead letters of {self.queue.queue} go back into that queue."
 
     def run(self, advance: Advance) -> Redriven:
-        """Do it; returns when it is over."""
+        """Run the redrive, and return when it has ended."""
         mover = DeadLetterMover(self._client, self.queue)
         moved = 0
         # SQS's count may be too low: it bounds only what else could go round for ever.

@@ -169,7 +169,7 @@ Ask = Callable[[str], None]
 
 
 def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
-    """What both tables have, after the wait for the second look."""
+    """Return the items of both tables, after the wait for the second look."""
     with status(f"reading the tables of {stage}", quiet=quiet) as say:
         candidates = repairs.scan(lambda seen: say(f"reading the tables of {stage}: {seen:,} items"))
     seconds = repairs.second_look_in(candidates)

@@ -177,8 +177,8 @@ class Repairs:
         return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)
 
     def end(self, each: Judged, word: Word) -> str:
-        """End a message as an operator says it ended, if it is still as it was judged. Why it was not ended;
-        "": it was."""
+        """End a message as an operator says it ended, if it is still as it was judged. Return why the message
+        was not ended, or an empty text if it was."""
         diagnosis, message = each
         if "end" not in diagnosis.cures or message.ledger is None:
             return diagnosis.not_ended
@@ -192,7 +192,7 @@ class Repairs:
 
     @staticmethod
     def _cure(each: Diagnosis, candidates: Candidates) -> Cure | None:
-        """The cure that a run applies by itself; None: there is none. A scan leaves dead letters where they
+        """Return the cure that a run applies by itself, if any. A scan leaves dead letters where they
         lie: their cause has to be fixed first."""
         first = next(iter(each.cures), None)
         return None if first == "end" or (first == "redrive" and not candidates.named) else first
