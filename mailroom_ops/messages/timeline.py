@@ -20,7 +20,7 @@ _TOLD = (
     *("sent", "delivered", "delayed", "undelivered", "bounced", "complained"),
     *("opened", "clicked", "read"),
 )
-"""What the provider tells. The ledger has the provider's own time of each, such as `sentAt`."""
+"""Events from the provider. The ledger has the provider's own time of each, such as `sentAt`."""
 _SAME_SECONDS = 0.01
 """The ledger's outcome and its entry in the history are of one write."""
 _MEANING = {
