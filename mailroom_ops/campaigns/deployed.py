@@ -29,7 +29,7 @@ def without_campaigns(what: str, stage: str) -> NotDeployed:
 
 @dataclass(frozen=True)
 class RunStart:
-    """What is put on the collect queue. `known` is the run as it stands, where it had a start before."""
+    """Message for the collect queue. `known` is the run's present state if it was started before."""
 
     campaign: str
     run: str

@@ -134,7 +134,7 @@ class Samples:
         self._contracts = contracts_of(default_region)
 
     def render(self, item: Mapping[str, Any]) -> Sample:
-        """What its recipient would see, or why there is nothing to be seen."""
+        """Return the content that the recipient would see, or the reason why rendering fails."""
         id_ = str(item.get("id", ""))
         try:
             message = parse(item, self._contracts)

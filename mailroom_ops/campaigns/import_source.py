@@ -21,7 +21,7 @@ from mailroom_ops.shared.screen import Refused
 
 
 class Source:
-    """One file, open for reading. It must not change meanwhile."""
+    """A file, open for reading. It must not change meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,6 +83,6 @@ class FileEntries:
             yield FileEntry(Position(0, 1), lines.mark(), problem=NO_ENTRY)
 
     def columns(self) -> list[str]:
-        """What the lines have: the header, or the names in the first entry of a file without one."""
+        """Names of the columns: the header, or the names in the first entry of a file without one."""
         entry = None if self.header else next(iter(self), None)
         return self.header if entry is None else [*(entry.values or ())]

@@ -24,7 +24,7 @@ class Progress(Struct, frozen=True):
 
     run: Run
     results: Results | None
-    """None: the stage has no search."""
+    """None if the stage is without search."""
 
     @property
     def accounted(self) -> int | None:
