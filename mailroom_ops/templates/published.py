@@ -113,7 +113,7 @@ class Published(Struct, frozen=True):
         self._put(CURRENT, {**choices, template.path: choice}, **unchanged)
 
     def _read(self) -> tuple[Choices, dict[str, Any]]:
-        """What counts, and the condition of a write that replaces just that."""
+        """Return the current versions, and the condition of a write that replaces exactly these."""
         try:
             reply = self.client.get_object(Bucket=self.bucket, Key=CURRENT)
         except self.client.exceptions.NoSuchKey:
@@ -136,7 +136,7 @@ class Published(Struct, frozen=True):
 
 
 def words_of(number: int) -> str:
-    """A version, as it is called."""
+    """Return the name of a version."""
     return "the deployed template" if number == DEPLOYED else f"version {number}"
 
 
