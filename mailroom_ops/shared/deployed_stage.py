@@ -47,7 +47,7 @@ class Depth(Struct, frozen=True):
 
 
 def prefix(stage: str) -> str:
-    """What the names of all things of a stage begin with."""
+    """Prefix of the names of a stage's resources."""
     return f"mailroom-{stage}-"
 
 
@@ -62,8 +62,8 @@ def unprocessed_bucket(stage: str, account: str, region: str) -> str:
 
 
 def caller(session: "boto3.Session") -> str:
-    """Who acts: the ARN that STS has for the credentials, kept in what somebody starts, stops, sends again or
-    erases."""
+    """Operator's identity: the ARN that STS has for the credentials, kept in what somebody starts, stops,
+    sends again or erases."""
     return str(session.client("sts").get_caller_identity()["Arn"])
 
 
@@ -96,7 +96,7 @@ def depth(sqs: "SQSClient", url: str) -> Depth:
 
 
 def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
-    """A function's environment, as it stands there: lists and maps are JSON. Raises NotDeployed if there
+    """Return a deployed function's environment: lists and maps are JSON. Raises NotDeployed if there
     is no such function."""
     try:
         reply = functions.get_function_configuration(FunctionName=name)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 RESEND_FAULTS = (RequestFailed, InvalidSecret)
-"""What asking raises, beside botocore's errors: nothing was found out."""
+"""Exceptions of requests to Resend, besides botocore's errors; the answer is unknown then."""
 
 
 class ResendAccount:
     """The account whose key the mail senders use. Its secret is read when it is first asked."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` is a mail sender's."""
+        """`environment` is the environment of a mail sender."""
         self._arn = environment["RESEND_SECRET_ARN"]
         self._base = environment["RESEND_BASE_URL"]
 

@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """`3 h 58 min (14,286 s)`: the two largest units, and the seconds where they are not among these."""
+    """`3 h 58 min (14,286 s)`: the two largest units, and the seconds if they are not among these."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     left = round(seconds)
