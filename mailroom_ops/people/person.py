@@ -1,5 +1,5 @@
 """The person to erase, in all spellings; and items in DynamoDB's own form: what they have of a person, and
-the same without it. """
+the same without it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -236,7 +236,7 @@ class Resender:
 
     def _reopen(self, reference: str, ready: ResentMessage) -> tuple[ResentMessage, tuple[str, Entry] | None]:
         """Reopen a message. Return its state, and the queue message for it (None if `outcomes` makes that).
-        Does not raise errors of AWS: others of its step are reopened already, and have to be queued. """
+        Does not raise errors of AWS: others of its step are reopened already, and have to be queued."""
         try:
             now, item, content = self._evaluate(MessageRef(ready.id, ready.event_type))
         except _FAULTS as fault:
