@@ -83,6 +83,7 @@ class FileEntries:
             yield FileEntry(Position(0, 1), lines.mark(), problem=NO_ENTRY)
 
     def columns(self) -> list[str]:
-        """Names of the columns: the header, or the names in the first entry of a file without one."""
+        """Return the names of the columns: the header, or the names in the first entry of a file without
+        one."""
         entry = None if self.header else next(iter(self), None)
         return self.header if entry is None else [*(entry.values or ())]

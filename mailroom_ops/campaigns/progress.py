@@ -53,7 +53,7 @@ class Progress(Struct, frozen=True):
 
     @property
     def unsent(self) -> int | None:
-        """Number of recipients whose message has no outcome yet; None: the stage has no search."""
+        """Number of recipients whose message is without an outcome yet; None for a stage without search."""
         if self.results is None:
             return None
         outcomes = self.results.accepted + self.results.failed + self._without(self.results)

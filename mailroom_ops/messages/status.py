@@ -234,7 +234,7 @@ def _since(found: MessageStatus) -> str | None:
 
 
 def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
-    """Sentences about the message, in the order in which a reader asks."""
+    """Yield labels and values about the message, in the order in which a reader asks."""
     to, error, trouble = message.to, message.error, message.trouble
     facts = {
         "to": ", ".join(to) if isinstance(to, list) else to,

@@ -46,7 +46,7 @@ _CHOICES = (
 
 
 class Survey(Struct):
-    """Findings of one look at a stage: the messages, and a line for each place."""
+    """Findings of one look at a stage: the messages, and the counts of each place."""
 
     messages: FoundMessages
     places: dict[str, ErasurePlace]
@@ -140,7 +140,7 @@ def carry_out(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
 
 
 def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
-    """Findings of `first`, and those that `last` still finds (None in a dry run)."""
+    """Answer of `erase`, from the survey `first` and the survey `last` after erasing (None in a dry run)."""
     ids = (last or first).messages.ids
     if last is not None:
         for name, place in first.places.items():

@@ -66,7 +66,7 @@ _FRESH = (
 
 
 class FoundMessage(Struct):
-    """One message, as far as it has to do with the person: its item in each table (None: nothing), the
+    """A message, as far as it has to do with the person: its item in each table (None: nothing), the
     objects of the payload bucket that it names, and whether it waits with its content."""
 
     mailbox: Role | None = None
@@ -76,8 +76,8 @@ class FoundMessage(Struct):
 
     @property
     def role(self) -> Role:
-        """What counts most. One table may know of others whom the other does not: before a claim the ledger
-        has no cc, and a mailbox item may have been overwritten."""
+        """Most important relation to the person. One table may know of recipients whom the other does not:
+        before a claim the ledger has no cc, and a mailbox item may have been overwritten."""
         return next((role for role in _ROLES if role in (self.mailbox, self.ledger)), "mention")
 
 
@@ -238,7 +238,8 @@ class MessageErasure:
         self._rewrite(key, item)
 
     def _rewrite(self, key: Key, item: Image | None) -> None:
-        """Rewrite both items without the person; the ledger's item only if its key is unchanged."""
+        """Rewrite both items without the person; an open ledger item only if no worker has claimed the
+        message."""
         for table, image in (("ledger", item), ("mailbox", self._data.item("mailbox", key))):
             if image is None:
                 continue

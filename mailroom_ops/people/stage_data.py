@@ -85,7 +85,7 @@ class StageData:
     ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
-        """Asks dispatch's environment, and the API's. Raises Refused if the stage is not
+        """Read the environments of `dispatch` and of the API. Raises Refused if the stage is not
         deployed, or by a version with other settings, and ClientError."""
         facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), DispatchSettings)
         self.session = session
@@ -95,7 +95,7 @@ class StageData:
         self.payloads = facts.payload_bucket
         search = search_of(session, stage)
         self.rows = None if search is None else search[1]
-        """Makes the rows of the table search; None: the stage has no search."""
+        """Maker of the rows of the table search; None for a stage without search."""
         self.dynamodb = session.client("dynamodb")
         self.s3 = session.client("s3")
         self.clock: Clock = time.time

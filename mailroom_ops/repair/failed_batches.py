@@ -78,8 +78,8 @@ class FailedBatches:
         return sorted((each["LastModified"], each["Key"]) for each in objects)
 
     def read(self, key: str, since: datetime) -> tuple[FailedBatch, dict[str, Any]] | None:
-        """The batch in an object, and the event that holds its records; None: the object is gone. An object
-        that is no batch has neither a function nor records, and `unreadable` as its condition."""
+        """Return the batch in an object, and the event with the records, or None if the object is gone. An
+        object that is no batch has neither a function nor records, and `unreadable` as its condition."""
         try:
             body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except self._s3.exceptions.NoSuchKey:
@@ -110,7 +110,7 @@ class FailedBatches:
         return structs.replace(batch, result="replayed")
 
     def _handed_over(self, batch: FailedBatch, event: dict[str, Any]) -> str:
-        """Why not all of it went through; "": it did."""
+        """Return why a part of the batch failed, or an empty text if all went through."""
         # Whoever can write to the bucket must not choose what is invoked.
         if batch.function not in self._functions:
             return "its function reads no stream of this stage; see what it is, and delete it by hand"

@@ -150,13 +150,13 @@ class Judge(Struct, frozen=True):
         return ""
 
     def free_since(self, event_type: str, now: float) -> float:
-        """What was begun before this time (epoch seconds) no worker holds any more, and no line is busy
-        with."""
+        """Time (epoch seconds) before which a started attempt holds neither a worker nor a fax line any
+        longer."""
         return now - self.lease_seconds - (self.line_seconds if event_type == "fax" else 0.0)
 
 
 def _route(message: StoredMessage) -> Route | None:
-    """Return the requeuing function for a message in the ledger, or None if the mailbox item is gone."""
+    """Return who requeues a message in the ledger, or None if the item to send is gone."""
     ledger = message.ledger or {}
     fax = ledger.get("event_type") == "fax"
     # The ledger has the content of a fax from its first claim on.

@@ -125,7 +125,7 @@ class Requeuer:
         return failed
 
     def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
-        """Return the number of events that the function did not take."""
+        """Hand records to a function. Return the number that the function did not take."""
         failed = 0
         for batch in queues.batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
             event = f'{{"Records":[{",".join(batch)}]}}'.encode()

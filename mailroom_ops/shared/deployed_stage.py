@@ -42,7 +42,7 @@ class Depth(Struct, frozen=True):
 
     @property
     def all(self) -> int:
-        """All of them."""
+        """Names of all campaigns' resources."""
         return self.visible + self.in_flight + self.delayed
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Item = Mapping[str, Any]
 Table = Literal["mailbox", "ledger"]
 Route = Literal["dispatch", "outcomes", "queue"]
-"""Protocol of an object that requeues a message, such as Requeuer."""
+"""Name of the party that requeues a message; Requeuer explains each."""
 
 
 class StoredMessage(Struct, frozen=True):
@@ -60,7 +60,7 @@ class DeployedStage:
     contracts: Mapping[str, type[Message]]
     clock: Clock = time.time
     versions: CurrentVersions | None = None
-    """Of templates; None: the stage publishes none."""
+    """Current template versions; None for a stage without published templates."""
     caller: Callable[[], str] = lambda: ""
     """Name of the person who acts, for what is written: see `mailroom_ops.shared.deployed_stage.caller`."""
 

@@ -34,8 +34,8 @@ class TemplateName(Struct, frozen=True, order=True):
 
 
 def named(templates: Sequence[TemplateName], name: str, channel: str | None, place: str) -> TemplateName:
-    """The template of that name. Raises Refused if there is none, or one on each of two channels; `place` is
-    where the templates lie."""
+    """Return the template of that name. Raises Refused if the name is unknown, or ambiguous between two
+    channels; `place` is where the templates lie."""
     found = [each for each in templates if each.name == name and channel in (None, each.channel)]
     if len(found) == 1:
         return found[0]
