@@ -98,7 +98,7 @@ class DeadQueues:
             pass_.put_back()
 
     def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
-        """Return the facts about each of these dead letters. The cause is read anew from the ledger, because
+        """Yield the facts about each of these dead letters. The cause is read anew from the ledger, because
         it may have changed since the dead letter died."""
         subjects = {each.message_id: subject_of(each) for each in dead_letters}
         keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)

@@ -42,7 +42,7 @@ class Depth(Struct, frozen=True):
 
     @property
     def all(self) -> int:
-        """Names of all campaigns' resources."""
+        """Number of messages, in whatever state."""
         return self.visible + self.in_flight + self.delayed
 
 
