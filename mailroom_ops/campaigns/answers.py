@@ -1,4 +1,4 @@
-"""What the campaign commands answer: as JSON for programs, and on the operator's terminal."""
+"""Answers of the campaign commands: as JSON for programs, and on the operator's terminal."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -106,7 +106,7 @@ _SAID = {
     "cancelled": "were taken back, by a stop too, or their unless made them needless",
     "opted out since": "of the topic",
 }
-"""What a figure without a rate means."""
+"""Note on figures without a rate."""
 
 
 def _results(results: Results) -> Iterable[tuple[str, str, str]]:
@@ -150,7 +150,7 @@ def print_faults(faults: Iterable[str], refused: int) -> None:
 
 
 def print_dry_run(answer: DryRunAnswer) -> None:
-    """What a run would do, and three of its messages."""
+    """Plan of a run, and three of its messages."""
     for each in answer.samples:
         screen.print(panel(each))
     asked = len([*answer.samples, *answer.opted_out, *answer.left_out, *answer.failed])

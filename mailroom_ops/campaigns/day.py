@@ -24,7 +24,8 @@ class CampaignDay:
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str, channel: str, clock: Clock) -> "CampaignDay | None":
-        """None: the channel has no limit of the day. Raises NotDeployed where the stage has no campaign."""
+        """Return the channel's day, or None for a channel without a daily limit. Raises NotDeployed if the
+        stage has no campaign."""
         variables = stages.function_variables(session.client("lambda"), stages.name(stage, "collect"))
         told = json.loads(variables.get("LIMITS", "{}")).get(channel)
         if told is None:

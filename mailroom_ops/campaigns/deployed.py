@@ -29,7 +29,7 @@ def without_campaigns(what: str, stage: str) -> NotDeployed:
 
 @dataclass(frozen=True)
 class RunStart:
-    """What is put on the collect queue. `known` is the run as it stands, where it had a start before."""
+    """Message for the collect queue. `known` is the run's present state if it was started before."""
 
     campaign: str
     run: str
@@ -43,7 +43,7 @@ class RunStart:
 
 
 class DeployedCampaigns:
-    """The campaigns of one stage: their queues, table of runs and schedules. Raises NotDeployed where these
+    """The campaigns of one stage: their queues, table of runs and schedules. Raises NotDeployed if these
     are missing."""
 
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
@@ -77,7 +77,7 @@ class DeployedCampaigns:
             return RunStart(campaign, name, _iso(self.clock()))
 
     def start(self, start: RunStart) -> None:
-        """Put it on the collect queue."""
+        """Put the start on the collect queue."""
         name = stages.name(self.stage, "collect")
         try:
             url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
@@ -91,7 +91,7 @@ class DeployedCampaigns:
             return self._runs.of_campaign(campaign, most)
 
     def run(self, campaign: str, run: str) -> Run:
-        """One run, however its time is spelled. Raises Refused with those that there are."""
+        """Return one run, however its time is spelled. Raises Refused with those that there are."""
         name = _canonical(run)
         found = self._read(campaign, name)
         if found is None:

@@ -31,7 +31,8 @@ MAX_FAULTS = 20
 
 
 class Sample(Struct, frozen=True):
-    """One message: whom it is for, and its content; or the `problem` for which it would not be sent."""
+    """A rendered message: whom it is for, and its content; or the `problem` for which it would not be
+    sent."""
 
     id: str
     to: str = ""
@@ -69,7 +70,7 @@ class DryRun:
 
     def run(self, samples: "Samples", counted: Callable[[int], None]) -> DryRunAnswer:
         """Count all pages, without keeping them, and render the first messages. `counted` is called with the
-        number of recipients so far. Raises Refused where the audience cannot be read, or where the campaign's
+        number of recipients so far. Raises Refused if the audience cannot be read, or where the campaign's
         own code fails."""
         pages = recipients = refused = 0
         faults: list[str] = []
@@ -133,7 +134,7 @@ class Samples:
         self._contracts = contracts_of(default_region)
 
     def render(self, item: Mapping[str, Any]) -> Sample:
-        """What its recipient would see, or why there is nothing to be seen."""
+        """Return the content that the recipient would see, or the reason why rendering fails."""
         id_ = str(item.get("id", ""))
         try:
             message = parse(item, self._contracts)

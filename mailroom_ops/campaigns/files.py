@@ -61,7 +61,7 @@ do not enable it any more, and its schedule goes on."""
 
 
 class CampaignRow(Struct, frozen=True):
-    """One campaign: `schedule` is its cron with its time zone, as its file has them, or `by hand`; `standing`
+    """A campaign: `schedule` is its cron with its time zone, as its file has them, or `by hand`; `standing`
     its state in the stage, `last_run` the latest run and its state ("": none)."""
 
     campaign: str

@@ -1,4 +1,4 @@
-"""What an import shows: a bar while it runs, and the answer at its end."""
+"""Output of an import: a bar while it runs, and the answer at its end."""
 
 from collections.abc import Iterator
 from typing import Literal

@@ -21,7 +21,7 @@ from mailroom_ops.shared.screen import Refused
 
 
 class Source:
-    """One file, open for reading. It must not change meanwhile."""
+    """A file, open for reading. It must not change meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,10 +66,10 @@ class FileEntries:
         except Invalid as fault:
             raise Refused(f"{source.path}: {fault.problem}.") from None
         self._start = lines.mark()
-        """Where the first entry begins."""
+        """Offset of the first entry."""
 
     def __iter__(self) -> Iterator[FileEntry]:
-        """All entries, without empty lines. Raises Refused where there are no lines."""
+        """Yield the entries, without empty lines. Raises Refused if there are no lines."""
         lines, empty = Lines(self._source, self._start), True
         while not lines.ended():
             try:
@@ -83,6 +83,7 @@ class FileEntries:
             yield FileEntry(Position(0, 1), lines.mark(), problem=NO_ENTRY)
 
     def columns(self) -> list[str]:
-        """What the lines have: the header, or the names in the first entry of a file without one."""
+        """Return the names of the columns: the header, or the names in the first entry of a file without
+        one."""
         entry = None if self.header else next(iter(self), None)
         return self.header if entry is None else [*(entry.values or ())]

@@ -1,4 +1,4 @@
-"""One entry of a file as an item of the mailbox, or what is wrong with it."""
+"""Convert an entry of a file to a mailbox item, or to the faults in the entry."""
 
 from collections.abc import Collection, Mapping
 from functools import cache
@@ -49,7 +49,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class LineFault(Struct, frozen=True):
-    """What is wrong with a line: its number, as an editor counts, the column ("": all of it), and why."""
+    """A fault in a line: its number, as an editor counts, the column ("": all of it), and why."""
 
     line: int
     column: str
@@ -109,7 +109,7 @@ class Items:
         return item
 
     def fault(self, line: int, field: str, problem: str) -> LineFault:
-        """What is wrong with an attribute, by the column that it comes from."""
+        """Return the fault in an attribute, by the column that it comes from."""
         base = field.partition("[")[0].partition(".")[0]
         column = self._options.column(base)
         return LineFault(line, column + field[len(base) :], problem)

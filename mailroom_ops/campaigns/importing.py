@@ -34,13 +34,13 @@ import ended."""
 
 
 class _Stopped(Exception):
-    """Nothing more is worth a try; the sentence says why."""
+    """Error that ends an import; the sentence says why."""
 
 
 class Import:
-    """One file for one stage, from its beginning: puts are conditional on ids that follow from the file, so
-    what an earlier run has put counts as existed. Raises Refused where the file or its columns cannot be
-    meant."""
+    """An import of one file into one stage, from its beginning: puts are conditional on ids that follow from
+    the file, so what an earlier run has put counts as existed. Raises Refused if the file or its columns
+    cannot be meant."""
 
     def __init__(
         self,

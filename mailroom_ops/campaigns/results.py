@@ -106,7 +106,7 @@ class ResultsReader:
         self._preferences = Preferences(dynamodb, name(stage, "preferences"))
 
     def of(self, run: Run, topic: str | None) -> Results | None:
-        """A run's results; None: the stage has no search, which counts them."""
+        """Return a run's results, or None for a stage without search, which counts them."""
         if self._tallies is None:
             return None
         tally = self._tallies.of_run(run.campaign, run.run, run.begun_at)

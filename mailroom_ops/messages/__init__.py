@@ -1,1 +1,1 @@
-"""Messages, as an operator handles them: send one, see where it is, see what failed."""
+"""Messages for operators: send one, see its status, list failures."""

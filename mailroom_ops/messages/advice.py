@@ -1,4 +1,4 @@
-"""What a message's status means for an operator, and what to do next."""
+"""Advice: what a message's status means for an operator, and what to do next."""
 
 from collections.abc import Iterator
 from shlex import quote
@@ -20,7 +20,7 @@ _FAILED = {
     "content_gone": "Its item was gone when Mailroom read it, too late: ask its producer whether it was "
     "taken back. If not, put it under a new id.",
 }
-"""What to do about a failed message, by the code of its error, where `resend` does not help."""
+"""Next step for a failed message, by the code of its error, where `resend` does not help."""
 CANCELLED = {
     "unless": "To send it after all, put it under a new id without unless.",
     "stopped": "If an operator lets the run go on, it is sent after all.",
@@ -31,7 +31,7 @@ _SUPPRESSED = {
     "not_allowed_here": "The stage may reach only some recipients: add this one to "
     "mailroom.{stage}.recipients.only in cdk.json and deploy, then: {resend}",
 }
-"""What to do about a suppressed message, by the code of its error, in the fields of `Steps`."""
+"""Next step for a suppressed message, by the code of its error, in the fields of `Steps`."""
 _QUEUED = {
     "sending": "It is back in its queue, and is tried again.",
     "scheduled": "It was handed over to its queue, which delivers it at its time.",

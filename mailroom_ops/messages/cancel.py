@@ -46,7 +46,7 @@ def cancel(
 
 
 def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:
-    """What takes a stage's messages back, as its API does."""
+    """Return the object that cancels a stage's messages, as its API does."""
     ttl = deployed.dispatch.ledger_ttl_seconds
     ledger = LedgerTable(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
     return States(reader_of(session, deployed.stage), ledger, clock)

@@ -59,7 +59,7 @@ _KEPT = 4
 
 
 class Failure(Struct, frozen=True):
-    """One message that went wrong: when (ISO 8601), which, how, whom it was for, and why. `field` is the
+    """A message that went wrong: when (ISO 8601), which, how, whom it was for, and why. `field` is the
     attribute at fault, or `variable`; `template` and `campaign` are those that it was made of; "": none."""
 
     at: str

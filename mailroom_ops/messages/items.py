@@ -72,7 +72,7 @@ def attributes_of(channel: str) -> Attributes:
 
 
 def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
-    """`name=value`, as often as it was typed. Raises Refused that names the option."""
+    """Parse repeated options `name=value`. Raises Refused that names the option."""
     found: dict[str, str] = {}
     for each in typed:
         name, equals, value = each.partition("=")
@@ -135,7 +135,7 @@ def read_item(place: str) -> dict[str, Any]:
 
 
 def _fault(text: str) -> str:
-    """The line and column where a text is no JSON object; never what is there."""
+    """Return the line and column of the error in a text that is not a JSON object; never the text itself."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -155,7 +155,7 @@ def _takes_text(type_: Any) -> bool:
 
 
 class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
-    """What a stage asks of an item, as it is deployed. Times in seconds; 0 is for ever.
+    """Rules of a deployed stage for items. Times in seconds; 0 is for ever.
 
     The rules are read from the environment of the HTTP API's function, and not from cdk.json: a stage may
     have been deployed from another version than the one here.
@@ -175,7 +175,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     unknown: Literal["allow", "refuse"] = "allow"
 
     def validator(self, s3: "S3Client") -> Validator:
-        """Judges items as the stage does; it asks nothing of AWS."""
+        """Validates items by the stage's rules, without requests to AWS."""
         return Validator(
             self.contracts(),
             self.lanes,
@@ -186,7 +186,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
         )
 
     def contracts(self) -> dict[str, type[Message]]:
-        """The contracts of its channels."""
+        """Contracts of the stage's channels."""
         return contracts_of(self.default_region)
 
     def previews(self, s3: "S3Client") -> "Previews":

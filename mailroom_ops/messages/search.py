@@ -171,7 +171,7 @@ def _print(stage: str, text: str, wanted: Filter, cursor: str, *, as_json: bool)
 
 
 class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
-    """What is asked of the API's environment."""
+    """Variables of the API's environment that the search reads."""
 
     ledger_table: str = ""
     search_table: str = ""

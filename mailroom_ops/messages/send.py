@@ -162,8 +162,8 @@ def wait_for(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SendAnswer:
-    """The answer with its status, once the message has an outcome, or when the time is over. `seen` takes
-    each status."""
+    """Return the answer with the message's status, once the message has an outcome, or when the time is over.
+    `seen` takes each status."""
     deadline, pause = now() + seconds, _FIRST_POLL
     while True:
         found = next(iter(reader.find(sent.id, sent.event_type)), None)

@@ -1,4 +1,4 @@
-"""`status`: where a message is, what became of it, and what an operator can do about it."""
+"""`status`: a message's progress, its outcome, and the next steps for an operator."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -59,7 +59,7 @@ class MessageView(MessageStatus):
     advice: list[str]
     """Sentences about the status, and what to do next."""
     unused: list[str]
-    """Attributes of its item that neither the channel nor the template uses."""
+    """Attributes of the item that neither the channel nor the template uses."""
 
     @property
     def wrong(self) -> dict[str, dict[str, Any]]:
@@ -120,8 +120,8 @@ def status(
 def settled(
     look: Callable[[], list[MessageStatus]], clock: Clock, sleep: Callable[[float], None]
 ) -> list[MessageStatus]:
-    """What `look` finds; again for some seconds, while a message is ready. It may have been put just now, and
-    its worker is about to claim it."""
+    """Return the result of `look`, repeated for some seconds while a message is ready. It may have been put
+    just now, and its worker is about to claim it."""
     end, found = clock() + _CLAIMED_SECONDS, look()
     while clock() < end and any(_claimed_soon(each, clock()) for each in found):
         with errors.status("looking whether a worker claims it"):
@@ -170,7 +170,7 @@ def first_recipient(to: str | list[str] | None) -> str:
 
 
 def titled(template: str, version: int | None) -> str:
-    """A template, with its version where that was published."""
+    """Return a template's name, with the version if that was published."""
     return f"{template}, version {version}" if version else template
 
 
@@ -224,7 +224,7 @@ def show(found: MessageStatus, message: MessageView, now: float) -> None:
 
 
 def _since(found: MessageStatus) -> str | None:
-    """When it last came to its status: the history says it of an outcome and of a retry."""
+    """Return when the message reached its status: the history says it of an outcome and of a retry."""
     for entry in reversed(found.history):
         if entry.get("status") == found.status and "at" in entry:
             return str(entry["at"])
@@ -234,7 +234,7 @@ def _since(found: MessageStatus) -> str | None:
 
 
 def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
-    """What there is to say, in the order in which one asks."""
+    """Yield labels and values about the message, in the order in which a reader asks."""
     to, error, trouble = message.to, message.error, message.trouble
     facts = {
         "to": ", ".join(to) if isinstance(to, list) else to,

@@ -20,7 +20,7 @@ _TOLD = (
     *("sent", "delivered", "delayed", "undelivered", "bounced", "complained"),
     *("opened", "clicked", "read"),
 )
-"""What the provider tells. The ledger has the provider's own time of each, such as `sentAt`."""
+"""Events from the provider. The ledger has the provider's own time of each, such as `sentAt`."""
 _SAME_SECONDS = 0.01
 """The ledger's outcome and its entry in the history are of one write."""
 _MEANING = {
@@ -41,7 +41,7 @@ _MEANING = {
 
 
 class Step(Struct, frozen=True):
-    """One thing that happened, or will. `at` is ISO 8601 (None: nobody wrote down when), `after` the seconds
+    """A step that happened, or will. `at` is ISO 8601 (None: nobody wrote down when), `after` the seconds
     since the step before; `kind` is good, bad, ahead or ""."""
 
     at: str | None
@@ -56,7 +56,7 @@ _NAMES = {name: words for each in CHANNELS.values() for name, words in each.prov
 
 
 def meaning(found: MessageStatus) -> str:
-    """Why a message stands where it stands, in a sentence or two."""
+    """Explain a message's present status in a sentence or two."""
     channel = CHANNELS.get(found.event_type)
     if found.recipients and found.status in _TOLD:
         counts = Counter(entry.get("status", "without a report") for entry in found.recipients.values())
@@ -76,7 +76,7 @@ def meaning(found: MessageStatus) -> str:
 
 
 def timeline(found: MessageStatus, now: float) -> list[Step]:
-    """All steps, the first one first. `now` is in epoch seconds."""
+    """Return the steps, the first one first. `now` is in epoch seconds."""
     steps = sorted(_steps(found, now), key=lambda each: epoch(each.at or ""))
     # What was put before the ledger noted it has no time.
     told = [Step(found.times.get("putAt"), "came in")]
@@ -135,7 +135,7 @@ def _told_alone(found: MessageStatus) -> dict[str, str]:
 
 
 def _told(times: Mapping[str, Any], detail: str) -> Iterator[Step]:
-    """What the provider told, at the provider's own times."""
+    """Return the provider's events, at the provider's own times."""
     for word in _TOLD:
         if f"{word}At" in times:
             yield Step(str(times[f"{word}At"]), word, detail, _kind(word))

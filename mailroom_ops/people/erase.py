@@ -35,7 +35,7 @@ GOES = {
     "batches that a stream gave up on": UNPROCESSED_DAYS,
     "backups": 35,
 }
-"""Where a recipient may still be, and after how many days that is deleted by itself."""
+"""Places that may still hold a recipient, and the days after which each expires by itself."""
 Step = Callable[[str], AbstractContextManager[Read]]
 """Begins a step of that name; what it yields counts everything that is read."""
 _CHOICES = (
@@ -46,7 +46,7 @@ _CHOICES = (
 
 
 class Survey(Struct):
-    """What one look at a stage has found: the messages, and a place each."""
+    """Findings of one look at a stage: the messages, and the counts of each place."""
 
     messages: FoundMessages
     places: dict[str, ErasurePlace]
@@ -140,7 +140,7 @@ def carry_out(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
 
 
 def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
-    """What `first` has found, and what of it `last` still finds (None: nothing was erased)."""
+    """Answer of `erase`, from the survey `first` and the survey `last` after erasing (None in a dry run)."""
     ids = (last or first).messages.ids
     if last is not None:
         for name, place in first.places.items():

@@ -26,7 +26,7 @@ def erase_choices(run: ErasureRun, table: str, read: Read) -> ErasurePlace:
 
 
 def lift_from_provider(run: ErasureRun) -> ProvidersList:
-    """Take a mail address off the own list of SES's, or of Resend's, account."""
+    """Take a mail address off the suppression list of the SES or Resend account."""
     if run.person.kind != "mail":
         return "not_asked"
     if run.keep_choices:

@@ -66,7 +66,7 @@ _FRESH = (
 
 
 class FoundMessage(Struct):
-    """One message, as far as it has to do with the person: its item in each table (None: nothing), the
+    """A message, as far as it has to do with the person: its item in each table (None: nothing), the
     objects of the payload bucket that it names, and whether it waits with its content."""
 
     mailbox: Role | None = None
@@ -76,14 +76,14 @@ class FoundMessage(Struct):
 
     @property
     def role(self) -> Role:
-        """What counts most. One table may know of others whom the other does not: before a claim the ledger
-        has no cc, and a mailbox item may have been overwritten."""
+        """Most important relation to the person. One table may know of recipients whom the other does not:
+        before a claim the ledger has no cc, and a mailbox item may have been overwritten."""
         return next((role for role in _ROLES if role in (self.mailbox, self.ledger)), "mention")
 
 
 class FoundMessages(Struct):
-    """All that were found, and the ids that hold the recipient themselves, with the time of their end (epoch
-    seconds)."""
+    """Messages that were found, and the ids that hold the recipient themselves, with the time of their end
+    (epoch seconds)."""
 
     found: dict[Key, FoundMessage]
     ids: dict[str, int]
@@ -164,7 +164,7 @@ class MessageErasure:
         self.cancelled = 0
 
     def erase(self, messages: FoundMessages, read: Read) -> None:
-        """Erase them; `read` counts items that are read on the way."""
+        """Erase the messages; `read` counts items that are read on the way."""
         over = [key for key in messages.keys("whole") if self._settle(key)]
         objects = {each for key in over for each in messages.found[key].objects}
         staying = self._delete_objects(objects, set(over), read)
@@ -238,7 +238,8 @@ class MessageErasure:
         self._rewrite(key, item)
 
     def _rewrite(self, key: Key, item: Image | None) -> None:
-        """Rewrite both items without the person; the ledger's only if it is still where it was."""
+        """Rewrite both items without the person; an open ledger item only if no worker has claimed the
+        message."""
         for table, image in (("ledger", item), ("mailbox", self._data.item("mailbox", key))):
             if image is None:
                 continue
@@ -279,7 +280,7 @@ class MessageErasure:
         return kept
 
     def _put_at(self, name: str) -> float | None:
-        """When it was put, in epoch seconds; None: there is no such object."""
+        """Return when the object was put, in epoch seconds, or None if the object does not exist."""
         try:
             reply = self._data.s3.head_object(Bucket=self._data.payloads, Key=name)
         except self._data.s3.exceptions.ClientError as error:

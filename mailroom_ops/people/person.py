@@ -1,6 +1,5 @@
-"""Who is erased, in all spellings; and items in DynamoDB's own form: what they have of a person, and the same
-without it.
-"""
+"""The person to erase, in all spellings; and items in DynamoDB's own form: what they have of a person, and
+the same without it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,20 +16,20 @@ Kind = Literal["mail", "number", "device", "id"]
 _DEVICE = re.compile(r"[!-~]{16,2048}")
 """Shorter ones are typing errors rather than tokens, and would be found all over the place."""
 _BETWEEN = r"[\s().\-]{0,3}"
-"""What people write between the digits of a number."""
+"""Characters that people write between the digits of a number."""
 Image = Mapping[str, Value]
 Role = Literal["whole", "part", "mention"]
 """A message only to the person; to others as well; to others, with the person named in it somewhere."""
 
 KEYS = ("id", "event_type")
 PEOPLE = ("to", "email", "cc", "bcc", "recipients")
-"""Who a message is for, in the mailbox or in the ledger. `recipients` has them as names of its entries;
-`email` is any text where there is a `to`."""
+"""Attributes that name a message's recipients, in the mailbox or in the ledger. `recipients` has them as
+names of its entries; `email` is any text where there is a `to`."""
 PERSONAL = tuple(name for name, each in CHANNELS.items() if each.personal)
 """Channels whose items say in PEOPLE whom they are for. Those of others say so in what their contract calls
 `addressing` as well."""
 WHERE = ("line", "endpoint_arn")
-"""Where the ledger says that a message went, which has one recipient then."""
+"""Attributes of the ledger for the destination of a message with one recipient."""
 _NOTHING: Value = {"NULL": True}
 
 
@@ -87,12 +86,12 @@ class Person:
         return any(each.removeprefix("+").casefold() in id_.casefold() for each in spellings(self.recipient))
 
     def out_of(self, text: str) -> str:
-        """The text without them."""
+        """Return the text without the person's spellings."""
         return self._pattern.sub(ERASED, text)
 
 
 def _read(typed: str, region: str) -> tuple[Kind, str]:
-    """What has an @ is an address; the rest is a number, or else a device's token or an endpoint's ARN."""
+    """Text with an @ is an address; the rest is a number, or else a device's token or an endpoint's ARN."""
     form = forms_of(typed, region)[0]
     try:
         return ("mail", bare(form)) if "@" in form else ("number", to_e164(form))
@@ -106,8 +105,8 @@ def _read(typed: str, region: str) -> tuple[Kind, str]:
 
 
 def _pattern(kind: Kind, recipient: str) -> re.Pattern[str]:
-    """Finds them in a text, and nobody whose address merely ends or begins so. An id may be short and mean
-    something else in a text, so it is found in none."""
+    """Finds the person in a text, but not a longer address that contains the person's. An id may be short and
+    mean something else in a text, so it is found in none."""
     if kind == "id":
         return re.compile(r"(?!)")
     if kind == "mail":
@@ -122,7 +121,7 @@ def _pattern(kind: Kind, recipient: str) -> re.Pattern[str]:
 
 
 def role_of(image: Image, person: Person) -> Role | None:
-    """What a message, in either table, has to do with the person; None: nothing."""
+    """Return how a message, in either table, concerns the person, or None if unrelated."""
     if not person.may_be_of(image):
         return None
     people = [each for name in _whom(image) for each in _people(name, image[name])]
@@ -188,7 +187,7 @@ def redacted(value: Value, person: Person) -> Value:
 
 
 def texts(value: Value) -> Iterator[str]:
-    """All texts in a value, names of maps' entries among them, and numbers."""
+    """Yield the texts in a value, names of maps' entries among them, and numbers."""
     ((kind, held),) = value.items()
     match kind:
         case "S" | "N":
@@ -246,7 +245,7 @@ def _people(name: str, value: Value) -> Iterator[str]:
 
 
 def _others(name: str, value: Value, person: Person) -> Value | None:
-    """The recipients but this one; None: there are none."""
+    """Return the recipients except this one, or None if the list is empty then."""
     if name == "recipients" and "M" in value:
         return {"M": {who: each for who, each in value["M"].items() if not person.is_named_by(who)}}
     if "L" in value:

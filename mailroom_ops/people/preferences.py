@@ -32,7 +32,7 @@ _BY = {
 
 
 class OptedOut(Struct, frozen=True):
-    """A recipient wants nothing more of a topic; `by` is how that was said."""
+    """A recipient has opted out of a topic; `by` is how that was said."""
 
     recipient: str
     topic: str
@@ -69,7 +69,7 @@ class OptOuts:
         )
 
     def opt_in(self, recipient: str, topic: str) -> list[OptOut]:
-        """Send them of a topic again. What stood there; []: they had not opted out."""
+        """End an opt-out of a topic. Return the removed entries, or an empty list without an opt-out."""
         found = self.of(recipient, topic)
         return [each for each in found if self._preferences.opt_in(each.recipient, each.topic)]
 

@@ -1,4 +1,4 @@
-"""What a stage keeps: its tables and buckets, read whole and changed item by item."""
+"""Data of a stage: its tables and buckets, read whole and changed item by item."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,8 +28,8 @@ SEGMENTS = 4
 
 
 class ErasurePlace(Struct):
-    """One table, bucket or queue: what was `found` there of the person, how much of that was `erased`, `kept`
-    because of --keep-choices, and how much a last look has `left` there."""
+    """Counts of a table, bucket or queue: what was `found` there of the person, how much of that was
+    `erased`, `kept` because of --keep-choices, and how much a last look has `left` there."""
 
     place: str
     found: int = 0
@@ -47,7 +47,7 @@ class Left(Struct, frozen=True):
 
 
 class Goes(Struct, frozen=True):
-    """What deletes itself, and `by` when at the latest (ISO 8601, UTC)."""
+    """Data that expires by itself, and `by` when at the latest (ISO 8601, UTC)."""
 
     what: str
     by: str
@@ -85,7 +85,7 @@ class StageData:
     ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
-        """Asks dispatch's environment, and the API's. Raises Refused where the stage is not
+        """Read the environments of `dispatch` and of the API. Raises Refused if the stage is not
         deployed, or by a version with other settings, and ClientError."""
         facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), DispatchSettings)
         self.session = session
@@ -95,7 +95,7 @@ class StageData:
         self.payloads = facts.payload_bucket
         search = search_of(session, stage)
         self.rows = None if search is None else search[1]
-        """Makes the rows of the table search; None: the stage has no search."""
+        """Maker of the rows of the table search; None for a stage without search."""
         self.dynamodb = session.client("dynamodb")
         self.s3 = session.client("s3")
         self.clock: Clock = time.time
@@ -106,7 +106,7 @@ class StageData:
         return stages.name(self.stage, short)
 
     def scan(self, table: str, read: Read) -> Iterator[dict[str, Value]]:
-        """Every item of a table, in no order, as it stands now."""
+        """Yield every item of a table, in any order, by consistent reads."""
 
         def page(position: Position) -> tuple[Any, Any]:
             reply = self.dynamodb.scan(TableName=self.table(table), ConsistentRead=True, **position)
@@ -163,7 +163,7 @@ class StageData:
 
 @dataclass
 class ErasureRun:
-    """One pass over all that a stage keeps. It erases a person, or without `apply` only counts.
+    """A pass over the data of a stage. It erases a person, or without `apply` only counts.
     `keep_choices`: opt-outs and the suppression list stay, SES's too. `remains`: what could not be erased."""
 
     data: StageData

@@ -44,7 +44,7 @@ CHANNELS = tuple(
 )
 """Channels whose recipients can be on the list."""
 FAULTS = (ClientError, BotoCoreError, *RESEND_FAULTS)
-"""What `lift_from_provider` raises."""
+"""Exceptions that `lift_from_provider` raises."""
 Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
 
 
@@ -64,7 +64,7 @@ WHY = {
 
 
 ProvidersList = Literal["lifted", "not_listed", "failed", "kept", "not_asked"]
-"""What became of an address on the mail provider's own list, SES's or Resend's."""
+"""Result for an address on the mail provider's own suppression list (of SES or Resend)."""
 
 
 class SuppressedRecipient(Struct, frozen=True):
@@ -108,12 +108,12 @@ class Lists:
         self._session, self._stage = session, stage
 
     def listed(self, channel: str | None) -> list[Suppression]:
-        """Who is on the list, the newest first; of all channels, or of one."""
+        """Return the entries of the list, the newest first; of all channels, or of one."""
         found = (each for each in self._list.listed() if channel in (None, each.channel))
         return sorted(found, key=lambda each: (-each.at, each.channel, each.recipient))
 
     def find(self, recipient: str, channels: tuple[str, ...] = CHANNELS) -> list[Suppression]:
-        """Why a recipient gets nothing, for each of the channels where that is so."""
+        """Return the reason for each channel on which a recipient is suppressed."""
         return [
             found
             for channel in channels
@@ -147,13 +147,13 @@ class Lists:
 
     @property
     def provider(self) -> str:
-        """Who sends the stage's mails, and has a list of its own."""
+        """Mail provider of the stage, which has a suppression list of its own."""
         return "SES" if self._resend is None else "Resend"
 
     def lift_from_provider(self, recipient: str) -> Literal["lifted", "not_listed"]:
         """Take an address off the mail provider's own list, which all stages share that use the account.
 
-        Raises one of FAULTS where the provider does not do it.
+        Raises one of FAULTS if the provider does not do it.
         """
         result: Literal["lifted", "not_listed"] = "not_listed"
         if self._resend is not None:

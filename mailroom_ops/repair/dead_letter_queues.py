@@ -44,7 +44,7 @@ class DeadQueue(Struct, frozen=True):
 
     @property
     def fifo(self) -> bool:
-        """Whether it keeps an order within groups."""
+        """True for a FIFO queue."""
         return self.name.endswith(".fifo")
 
 
@@ -58,7 +58,7 @@ class ExplainedDeadLetter(Struct, frozen=True):
 
 
 def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
-    """The dead-letter queues of a stage, by name. Raises NotDeployed where it has none."""
+    """The dead-letter queues of a stage, by name. Raises NotDeployed if it has none."""
     urls = {name: url for name, url in stages.queue_urls(sqs, stage).items() if stages.is_dead(name)}
     if not urls:
         raise NotDeployed(f"dead-letter queue of {stage}")
@@ -98,8 +98,8 @@ class DeadQueues:
             pass_.put_back()
 
     def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
-        """What is known of each of these. The cause is read anew from the ledger, because it may have changed
-        since the dead letter died."""
+        """Yield the facts about each of these dead letters. The cause is read anew from the ledger, because
+        it may have changed since the dead letter died."""
         subjects = {each.message_id: subject_of(each) for each in dead_letters}
         keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
         wanted = {stages.name(self._stage, "ledger"): [where(key) for key in keys]}

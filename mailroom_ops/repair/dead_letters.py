@@ -53,7 +53,8 @@ class DeadLettersListed(Struct, frozen=True):
 
 
 class ShownDeadLetter(Struct, frozen=True):
-    """One dead letter. `message_id` is SQS's; `id` and `event_type` are its message's, where it is about one.
+    """A dead letter. `message_id` is the id in SQS; `id` and `event_type` are its message's, where it is
+    about one.
 
     `status` and `last_error` are the ledger's. `body`: only where --body asks for it.
     """

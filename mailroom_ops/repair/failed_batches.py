@@ -22,9 +22,9 @@ STREAM_READERS = ("dispatch", "outcomes", "index-messages")
 
 
 class FailedBatch(Struct, frozen=True):
-    """One batch: its object in the bucket, its function ("": the object is no batch), how many records it
-    has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left
-    ("": it is not). Of a dry run all are `ready`."""
+    """A failed batch: its object in the bucket, its function ("": the object is no batch), how many records
+    it has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is
+    left ("": it is not). Of a dry run all are `ready`."""
 
     key: str
     function: str
@@ -71,15 +71,15 @@ class FailedBatches:
         self._functions = {name(stage, short) for short in STREAM_READERS}
 
     def waiting(self) -> list[tuple[datetime, str]]:
-        """What waits, oldest first: only when Lambda wrote it and its key, however many and large the batches
-        are."""
+        """Batches that wait, oldest first: only when Lambda wrote it and its key, however many and large the
+        batches are."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=_PREFIX)
         objects = (each for page in pages for each in page.get("Contents", []))
         return sorted((each["LastModified"], each["Key"]) for each in objects)
 
     def read(self, key: str, since: datetime) -> tuple[FailedBatch, dict[str, Any]] | None:
-        """The batch in an object, and the event that holds its records; None: the object is gone. An object
-        that is no batch has neither a function nor records, and `unreadable` as its condition."""
+        """Return the batch in an object, and the event with the records, or None if the object is gone. An
+        object that is no batch has neither a function nor records, and `unreadable` as its condition."""
         try:
             body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except self._s3.exceptions.NoSuchKey:
@@ -110,7 +110,7 @@ class FailedBatches:
         return structs.replace(batch, result="replayed")
 
     def _handed_over(self, batch: FailedBatch, event: dict[str, Any]) -> str:
-        """Why not all of it went through; "": it did."""
+        """Return why a part of the batch failed, or an empty text if all went through."""
         # Whoever can write to the bucket must not choose what is invoked.
         if batch.function not in self._functions:
             return "its function reads no stream of this stage; see what it is, and delete it by hand"

@@ -29,11 +29,11 @@ JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt", 
 
 DAY = 86_400.0
 _DEPLOYED_SECONDS = 3_600.0
-"""One deployment makes both tables within this time."""
+"""Longest time in which one deployment creates both tables."""
 _LONGEST_WAIT_SECONDS = 43_200.0
 """SQS hides a message for 12 hours at most, and no setting of a wait is longer."""
 PATIENCE_SECONDS = 900.0
-"""After this time a message counts as overdue, where nobody says another one."""
+"""Default time after which a message counts as overdue."""
 _DEAD_LETTER_SECONDS = 14 * DAY
 """SQS keeps no dead letter for longer. The ledger's mark stays until a worker claims the message."""
 LONGEST_LEASE_SECONDS = 1_500.0
@@ -54,8 +54,8 @@ class Memory(Struct, frozen=True):
 
     @classmethod
     def of(cls, mailbox: "Table", ledger: "Table", ttl: float, now: float, *, confirmed: bool) -> "Memory":
-        """Derive it from what DynamoDB says of a stage's tables. `ttl`: what its functions are set to now, in
-        seconds; a stage of an older version may have less than the least of this one."""
+        """Derive the rules from DynamoDB's description of a stage's tables. `ttl`: what its functions are set
+        to now, in seconds; a stage of an older version may have less than the least of this one."""
         made, mailbox_made = (each["CreationDateTime"].timestamp() for each in (ledger, mailbox))
         # A ledger does not know what its predecessor, or the table that was backed up, knew.
         first = made <= mailbox_made + _DEPLOYED_SECONDS
@@ -111,7 +111,7 @@ class Judge(Struct, frozen=True):
         return now > since + self.patience + hidden
 
     def judge(self, message: StoredMessage, now: float) -> Diagnosis:
-        """What is the matter with a message, at `now` (epoch seconds)."""
+        """Judge a message at `now` (epoch seconds)."""
         if message.ledger is None:
             return self._unknown(message)
         ledger = message.ledger
@@ -136,7 +136,7 @@ class Judge(Struct, frozen=True):
         return Diagnosis("forgotten")
 
     def _not_ended(self, ledger: Item, now: float) -> str:
-        """Why no operator can say yet how a message ended; "": they can."""
+        """Return why an operator cannot yet end a message, or an empty text if that is possible."""
         status = str(ledger.get("status", ""))
         if "completedAt" in ledger:
             return f"{status}: it has its outcome; to send it again, use mailroom resend"
@@ -150,13 +150,13 @@ class Judge(Struct, frozen=True):
         return ""
 
     def free_since(self, event_type: str, now: float) -> float:
-        """What was begun before this time (epoch seconds) no worker holds any more, and no line is busy
-        with."""
+        """Time (epoch seconds) before which a started attempt holds neither a worker nor a fax line any
+        longer."""
         return now - self.lease_seconds - (self.line_seconds if event_type == "fax" else 0.0)
 
 
 def _route(message: StoredMessage) -> Route | None:
-    """Who requeues a message that the ledger knows; None: its item is gone, and with it what to send."""
+    """Return who requeues a message in the ledger, or None if the item to send is gone."""
     ledger = message.ledger or {}
     fax = ledger.get("event_type") == "fax"
     # The ledger has the content of a fax from its first claim on.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Redriven(Struct, frozen=True):
-    """What became of the dead letters of one queue. `found` lay there before, `moved` are back in the queue,
+    """Result of a redrive of one queue. `found` lay there before, `moved` are back in the queue,
     `left` should have gone and did not. SQS's counts are approximate."""
 
     queue: str
@@ -45,12 +45,12 @@ class Redrive:
         self._client = sqs
 
     def sentence(self) -> str:
-        """What it will do."""
+        """Return a sentence about what the redrive will do."""
         chosen = f"{len(self.only)} chosen of the" if self.only else "about"
         return f"{chosen} {self.found} dead letters of {self.queue.queue} go back into that queue."
 
     def run(self, advance: Advance) -> Redriven:
-        """Do it; returns when it is over."""
+        """Run the redrive, and return when it has ended."""
         mover = DeadLetterMover(self._client, self.queue)
         moved = 0
         # SQS's count may be too low: it bounds only what else could go round for ever.
@@ -149,7 +149,7 @@ def _names(dead_letter: DeadLetter) -> set[str | Key]:
 
 
 def _size(dead_letter: DeadLetter) -> int:
-    """Bytes, as SQS counts them."""
+    """Size in bytes by the rules of SQS."""
     attributes = dead_letter.message.get("MessageAttributes", {})
     return len(dead_letter.body.encode()) + sum(
         len(name.encode())

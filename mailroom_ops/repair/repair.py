@@ -52,7 +52,7 @@ SENTENCES: dict[State, str] = {
     "that it was never sent, requeue it by its id, or all such messages with --include-forgotten",
     "unknown": "not in the mailbox and not in the ledger; check the id, --channel and --stage",
 }
-"""What is said of a message, by its state."""
+"""Sentences about a message, by its state."""
 _SHOWN = 50
 
 
@@ -169,7 +169,7 @@ Ask = Callable[[str], None]
 
 
 def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
-    """What both tables have, after the wait for the second look."""
+    """Return the items of both tables, after the wait for the second look."""
     with status(f"reading the tables of {stage}", quiet=quiet) as say:
         candidates = repairs.scan(lambda seen: say(f"reading the tables of {stage}: {seen:,} items"))
     seconds = repairs.second_look_in(candidates)

@@ -1,4 +1,4 @@
-"""One run of `repair`: find messages that may have stopped, judge each, and apply the cures."""
+"""A run of `repair`: find messages that may have stopped, judge each, and apply the cures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +31,8 @@ Judged = tuple[Diagnosis, StoredMessage]
 
 
 class NamedMessage(Struct, frozen=True):
-    """One message that was named. `state` and `cures` are those from before; `done`: the cure that was
-    applied, None: none. `why` it was left as it was, "": it was not, or nothing had to be done."""
+    """Result for a message that was named. `state` and `cures` are those from before; `done`: the cure that
+    was applied, None: none. `why` it was left as it was, "": it was not, or nothing had to be done."""
 
     id: str
     event_type: str
@@ -117,7 +117,7 @@ class Repairs:
         return max(0.0, candidates.missing_at + self._judge.patience - self._stage.clock())
 
     def named(self, refs: Sequence[MessageRef]) -> Candidates:
-        """The messages that an operator names. Raises Refused where several have an id."""
+        """The messages that an operator names. Raises Refused if several have an id."""
         keys = []
         with ThreadPoolExecutor(_WORKERS) as pool:
             for ref, channels in zip(refs, pool.map(self._channels, refs), strict=True):
@@ -138,7 +138,7 @@ class Repairs:
             yield [(self._judge.judge(each, now), each) for each in messages]
 
     def look(self, candidates: Candidates, *, dry_run: bool) -> Repaired:
-        """What is the matter with each candidate now. Nothing is changed."""
+        """Judge each candidate as of now, without changing anything."""
         counts: dict[State, Counter[str]] = {}
         messages, ready, twice = [], 0, 0
         for each, message in (pair for batch in self.judged(candidates) for pair in batch):
@@ -177,8 +177,8 @@ class Repairs:
         return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)
 
     def end(self, each: Judged, word: Word) -> str:
-        """End a message as an operator says it ended, if it is still as it was judged. Why it was not ended;
-        "": it was."""
+        """End a message as an operator says it ended, if it is still as it was judged. Return why the message
+        was not ended, or an empty text if it was."""
         diagnosis, message = each
         if "end" not in diagnosis.cures or message.ledger is None:
             return diagnosis.not_ended
@@ -192,7 +192,7 @@ class Repairs:
 
     @staticmethod
     def _cure(each: Diagnosis, candidates: Candidates) -> Cure | None:
-        """The cure that a run applies by itself; None: there is none. A scan leaves dead letters where they
+        """Return the cure that a run applies by itself, if any. A scan leaves dead letters where they
         lie: their cause has to be fixed first."""
         first = next(iter(each.cures), None)
         return None if first == "end" or (first == "redrive" and not candidates.named) else first

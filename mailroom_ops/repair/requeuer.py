@@ -93,7 +93,8 @@ class Requeuer:
         return +counts, failed
 
     def read(self, item: Item, attempt: int) -> Message:
-        """The message as its worker will read it. Raises Invalid for what would end as failed at once."""
+        """Return the message as the worker will read it. Raises Invalid for what would end as failed at
+        once."""
         message, now = self._parsed(item, attempt), self._stage.clock()
         if message.expired(now):
             raise Invalid("expires_at", f"{message.expires_at} is past")
@@ -124,7 +125,7 @@ class Requeuer:
         return failed
 
     def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
-        """How many of them the function did not take."""
+        """Hand records to a function. Return the number that the function did not take."""
         failed = 0
         for batch in queues.batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
             event = f'{{"Records":[{",".join(batch)}]}}'.encode()

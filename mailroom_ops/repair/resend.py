@@ -92,7 +92,7 @@ def _messages(count: int) -> str:
 
 
 def _show(looked: Sequence[ResentMessage]) -> None:
-    """What each is; where there are too many, those that cannot be sent first."""
+    """Print each message; in a long list, those that cannot be sent come first."""
     ordered = sorted(looked, key=lambda message: message.result == "ready")
     rows = (
         (message.id, message.event_type, "again" if message.result == "ready" else "no", message.why)
@@ -106,7 +106,7 @@ def _show(looked: Sequence[ResentMessage]) -> None:
 
 
 def _say(answer: Resent, shown: Sequence[ResentMessage]) -> None:
-    """What became of them; by name those that were to be sent again and were not."""
+    """Print the results, and by name the messages that should have been sent again and were not."""
     known = set(shown)
     for each in answer.messages:
         if each.result in ("unqueued", "refused") and each not in known:

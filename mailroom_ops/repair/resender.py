@@ -32,7 +32,7 @@ AT_ONCE = 50
 """Messages of one step: what a crash may leave reopened and not queued."""
 _WORKERS = 8
 _FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
-"""What reading and writing tables raises where AWS does not do it."""
+"""Exceptions of table reads and writes that AWS does not carry out."""
 _UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom repair"
 ARRIVED = {
     "sent": "its provider accepted it",
@@ -40,17 +40,17 @@ ARRIVED = {
     "complained": "it was delivered, and its recipient complained",
 }
 FORCED = "; --force sends it all the same"
-"""How the reason ends for which a message is not sent again, where the option would send it."""
+"""End of a refusal's reason if an option would send the message all the same."""
 SUPPRESSED = "; see mailroom suppressions"
 """End of the reason if all recipients are suppressed or opted out."""
 _UNREACHED = ("undelivered", "bounced", "suppressed")
-"""What an entry of `recipients` says of somebody who has not got it."""
+"""Statuses in `recipients` of a recipient who has not received the message."""
 
 
 class ResentMessage(Struct, frozen=True):
-    """What became of one message, or what would. `status` is the one before; `attempt` the number of the
-    next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or `repair`,
-    queues it."""
+    """Result for one message, or the expected result in a dry run. `status` is the one before; `attempt` the
+    number of the next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or
+    `repair`, queues it."""
 
     id: str
     event_type: str
@@ -61,12 +61,12 @@ class ResentMessage(Struct, frozen=True):
     may_arrive_twice: bool = False
 
     def refused(self, why: str) -> "ResentMessage":
-        """The message, left as it was."""
+        """Result for a message that was not changed."""
         return ResentMessage(self.id, self.event_type, self.status, "refused", why)
 
 
 class Resent(Struct, frozen=True):
-    """What became of the messages, one by one and counted. Of a dry run the ones that would be sent again are
+    """Results for the messages, one by one and counted. Of a dry run the ones that would be sent again are
     `ready`."""
 
     stage: str
@@ -85,7 +85,7 @@ class Judgement(Struct, frozen=True):
 
 
 def judge(item: Item, *, force: bool) -> Judgement:
-    """What the ledger's item says about sending a message again."""
+    """Return what the ledger's item says about sending a message again."""
     if "completedAt" not in item:
         return _under_way(item)
     if ERASED_AT in item:
@@ -147,7 +147,7 @@ class Resender:
         )
 
     def evaluate(self, refs: Iterable[MessageRef]) -> list[ResentMessage]:
-        """What each message is, and whether it can be sent again. Changes nothing."""
+        """Return the state of each message, and whether it can be sent again. Changes nothing."""
         with ThreadPoolExecutor(_WORKERS) as pool:
             return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
@@ -165,7 +165,7 @@ class Resender:
         return sent
 
     def _evaluate(self, ref: MessageRef) -> tuple[ResentMessage, Item, Item | None]:
-        """What a message is, its ledger item, and what would be sent (None: nothing)."""
+        """Return a message's state, its ledger item, and the item to send, if any."""
         item = self._find(ref)
         if isinstance(item, str):
             return ResentMessage(ref.id, ref.event_type or "", "", "refused", item), {}, None
@@ -201,7 +201,7 @@ class Resender:
         return "there is no such message in the ledger"
 
     def _content(self, item: Item) -> Item | None:
-        """What would be sent: the mailbox's item, a fax by what the ledger kept. None: it is gone."""
+        """Return the item to send: the mailbox's, or for a fax the ledger's copy; None if that is gone."""
         if item["event_type"] == "fax":
             return fax_of(item)
         key = Key(item["id"], item["event_type"])
@@ -226,8 +226,8 @@ class Resender:
         return judgement
 
     def _blocked(self, message: Message) -> str:
-        """Why all of its recipients get nothing; "": some of them do, or it is for no person. Raises
-        UnprocessedKeys."""
+        """Return why every recipient is suppressed, or an empty text if some are not or the message names no
+        person. Raises UnprocessedKeys."""
         addressees = {Addressee(recipient, message.topic) for recipient in message.addressees}
         if not addressees:
             return ""
@@ -235,10 +235,8 @@ class Resender:
         return next(iter(blocked.values())).sentence if len(blocked) == len(addressees) else ""
 
     def _reopen(self, reference: str, ready: ResentMessage) -> tuple[ResentMessage, tuple[str, Entry] | None]:
-        """Reopen one. What it is now, and the queue message that it needs (None: outcomes makes it).
-
-        Raises nothing of AWS's: others of its step are reopened already, and have to be queued.
-        """
+        """Reopen a message. Return its state, and the queue message for it (None if `outcomes` makes that).
+        Does not raise errors of AWS: others of its step are reopened already, and have to be queued."""
         try:
             now, item, content = self._evaluate(MessageRef(ready.id, ready.event_type))
         except _FAULTS as fault:
@@ -263,7 +261,8 @@ class Resender:
         return resent, self._requeuer.entry(reference, content, attempt)
 
     def _next_life(self, item: Item, twice: bool) -> int | None:
-        """Reopen it; the number of the attempt that follows, None: it is not as it was found any more."""
+        """Reopen the item. Return the number of the next attempt, or None if the item has changed since it
+        was read."""
         key = Key(item["id"], item["event_type"])
         token = token_hex(16)
         attempt = self._stage.ledger(lambda: token).reopen(key, item, self._stage.caller(), arrived=twice)

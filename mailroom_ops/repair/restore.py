@@ -53,7 +53,7 @@ class Restored(Struct, frozen=True):
     unknown: int
     """Messages of the mailbox, restored by this run or an earlier one, that the ledger does not know."""
     unknown_file: str
-    """File with their ids and event_types, a JSON object a line; "": there are none."""
+    """File with their ids and event_types, a JSON object a line; empty if there are none."""
     too_large: list[Key]
     """Messages of the mailbox whose items have no room for the mark: they are not restored."""
 

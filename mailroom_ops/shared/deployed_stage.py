@@ -42,12 +42,12 @@ class Depth(Struct, frozen=True):
 
     @property
     def all(self) -> int:
-        """All of them."""
+        """Number of messages, in whatever state."""
         return self.visible + self.in_flight + self.delayed
 
 
 def prefix(stage: str) -> str:
-    """What the names of all things of a stage begin with."""
+    """Prefix of the names of a stage's resources."""
     return f"mailroom-{stage}-"
 
 
@@ -62,8 +62,8 @@ def unprocessed_bucket(stage: str, account: str, region: str) -> str:
 
 
 def caller(session: "boto3.Session") -> str:
-    """Who acts: the ARN that STS has for the credentials, kept in what somebody starts, stops, sends again or
-    erases."""
+    """Operator's identity: the ARN that STS has for the credentials, kept in what somebody starts, stops,
+    sends again or erases."""
     return str(session.client("sts").get_caller_identity()["Arn"])
 
 
@@ -96,7 +96,7 @@ def depth(sqs: "SQSClient", url: str) -> Depth:
 
 
 def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
-    """A function's environment, as it stands there: lists and maps are JSON. Raises NotDeployed where there
+    """Return a deployed function's environment: lists and maps are JSON. Raises NotDeployed if there
     is no such function."""
     try:
         reply = functions.get_function_configuration(FunctionName=name)
@@ -106,7 +106,7 @@ def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
 
 
 def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
-    """A function's settings, as it reads them itself. Raises Refused where there is no such function, or
+    """A function's settings, as it reads them itself. Raises Refused if there is no such function, or
     where it is of a version that sets others."""
     try:
         return environment.read(kind, function_variables(functions, name))

@@ -7,7 +7,7 @@ from mailroom_ops.shared.screen import Refused
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file as a whole: a crash leaves the old one or the new one. Raises Refused where that cannot be
+    """Write a file as a whole: a crash leaves the old one or the new one. Raises Refused if that cannot be
     done."""
     draft = path.with_name(f"{path.name}.new")
     try:

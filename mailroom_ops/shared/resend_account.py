@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 RESEND_FAULTS = (RequestFailed, InvalidSecret)
-"""What asking raises, beside botocore's errors: nothing was found out."""
+"""Exceptions of requests to Resend, besides botocore's errors; the answer is unknown then."""
 
 
 class ResendAccount:
     """The account whose key the mail senders use. Its secret is read when it is first asked."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` is a mail sender's."""
+        """`environment` is the environment of a mail sender."""
         self._arn = environment["RESEND_SECRET_ARN"]
         self._base = environment["RESEND_BASE_URL"]
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str) -> "ResendAccount | None":
-        """The account of a stage; None: its mails do not go by Resend."""
+        """Return the account of a stage, or None if its mails do not go by Resend."""
         try:
             found = function_variables(session.client("lambda"), name(stage, "send-mail"))
         except NotDeployed:

@@ -1,4 +1,4 @@
-"""What the commands share: how they print, what they ask, and how they end where AWS refuses."""
+"""Terminal output of the commands: printing, questions, and the exit if AWS refuses."""
 
 import os
 import pydoc
@@ -51,7 +51,7 @@ own."""
 
 
 class Refused(Exception):
-    """What was asked for cannot be done; a sentence that says why, and what there is instead."""
+    """A request that cannot be carried out; a sentence that says why, and what there is instead."""
 
 
 class NotDeployed(Refused):
@@ -67,8 +67,8 @@ class NotDeployed(Refused):
 
 
 def aws_fault_types() -> tuple[type[Exception], ...]:
-    """What is raised where AWS is out of reach or refuses, or where a command does. `sentences_of` tells a
-    ValueError of botocore's from one that is a fault in this program."""
+    """Exceptions for an AWS that is out of reach or refuses, and for a command that refuses. `sentences_of`
+    tells a ValueError of botocore's from one that is a fault in this program."""
     from botocore.parsers import ResponseParserError  # 50 ms that no command waits for
 
     return (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError)
@@ -88,8 +88,8 @@ def aws_faults(stage: str) -> Iterator[None]:
 
 
 def sentences_of(error: Exception, stage: str) -> list[str]:
-    """What to say of one of `aws_fault_types`, and what to check. Raises the error again where it is a fault
-    in this program."""
+    """Return the sentence for an error of `aws_fault_types`, and what to check. Raises the error again where
+    it is a fault in this program."""
     match error:
         case Refused():
             return [f"{error}"]
@@ -137,7 +137,7 @@ def print_line(text: str, style: str = "", console: Terminal = screen) -> None:
 
 
 def print_lines(text: str) -> None:
-    """Print a text of several lines, as it is."""
+    """Print a text of several lines unchanged."""
     for line in text.strip("\n").splitlines():
         print_line(line)
 
@@ -153,7 +153,7 @@ def at_a_terminal() -> bool:
 
 
 def confirm(question: str, *, yes: bool, piped: bool = False) -> None:
-    """Ask on stderr, and end the command where the answer is no. `yes`: do not ask. Raises Refused where
+    """Ask on stderr, and end the command if the answer is no. `yes`: do not ask. Raises Refused if
     nobody can answer, because something was `piped` to the command."""
     if piped and not yes:
         raise Refused(f"{question} Standard input is taken, so use --yes to confirm.")
@@ -163,7 +163,7 @@ def confirm(question: str, *, yes: bool, piped: bool = False) -> None:
 
 @contextmanager
 def status(text: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What is being done, on stderr, until it is done; takes another text meanwhile. `quiet`: nothing."""
+    """Show the current step on stderr until it ends; the text can be replaced. `quiet` prints nothing."""
     if quiet:
         yield lambda _: None
         return
@@ -172,7 +172,7 @@ def status(text: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 class Advance(Protocol):
-    """Takes how much is done, of how much (None: not known yet), and what is being done (None: as before)."""
+    """Report progress: the amount done, the total (None if unknown), the step's name (None if unchanged)."""
 
     def __call__(self, done: int, total: int | None = None, name: str | None = None) -> None: ...
 
@@ -271,10 +271,10 @@ def percent(part: float) -> str:
 
 
 def plain(text: str) -> Text:
-    """What others wrote, on one line: a line break in it must not pass for the end of an entry."""
+    """Return untrusted text on one line: a line break in it must not pass for the end of an entry."""
     return lines(text.replace("\n", "�"))
 
 
 def lines(text: str) -> Text:
-    """What others wrote, on several lines."""
+    """Return untrusted text on several lines."""
     return Text(printable(text))

@@ -10,16 +10,16 @@ from mailroom_ops.shared.screen import Refused
 
 
 class MessageRef(Struct, frozen=True):
-    """A message that an operator means; `event_type` None: whichever has that id."""
+    """A message that an operator selects; without `event_type`, any with that id."""
 
     id: str
     event_type: str | None = None
 
 
 def selected(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str) -> list[MessageRef]:
-    """Each of `ids` once, in order. `-` stands for standard input: an id a line, or the JSON of another
-    command, in which every object with `id` and `event_type` is a message. Raises Refused, also if that
-    command read another stage or left messages out."""
+    """Return `ids` in order, without duplicates. `-` stands for standard input: an id a line, or the JSON of
+    another command, in which every object with `id` and `event_type` is a message. Raises Refused, also if
+    that command read another stage or left messages out."""
     refs = [
         each
         for text in ids

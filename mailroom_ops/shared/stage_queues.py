@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 Item = Mapping[str, Any]
 Table = Literal["mailbox", "ledger"]
 Route = Literal["dispatch", "outcomes", "queue"]
-"""Who requeues a message: Requeuer says how."""
+"""Name of the party that requeues a message; Requeuer explains each."""
 
 
 class StoredMessage(Struct, frozen=True):
-    """A message as both tables have it; None: there is no item."""
+    """A message's items in both tables, each None if missing."""
 
     key: Key
     ledger: Item | None
@@ -50,7 +50,7 @@ def awaits_queuing(item: Item) -> bool:
 
 @dataclass(frozen=True)
 class DeployedStage:
-    """One stage: its clients, the settings of its dispatch, and the contracts of its channels."""
+    """A stage: its clients, the settings of its dispatch, and the contracts of its channels."""
 
     stage: str
     dynamodb: "DynamoDBClient"
@@ -60,7 +60,7 @@ class DeployedStage:
     contracts: Mapping[str, type[Message]]
     clock: Clock = time.time
     versions: CurrentVersions | None = None
-    """Of templates; None: the stage publishes none."""
+    """Current template versions; None for a stage without published templates."""
     caller: Callable[[], str] = lambda: ""
     """Name of the person who acts, for what is written: see `mailroom_ops.shared.deployed_stage.caller`."""
 

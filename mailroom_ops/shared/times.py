@@ -12,13 +12,13 @@ _PARTS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def span_of(text: str) -> int | None:
-    """`15m` in seconds; None: it is no span."""
+    """Return a span such as `15m` in seconds, or None if the text is not a span."""
     form = _SPAN.fullmatch(text.strip())
     return int(form[1]) * _UNITS[form[2]] if form else None
 
 
 def seconds_of(text: str) -> int:
-    """`15m` in seconds. Raises Refused where it is no span."""
+    """`15m` in seconds. Raises Refused if it is no span."""
     found = span_of(text)
     if found is None:
         raise Refused(f"{text!r:.40} is no span of time; use one like 90s, 15m, 2h, 1d or 2w.")
@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """`3 h 58 min (14,286 s)`: the two largest units, and the seconds where they are not among these."""
+    """`3 h 58 min (14,286 s)`: the two largest units, and the seconds if they are not among these."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     left = round(seconds)

@@ -18,7 +18,7 @@ from mailroom_ops.shared.screen import Refused
 
 Item = dict[str, Any]
 TO: Mapping[str, str] = {"mail": "ada@example.com", "sms": "+16175551234"}
-"""Whom an example is for that does not say so, by channel."""
+"""Default recipients of examples, by channel."""
 
 
 class TemplateName(Struct, frozen=True, order=True):
@@ -29,13 +29,13 @@ class TemplateName(Struct, frozen=True, order=True):
 
     @property
     def path(self) -> str:
-        """The name of its folder, as in mail/welcome."""
+        """Name of the template's folder, as in mail/welcome."""
         return f"{self.channel}/{self.name}"
 
 
 def named(templates: Sequence[TemplateName], name: str, channel: str | None, place: str) -> TemplateName:
-    """The template of that name. Raises Refused if there is none, or one on each of two channels; `place` is
-    where the templates lie."""
+    """Return the template of that name. Raises Refused if the name is unknown, or ambiguous between two
+    channels; `place` is where the templates lie."""
     found = [each for each in templates if each.name == name and channel in (None, each.channel)]
     if len(found) == 1:
         return found[0]
@@ -70,7 +70,7 @@ class TemplateFolder:
         return {each.stem: read_item(str(each)) for each in files}
 
     def languages(self, template: TemplateName) -> list[str]:
-        """The languages that it is written in beside its own."""
+        """Languages of the template besides the default one."""
         folders = (self.root / template.path).glob(f"*/{TOP[template.channel]}")
         return sorted(each.parent.name for each in folders)
 
@@ -81,7 +81,7 @@ class TemplateFolder:
         return {**about, **to, **attributes}
 
     def look(self, item: Mapping[str, Any]) -> Preview:
-        """The item as its sender would render it. Raises Invalid, Malformed."""
+        """Return the item rendered as the sender would. Raises Invalid, Malformed."""
         return self._previews.look(parse(item, self._contracts))
 
     def used(self, template: TemplateName) -> frozenset[str]:

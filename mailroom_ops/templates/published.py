@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 _BEATEN = ("PreconditionFailed", "ConditionalRequestConflict")
-"""S3 did not write, because somebody else has: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html."""
+"""S3 did not write, because somebody else has:
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html."""
 
 
 NOTHING = Choice(DEPLOYED, "", "")
@@ -42,11 +43,11 @@ class Published(Struct, frozen=True):
     clock: Clock
 
     def choices(self) -> Choices:
-        """Which versions count, by channel and name. Raises Refused where the stage publishes none."""
+        """Which versions count, by channel and name. Raises Refused if the stage publishes none."""
         return self._read()[0]
 
     def version(self, template: TemplateName, number: int) -> Version:
-        """A version. Raises Refused where there is none of that number."""
+        """A version. Raises Refused if there is none of that number."""
         key = version_key(template.channel, template.name, number)
         try:
             reply = self.client.get_object(Bucket=self.bucket, Key=key)
@@ -112,7 +113,7 @@ class Published(Struct, frozen=True):
         self._put(CURRENT, {**choices, template.path: choice}, **unchanged)
 
     def _read(self) -> tuple[Choices, dict[str, Any]]:
-        """What counts, and the condition of a write that replaces just that."""
+        """Return the current versions, and the condition of a write that replaces exactly these."""
         try:
             reply = self.client.get_object(Bucket=self.bucket, Key=CURRENT)
         except self.client.exceptions.NoSuchKey:
@@ -135,12 +136,12 @@ class Published(Struct, frozen=True):
 
 
 def words_of(number: int) -> str:
-    """A version, as it is called."""
+    """Return the name of a version."""
     return "the deployed template" if number == DEPLOYED else f"version {number}"
 
 
 def published_of(session: "boto3.Session", stage: str) -> Published:
-    """The published templates of a stage. Raises Refused where it publishes none."""
+    """The published templates of a stage. Raises Refused if it publishes none."""
     bucket = rules_of(session, stage).templates_bucket
     if not bucket:
         raise Refused(

@@ -63,8 +63,8 @@ class TemplateLine(Struct, frozen=True):
 
 
 class DiffAnswer(Struct, frozen=True):
-    """The answer of `template diff`: lines of a unified diff from what counts to the folder; []: they are the
-    same."""
+    """The answer of `template diff`: lines of a unified diff from what counts to the folder, empty if they
+    are the same."""
 
     stage: str
     lines: list[str]
