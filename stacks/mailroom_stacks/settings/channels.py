@@ -70,7 +70,8 @@ class Channel(HttpProvider):
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
     """The longest time for which a provider may refuse before messages become dead letters."""
     timeout_seconds: int = Field(default=60, ge=13, le=900)
-    """The longest that an invocation may run. The visibility time-out is six times as long."""
+    """The longest that an invocation may run. The visibility time-out is six times as long. Before you lower
+    it, pause the lanes until running invocations have ended, which could outlive the new, shorter lease."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
     """Memory of a sender, in MiB. It gets more if large attachments or several messages at once need more."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
