@@ -86,10 +86,8 @@ sbom: .local/sbom/.ready ## list what functions ship, and refuse unknown licence
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
 	@$(MAILROOM) policy --stage "$$STAGE"
 
-# The order is our own: what takes longest begins first. Two processes more than cores: each stage of the pipeline
-# waits for most of its time.
-PROCESSES = $(shell $(PY) -c 'import os; print(min(8, (os.cpu_count() or 2) + 2))')
-PYTEST = $(PY) -m pytest --numprocesses $(PROCESSES) --no-loadscope-reorder --ignore tests/update
+# The order is our own: what takes longest begins first.
+PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder --ignore tests/update
 TESTS ?= tests
 test: setup cdk ## every test, on as many cores as there are; TESTS names some
 	@$(PY) -m tests.support.cpu_units $(PYTEST) $(TESTS)
