@@ -9,7 +9,6 @@ ON_THE_SECOND = {
     f"{PIPELINE}test_{name}.py"
     for name in (
         "burst",
-        "campaign_to_inbox",
         "erase",
         "every_channel",
         "fax_by_telnyx",
