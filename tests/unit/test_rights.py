@@ -166,9 +166,9 @@ def test_a_right_is_unused_if_no_part_of_the_tests_used_it_which_the_last_part_f
 
 def test_a_request_that_a_test_forces_is_known_by_its_row() -> None:
     forced = Stage()
-    forced.requests = {Request("mailroom-local-send-mail", "ses:SendEmail", "arn:x/mailroom-nowhere")}
+    forced.requests = {Request("mailroom-local-dispatch", "sqs:SendMessage", "arn:x:mail-that-is-not-there")}
     (at,) = forced.forced()
-    assert FORCED[at].action == "ses:SendEmail"
+    assert FORCED[at].action == "sqs:SendMessage"
     assert not Stage("dynamodb:PutItem").forced()
 
 
