@@ -91,6 +91,7 @@ UNUSED = (
 """Rights that no test uses. docs/reference/rights.md has the same reasons."""
 FORCED = (
     Row("dispatch", "sqs:SendMessage", "*-that-is-not-there", "a test names a queue that does not exist"),
+    Row("send-mail", "ses:SendEmail", "*/mailroom-nowhere", "a test names a configuration set likewise"),
     Row(
         "outcomes", "events:PutEvents", "*", "a test gives it a bus, which this stage's settings do not name"
     ),
