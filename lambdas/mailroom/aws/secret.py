@@ -1,6 +1,7 @@
 """Secrets of Secrets Manager: read strictly, and cached for a while, so that a warm function gets a new value
 without a restart."""
 
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -39,10 +40,9 @@ class Version(Struct, frozen=True):
 def read_secret(text: str, kind: type[T], problem: str) -> T:
     """Return the content of a secret, which is JSON of this type. Raises InvalidSecret with the sentence
     `problem`, which names the valid form."""
-    try:
+    with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        pass  # the error below has no context, because the decoder's message may quote the secret
+    # Out of the block, so that the error has no context: the decoder's message may quote the secret.
     raise InvalidSecret(problem)
 
 

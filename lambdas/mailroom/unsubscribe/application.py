@@ -47,8 +47,8 @@ class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rena
         return (self.path_parameters or {}).get("token")
 
     def fields(self) -> dict[str, str]:
-        """What was posted: a form in either encoding, for mail providers use both. In a
-        multipart form only a mail program's click counts.
+        """Return the fields of a form. Mail providers use both encodings; in a multipart form only a mail
+        program's click counts.
 
         Raises HttpError: 415 no form, 413 too large, 400 one that cannot be read, or a field twice.
         """
