@@ -9,7 +9,6 @@ from rich.table import Column, Table
 
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts
-from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import CUSTOM_METRIC
 from mailroom_ops.costs.stage_cost import resources_of, stage_parts
 from mailroom_ops.shared.options import AsJson, WrittenStage
@@ -71,14 +70,14 @@ def month_cost(settings: Settings, loads: Mapping[ConfiguredLane, int]) -> Cost:
     """Return the cost of a month with the messages of `loads`."""
     channels = []
     for lane, messages in loads.items():
-        parts = message_parts(settings, Pace(lane))
+        parts = message_parts(settings, lane)
         missing = lane.estimate.unpriced
         channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
     canaries = settings.monitoring.canaries_a_day
     senders = {lane.channel for lane in loads} | ({"mail"} if canaries else set())
     idle = multiplied(stage_parts(resources_of(settings), len(senders)), 1)
     if canaries:
-        parts = message_parts(settings, Pace(lane_of(settings, "mail")))
+        parts = message_parts(settings, lane_of(settings, "mail"))
         idle["canaries"] = round(sum(parts.values()) * canaries * DAYS_A_MONTH + CUSTOM_METRIC, 8)
     total = sum(sum(parts.values()) for parts in (idle, *(channel.parts for channel in channels)))
     return Cost(settings.stage, channels, idle, round(total, 8))

@@ -5,10 +5,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from email.utils import parseaddr
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,7 +16,7 @@ from msgspec import Struct
 
 from mailroom.budget import limit_of
 from mailroom.clock import Clock
-from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of, read_settings
+from mailroom_ops.costs.lanes import read_settings
 from mailroom_ops.doctor.report import CheckFinding, failed, warning
 from mailroom_ops.shared.deployed_stage import prefix, queue_urls
 from mailroom_stacks.settings.sentences import SettingsError
@@ -45,25 +43,15 @@ Variables = dict[str, str]
 """Environment variables of a function."""
 
 
-@dataclass(frozen=True)
-class ConfiguredStage:
-    """Settings and lanes of a stage. If they cannot be read, `trouble` is the reason."""
-
-    settings: Settings | None = None
-    lanes: list[ConfiguredLane] = field(default_factory=list)
-    trouble: str = "No settings were read."
-
-    @classmethod
-    def read(cls, stage: str, path: Path | None = None) -> "ConfiguredStage":
-        """Read a stage's settings from a file. Invalid or missing settings do not raise, so a stage can be
-        examined from any machine."""
-        try:
-            settings = read_settings(stage, path)
-            return cls(settings, lanes_of(settings), "")
-        except SettingsError as error:
-            return cls(trouble=f"{error}")
-        except (OSError, ValueError, KeyError) as error:
-            return cls(trouble=f"{path or 'cdk.json'} could not be read: {type(error).__name__}.")
+def settings_or_trouble(stage: str) -> Settings | str:
+    """Return a stage's settings in cdk.json, or the reason why they cannot be read. A stage can be examined
+    from any machine."""
+    try:
+        return read_settings(stage)
+    except SettingsError as error:
+        return f"{error}"
+    except (OSError, ValueError, KeyError) as error:
+        return f"cdk.json could not be read: {type(error).__name__}."
 
 
 class EventSource(Struct, frozen=True):
@@ -88,12 +76,14 @@ class ExaminedStage:
         self,
         session: "boto3.Session",
         name: str,
-        configured: ConfiguredStage | None = None,
+        settings: Settings | str = "No settings were read.",
         clock: Clock = time.time,
     ) -> None:
-        """Make a stage from its settings, without a request to AWS."""
+        """Make a stage from its settings, or the reason why they could not be read, without a request to
+        AWS."""
         self.name = name
-        self.configured = configured or ConfiguredStage()
+        self.settings = settings if isinstance(settings, Settings) else None
+        self.trouble = f"{settings}" if self.settings is None else ""
         self.clock = clock
         self.prefix = prefix(name)
         self._session = session
@@ -121,8 +111,7 @@ class ExaminedStage:
     @property
     def protected(self) -> bool:
         """Whether the settings protect the stage from deletion, as in production."""
-        settings = self.configured.settings
-        return settings is not None and settings.deployment.deletion_protection
+        return self.settings is not None and self.settings.deployment.deletion_protection
 
     @property
     def failed_if_protected(self) -> Callable[..., CheckFinding]:

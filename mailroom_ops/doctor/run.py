@@ -13,7 +13,7 @@ from botocore.exceptions import ConnectionError as Unconnected
 
 from mailroom.clock import Clock, iso
 from mailroom_ops.doctor.checks import CHECKS, Check
-from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
 from mailroom_ops.doctor.report import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
 from mailroom_ops.shared.screen import NotDeployed, bar
 
@@ -30,7 +30,7 @@ def examine(
 ) -> Diagnosis:
     """Return the diagnosis; `quiet` hides the progress. Raises NotDeployed, and botocore's errors if AWS
     rejects the credentials."""
-    stage = ExaminedStage(session, name, ConfiguredStage.read(name), clock)
+    stage = ExaminedStage(session, name, settings_or_trouble(name), clock)
     _require(stage)
     checks = [each for each in CHECKS if each.subject in subjects]
     with bar("looking", quiet=quiet) as advance:

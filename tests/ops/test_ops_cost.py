@@ -8,7 +8,6 @@ from mailroom_ops.costs import stage_cost
 from mailroom_ops.costs.cost import Cost, month_cost
 from mailroom_ops.costs.lanes import lane_of
 from mailroom_ops.costs.message_cost import message_parts
-from mailroom_ops.costs.pace import Pace
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES, with_settings
 
@@ -19,7 +18,7 @@ def reckoned(channel: str = "mail", lane: str = "normal", **changes: Any) -> dic
     """A million messages of prod, with other values of settings, by their sections."""
     paths = {f"{section}.{name}": value for section, of in changes.items() for name, value in of.items()}
     settings = load(with_settings(paths, "prod"), "prod")
-    parts = message_parts(settings, Pace(lane_of(settings, channel, lane)))
+    parts = message_parts(settings, lane_of(settings, channel, lane))
     return {name: price * MILLION for name, price in parts.items()}
 
 
@@ -95,7 +94,7 @@ def test_search_is_a_read_and_two_rows() -> None:
 
 def test_a_stage_without_search_does_not_pay_for_it() -> None:
     without = load(with_settings({"search": False}, "prod"), "prod")
-    assert "search" not in message_parts(without, Pace(lane_of(without, "mail")))
+    assert "search" not in message_parts(without, lane_of(without, "mail"))
 
 
 def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
@@ -150,5 +149,5 @@ def test_a_channel_that_has_no_row_costs_what_every_message_does() -> None:
     chat = {"handler": "send_push", "messages_per_second": 1, "lanes": {"normal": {"share": 1}}}
     settings = load(with_settings({"channels.chat": chat}, "prod"), "prod")
     lane = lane_of(settings, "chat")
-    assert message_parts(settings, Pace(lane))["mailbox and ledger writes"] == pytest.approx(3 * 0.625e-6)
+    assert message_parts(settings, lane)["mailbox and ledger writes"] == pytest.approx(3 * 0.625e-6)
     assert lane.estimate.unpriced == "its price is not known here"

@@ -19,7 +19,6 @@ from mailroom_ops.console.site import Answer, Asked, Download, Frame, Goto, Show
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.costs.message_cost import message_parts
-from mailroom_ops.costs.pace import Pace
 from mailroom_ops.messages.failures import AHEAD, FailureFilter, choose
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.waiting import Outlook, outlook_of
@@ -227,8 +226,8 @@ def _price(site: Site, channel: str, answer: DryRunAnswer) -> tuple[float | None
         return 0.0, 0.0
     try:
         settings = read_settings(site.stage)
-        pace = Pace(lane_of(settings, channel, "bulk"))
+        lane = lane_of(settings, channel, "bulk")
     except (SettingsError, OSError, ValueError, KeyError):
         return None, None
-    cost = answer.recipients * sum(message_parts(settings, pace).values())
-    return cost, answer.recipients / pace.speed
+    cost = answer.recipients * sum(message_parts(settings, lane).values())
+    return cost, answer.recipients / lane.speed

@@ -11,8 +11,8 @@ from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
 from mailroom_ops.console.traffic import Hour, Traffic
-from mailroom_ops.costs.lanes import ConfiguredLane
-from mailroom_ops.doctor.examined_stage import ConfiguredStage
+from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of
+from mailroom_ops.doctor.examined_stage import settings_or_trouble
 from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
 from mailroom_ops.messages.outages import SAMPLE, Outage, outages_among
 from mailroom_ops.messages.waiting import ClosedDay, closed_days
@@ -103,10 +103,11 @@ def show(site: Site, _: Asked) -> Answer:
     client = site.client("cloudwatch")
     snapshot = site.kept("snapshot", partial(look, site.client("sqs"), client, site.stage), SNAPSHOT_SECONDS)
     traffic = site.kept("traffic", lambda: Traffic(client, site.stage, routes, site.clock()), seconds)
-    configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))
+    settings = site.kept("settings", lambda: settings_or_trouble(site.stage))
+    configured = [] if isinstance(settings, str) else lanes_of(settings)
     lanes = site.kept("lanes", DeployedLanes(deployed).read, seconds)
     newest = site.kept("newest", lambda: finder.newest(most=SAMPLE).messages if finder else [], seconds)
-    rows = [_row(channel, snapshot, traffic, newest, configured.lanes) for channel in routes]
+    rows = [_row(channel, snapshot, traffic, newest, configured) for channel in routes]
     of_channels = [queue for channel in routes for queue in _of(channel, snapshot)]
     return Shown(
         Overview(

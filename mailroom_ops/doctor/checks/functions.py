@@ -35,8 +35,8 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if stage.local:
         yield skipped("The local stage sends to simulators alone.")
         return
-    if stage.configured.settings is None:
-        yield skipped(f"{stage.configured.trouble} Whether the stage is production is not known.")
+    if stage.settings is None:
+        yield skipped(f"{stage.trouble} Whether the stage is production is not known.")
         return
     senders = {
         name: "RECIPIENTS_ONLY" in variables
@@ -97,7 +97,7 @@ def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
     """Check that the alarm and the limits that synth sets use the account's real concurrency quota."""
-    settings = stage.configured.settings
+    settings = stage.settings
     if settings is None or stage.local or settings.monitoring.concurrency_quota == total:
         return
     monitoring = settings.monitoring

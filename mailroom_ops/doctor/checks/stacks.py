@@ -15,7 +15,7 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
     found = {each["StackName"]: each["StackStatus"] for each in stacks}
     ours = {name: status for name, status in found.items() if name.startswith(stage.prefix)}
-    parts = stack_parts(stage.configured.settings)
+    parts = stack_parts(stage.settings)
     missing = [part for part in parts if f"{stage.prefix}{part}" not in ours]
     if missing:
         yield failed(f"Not deployed: {', '.join(missing)}.", stage.deploy)

@@ -18,13 +18,18 @@ from botocore.loaders import create_loader
 from botocore.validate import validate_parameters
 
 from mailroom_local.providers.http import Simulator, SimulatorServer
+from mailroom_ops.costs.lanes import lanes_of
 from mailroom_ops.doctor.checks import CHECKS
-from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import Checked
 from mailroom_ops.doctor.run import run
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.settings import Settings
 from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.stacks.refusals import STAGES
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
+SETTINGS = load(STAGES, STAGE)
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
 PREFIX = f"mailroom-{STAGE}-"
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:{PREFIX}feedback"
@@ -101,7 +106,7 @@ def described(answer: dict[str, Any], shape: Any) -> None:
 
 def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
     """All that the doctor asks, answered as it should be. `providers` is the base URL of the simulators."""
-    lanes = ConfiguredStage.read(STAGE).lanes
+    lanes = lanes_of(SETTINGS)
     functions = [
         _function(
             f"send-{lane.queue}",
@@ -276,16 +281,14 @@ def _function(name: str, variables: dict[str, str]) -> dict[str, Any]:
 
 
 def _environment(channel: str, providers: str) -> dict[str, str]:
-    settings = ConfiguredStage.read(STAGE).settings
-    assert settings is not None
-    assert settings.fax is not None
+    assert SETTINGS.fax is not None
     return {
         "CHANNEL": channel,
         "PAYLOAD_BUCKET": "payloads",
         "RECIPIENTS_ONLY": '["example.com"]',
         **{
             "mail": {
-                "MAIL_SENDERS": json.dumps([parseaddr(each)[1] for each in settings.mail.senders]),
+                "MAIL_SENDERS": json.dumps([parseaddr(each)[1] for each in SETTINGS.mail.senders]),
                 "CONFIGURATION_SET": f"mailroom-{STAGE}",
                 "PER_DAY": '[["0001-01-01", 40000]]',
                 "RESERVE": "0.1",
@@ -297,7 +300,7 @@ def _environment(channel: str, providers: str) -> dict[str, str]:
                 "SMS_BASE_URL": f"{providers}/twilio",
             },
             "webhook": {"SIGNING_SECRET_ARN": "signing"},
-            "fax": _fax(settings.fax.senders, providers),
+            "fax": _fax(SETTINGS.fax.senders, providers),
         }.get(channel, {"PROVIDER_SECRET_ARN": "of-a-row"}),
     }
 
@@ -340,9 +343,9 @@ def changed(answers: dict[str, Answer], function: str, **variables: str) -> dict
     return {**answers, "lambda.ListFunctions": functions}
 
 
-def looked(aws: Aws, subjects: Sequence[str] = (), settings: ConfiguredStage | None = None) -> list[Checked]:
-    """What the doctor finds."""
-    stage = ExaminedStage(aws, STAGE, settings or ConfiguredStage.read(STAGE), lambda: NOW)
+def looked(aws: Aws, subjects: Sequence[str] = (), settings: Settings | str = SETTINGS) -> list[Checked]:
+    """Return the findings of the doctor."""
+    stage = ExaminedStage(aws, STAGE, settings, lambda: NOW)
     checks = [each for each in CHECKS if each.subject in subjects or not subjects]
     return run(stage, checks)
 
