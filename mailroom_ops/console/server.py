@@ -39,7 +39,7 @@ from mailroom_ops.console.pages import (
     templates,
 )
 from mailroom_ops.console.site import Answer, Asked, Download, Frame, Goto, Page, Shown, Site, View, link
-from mailroom_ops.shared.screen import Refused, aws_fault_types, percent, print_line, sentences_of
+from mailroom_ops.shared.screen import Refused, aws_fault_types, print_line, sentences_of
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.terminal import printable
 from mailroom_ops.shared.times import ago, duration, exactly, short
@@ -179,7 +179,6 @@ def environment_of(site: Site, home: str) -> Environment:
         "duration": duration,
         "gap": exactly,
         "ago": ago,
-        "percent": percent,
         "figure": lambda count: f"{count:,}",
         "exact": escape,
     }

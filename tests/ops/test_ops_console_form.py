@@ -1,4 +1,4 @@
-"""The console's form: made from a channel's schema, shown as commands, judged and put as `send` does."""
+"""The console's form: made from a channel's schema, shown as a command, judged and put as `send` does."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ from mailroom_ops.console.pages import form
 from mailroom_ops.console.site import Asked, Goto, Shown, Site
 from mailroom_ops.setup.schema import schema_of
 from tests.support.ops.console import Browser, values_of
-from tests.support.ops.message import MAILBOX, Stage, deployed, run
+from tests.support.ops.message import MAILBOX, Stage, deployed
 
 HELLO = {"id": "m", "to": "ada@example.com", "subject": "It's", "text": "Hi\r\n\r\n$HOME 'x'"}
 
@@ -50,13 +50,7 @@ def test_another_stage_than_the_local_one_begins_with_empty_fields(site: Site) -
     assert (values_of(shown)["values"], values_of(shown)["examples"]) == ({}, CHANNELS["mail"].example)
 
 
-def test_what_is_shown_first_is_not_put(site: Site, stage: Stage) -> None:
-    shown = posted(site, "preview", **HELLO)
-    assert shown.view.file_name() == "form_preview.html"
-    assert stage.mailbox() == {}
-
-
-def test_both_commands_make_the_very_item_in_a_shell(site: Site, stage: Stage) -> None:
+def test_the_command_has_the_very_item_and_nothing_is_put_yet(site: Site, stage: Stage) -> None:
     more = {
         "headers": '{"X-Team": "a"}',
         "variables": 'first_name=O\'Hara\nlast_name=-x\ncode="42"\nlines=[1]',
@@ -68,9 +62,7 @@ def test_both_commands_make_the_very_item_in_a_shell(site: Site, stage: Stage) -
     words = shlex.split(values_of(shown)["put_command"])
     assert words[:5] == ["aws", "dynamodb", "put-item", "--table-name", MAILBOX]
     assert plain(json.loads(words[words.index("--item") + 1])) == item
-    program, *words = shlex.split(values_of(shown)["send_command"])
-    assert (program, run(*words).exit_code) == ("mailroom", 0)
-    assert stage.mailbox() == {"m": item}
+    assert stage.mailbox() == {}
 
 
 def test_lines_of_a_text_end_as_they_do_in_a_file(stage: Stage) -> None:
@@ -85,7 +77,6 @@ def test_send_puts_it_and_shows_the_message(site: Site, stage: Stage) -> None:
     assert stage.mailbox()["m"]["to"] == ["ada@example.com", "Bob, the second <bob@example.com>"]
 
 
-@pytest.mark.parametrize("step", ["preview", "send"])
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
@@ -100,9 +91,9 @@ def test_send_puts_it_and_shows_the_message(site: Site, stage: Stage) -> None:
     ],
 )
 def test_a_refusal_stands_at_its_field_and_nothing_is_put(
-    site: Site, stage: Stage, step: str, wrong: dict[str, str], field: str
+    site: Site, stage: Stage, wrong: dict[str, str], field: str
 ) -> None:
-    shown = posted(site, step, **{**HELLO, **wrong})
+    shown = posted(site, "send", **{**HELLO, **wrong})
     assert (shown.view.file_name(), shown.status, [*values_of(shown)["faults"]]) == (
         "form.html",
         400,
@@ -113,7 +104,7 @@ def test_a_refusal_stands_at_its_field_and_nothing_is_put(
 
 @pytest.mark.parametrize(
     "payload",
-    ["{", "1e200", "9" * 39, "[" * 40 + "]" * 40, "[" * 600 + "]" * 600, "[" * 60_000, "NaN"],
+    ["{", "1e200", "[" * 40 + "]" * 40, "[" * 60_000],
 )
 def test_json_that_dynamodb_does_not_take_is_refused_at_its_field(
     site: Site, stage: Stage, payload: str

@@ -46,14 +46,6 @@ def test_a_fax_takes_a_minute_and_a_number_one_at_a_time() -> None:
     assert "A number gets one fax at a time" in result.stdout
 
 
-@pytest.mark.parametrize("channel", ["mail", "sms", "fax", "webhook"])
-@pytest.mark.parametrize("stage", ["dev", "prod", "local"])
-def test_every_channel_of_every_stage_has_a_plan(stage: str, channel: str) -> None:
-    result = run("--channel", channel, "--messages", "1", "--stage", stage)
-    assert result.exit_code == 0
-    assert "Bounded by the " in result.stdout
-
-
 def test_json_is_one_object_of_seconds() -> None:
     result = run("--channel", "mail", "--messages", "40000", "--lane", "bulk", "--stage", "prod", "--json")
     said = json.loads(result.stdout)

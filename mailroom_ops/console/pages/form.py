@@ -1,4 +1,4 @@
-"""A form for each channel, made from its JSON Schema: it shows the item and the commands before it sends."""
+"""A form for each channel, made from its JSON Schema: it shows the item and its command before it sends."""
 
 import json
 import os
@@ -48,8 +48,6 @@ _ALIASES = ("email",)
 _FIRST = ("id", "to", "template")
 """Fields that come first, in this order; the order of the schema follows."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
-_OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback_url")
-"""Options of `mailroom send` with the attribute's own name; the others are set by --set."""
 
 
 class Field(Struct, frozen=True):
@@ -110,11 +108,10 @@ class FormPreview(View, frozen=True):
     reach: str
     item: str
     put_command: str
-    send_command: str
 
 
 def show(site: Site, asked: Asked) -> Answer:
-    """Show the form; then the item, the commands and the reach of the message; then send it. Raises
+    """Show the form; then the item, its command and the reach of the message; then send it. Raises
     Refused."""
     channel = asked["channel"] if asked["channel"] in CONTRACTS else next(iter(CONTRACTS))
     if asked.form is None:
@@ -275,9 +272,9 @@ def _preview(
 ) -> Shown:
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
     image = json.dumps(item, indent=2, ensure_ascii=False, default=str)
-    commands = put_command(site.stage, item), send_command(site.stage, item)
+    command = put_command(site.stage, item)
     view = FormPreview(
-        channel, hidden, preview, _document(site, preview), reach(site, channel), image, *commands
+        channel, hidden, preview, _document(site, preview), reach(site, channel), image, command
     )
     return Shown(view, f"{_title(channel)}?")
 
@@ -298,21 +295,6 @@ def put_command(stage: str, item: Mapping[str, Any]) -> str:
     image = json.dumps(image_of(item), ensure_ascii=False)
     options = ["--table-name", name(stage, "mailbox"), "--condition-expression", "attribute_not_exists(id)"]
     return shlex.join(["aws", "dynamodb", "put-item", *options, "--item", image])
-
-
-def send_command(stage: str, item: Mapping[str, Any]) -> str:
-    """Return the `mailroom send` command of an item, quoted for a shell."""
-    words = ["mailroom", "send", item["event_type"], "--stage", stage, "--id", item["id"]]
-    for field, value in item.items():
-        if field == "to":
-            words += [
-                word for each in ([value] if isinstance(value, str) else value) for word in ("--to", each)
-            ]
-        elif field in _OPTIONS:
-            words += [f"--{field.replace('_', '-')}", value]
-        elif field not in ("id", "event_type"):
-            words += ["--set", f"{field}={text_of(item['event_type'], field, value)}"]
-    return shlex.join(words)
 
 
 class Reaching(Struct, frozen=True, rename="upper"):
