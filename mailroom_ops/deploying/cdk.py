@@ -30,9 +30,9 @@ def _install(folder: Path) -> None:
 def environment() -> Mapping[str, str]:
     """Return the environment of the program and the app, with the Node.js that the CDK was tested with."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **own,  # Without bytecode, each process would compile all libraries again.
+        **variables,  # Without bytecode, each process would compile all libraries again.
         "PATH": path,
         "CDK_DISABLE_CLI_TELEMETRY": "true",
         "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true",

@@ -95,8 +95,8 @@ class ExaminedStage:
 
     @cached_property
     def _caller(self) -> dict[str, str]:
-        found: dict[str, str] = self.client("sts").get_caller_identity()
-        return found
+        identity: dict[str, str] = self.client("sts").get_caller_identity()
+        return identity
 
     @property
     def account(self) -> str:
@@ -145,18 +145,25 @@ class ExaminedStage:
 
     def pages(self, service: str, operation: str, key: str, **arguments: Any) -> list[Any]:
         pages = self.client(service).get_paginator(operation).paginate(**arguments)
-        return [each for page in pages for each in page.get(key, [])]
+        return [entry for page in pages for entry in page.get(key, [])]
 
     @cached_property
     def _every_function(self) -> dict[str, Variables]:
-        found = self.pages("lambda", "list_functions", "Functions")
-        return {each["FunctionName"]: each.get("Environment", {}).get("Variables", {}) for each in found}
+        functions = self.pages("lambda", "list_functions", "Functions")
+        return {
+            function["FunctionName"]: function.get("Environment", {}).get("Variables", {})
+            for function in functions
+        }
 
     @cached_property
     def functions(self) -> dict[str, Variables]:
         """Environments of the stage's functions, by short name."""
-        found = self._every_function.items()
-        return {name[len(self.prefix) :]: each for name, each in found if name.startswith(self.prefix)}
+        functions = self._every_function.items()
+        return {
+            name[len(self.prefix) :]: variables
+            for name, variables in functions
+            if name.startswith(self.prefix)
+        }
 
     def days(self, channel: str) -> dict[str, int]:
         """Return the recipients that each stage of this account and region may reach today, if it has a
@@ -170,24 +177,24 @@ class ExaminedStage:
 
     @cached_property
     def sources(self) -> list[EventSource]:
-        found = self.pages("lambda", "list_event_source_mappings", "EventSourceMappings")
+        mappings = self.pages("lambda", "list_event_source_mappings", "EventSourceMappings")
         ours = f":function:{self.prefix}"
-        return [self._source(each) for each in found if ours in each["FunctionArn"]]
+        return [self._source(mapping) for mapping in mappings if ours in mapping["FunctionArn"]]
 
-    def _source(self, found: Mapping[str, Any]) -> EventSource:
+    def _source(self, mapping: Mapping[str, Any]) -> EventSource:
         # arn:aws:lambda:region:account:function:name, with :alias if there is one
-        function = found["FunctionArn"].split(":")[6].removeprefix(self.prefix)
-        source = found.get("EventSourceArn", "")
+        function = mapping["FunctionArn"].split(":")[6].removeprefix(self.prefix)
+        source = mapping.get("EventSourceArn", "")
         stream = ":dynamodb:" in source
         name = source.split("/")[1] if stream else source.rpartition(":")[2]
         return EventSource(
-            found["UUID"],
+            mapping["UUID"],
             function,
             name.removeprefix(self.prefix).removesuffix(".fifo"),
             stream,
-            found.get("State", ""),
-            found.get("ScalingConfig", {}).get("MaximumConcurrency"),
-            found.get("LastProcessingResult", ""),
+            mapping.get("State", ""),
+            mapping.get("ScalingConfig", {}).get("MaximumConcurrency"),
+            mapping.get("LastProcessingResult", ""),
         )
 
     @cached_property
@@ -203,11 +210,11 @@ class ExaminedStage:
     @property
     def mail_addresses(self) -> list[str]:
         """Addresses that the stage's mails may come from."""
-        senders = (each.get("MAIL_SENDERS", "[]") for each in self.senders("mail").values())
-        found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
-        return list(dict.fromkeys(found))
+        senders = (variables.get("MAIL_SENDERS", "[]") for variables in self.senders("mail").values())
+        addresses = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
+        return list(dict.fromkeys(addresses))
 
     def senders(self, channel: str) -> dict[str, Variables]:
         """Return the environments of a channel's senders, one for each lane, by short name."""
-        found = self.functions.items()
-        return {name: each for name, each in found if each.get("CHANNEL") == channel}
+        functions = self.functions.items()
+        return {name: variables for name, variables in functions if variables.get("CHANNEL") == channel}

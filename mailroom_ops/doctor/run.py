@@ -32,10 +32,10 @@ def examine(
     rejects the credentials."""
     stage = ExaminedStage(session, name, settings_or_trouble(name), clock)
     _require(stage)
-    checks = [each for each in CHECKS if each.subject in subjects]
+    checks = [check for check in CHECKS if check.subject in subjects]
     with bar("looking", quiet=quiet) as advance:
-        checked = run(stage, checks, lambda ended: advance(ended, len(checks)))
-    states = [each.state for each in checked]
+        checked = run(stage, checks, lambda count: advance(count, len(checks)))
+    states = [finding.state for finding in checked]
     return Diagnosis(
         name, stage.account, stage.region, iso(clock()), worst(states), dict(Counter(states)), checked
     )
@@ -45,15 +45,15 @@ def _require(stage: ExaminedStage) -> None:
     """Raise NotDeployed if the stage has no function."""
     account = stage.account
     try:
-        found = stage.functions
+        functions = stage.functions
     except ClientError:
         return  # without the right to list functions: each check that needs them reports it
-    if not found:
+    if not functions:
         raise NotDeployed(f"function of stage {stage.name}", place=f"account {account}, {stage.region}")
 
 
 def run(
-    stage: ExaminedStage, checks: Sequence[Check], ended: Callable[[int], None] = lambda _: None
+    stage: ExaminedStage, checks: Sequence[Check], advance: Callable[[int], None] = lambda _: None
 ) -> list[Checked]:
     """Run all checks in parallel. `ended` is called with the number of finished checks. An exception becomes
     a finding."""
@@ -61,11 +61,11 @@ def run(
     with ThreadPoolExecutor(max(1, len(checks))) as pool:
         running = [pool.submit(_findings, stage, check) for check in checks]
         for count, _ in enumerate(as_completed(running), 1):
-            ended(count)
+            advance(count)
     return [
-        Checked(check.subject, check.name, each.state, each.sentence, each.fix)
+        Checked(check.subject, check.name, finding.state, finding.sentence, finding.fix)
         for check, done in zip(checks, running, strict=True)
-        for each in done.result()
+        for finding in done.result()
     ]
 
 
@@ -91,8 +91,8 @@ def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
     code = error.response.get("Error", {}).get("Code", "")
     operation = error.operation_name
     if _DENIED.search(code):
-        said = _ACTION.search(error.response["Error"].get("Message", ""))
-        needed = said[1] if said else f"the action {operation}"
+        match = _ACTION.search(error.response["Error"].get("Message", ""))
+        needed = match[1] if match else f"the action {operation}"
         return warning(f"Could not check: needs {needed}.", "Allow it, or run it with other credentials.")
     if stage.local and _UNKNOWN.search(code):
         return skipped(f"The local AWS does not know {operation}.")

@@ -24,9 +24,9 @@ class Check(Struct, frozen=True):
 def checks_of(channel: str) -> Iterator[Check]:
     """Yield the checks of a channel. If its descriptor names none, the only check reads the channel's
     secrets."""
-    named = CHANNELS[channel].checks
-    rows: dict[str, Run] = {name: resolve_name(place) for name, place in (named or {}).items()}
-    if named is None:
+    places = CHANNELS[channel].checks
+    rows: dict[str, Run] = {name: resolve_name(place) for name, place in (places or {}).items()}
+    if places is None:
         rows = {"secrets": lambda stage: channels.secrets_of(stage, channel)}
     yield from (Check(channel, name, _where_sent(channel, run)) for name, run in rows.items())
 
