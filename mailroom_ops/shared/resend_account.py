@@ -24,7 +24,7 @@ RESEND_FAULTS = (RequestFailed, InvalidSecret)
 
 
 class ResendAccount:
-    """Account whose key the mail senders use. Each request reads the secret."""
+    """Account whose key the mail senders use. The first request reads the secret."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Make an account from the environment of a mail sender."""

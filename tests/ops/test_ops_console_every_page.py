@@ -1,5 +1,5 @@
-"""Every page of the console, with and without its query, on an empty stage and a full one whose day is used up:
-an answer, or a refusal that leads on."""
+"""Every page of the console, with and without its query, on an empty stage and on a full one: an answer, or a
+refusal that leads on."""
 
 import re
 from html import unescape

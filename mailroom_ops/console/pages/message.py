@@ -20,7 +20,7 @@ from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Frame, Goto, PageRequest, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
 from mailroom_ops.messages.items import attributes_of, text_of
@@ -68,7 +68,7 @@ class Message(View, frozen=True):
     """Recipients with a suppression or an opt-out."""
     meaning: str
     steps: list[Step]
-    request: str | None
+    source: str | None
     """Item of the mailbox; None if it is gone, or if only the live part is shown."""
     sample: Sample | None
     variables: dict[str, str]
@@ -104,22 +104,22 @@ class MessageAction(View, frozen=True):
     """Sentences about what follows if the message is ended by hand."""
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: PageRequest) -> Answer:
     """Show the message of an id, or a choice if several channels have the id."""
-    found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
-    typed = asked.typed("id"), asked.typed("channel")
-    if not found and typed[0] and typed != (asked["id"], asked["channel"]):
+    messages = _reader(site).find(request["id"], request["channel"] or None) if request["id"] else []
+    typed = request.typed("id"), request.typed("channel")
+    if not messages and typed[0] and typed != (request["id"], request["channel"]):
         return Goto(link("/message", id=typed[0], channel=typed[1]))
-    if len(found) != 1:
-        status = 200 if found or not asked["id"] else 404
-        return Shown(MessageChoice(found), status=status)
-    (message,) = found
+    if len(messages) != 1:
+        status = 200 if messages or not request["id"] else 404
+        return Shown(MessageChoice(messages), status=status)
+    (message,) = messages
     item = _reader(site).item(message.id, message.event_type)
-    now = site.clock()
+    moment = site.clock()
     turn = turn_of(site.session, site.stage, message, site.clock)
-    view = view_of(message, site.stage, now, deleted=item is None)
-    steps = advice(message, buttons(site.stage), now, view.since, deleted=item is None, turn=turn)
-    complete = item is not None and not asked.update
+    view = view_of(message, site.stage, moment, deleted=item is None)
+    steps = advice(message, buttons(site.stage), moment, view.since, deleted=item is None, turn=turn)
+    complete = item is not None and not request.update
     values = Message(
         view=view,
         recipients=_recipients(message),
@@ -128,9 +128,9 @@ def show(site: Site, asked: Asked) -> Answer:
         advice=list(steps),
         listed=_recipients(message) if message.status in _LISTED and not message.recipients else [],
         meaning=meaning(message),
-        steps=timeline(message, now),
-        request=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
-        sample=None if asked.update else _sample(site, item, message),
+        steps=timeline(message, moment),
+        source=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
+        sample=None if request.update else _sample(site, item, message),
         variables={
             field: text_of(message.event_type, field, value)
             for field, value in (item or {}).items()
@@ -141,110 +141,116 @@ def show(site: Site, asked: Asked) -> Answer:
         attachments=_attachments(item or {}),
         actions={action: _VERBS[action] for action in _actions(message, site.clock())},
         copyable=item is not None,
-        done=_DONE.get(asked["done"], ""),
+        done=_DONE.get(request["done"], ""),
     )
     return Shown(values, row_of(message).headline)
 
 
-def frame(site: Site, asked: Asked) -> Answer:
+def frame(site: Site, request: PageRequest) -> Answer:
     """Return a mail's HTML, for the frame on its page."""
-    found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
-    item = _reader(site).item(found[0].id, found[0].event_type) if found else None
-    sample = _sample(site, item, found[0]) if found else None
+    messages = _reader(site).find(request["id"], request["channel"] or None) if request["id"] else []
+    item = _reader(site).item(messages[0].id, messages[0].event_type) if messages else None
+    sample = _sample(site, item, messages[0]) if messages else None
     return Frame(sample.html if sample else "")
 
 
-def resend(site: Site, asked: Asked) -> Answer:
+def resend(site: Site, request: PageRequest) -> Answer:
     """Show the effect of `resend`, and then resend the message."""
-    force = bool(asked["force"])
+    force = bool(request["force"])
     deployed = deployed_at(site)
     resender = resender_at(site, force=force)
-    seen = _seen(deployed, asked)  # first, so that a change during the next reads is noticed
-    (found,) = resender.evaluate([MessageRef(asked["id"], asked["channel"] or None)])
-    ready = found.result == "ready"
-    if asked.form is not None:
-        if not ready or seen != asked["seen"]:
-            why = f"it has changed since it was looked at; look again. {found.status}: {found.why}"
-            return _refused(asked, "resend", found.why if not ready else why)
-        (sent,) = resender.send([found])
+    digest = _seen(deployed, request)  # first, so that a change during the next reads is noticed
+    (message,) = resender.evaluate([MessageRef(request["id"], request["channel"] or None)])
+    ready = message.result == "ready"
+    if request.form is not None:
+        if not ready or digest != request["seen"]:
+            reason = f"it has changed since it was looked at; look again. {message.status}: {message.why}"
+            return _refused(request, "resend", message.why if not ready else reason)
+        (sent,) = resender.send([message])
         if sent.result == "unqueued":
-            raise Refused(f"{asked['id']}: {sent.why}.")
-        return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
-    why = found.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
-    sentences = [f"{why[:1].upper()}{why[1:]}."]
+            raise Refused(f"{request['id']}: {sent.why}.")
+        return _done(request, "resend") if sent.result == "resent" else _refused(request, "resend", sent.why)
+    reason = message.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
+    sentences = [f"{reason[:1].upper()}{reason[1:]}."]
     if ready:
-        content = "it had" if found.event_type == "fax" else "is there now"
-        sentences.append(f"It is sent again with the content that {content}, as try {found.attempt}.")
-    if found.may_arrive_twice:
+        content = "it had" if message.event_type == "fax" else "is there now"
+        sentences.append(f"It is sent again with the content that {content}, as try {message.attempt}.")
+    if message.may_arrive_twice:
         sentences.append("It may arrive twice.")
-    more = {"seen": seen, "force": "1" * force}
+    hidden = {"seen": digest, "force": "1" * force}
     lift = (
-        _recipients(_reader(site).find(found.id, found.event_type)[0])
-        if found.why.endswith(SUPPRESSED)
+        _recipients(_reader(site).find(message.id, message.event_type)[0])
+        if message.why.endswith(SUPPRESSED)
         else []
     )
-    return _plan(asked, "resend", sentences, more if ready else None, force=FORCED in found.why, lift=lift)
+    return _plan(
+        request, "resend", sentences, hidden if ready else None, force=FORCED in message.why, lift=lift
+    )
 
 
-def repair(site: Site, asked: Asked) -> Answer:
+def repair(site: Site, request: PageRequest) -> Answer:
     """Show the effect of the chosen cure of `repair`, and then apply it."""
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
-    seen = _seen(deployed, asked)  # first, so that a change during the next reads is noticed
-    candidates = repairs.named([MessageRef(asked["id"], asked["channel"] or None)])
-    ((judged,),) = repairs.judged(candidates)
-    diagnosis, message = judged
+    digest = _seen(deployed, request)  # first, so that a change during the next reads is noticed
+    candidates = repairs.named([MessageRef(request["id"], request["channel"] or None)])
+    ((judgement,),) = repairs.judged(candidates)
+    diagnosis, message = judgement
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
     # A message that is ended as sent by mistake is lost, so `end` needs doubt, or is the only cure.
     offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
     cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
-    if asked.form is not None:
-        if asked["cure"] not in cures:
-            return _refused(asked, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
-        if seen != asked["seen"]:
-            return _refused(asked, "repair", "it has changed since it was shown; look again")
-        if asked["cure"] in get_args(Word):
-            why = repairs.end(judged, "sent" if asked["cure"] == "sent" else "failed")
+    if request.form is not None:
+        if request["cure"] not in cures:
+            return _refused(request, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
+        if digest != request["seen"]:
+            return _refused(request, "repair", "it has changed since it was shown; look again")
+        if request["cure"] in get_args(Word):
+            problem = repairs.end(judgement, "sent" if request["cure"] == "sent" else "failed")
         else:
             done = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
-            why = "its queue or function did not take it; look again" if done.failed else ""
-        return _refused(asked, "repair", why) if why else _done(asked, "repair")
-    said = [f"It is {message.key.event_type} {asked['id']}: {SENTENCES[diagnosis.state]}."]
+            problem = "its queue or function did not take it; look again" if done.failed else ""
+        return _refused(request, "repair", problem) if problem else _done(request, "repair")
+    sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
-        said.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
+        sentences.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
     ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
     if not ending and diagnosis.not_ended:
-        said.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
-    return _plan(asked, "repair", said, {"seen": seen} if cures else None, cures=cures, ending=ending)
+        sentences.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
+    return _plan(
+        request, "repair", sentences, {"seen": digest} if cures else None, cures=cures, ending=ending
+    )
 
 
-def cancel(site: Site, asked: Asked) -> Answer:
+def cancel(site: Site, request: PageRequest) -> Answer:
     """Show the effect of a cancel, and then cancel the message as the HTTP API does."""
     deployed = deployed_at(site)
     states = _states(site)
-    id_, channel = asked["id"], asked["channel"] or None
-    seen = _seen(deployed, asked)
+    id_, channel = request["id"], request["channel"] or None
+    digest = _seen(deployed, request)
     try:
-        found = states.of(id_, channel)
-        waits = cancellation.waits(found, site.clock())
-        if asked.form is not None:
-            if waits and seen != asked["seen"]:
-                return _refused(asked, "cancel", "it has changed since it was shown; look again")
-            if not waits and found.status != "cancelled":
-                why = f"it is {found.status} and waits for no time to come; only what waits can be cancelled"
-                return _refused(asked, "cancel", why)
+        message = states.of(id_, channel)
+        waits = cancellation.waits(message, site.clock())
+        if request.form is not None:
+            if waits and digest != request["seen"]:
+                return _refused(request, "cancel", "it has changed since it was shown; look again")
+            if not waits and message.status != "cancelled":
+                reason = (
+                    f"it is {message.status} and waits for no time to come; only what waits can be cancelled"
+                )
+                return _refused(request, "cancel", reason)
             states.cancel(id_, channel)
-            return _done(asked, "cancel")
+            return _done(request, "cancel")
     except ApiError as refusal:
-        return _refused(asked, "cancel", refusal.detail)
+        return _refused(request, "cancel", refusal.detail)
     if not waits:
-        why = f"It is {found.status}, and waits for no time to come: only what waits can be cancelled."
-        return _plan(asked, "cancel", [why], None)
+        reason = f"It is {message.status}, and waits for no time to come: only what waits can be cancelled."
+        return _plan(request, "cancel", [reason], None)
     sentences = [
         "It is not sent at its time, and ends as cancelled. A callback follows, if its producer wants any.",
         "To send it after all, put it under a new id.",
     ]
-    return _plan(asked, "cancel", sentences, {"seen": seen})
+    return _plan(request, "cancel", sentences, {"seen": digest})
 
 
 def _reader(site: Site) -> LedgerReader:
@@ -286,8 +292,8 @@ def _attachments(item: Mapping[str, Any]) -> list[str]:
     attached = item.get("attachments")
     if item.get("event_type") != "mail" or not isinstance(attached, list):
         return []
-    files = [each for each in attached if isinstance(each, Mapping)]
-    return [str(each.get("filename") or str(each.get("ref", "")).rpartition("/")[2]) for each in files]
+    files = [file for file in attached if isinstance(file, Mapping)]
+    return [str(file.get("filename") or str(file.get("ref", "")).rpartition("/")[2]) for file in files]
 
 
 def _sender(site: Site, message: MessageStatus) -> dict[str, str]:
@@ -310,8 +316,8 @@ def _heads(item: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(headers, Mapping):
         heads |= headers
     return {
-        name: ", ".join(map(str, each)) if isinstance(each, list) else f"{each}"
-        for name, each in heads.items()
+        name: ", ".join(map(str, value)) if isinstance(value, list) else f"{value}"
+        for name, value in heads.items()
     }
 
 
@@ -326,9 +332,9 @@ def _states(site: Site) -> States:
     return site.kept("states", lambda: states_of(site.session, deployed_at(site), site.clock))
 
 
-def _seen(deployed: DeployedStage, asked: Asked) -> str:
+def _seen(deployed: DeployedStage, request: PageRequest) -> str:
     """Return a digest of the message's items in both tables."""
-    ref = MessageRef(asked["id"], asked["channel"] or None)
+    ref = MessageRef(request["id"], request["channel"] or None)
     items = [*deployed.items("ledger", ref), {}, *deployed.items("mailbox", ref), {}]
     document = json.dumps(
         items, sort_keys=True, default=lambda value: sorted(value) if isinstance(value, set) else repr(value)
@@ -348,16 +354,20 @@ def _actions(message: MessageStatus, current_time: float) -> list[Action]:
 
 
 def _plan(
-    asked: Asked, action: Action, sentences: list[str], hidden: Mapping[str, str] | None, **more: Any
+    request: PageRequest,
+    action: Action,
+    sentences: list[str],
+    hidden: Mapping[str, str] | None,
+    **options: Any,
 ) -> Answer:
     """Show the question before an action: see MessageAction."""
     verb = _VERBS[action]
-    return Shown(MessageAction(verb, sentences, hidden, **more), f"{verb}: {asked['id']}")
+    return Shown(MessageAction(verb, sentences, hidden, **options), f"{verb}: {request['id']}")
 
 
-def _done(asked: Asked, action: Action) -> Answer:
-    return Goto(link("/message", id=asked["id"], channel=asked["channel"], done=action))
+def _done(request: PageRequest, action: Action) -> Answer:
+    return Goto(link("/message", id=request["id"], channel=request["channel"], done=action))
 
 
-def _refused(asked: Asked, action: Action, why: str) -> Answer:
-    raise Refused(f"{asked['id']}: this click on {action} changed nothing, for {why}.")
+def _refused(request: PageRequest, action: Action, reason: str) -> Answer:
+    raise Refused(f"{request['id']}: this click on {action} changed nothing, for {reason}.")

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from mailroom.ledger.reader import TWICE, MessageStatus
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
-from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, View
+from mailroom_ops.console.site import KEPT_SECONDS, Answer, PageRequest, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
 from mailroom_ops.console.traffic import Hour, Traffic
 from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of
@@ -67,7 +67,7 @@ class Overview(View, frozen=True):
     """Number of the newest messages that may have arrived twice."""
 
 
-def show(site: Site, _: Asked) -> Answer:
+def show(site: Site, _: PageRequest) -> Answer:
     """Show the page. Raises NotDeployed, and botocore's errors."""
     deployed, finder = deployed_at(site), finder_at(site)
     routes = deployed.dispatch.routes
@@ -97,8 +97,8 @@ def show(site: Site, _: Asked) -> Answer:
 
 def _of(channel: str, snapshot: Snapshot) -> list[QueueSnapshot]:
     """Return the queues of a channel: of its lanes and retries, and their dead-letter queues."""
-    names = ((each, each.name.removesuffix(".fifo")) for each in snapshot.queues)
-    return [each for each, base in names if base == channel or base.startswith(f"{channel}-")]
+    names = ((queue, queue.name.removesuffix(".fifo")) for queue in snapshot.queues)
+    return [queue for queue, base in names if base == channel or base.startswith(f"{channel}-")]
 
 
 def _row(
