@@ -71,13 +71,8 @@ class Guard:
             await _answer(send, 403, _REFUSED.format(why=_NO_SESSION, remedy=_PRINTED_URL))
         elif scope["method"] not in _SAFE and not _is_small(headers):
             reason = "The form is too large, or does not say its length."
-            await _answer(
-                send,
-                413,
-                _REFUSED.format(
-                    why=reason, remedy="To send a large message, use <code>mailroom send</code>."
-                ),
-            )
+            remedy = "To send a large message, use <code>mailroom send</code>."
+            await _answer(send, 413, _REFUSED.format(why=reason, remedy=remedy))
         else:
             await self._app({**scope, "root_path": self._home}, receive, _guarded(send))
 
@@ -108,10 +103,8 @@ class Guard:
 
     def _known(self, headers: dict[bytes, bytes]) -> bool:
         # Not SimpleCookie, which stops at a malformed cookie, such as one of another port.
-        pairs = (
-            cookie.strip().partition("=")
-            for cookie in headers.get(b"cookie", b"").decode("latin-1").split(";")
-        )
+        cookies = headers.get(b"cookie", b"").decode("latin-1").split(";")
+        pairs = (cookie.strip().partition("=") for cookie in cookies)
         sessions = [value for name, _, value in pairs if name == self._cookie]
         return any(_same(value, self._session) for value in sessions)
 
@@ -124,12 +117,8 @@ def _same(text: str, secret: str) -> bool:
 def _is_small(headers: Mapping[bytes, bytes]) -> bool:
     length = headers.get(b"content-length", b"")
     # A chunked body can be longer than its Content-Length.
-    return (
-        b"transfer-encoding" not in headers
-        and length.isdigit()
-        and len(length) < 10
-        and int(length) <= MAX_BODY
-    )
+    whole = b"transfer-encoding" not in headers and length.isdigit() and len(length) < 10
+    return whole and int(length) <= MAX_BODY
 
 
 def _guarded(send: "Send") -> "Send":
@@ -139,10 +128,7 @@ def _guarded(send: "Send") -> "Send":
         if message["type"] == "http.response.start":
             names = {name for name, _ in message["headers"]}
             defaults = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-            message["headers"] = [
-                *message["headers"],
-                *(header for header in defaults if header[0] not in names),
-            ]
+            message["headers"] = [*message["headers"], *(pair for pair in defaults if pair[0] not in names)]
         await send(message)
 
     return guarded

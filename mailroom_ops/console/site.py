@@ -29,7 +29,7 @@ def link(path: str, /, **query: str | None) -> str:
     return f"{path}?{urlencode(fields)}" if fields else path
 
 
-class PageRequest(Struct, frozen=True):
+class Request(Struct, frozen=True):
     """Request to a page: the query of its URL, and the form of a POST, or None for a GET. With `update`, the
     page asks for its live part only."""
 
@@ -96,7 +96,7 @@ class Page(Struct, frozen=True):
 
     path: str
     title: str
-    show: Callable[["Site", PageRequest], Answer]
+    show: Callable[["Site", Request], Answer]
     """Handler of the page's requests."""
     menu: bool = False
     """Whether the menu has the page."""

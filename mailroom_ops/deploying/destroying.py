@@ -93,11 +93,8 @@ def _deleted(
 
 def retained(template: dict[str, Any]) -> Iterator[str]:
     """Return the types of the resources that outlive a stack, such as Table."""
-    kinds = {
-        resource["Type"]
-        for resource in template["Resources"].values()
-        if resource.get("DeletionPolicy") == "Retain"
-    }
+    resources = template["Resources"].values()
+    kinds = {resource["Type"] for resource in resources if resource.get("DeletionPolicy") == "Retain"}
     return (kind.removeprefix("AWS::") for kind in kinds)
 
 

@@ -4,8 +4,9 @@ import re
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError, HTTPClientError
@@ -15,7 +16,7 @@ from mailroom.clock import Clock, iso
 from mailroom_ops.doctor.checks import CHECKS, Check
 from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
 from mailroom_ops.doctor.report import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
-from mailroom_ops.shared.screen import NotDeployed, bar
+from mailroom_ops.shared.screen import NotDeployed, status
 
 if TYPE_CHECKING:
     import boto3
@@ -33,8 +34,8 @@ def examine(
     stage = ExaminedStage(session, name, settings_or_trouble(name), clock)
     _require(stage)
     checks = [check for check in CHECKS if check.subject in subjects]
-    with bar("looking", quiet=quiet) as advance:
-        checked = run(stage, checks, lambda count: advance(count, len(checks)))
+    with status(f"{len(checks)} checks", quiet=quiet):
+        checked = run(stage, checks)
     states = [finding.state for finding in checked]
     return Diagnosis(
         name, stage.account, stage.region, iso(clock()), worst(states), dict(Counter(states)), checked
@@ -52,20 +53,15 @@ def _require(stage: ExaminedStage) -> None:
         raise NotDeployed(f"function of stage {stage.name}", place=f"account {account}, {stage.region}")
 
 
-def run(
-    stage: ExaminedStage, checks: Sequence[Check], advance: Callable[[int], None] = lambda _: None
-) -> list[Checked]:
-    """Run all checks in parallel. `ended` is called with the number of finished checks. An exception becomes
-    a finding."""
+def run(stage: ExaminedStage, checks: Sequence[Check]) -> list[Checked]:
+    """Run all checks in parallel. An exception becomes a finding."""
     # Each request has its own time-out, so no check takes long.
     with ThreadPoolExecutor(max(1, len(checks))) as pool:
-        running = [pool.submit(_findings, stage, check) for check in checks]
-        for count, _ in enumerate(as_completed(running), 1):
-            advance(count)
+        findings = [*pool.map(partial(_findings, stage), checks)]
     return [
         Checked(check.subject, check.name, finding.state, finding.sentence, finding.fix)
-        for check, done in zip(checks, running, strict=True)
-        for finding in done.result()
+        for check, of_check in zip(checks, findings, strict=True)
+        for finding in of_check
     ]
 
 

@@ -385,7 +385,7 @@ def test_a_resend_is_refused_where_its_item_or_its_risk_has_changed_since_it_was
     plan = browser.get("/message/resend", id="m", channel="mail")
     stage.failed("m", error={"code": "outcome_unknown", "message": "?"})
     refused = browser.post("/message/resend", plan.hidden())
-    assert (refused.status, "it has changed since it was looked at" in refused.words) == (400, True)
+    assert (refused.status, "it has changed since it was shown" in refused.words) == (400, True)
     assert stage.bodies("mail") == []
 
 

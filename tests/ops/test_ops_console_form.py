@@ -10,7 +10,7 @@ import pytest
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom_ops.console.pages import form
-from mailroom_ops.console.site import Goto, PageRequest, Shown, Site
+from mailroom_ops.console.site import Goto, Request, Shown, Site
 from mailroom_ops.setup.schema import schema_of
 from tests.support.ops.console import Browser, values_of
 from tests.support.ops.message import MAILBOX, Stage, deployed
@@ -31,12 +31,12 @@ def site(stage: Stage) -> Site:
 
 
 def posted(site: Site, step: str, channel: str = "mail", **fields: str) -> Any:
-    return form.show(site, PageRequest({"channel": channel}, {**fields, "step": step}))
+    return form.show(site, Request({"channel": channel}, {**fields, "step": step}))
 
 
 @pytest.mark.parametrize("channel", CONTRACTS)
 def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site, channel: str) -> None:
-    shown = form.show(site, PageRequest({"channel": channel}))
+    shown = form.show(site, Request({"channel": channel}))
     assert isinstance(shown, Shown)
     fields = [each.name for each in [*values_of(shown)["first"], *values_of(shown)["more"]]]
     # One names the same as `to`, and one is the HTTP API's own.
@@ -45,7 +45,7 @@ def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site
 
 
 def test_another_stage_than_the_local_one_begins_with_empty_fields(site: Site) -> None:
-    shown = form.show(site, PageRequest({"channel": "mail"}))
+    shown = form.show(site, Request({"channel": "mail"}))
     assert isinstance(shown, Shown)
     assert (values_of(shown)["values"], values_of(shown)["examples"]) == ({}, CHANNELS["mail"].example)
 
@@ -166,7 +166,7 @@ def test_a_message_goes_to_another_address_with_all_that_it_had_under_an_id_that
     site: Site, stage: Stage
 ) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@exmaple.com", send_at="2026-11-22", **ORDER)
-    values = values_of(form.show(site, PageRequest({"channel": "mail", "copy": "order-42"})))["values"]
+    values = values_of(form.show(site, Request({"channel": "mail", "copy": "order-42"})))["values"]
     assert not {"to", "send_at"} & values.keys()
     id_ = values["id"]
     assert id_.startswith("order-42-again-")
@@ -177,9 +177,9 @@ def test_a_message_goes_to_another_address_with_all_that_it_had_under_an_id_that
 
 def test_a_copy_is_shown_as_it_will_be_before_its_recipient_is_typed(site: Site, stage: Stage) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@exmaple.com", **ORDER)
-    shown = values_of(form.show(site, PageRequest({"channel": "mail", "copy": "order-42"})))
+    shown = values_of(form.show(site, Request({"channel": "mail", "copy": "order-42"})))
     assert shown["preview"].headers["Subject"] == "Ada, you have 2 new followers"
-    assert "Grace" in form.frame(site, PageRequest({"document": shown["document"]})).html  # type: ignore[union-attr]
+    assert "Grace" in form.frame(site, Request({"document": shown["document"]})).html  # type: ignore[union-attr]
 
 
 def test_a_template_brings_a_field_for_each_variable_of_its_example_and_its_refusal(site: Site) -> None:

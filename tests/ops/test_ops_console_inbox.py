@@ -15,7 +15,7 @@ from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import Accepted, InboxStore
 from mailroom_local.providers.webhook_receiver import WebhookReceiver
 from mailroom_ops.console.pages import inbox
-from mailroom_ops.console.site import PageRequest, Site
+from mailroom_ops.console.site import Request, Site
 from mailroom_ops.shared.screen import Refused
 from tests.support.local.served import served
 from tests.support.ops.console import values_of
@@ -49,7 +49,7 @@ def site() -> Iterator[Site]:
 
 def shown(site: Site, **query: str) -> dict[str, Any]:
     """The values of the page."""
-    return values_of(inbox.show(site, PageRequest(query)))
+    return values_of(inbox.show(site, Request(query)))
 
 
 @pytest.mark.usefixtures("providers")

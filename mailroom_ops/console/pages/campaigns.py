@@ -15,7 +15,7 @@ from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, sample
 from mailroom_ops.campaigns.progress import STEPS, Progress
 from mailroom_ops.campaigns.results import ResultsReader
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Download, Frame, Goto, PageRequest, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Download, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.costs.message_cost import message_parts
@@ -106,7 +106,7 @@ class CampaignStart(View, frozen=True):
     recent_since: str = ""
 
 
-def show(site: Site, request: PageRequest) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show all campaigns, or the runs of one. Raises Refused."""
     campaigns, name = _campaigns(site), request["campaign"]
     if not name:
@@ -117,7 +117,7 @@ def show(site: Site, request: PageRequest) -> Answer:
     return Shown(Runs(name, runs, enabled, CONFLICT), name)
 
 
-def start(site: Site, request: PageRequest) -> Answer:
+def start(site: Site, request: Request) -> Answer:
     """Show the result of a dry run, and then start the run. Raises Refused."""
     name = request["campaign"]
     files.check(name, site.stage)
@@ -143,20 +143,19 @@ def start(site: Site, request: PageRequest) -> Answer:
         recent, channel = _recent(site, job.starting), str(files.read(name).get("channel"))
         days = _days(site, channel, job.answer.recipients)
         since = iso(recent.begun_at) if recent else ""
-        view = CampaignStart(
-            name, request["run"], job, days, *_price(site, channel, job.answer), recent, since
-        )
+        price = _price(site, channel, job.answer)
+        view = CampaignStart(name, request["run"], job, days, *price, recent, since)
     return Shown(view, f"Start {name}")
 
 
-def frame(site: Site, request: PageRequest) -> Answer:
+def frame(site: Site, request: Request) -> Answer:
     """Return the HTML of a message of a dry run, for its frame; empty if the dry run is over."""
     job = site.job(StartJob, request["campaign"])
     samples = job.answer.samples if job is not None and job.answer is not None else []
     return Frame(next((sample.html for sample in samples if sample.id == request["id"]), ""))
 
 
-def stop(site: Site, request: PageRequest) -> Answer:
+def stop(site: Site, request: Request) -> Answer:
     """Show the effect of a stop, and then stop the run. Raises Refused."""
     name, campaigns = request["campaign"], _campaigns(site)
     settings = files.read(name)
@@ -167,7 +166,7 @@ def stop(site: Site, request: PageRequest) -> Answer:
     return Shown(RunStop(_row(site, run, settings)), f"Stop a run of {name}")
 
 
-def pause(site: Site, request: PageRequest) -> Answer:
+def pause(site: Site, request: Request) -> Answer:
     """Ask why a run is paused, or whether a paused run goes on; then pause or resume the run. Raises
     Refused."""
     name, campaigns = request["campaign"], _campaigns(site)
@@ -178,7 +177,7 @@ def pause(site: Site, request: PageRequest) -> Answer:
     return Shown(RunPause(run), f"Pause a run of {name}")
 
 
-def failures(site: Site, request: PageRequest) -> Answer:
+def failures(site: Site, request: Request) -> Answer:
     """Download the failures of a run as CSV. Raises Refused."""
     name = request["campaign"]
     files.read(name)

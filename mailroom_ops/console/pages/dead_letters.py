@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Goto, PageRequest, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.repair.dead_letter_queues import DeadQueues
 from mailroom_ops.repair.dead_letters import DeadLetterCounts, DeadLettersShown, count_letters, find_letters
 from mailroom_ops.repair.redrive import Redrive, Redriven
@@ -68,21 +68,18 @@ class DeadLettersRedrive(View, frozen=True):
     """Number of dead letters that the page before has shown, if it was far too low."""
 
 
-def show(site: Site, request: PageRequest) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the numbers of all queues, and the letters and causes of the selected one."""
     queues = _queues(site)
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(lambda queue: count_letters(queues, queue, 0), queues.named(None)))
     # Only on request: to read a queue takes a second or more, and hides the letters for a while.
-    letters = (
-        find_letters(queues, request["queue"], site.stage, None, LISTED, body=False)
-        if request["queue"]
-        else None
-    )
+    queue = request["queue"]
+    letters = find_letters(queues, queue, site.stage, None, LISTED, body=False) if queue else None
     return Shown(DeadLetters(counts, letters))
 
 
-def redrive(site: Site, request: PageRequest) -> Answer:
+def redrive(site: Site, request: Request) -> Answer:
     """Show a redrive's plan, and then start it; while it runs, show its progress."""
     # Without a request to AWS while a job runs: the URL has the queue's full name.
     job = site.job(RedriveJob, request["queue"])

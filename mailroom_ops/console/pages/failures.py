@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import FAILED
 from mailroom_ops.console.pages.messages import resender_at
-from mailroom_ops.console.site import Answer, Goto, PageRequest, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.failures import AHEAD, Failure, FailureFilter, failed, failure_of, moment
 from mailroom_ops.messages.filters import check_names
 from mailroom_ops.repair.resender import ResentMessage
@@ -77,7 +77,7 @@ class FailuresResend(View, frozen=True):
     keys: str
 
 
-def show(site: Site, request: PageRequest) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the page. Raises Refused for an invalid span."""
     failures, left_out = _found(site, request)
     filters = {name: request[name] for name in DIMENSIONS}
@@ -87,7 +87,7 @@ def show(site: Site, request: PageRequest) -> Answer:
     return Shown(Failures(since, SPANS, charts, titled, len(failures), limit, left_out, failures[:LISTED]))
 
 
-def resend(site: Site, request: PageRequest) -> Answer:
+def resend(site: Site, request: Request) -> Answer:
     """List the newest failures that would be sent again, and then send them. Messages that may arrive twice
     are left out, because a person has to check each of them. Raises Refused."""
     resender = resender_at(site, force=False)
@@ -119,7 +119,7 @@ def _refs(text: str) -> list[MessageRef]:
     return [MessageRef(*key) for key in keys]
 
 
-def _found(site: Site, request: PageRequest) -> tuple[list[Failure], bool]:
+def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
     """Return the newest failures that match the request, and whether older ones are left out. Raises
     Refused."""
     end, limit = site.clock(), MOST if request["more"] else QUICK
@@ -133,12 +133,10 @@ def _found(site: Site, request: PageRequest) -> tuple[list[Failure], bool]:
     return failures, older
 
 
-def newest(
-    items: Iterator[dict[str, Any]], failure_filter: FailureFilter, limit: int
-) -> tuple[list[Failure], bool]:
+def newest(items: Iterator[dict[str, Any]], of: FailureFilter, limit: int) -> tuple[list[Failure], bool]:
     """Return the failures that a filter takes among the first items, and whether there are other items."""
     listed = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
-    return [failure for failure in listed if failure_filter.takes(failure)], next(items, None) is not None
+    return [failure for failure in listed if of.takes(failure)], next(items, None) is not None
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:

@@ -17,7 +17,7 @@ from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
 from mailroom_ops.console.cells import VARIABLE, Rows, cells_of, read, tables_of
-from mailroom_ops.console.site import Answer, Frame, Goto, PageRequest, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.items import attributes_of, set_values, text_of
 from mailroom_ops.messages.send import copy_of, judge, new_id, put
 from mailroom_ops.setup.schema import schema_of
@@ -110,7 +110,7 @@ class FormPreview(View, frozen=True):
     put_command: str
 
 
-def show(site: Site, request: PageRequest) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the form; then the item, its command and the reach of the message; then send it. Raises
     Refused."""
     channel = request["channel"] if request["channel"] in CONTRACTS else next(iter(CONTRACTS))
@@ -134,7 +134,7 @@ def show(site: Site, request: PageRequest) -> Answer:
     return _preview(site, channel, typed, item, verdict)
 
 
-def frame(site: Site, request: PageRequest) -> Answer:
+def frame(site: Site, request: Request) -> Answer:
     """Return the HTML of a mail's preview, for its frame."""
     return Frame(site.documents.get(request["document"], ""))
 
@@ -197,9 +197,8 @@ def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[s
     cells = {name for rows in variables.values() for row in rows.values() for name in row.values()}
     field_names = {VARIABLES, *(field.name for field in fields), *cells, *map(VARIABLE.__add__, variables)}
     placed = {VARIABLE + name if VARIABLE + name in field_names else name: faults[name] for name in faults}
-    unfolded = any(
-        name in placed or values.get(name) for name in (VARIABLES, *(field.name for field in optional))
-    )
+    folded = (VARIABLES, *(field.name for field in optional))
+    unfolded = any(name in placed or values.get(name) for name in folded)
     preview, problem = _draft(site, channel, values) if values else (None, "")
     misplaced = [fault for name, fault in placed.items() if name not in field_names]
     fields_shown = first, templates, variables, samples, optional, unfolded
@@ -275,9 +274,8 @@ def _preview(
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
     image = json.dumps(item, indent=2, ensure_ascii=False, default=str)
     command = put_command(site.stage, item)
-    view = FormPreview(
-        channel, hidden, preview, _document(site, preview), reach(site, channel), image, command
-    )
+    document = _document(site, preview)
+    view = FormPreview(channel, hidden, preview, document, reach(site, channel), image, command)
     return Shown(view, f"{_title(channel)}?")
 
 
@@ -306,25 +304,19 @@ class Reaching(Struct, frozen=True, rename="upper"):
     redirect_to: str = ""
 
 
-def reaching_of(site: Site, channel: str) -> Reaching:
-    """Return the recipients that the deployed sender of a channel may reach. Raises Refused."""
-    return function_settings(site.session.client("lambda"), name(site.stage, f"send-{channel}"), Reaching)
-
-
 def reach(site: Site, channel: str) -> str:
     """Return a sentence about the recipients that a message of the channel may reach."""
     if site.stage == "local":
         return "The local stage: a simulator takes it, and it reaches nobody."
     if channel == "webhook":
         return f"Stage {site.stage} posts it to the URL."
-    reaching = reaching_of(site, channel)
+    sender = name(site.stage, f"send-{channel}")
+    reaching = function_settings(site.session.client("lambda"), sender, Reaching)
     if reaching.recipients_only is None:
         return f"Stage {site.stage} may reach everybody: its recipient really gets it."
     only, target = ", ".join(reaching.recipients_only) or "nobody by name", reaching.redirect_to
-    remainder = (
-        f"{target} gets what is for anybody else" if target else "what is for anybody else is suppressed"
-    )
-    return f"Stage {site.stage} may reach {only}; {remainder}."
+    rule = f"{target} gets what is for anybody else" if target else "what is for anybody else is suppressed"
+    return f"Stage {site.stage} may reach {only}; {rule}."
 
 
 def _title(channel: str) -> str:

@@ -21,7 +21,7 @@ from mailroom.aws.dynamo_values import string
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
 from mailroom.message.message import run_of
-from mailroom_ops.console.site import Answer, Frame, Goto, PageRequest, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.setup.webhook_key import key_of, spelt_host
 from mailroom_ops.shared.deployed_stage import name
 from mailroom_ops.shared.screen import Refused
@@ -79,7 +79,7 @@ class InboxMail(View, frozen=True):
     """Id of the message; empty if the mail does not have it."""
 
 
-def show(site: Site, request: PageRequest) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the messages that a channel's provider accepted, the newest first."""
     tab = request["channel"] if request["channel"] in TABS else "mail"
     items: list[Any]
@@ -87,9 +87,7 @@ def show(site: Site, request: PageRequest) -> Answer:
     match tab:
         case "webhook":
             received = _fetch("/receiver/received", last=LISTED)
-            tries = _together(
-                received, lambda received_request: received_request["headers"].get("webhook-id", "")
-            )
+            tries = _together(received, lambda attempt: attempt["headers"].get("webhook-id", ""))
             items = [_webhook(site, *entry) for entry in tries.items()]
         case "fax":
             faxes = [{**fax, "at": iso(fax["created"])} for fax in _fetch("/faxes")]
@@ -103,7 +101,7 @@ def show(site: Site, request: PageRequest) -> Answer:
     return Shown(Inbox(tab, TABS, counts, items[::-1][:LISTED]))
 
 
-def mail(_site: Site, request: PageRequest) -> Answer:
+def mail(_site: Site, request: Request) -> Answer:
     """Show a mail as a mail program would."""
     item = _mail(request)
     content = item["content"]
@@ -119,7 +117,7 @@ def _id_of(mail: Item) -> str:
         return ""
 
 
-def frame(_site: Site, request: PageRequest) -> Answer:
+def frame(_site: Site, request: Request) -> Answer:
     """Return the HTML of a mail, for its frame, with its inline images."""
     content = _mail(request)["content"]
     html = content["html"] or ""
@@ -129,7 +127,7 @@ def frame(_site: Site, request: PageRequest) -> Answer:
     return Frame(html)
 
 
-def message(site: Site, request: PageRequest) -> Answer:
+def message(site: Site, request: Request) -> Answer:
     """Redirect from an accepted message to its page. The ledger lacks an index for that, so this is a scan;
     the local stage is small. Raises Refused."""
     pages = (
@@ -155,7 +153,7 @@ def _newest(channel: str) -> list[Item]:
     return items
 
 
-def _mail(request: PageRequest) -> Item:
+def _mail(request: Request) -> Item:
     items: list[Item] = _fetch("/inbox", id=request["id"])
     if not items or items[0]["channel"] != "mail":
         raise Refused("The inbox has no such mail. A stage that was started anew has an empty inbox.")

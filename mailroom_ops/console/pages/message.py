@@ -4,10 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import field
+from msgspec import field, structs
 
 from mailroom.api.answers import ApiError
 from mailroom.api.messages import States
@@ -20,7 +20,7 @@ from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Sample, Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
-from mailroom_ops.console.site import Answer, Frame, Goto, PageRequest, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
 from mailroom_ops.messages.items import attributes_of, text_of
@@ -104,9 +104,9 @@ class MessageAction(View, frozen=True):
     """Sentences about what follows if the message is ended by hand."""
 
 
-def show(site: Site, request: PageRequest) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the message of an id, or a choice if several channels have the id."""
-    messages = _reader(site).find(request["id"], request["channel"] or None) if request["id"] else []
+    messages = _find(site, request)
     typed = request.typed("id"), request.typed("channel")
     if not messages and typed[0] and typed != (request["id"], request["channel"]):
         return Goto(link("/message", id=typed[0], channel=typed[1]))
@@ -146,30 +146,29 @@ def show(site: Site, request: PageRequest) -> Answer:
     return Shown(values, row_of(message).headline)
 
 
-def frame(site: Site, request: PageRequest) -> Answer:
+def frame(site: Site, request: Request) -> Answer:
     """Return a mail's HTML, for the frame on its page."""
-    messages = _reader(site).find(request["id"], request["channel"] or None) if request["id"] else []
+    messages = _find(site, request)
     item = _reader(site).item(messages[0].id, messages[0].event_type) if messages else None
     sample = _sample(site, item, messages[0]) if messages else None
     return Frame(sample.html if sample else "")
 
 
-def resend(site: Site, request: PageRequest) -> Answer:
+def resend(site: Site, request: Request) -> Answer:
     """Show the effect of `resend`, and then resend the message."""
     force = bool(request["force"])
-    deployed = deployed_at(site)
-    resender = resender_at(site, force=force)
+    deployed, resender = deployed_at(site), resender_at(site, force=force)
     digest = _seen(deployed, request)  # first, so that a change during the next reads is noticed
-    (message,) = resender.evaluate([MessageRef(request["id"], request["channel"] or None)])
+    (message,) = resender.evaluate([_ref(request)])
     ready = message.result == "ready"
     if request.form is not None:
-        if not ready or digest != request["seen"]:
-            reason = f"it has changed since it was looked at; look again. {message.status}: {message.why}"
-            return _refused(request, "resend", message.why if not ready else reason)
+        if not ready:
+            _refuse(request, "resend", message.why)
+        _require_unchanged(request, "resend", digest)
         (sent,) = resender.send([message])
         if sent.result == "unqueued":
             raise Refused(f"{request['id']}: {sent.why}.")
-        return _done(request, "resend") if sent.result == "resent" else _refused(request, "resend", sent.why)
+        return _done(request, "resend") if sent.result == "resent" else _refuse(request, "resend", sent.why)
     reason = message.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
     sentences = [f"{reason[:1].upper()}{reason[1:]}."]
     if ready:
@@ -177,23 +176,17 @@ def resend(site: Site, request: PageRequest) -> Answer:
         sentences.append(f"It is sent again with the content that {content}, as try {message.attempt}.")
     if message.may_arrive_twice:
         sentences.append("It may arrive twice.")
-    hidden = {"seen": digest, "force": "1" * force}
-    lift = (
-        _recipients(_reader(site).find(message.id, message.event_type)[0])
-        if message.why.endswith(SUPPRESSED)
-        else []
-    )
-    return _plan(
-        request, "resend", sentences, hidden if ready else None, force=FORCED in message.why, lift=lift
-    )
+    hidden = {"seen": digest, "force": "1" * force} if ready else None
+    lift = _recipients(_find(site, request)[0]) if message.why.endswith(SUPPRESSED) else []
+    return _plan(request, "resend", sentences, hidden, force=FORCED in message.why, lift=lift)
 
 
-def repair(site: Site, request: PageRequest) -> Answer:
+def repair(site: Site, request: Request) -> Answer:
     """Show the effect of the chosen cure of `repair`, and then apply it."""
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
     digest = _seen(deployed, request)  # first, so that a change during the next reads is noticed
-    candidates = repairs.named([MessageRef(request["id"], request["channel"] or None)])
+    candidates = repairs.named([_ref(request)])
     ((judgement,),) = repairs.judged(candidates)
     diagnosis, message = judgement
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
@@ -202,55 +195,59 @@ def repair(site: Site, request: PageRequest) -> Answer:
     cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
     if request.form is not None:
         if request["cure"] not in cures:
-            return _refused(request, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
-        if digest != request["seen"]:
-            return _refused(request, "repair", "it has changed since it was shown; look again")
+            _refuse(request, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
+        _require_unchanged(request, "repair", digest)
         if request["cure"] in get_args(Word):
             problem = repairs.end(judgement, "sent" if request["cure"] == "sent" else "failed")
         else:
             done = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
             problem = "its queue or function did not take it; look again" if done.failed else ""
-        return _refused(request, "repair", problem) if problem else _done(request, "repair")
+        return _refuse(request, "repair", problem) if problem else _done(request, "repair")
     sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
         sentences.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
     ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
     if not ending and diagnosis.not_ended:
         sentences.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
-    return _plan(
-        request, "repair", sentences, {"seen": digest} if cures else None, cures=cures, ending=ending
-    )
+    hidden = {"seen": digest} if cures else None
+    return _plan(request, "repair", sentences, hidden, cures=cures, ending=ending)
 
 
-def cancel(site: Site, request: PageRequest) -> Answer:
+def cancel(site: Site, request: Request) -> Answer:
     """Show the effect of a cancel, and then cancel the message as the HTTP API does."""
-    deployed = deployed_at(site)
-    states = _states(site)
-    id_, channel = request["id"], request["channel"] or None
-    digest = _seen(deployed, request)
+    states, (id_, channel) = _states(site), structs.astuple(_ref(request))
+    digest = _seen(deployed_at(site), request)
     try:
         message = states.of(id_, channel)
         waits = cancellation.waits(message, site.clock())
+        not_waiting = (
+            f"it is {message.status} and waits for no time to come; only what waits can be cancelled"
+        )
         if request.form is not None:
-            if waits and digest != request["seen"]:
-                return _refused(request, "cancel", "it has changed since it was shown; look again")
-            if not waits and message.status != "cancelled":
-                reason = (
-                    f"it is {message.status} and waits for no time to come; only what waits can be cancelled"
-                )
-                return _refused(request, "cancel", reason)
+            if waits:
+                _require_unchanged(request, "cancel", digest)
+            elif message.status != "cancelled":
+                _refuse(request, "cancel", not_waiting)
             states.cancel(id_, channel)
             return _done(request, "cancel")
     except ApiError as refusal:
-        return _refused(request, "cancel", refusal.detail)
+        _refuse(request, "cancel", refusal.detail)
     if not waits:
-        reason = f"It is {message.status}, and waits for no time to come: only what waits can be cancelled."
-        return _plan(request, "cancel", [reason], None)
+        return _plan(request, "cancel", [f"{not_waiting.capitalize()}."], None)
     sentences = [
         "It is not sent at its time, and ends as cancelled. A callback follows, if its producer wants any.",
         "To send it after all, put it under a new id.",
     ]
     return _plan(request, "cancel", sentences, {"seen": digest})
+
+
+def _ref(request: Request) -> MessageRef:
+    return MessageRef(request["id"], request["channel"] or None)
+
+
+def _find(site: Site, request: Request) -> list[MessageStatus]:
+    """Return the messages with the id of the request, of all channels if it names none."""
+    return _reader(site).find(request["id"], request["channel"] or None) if request["id"] else []
 
 
 def _reader(site: Site) -> LedgerReader:
@@ -332,9 +329,9 @@ def _states(site: Site) -> States:
     return site.kept("states", lambda: states_of(site.session, deployed_at(site), site.clock))
 
 
-def _seen(deployed: DeployedStage, request: PageRequest) -> str:
+def _seen(deployed: DeployedStage, request: Request) -> str:
     """Return a digest of the message's items in both tables."""
-    ref = MessageRef(request["id"], request["channel"] or None)
+    ref = _ref(request)
     items = [*deployed.items("ledger", ref), {}, *deployed.items("mailbox", ref), {}]
     document = json.dumps(
         items, sort_keys=True, default=lambda value: sorted(value) if isinstance(value, set) else repr(value)
@@ -354,7 +351,7 @@ def _actions(message: MessageStatus, current_time: float) -> list[Action]:
 
 
 def _plan(
-    request: PageRequest,
+    request: Request,
     action: Action,
     sentences: list[str],
     hidden: Mapping[str, str] | None,
@@ -365,9 +362,15 @@ def _plan(
     return Shown(MessageAction(verb, sentences, hidden, **options), f"{verb}: {request['id']}")
 
 
-def _done(request: PageRequest, action: Action) -> Answer:
+def _done(request: Request, action: Action) -> Answer:
     return Goto(link("/message", id=request["id"], channel=request["channel"], done=action))
 
 
-def _refused(request: PageRequest, action: Action, reason: str) -> Answer:
+def _refuse(request: Request, action: Action, reason: str) -> NoReturn:
     raise Refused(f"{request['id']}: this click on {action} changed nothing, for {reason}.")
+
+
+def _require_unchanged(request: Request, action: Action, digest: str) -> None:
+    """Raise Refused if the message has changed since the page with the form."""
+    if digest != request["seen"]:
+        _refuse(request, action, "it has changed since it was shown; look again")

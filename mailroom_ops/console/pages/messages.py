@@ -5,7 +5,7 @@ from typing import get_args
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
 from mailroom.search.finder import ANY, Filter, Finder
-from mailroom_ops.console.site import Answer, PageRequest, Shown, Site, View
+from mailroom_ops.console.site import Answer, Request, Shown, Site, View
 from mailroom_ops.messages.items import Rules, rules_of
 from mailroom_ops.messages.search import PARTS, FoundAnswer, finder_of, look_up
 from mailroom_ops.messages.waiting import unlisted
@@ -26,7 +26,7 @@ class Messages(View, frozen=True):
     channels: tuple[str, ...] = tuple(CONTRACTS)
 
 
-def show(site: Site, request: PageRequest) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show a page of messages. Raises Refused for an invalid cursor."""
     selection = Filter(*(request.typed(name) for name in Filter.__struct_fields__))
     cursor, text = request["cursor"], request.typed("q")

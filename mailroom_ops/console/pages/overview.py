@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from mailroom.ledger.reader import TWICE, MessageStatus
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
-from mailroom_ops.console.site import KEPT_SECONDS, Answer, PageRequest, Shown, Site, View
+from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
 from mailroom_ops.console.traffic import Hour, Traffic
 from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of
@@ -67,7 +67,7 @@ class Overview(View, frozen=True):
     """Number of the newest messages that may have arrived twice."""
 
 
-def show(site: Site, _: PageRequest) -> Answer:
+def show(site: Site, _: Request) -> Answer:
     """Show the page. Raises NotDeployed, and botocore's errors."""
     deployed, finder = deployed_at(site), finder_at(site)
     routes = deployed.dispatch.routes

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from mailroom_ops.console.pages.erasing import EraseJob
 from mailroom_ops.console.pages.messages import finder_at
-from mailroom_ops.console.site import Answer, Goto, PageRequest, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.search import MessageRow, row_of
 from mailroom_ops.people.preferences import OptedOut, OptOuts, opted_out
 from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient, suppressed
@@ -18,7 +18,7 @@ LISTED = 10
 class Change(Struct, frozen=True):
     """A change of what keeps messages from a person."""
 
-    make: Callable[[Site, PageRequest], object]
+    make: Callable[[Site, Request], object]
     """Make the change. Return "failed" if the mail provider's own list could not be changed."""
     needs: tuple[str, ...]
     """Fields of the form that must not be empty."""
@@ -61,7 +61,7 @@ class PeopleErase(View, frozen=True):
 _PROVIDERS_LIST = "It is taken off the mail provider's own list too, which all stages of the account share."
 
 
-def show(site: Site, request: PageRequest) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show a person's suppressions, opt-outs and newest messages."""
     recipient = request.typed("recipient")
     if not recipient:
@@ -76,7 +76,7 @@ def show(site: Site, request: PageRequest) -> Answer:
     return Shown(People(recipient, suppressions, opt_outs, rows, finder is None, done, channels), recipient)
 
 
-def change(site: Site, request: PageRequest) -> Answer:
+def change(site: Site, request: Request) -> Answer:
     """Show the effect of a change, and then make the change. Raises Refused."""
     action = request["do"]
     plan = _CHANGES.get(action)
@@ -92,17 +92,12 @@ def change(site: Site, request: PageRequest) -> Answer:
         sentences = [plan.before.format(**_named(request))]
         sentences += [_PROVIDERS_LIST] if action == "lift" and request["channel"] == "mail" else []
         return Shown(PeopleChange(recipient, action, plan.button, sentences), f"{plan.button} {recipient}?")
-    done = {
-        "recipient": recipient,
-        "done": action,
-        "channel": request["channel"],
-        "topic": request.typed("topic"),
-    }
-    failed = plan.make(site, request) == "failed"
-    return Goto(link("/people", **done, ses="failed" if failed else ""))
+    ses = "failed" if plan.make(site, request) == "failed" else ""
+    channel, topic = request["channel"], request.typed("topic")
+    return Goto(link("/people", recipient=recipient, done=action, channel=channel, topic=topic, ses=ses))
 
 
-def erase(site: Site, request: PageRequest) -> Answer:
+def erase(site: Site, request: Request) -> Answer:
     """Show the data that a stage has of a person, and then erase it, with the confirmation of `mailroom
     erase`."""
     recipient = request.typed("recipient")
@@ -122,7 +117,7 @@ def erase(site: Site, request: PageRequest) -> Answer:
     return Shown(PeopleErase(recipient, job if request["run"] else None), f"Erase {recipient}")
 
 
-def _lift(site: Site, request: PageRequest) -> str:
+def _lift(site: Site, request: Request) -> str:
     lists, channel = _lists(site), request["channel"]
     entries = lists.find(request.typed("recipient"), (channel,))
     ses = ""
@@ -171,7 +166,7 @@ _CHANGES = {
 }
 
 
-def _named(request: PageRequest) -> dict[str, str]:
+def _named(request: Request) -> dict[str, str]:
     return {"who": request.typed("recipient"), "channel": request["channel"], "topic": request.typed("topic")}
 
 

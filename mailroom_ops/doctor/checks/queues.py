@@ -87,12 +87,8 @@ def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
     except client.exceptions.NotFoundException:
         yield stage.failed_if_protected(f"There is no topic {stage.prefix}{TOPIC}.", stage.deploy)
         return
-    pending = [
-        subscription
-        for subscription in subscriptions
-        if not subscription["SubscriptionArn"].startswith("arn:")
-    ]
-    confirmed = [subscription for subscription in subscriptions if subscription not in pending]
+    confirmed = [entry for entry in subscriptions if entry["SubscriptionArn"].startswith("arn:")]
+    pending = [entry for entry in subscriptions if entry not in confirmed]
     subscribe = (
         f"aws sns subscribe --topic-arn {arn} --protocol email --notification-endpoint you@example.com"
     )

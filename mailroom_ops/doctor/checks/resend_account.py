@@ -21,14 +21,13 @@ recipient."""
 
 
 def or_by_resend(by_provider: Run) -> Callable[[Run], Run]:
-    """Return a decorator that runs `asked` in place of a check of SES if Resend sends the stage's mails."""
+    """Return a decorator that runs `by_provider` in place of a check of SES if Resend sends the mails."""
 
     def of(by_ses: Run) -> Run:
         @wraps(by_ses)
         def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
-            by_resend = any(
-                variables.get("RESEND_SECRET_ARN") for variables in stage.senders("mail").values()
-            )
+            senders = stage.senders("mail").values()
+            by_resend = any(variables.get("RESEND_SECRET_ARN") for variables in senders)
             yield from (by_provider if by_resend else by_ses)(stage)
 
         return checked
