@@ -3,7 +3,7 @@
 import os
 import pydoc
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -11,7 +11,6 @@ import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from rich import box
-from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
@@ -192,24 +191,8 @@ def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
         yield advance
 
 
-WIDE, SHORTEST = 100, 8
-"""Width of a terminal from which on the lines of a cell stand beside each other, and of the shortest heading,
-in columns."""
-
-
-class Beside:
-    """Lines of a cell beside each other. A first line of several words, such as a subject, gives way. Ids,
-    addresses and reasons stay whole."""
-
-    def __init__(self, lines: Sequence[Text]) -> None:
-        self._lines = lines
-
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
-        heading, *lines = self._lines
-        if " " in heading:
-            room = options.max_width - sum(2 + line.cell_len for line in lines)
-            heading.truncate(max(SHORTEST, room), overflow="ellipsis")
-        yield Text("  ").join(self._lines)
+WIDE = 100
+"""Columns of a terminal from which on the lines of a cell stand beside each other."""
 
 
 class Rows(Table):
@@ -218,7 +201,7 @@ class Rows(Table):
     def add_row(self, *cells: Any, **options: Any) -> None:
         """Add a row, whose lines stand beside each other if the terminal is wide."""
         if screen.width >= WIDE:
-            cells = tuple(Beside(list(cell.split())) if "\n" in str(cell) else cell for cell in cells)
+            cells = tuple(Text("  ").join(cell.split()) if "\n" in str(cell) else cell for cell in cells)
         super().add_row(*cells, **options)
 
 

@@ -134,14 +134,6 @@ def test_from_100_columns_on_a_message_has_one_line(
     assert printed_rows(monkeypatch, columns, *MESSAGE) == shown
 
 
-def test_a_subject_gives_way_to_the_one_line_and_neither_an_address_nor_an_id_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (row,) = printed_rows(monkeypatch, 100, "An order has been shipped " * 5, *MESSAGE[1:])
-    assert row[0].endswith("…")
-    assert row[1:] == [*MESSAGE[1:]]
-
-
 def test_a_reason_is_broken_and_never_cut_however_wide_the_terminal_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
