@@ -9,7 +9,7 @@ import typer
 from botocore.exceptions import ClientError
 
 from mailroom_ops.shared.deployed_stage import aws_session, prefix
-from mailroom_ops.shared.screen import Refused, aws_faults, bar, print_line
+from mailroom_ops.shared.screen import Refused, aws_faults, print_line, status
 
 if TYPE_CHECKING:
     from types_boto3_cloudformation import CloudFormationClient
@@ -43,10 +43,9 @@ def empty_what_goes(stage: str, folder: Path, *, yes: bool) -> None:
         if not yes and typer.prompt(f"Type {stage} to delete them") != stage:
             raise Refused("Nothing was deleted.")
         s3 = session.client("s3")
-        with bar("emptying", quiet=False) as advance:
-            for done, bucket in enumerate(buckets):
+        with status("emptying the buckets", quiet=False):
+            for bucket in buckets:
                 empty(s3, bucket)
-                advance(done + 1, len(buckets))
 
 
 def _unprotected(formation: "CloudFormationClient", name: str, stage: str) -> bool:

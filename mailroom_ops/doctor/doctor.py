@@ -3,11 +3,10 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom_ops.doctor.report import Checked, Diagnosis, State
+from mailroom_ops.doctor.report import Diagnosis, State
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
@@ -73,7 +72,11 @@ def _show(diagnosis: Diagnosis) -> None:
     """Print a table of the findings, then the fixes, unwrapped so that they can be copied."""
     place = f"account {diagnosis.account}, {diagnosis.region}"
     print_line(f"Stage {diagnosis.stage}, {place}", "bold")
-    screen.print(_table(diagnosis.checks))
+    rows = (
+        (finding.subject, Text(finding.state, style=_STYLES[finding.state]), finding.check, finding.sentence)
+        for finding in diagnosis.checks
+    )
+    screen.print(table_of("", whole("state"), whole("check"), fold("what was found"), rows=rows))
     for finding in diagnosis.checks:
         if finding.fix and finding.state in ("failed", "warning"):
             subject = Text(f"{finding.subject}, {finding.check}: ", style=_STYLES[finding.state])
@@ -83,20 +86,3 @@ def _show(diagnosis: Diagnosis) -> None:
     for state, style in _STYLES.items():
         counts.append(f"{diagnosis.counts.get(state, 0)} {state}  ", style=style)
     screen.print(counts)
-
-
-def _table(checks: list[Checked]) -> Table:
-    table = table_of("", whole("state"), whole("check"), fold("what was found"))
-    subject = name = ""
-    for finding in checks:
-        if subject and finding.subject != subject:
-            table.add_section()
-        new = (finding.subject, finding.check) != (subject, name)
-        table.add_row(
-            Text(finding.subject if finding.subject != subject else "", style="bold"),
-            Text(finding.state, style=_STYLES[finding.state]),
-            finding.check if new else "",
-            plain(finding.sentence),
-        )
-        subject, name = finding.subject, finding.check
-    return table

@@ -12,13 +12,14 @@ from msgspec import field, structs
 from mailroom.api.answers import ApiError
 from mailroom.api.messages import States
 from mailroom.channels.contracts import CHANNELS
+from mailroom.channels.preview import Preview
 from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
-from mailroom.errors import InvalidSecret
+from mailroom.errors import Invalid, InvalidSecret, Malformed
 from mailroom.ledger import cancellation
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
-from mailroom_ops.campaigns.dry_run import Sample, Samples
+from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
@@ -32,7 +33,6 @@ from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repair import FOLLOWS, SENTENCES
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.repair.resender import FORCED, SUPPRESSED
-from mailroom_ops.shared.deployed_stage import function_variables, name
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -70,11 +70,13 @@ class Message(View, frozen=True):
     steps: list[Step]
     source: str | None
     """Item of the mailbox; None if it is gone, or if only the live part is shown."""
-    sample: Sample | None
+    preview: Preview | None
+    """Content, rendered again; None if the item is gone or cannot be rendered."""
+    problem: str
+    """Reason why the item cannot be rendered."""
     variables: dict[str, str]
     of_template: str
-    heads: dict[str, str]
-    attachments: list[str]
+    topic: str
     actions: dict[Action, str]
     """Names of the actions that may help."""
     copyable: bool
@@ -120,6 +122,7 @@ def show(site: Site, request: Request) -> Answer:
     view = view_of(message, site.stage, moment, deleted=item is None)
     steps = advice(message, buttons(site.stage), moment, view.since, deleted=item is None, turn=turn)
     complete = item is not None and not request.update
+    preview, problem = _preview(site, item, message) if complete else (None, "")
     values = Message(
         view=view,
         recipients=_recipients(message),
@@ -130,15 +133,15 @@ def show(site: Site, request: Request) -> Answer:
         meaning=meaning(message),
         steps=timeline(message, moment),
         source=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
-        sample=None if request.update else _sample(site, item, message),
+        preview=preview,
+        problem=problem,
         variables={
             field: text_of(message.event_type, field, value)
             for field, value in (item or {}).items()
             if not attributes_of(message.event_type).known(field)
         },
         of_template=titled(message.template or "", message.template_version),
-        heads=_sender(site, message) | _heads(item or {}),
-        attachments=_attachments(item or {}),
+        topic=f"{(item or {}).get('topic') or ''}",
         actions={action: _VERBS[action] for action in _actions(message, site.clock())},
         copyable=item is not None,
         done=_DONE.get(request["done"], ""),
@@ -150,8 +153,8 @@ def frame(site: Site, request: Request) -> Answer:
     """Return a mail's HTML, for the frame on its page."""
     messages = _find(site, request)
     item = _reader(site).item(messages[0].id, messages[0].event_type) if messages else None
-    sample = _sample(site, item, messages[0]) if messages else None
-    return Frame(sample.html if sample else "")
+    preview = _preview(site, item, messages[0])[0] if messages else None
+    return Frame((preview and preview.html) or "")
 
 
 def resend(site: Site, request: Request) -> Answer:
@@ -264,58 +267,26 @@ def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:
         return []
 
 
-def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) -> Sample | None:
-    """Render the item again, with the template version in the ledger. None for items without templates."""
+def _preview(
+    site: Site, item: Mapping[str, Any] | None, message: MessageStatus
+) -> tuple[Preview | None, str]:
+    """Render the item again, with the template version in the ledger. Return the preview, or the reason why
+    rendering fails. Items without templates have neither."""
     if item is None or item["event_type"] not in RENDERED:
-        return None
+        return None, ""
     try:
         # A message that is not queued yet gets the current version when it is queued.
         version = message.template_version or (None if message.status in (READY, "scheduled") else DEPLOYED)
         rules = rules_at(site)
         payloads = Payloads(site.client("s3"), rules.payload_bucket)
-        return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
-            {**item, "template_version": version} if version is not None else item
-        )
-    except (ClientError, BotoCoreError) as fault:  # show the rest of the page
-        return Sample(item["id"], problem=f"{fault}")
+        samples = Samples(rules.previews(site.client("s3")), rules.default_region, payloads)
+        return samples.look({**item, "template_version": version} if version is not None else item)[1], ""
+    except (Invalid, Malformed, ClientError, BotoCoreError) as fault:  # show the rest of the page
+        return None, f"{fault}"
 
 
 def _recipients(message: MessageStatus) -> list[str]:
     return [message.to] if isinstance(message.to, str) else message.to or []
-
-
-def _attachments(item: Mapping[str, Any]) -> list[str]:
-    """Return the file names of a mail's attachments, as the recipient sees them."""
-    attached = item.get("attachments")
-    if item.get("event_type") != "mail" or not isinstance(attached, list):
-        return []
-    files = [file for file in attached if isinstance(file, Mapping)]
-    return [str(file.get("filename") or str(file.get("ref", "")).rpartition("/")[2]) for file in files]
-
-
-def _sender(site: Site, message: MessageStatus) -> dict[str, str]:
-    """Return the sender of a mail whose item names none: the first of the stage's senders."""
-    if message.event_type != "mail":
-        return {}
-    variables = site.kept(
-        "send-mail", lambda: function_variables(site.session.client("lambda"), name(site.stage, "send-mail"))
-    )
-    senders = json.loads(variables.get("MAIL_SENDERS", "[]"))
-    return {"from": senders[0]} if senders else {}
-
-
-def _heads(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers above a message. In other channels than mail, all but the topic are the producer's
-    variables."""
-    names = ("from", "cc", "bcc", "reply_to", "topic") if item.get("event_type") == "mail" else ("topic",)
-    heads = {name: item[name] for name in names if item.get(name)}
-    headers = item.get("headers") if "from" in names else None
-    if isinstance(headers, Mapping):
-        heads |= headers
-    return {
-        name: ", ".join(map(str, value)) if isinstance(value, list) else f"{value}"
-        for name, value in heads.items()
-    }
 
 
 def _json(value: Any) -> Any:
