@@ -1,7 +1,6 @@
 """Pages of the local stage's inbox: messages that the providers' simulators accepted, as recipients see
 them."""
 
-import base64
 import hmac
 import json
 import os
@@ -20,7 +19,7 @@ from standardwebhooks import Webhook
 from mailroom.aws.dynamo_values import string
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
-from mailroom.message.message import run_of
+from mailroom.message.message import Reference, run_of
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.setup.webhook_key import key_of, spelt_host
 from mailroom_ops.shared.deployed_stage import name
@@ -110,11 +109,8 @@ def mail(_site: Site, request: Request) -> Answer:
 
 def _id_of(mail: Item) -> str:
     """Return the message id in a mail's header; empty if the header lacks it."""
-    correlation = mail["content"].get("headers", {}).get("X-Correlation-ID", "")
-    try:
-        return base64.urlsafe_b64decode(correlation + "=" * (-len(correlation) % 4)).decode()
-    except ValueError:
-        return ""
+    reference = Reference.found_in(mail["content"].get("headers", {}).get("X-Correlation-ID", ""))
+    return reference.id if reference else ""
 
 
 def frame(_site: Site, request: Request) -> Answer:
