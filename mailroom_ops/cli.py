@@ -5,9 +5,9 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Final, cast
 
 import typer
@@ -100,8 +100,8 @@ class Commands(TyperGroup):
         """Return the command with a name, or None if it is unknown."""
         for panel, commands in PANELS.items():
             if cmd_name in commands:
-                made = _listed if self._listing else _command
-                return made(cmd_name, panel, commands[cmd_name])
+                make = _listed if self._listing else _command
+                return make(cmd_name, panel, commands[cmd_name])
         return None
 
 
@@ -109,28 +109,23 @@ def _listed(name: str, panel: str, place: str) -> Command:
     """Return a command for the list, with its docstring read from the source: imports would take a second."""
     module, _, attribute = place.partition(":")
     source = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
-    said = None
+    text = None
     for node in ast.parse(source.read_text()).body:
         if isinstance(node, ast.FunctionDef) and node.name == attribute:
-            said = ast.get_docstring(node)
+            text = ast.get_docstring(node)
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute == "app":
-            (said,) = [
-                ast.literal_eval(each.value)
-                for each in cast(ast.Call, node.value).keywords
-                if each.arg == "help"
-            ]
-    return TyperCommand(name, help=said, rich_help_panel=panel)
+            keywords = {keyword.arg: keyword.value for keyword in cast(ast.Call, node.value).keywords}
+            text = ast.literal_eval(keywords["help"])
+    return TyperCommand(name, help=text, rich_help_panel=panel)
 
 
 def _command(name: str, panel: str, place: str) -> Command:
-    module, _, attribute = place.partition(":")
-    found = getattr(import_module(module), attribute)
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(**OPTIONS)
-        alone.command(name)(found)
-        found = alone
-    found.rich_markup_mode = MARKUP  # a sub-group has its own mode
-    command = typer.main.get_command(found)
+    group = function = resolve_name(place)
+    if not isinstance(group, typer.Typer):
+        group = typer.Typer(**OPTIONS)
+        group.command(name)(function)
+    group.rich_markup_mode = MARKUP  # a sub-group has its own mode
+    command = typer.main.get_command(group)
     command.name, command.rich_help_panel = name, panel  # type: ignore[attr-defined] # as Typer sets it
     return command
 
@@ -172,8 +167,8 @@ def main(
 @contextmanager
 def _log_on_stderr() -> Iterator[None]:
     """Write the library's logs about failed calls to stderr, apart from the command's output."""
-    handlers = [each for each in logger.handlers if isinstance(each, logging.StreamHandler)]
-    streams = [each.stream for each in handlers]
+    handlers = [handler for handler in logger.handlers if isinstance(handler, logging.StreamHandler)]
+    streams = [handler.stream for handler in handlers]
     for handler in handlers:
         handler.setStream(LogStream())
     try:

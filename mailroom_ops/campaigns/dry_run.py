@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.channels.contracts import contracts_of
-from mailroom.channels.preview import Previews
+from mailroom.channels.preview import Preview, Previews
 from mailroom.content.expansion import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid, Malformed
-from mailroom.message.message import parse
+from mailroom.message.message import Message, parse
 from mailroom_ops.campaigns.deployed import RunStart, without_campaigns
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.messages.items import rules_of
@@ -133,14 +133,18 @@ class Samples:
         self._payloads = payloads
         self._contracts = contracts_of(default_region)
 
+    def look(self, item: Mapping[str, Any]) -> tuple[Message, Preview]:
+        """Return the message of an item, and its preview. Raises Invalid and Malformed."""
+        message = parse(item, self._contracts)
+        if self._payloads and message.payload_ref:
+            message = parse(expanded(self._payloads, message, message.payload_ref), self._contracts)
+        return message, self._previews.look(message)
+
     def render(self, item: Mapping[str, Any]) -> Sample:
         """Return the content that the recipient would see, or the reason why rendering fails."""
         id_ = str(item.get("id", ""))
         try:
-            message = parse(item, self._contracts)
-            if self._payloads and message.payload_ref:
-                message = parse(expanded(self._payloads, message, message.payload_ref), self._contracts)
-            found = self._previews.look(message)
+            message, found = self.look(item)
         except (Invalid, Malformed) as problem:
             return Sample(id_, problem=str(problem))
         to = message.recipient

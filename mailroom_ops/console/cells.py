@@ -21,7 +21,7 @@ _NAME = re.compile(r"var\.([^\[]+)(?:\[([0-9]{1,3})\])?(?:\[([^\W\d]\w*)\])?")
 def cells_of(variable: str, value: Any) -> dict[str, Any]:
     """Return the cells of a variable by the names of their fields. A value with lists or maps within its rows
     is a single cell."""
-    rows = {f"[{at}]": row for at, row in enumerate(value)} if isinstance(value, list) else {"": value}
+    rows = {f"[{index}]": row for index, row in enumerate(value)} if isinstance(value, list) else {"": value}
     cells: dict[str, Any] = {}
     for place, row in rows.items():
         keyed = {f"[{key}]": row[key] for key in row} if isinstance(row, dict) else {"": row}

@@ -61,21 +61,18 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        why = self._stranger(scope, headers)
-        if why:
-            await _answer(send, 403, _REFUSED.format(why=why, remedy=_PRINTED_URL))
+        reason = self._stranger(scope, headers)
+        if reason:
+            await _answer(send, 403, _REFUSED.format(why=reason, remedy=_PRINTED_URL))
         elif self._admits(scope):
             cookie = f"{self._cookie}={self._session}; Path={self._home}/; HttpOnly; SameSite=Strict"
             await _answer(send, 200, _ADMITTED.format(home=self._home), [(b"set-cookie", cookie.encode())])
         elif not self._known(headers):
             await _answer(send, 403, _REFUSED.format(why=_NO_SESSION, remedy=_PRINTED_URL))
         elif scope["method"] not in _SAFE and not _is_small(headers):
-            why = "The form is too large, or does not say its length."
-            await _answer(
-                send,
-                413,
-                _REFUSED.format(why=why, remedy="To send a large message, use <code>mailroom send</code>."),
-            )
+            reason = "The form is too large, or does not say its length."
+            remedy = "To send a large message, use <code>mailroom send</code>."
+            await _answer(send, 413, _REFUSED.format(why=reason, remedy=remedy))
         else:
             await self._app({**scope, "root_path": self._home}, receive, _guarded(send))
 
@@ -101,32 +98,27 @@ class Guard:
         """Return whether the request is the first visit, with the right token."""
         if scope["method"] != "GET" or scope["path"] != f"{self._home}/":
             return False
-        (given,) = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1]
-        return _same(given, self._token)
+        (token,) = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1]
+        return _same(token, self._token)
 
     def _known(self, headers: dict[bytes, bytes]) -> bool:
         # Not SimpleCookie, which stops at a malformed cookie, such as one of another port.
-        pairs = (
-            each.strip().partition("=") for each in headers.get(b"cookie", b"").decode("latin-1").split(";")
-        )
-        found = [value for name, _, value in pairs if name == self._cookie]
-        return any(_same(value, self._session) for value in found)
+        cookies = headers.get(b"cookie", b"").decode("latin-1").split(";")
+        pairs = (cookie.strip().partition("=") for cookie in cookies)
+        sessions = [value for name, _, value in pairs if name == self._cookie]
+        return any(_same(value, self._session) for value in sessions)
 
 
-def _same(given: str, secret: str) -> bool:
+def _same(text: str, secret: str) -> bool:
     """Compare secrets in constant time."""
-    return hmac.compare_digest(given.encode(errors="replace"), secret.encode())
+    return hmac.compare_digest(text.encode(errors="replace"), secret.encode())
 
 
 def _is_small(headers: Mapping[bytes, bytes]) -> bool:
     length = headers.get(b"content-length", b"")
     # A chunked body can be longer than its Content-Length.
-    return (
-        b"transfer-encoding" not in headers
-        and length.isdigit()
-        and len(length) < 10
-        and int(length) <= MAX_BODY
-    )
+    whole = b"transfer-encoding" not in headers and length.isdigit() and len(length) < 10
+    return whole and int(length) <= MAX_BODY
 
 
 def _guarded(send: "Send") -> "Send":
@@ -134,9 +126,9 @@ def _guarded(send: "Send") -> "Send":
 
     async def guarded(message: "Message") -> None:
         if message["type"] == "http.response.start":
-            own = {name for name, _ in message["headers"]}
-            more = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-            message["headers"] = [*message["headers"], *(each for each in more if each[0] not in own)]
+            names = {name for name, _ in message["headers"]}
+            defaults = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+            message["headers"] = [*message["headers"], *(pair for pair in defaults if pair[0] not in names)]
         await send(message)
 
     return guarded
@@ -145,6 +137,6 @@ def _guarded(send: "Send") -> "Send":
 async def _answer(send: "Send", status: int, page: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
     """Send a page of the guard itself."""
     send = _guarded(send)
-    found = [(b"content-type", b"text/html; charset=utf-8"), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": found})
+    fields = [(b"content-type", b"text/html; charset=utf-8"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
     await send({"type": "http.response.body", "body": page.encode()})

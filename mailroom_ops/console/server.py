@@ -18,7 +18,7 @@ from msgspec import structs
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -38,8 +38,8 @@ from mailroom_ops.console.pages import (
     people,
     templates,
 )
-from mailroom_ops.console.site import Answer, Asked, Download, Frame, Goto, Page, Shown, Site, View, link
-from mailroom_ops.shared.screen import Refused, aws_fault_types, percent, print_line, sentences_of
+from mailroom_ops.console.site import Answer, Download, Frame, Goto, Page, Request, Shown, Site, View, link
+from mailroom_ops.shared.screen import Refused, aws_fault_types, print_line, sentences_of
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.terminal import printable
 from mailroom_ops.shared.times import ago, duration, exactly, short
@@ -149,12 +149,12 @@ def application(site: Site, home: str) -> ASGIApp:
     environment = environment_of(site, home)
     routes = [_route(site, environment, page) for page in PAGES if site.stage == "local" or not page.local]
 
-    async def fault(_: Request, error: Exception) -> Response:
+    async def fault(_: HttpRequest, error: Exception) -> Response:
         if isinstance(error, HTTPException):
             answer = _refusal([_NOT_THERE.get(error.status_code, error.detail)], error.status_code)
         else:
             answer = _refusal(["The console has a fault. Its terminal says which."], 500)
-        return _rendered(site, environment, PAGES[0], Asked(), answer)
+        return _rendered(site, environment, PAGES[0], Request(), answer)
 
     handlers: Any = {HTTPException: fault, Exception: fault}
     return Starlette(routes=[*routes, Route("/assets/{name}", _asset)], exception_handlers=handlers)
@@ -179,7 +179,6 @@ def environment_of(site: Site, home: str) -> Environment:
         "duration": duration,
         "gap": exactly,
         "ago": ago,
-        "percent": percent,
         "figure": lambda count: f"{count:,}",
         "exact": escape,
     }
@@ -195,25 +194,25 @@ def environment_of(site: Site, home: str) -> Environment:
 
 
 def _route(site: Site, environment: Environment, page: Page) -> Route:
-    async def endpoint(request: Request) -> Response:
+    async def endpoint(request: HttpRequest) -> Response:
         home: str = request.scope["root_path"]
         form = None
         if request.method == "POST":
             pairs = parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
             # Browsers send lines with CRLF: https://html.spec.whatwg.org/#constructing-the-form-data-set
             form = {name: text.replace("\r\n", "\n") for name, text in pairs}
-        asked = Asked(dict(request.query_params), form, "hx-request" in request.headers)
-        return await run_in_threadpool(_respond, site, environment, page, asked, home)
+        page_request = Request(dict(request.query_params), form, "hx-request" in request.headers)
+        return await run_in_threadpool(_respond, site, environment, page, page_request, home)
 
     return Route(page.path, endpoint, methods=["GET", "POST"] if page.writes else ["GET"])
 
 
-def _respond(site: Site, environment: Environment, page: Page, asked: Asked, home: str) -> Response:
+def _respond(site: Site, environment: Environment, page: Page, request: Request, home: str) -> Response:
     try:
-        answer: Answer = page.show(site, asked)
+        answer: Answer = page.show(site, request)
     except aws_fault_types() as error:
         ours = isinstance(error, Refused)
-        unsure = asked.form is not None and asked["step"] != "preview" and not ours
+        unsure = request.form is not None and request["step"] != "preview" and not ours
         answer = _refusal(sentences_of(error, site.stage), 400 if ours else 502, unsure=unsure)
     match answer:
         case Goto(url):
@@ -226,13 +225,13 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked, hom
             return StreamingResponse(
                 itertools.chain(["\ufeff"], lines), headers=headers, media_type="text/csv"
             )
-    return _rendered(site, environment, page, asked, answer)
+    return _rendered(site, environment, page, request, answer)
 
 
-def _rendered(site: Site, environment: Environment, page: Page, asked: Asked, answer: Shown) -> Response:
+def _rendered(site: Site, environment: Environment, page: Page, request: Request, answer: Shown) -> Response:
     title, view = answer.title or page.title, structs.asdict(answer.view)
     text = environment.get_template(answer.view.file_name()).render(
-        view, page=page, title=title, asked=asked, now=iso(site.clock())
+        view, page=page, title=title, request=request, now=iso(site.clock())
     )
     return HTMLResponse(text, answer.status)
 
@@ -254,10 +253,10 @@ def _shown(value: Any) -> Any:
     if value is None:
         return ""
     text = isinstance(value, str) and not isinstance(value, Markup)
-    return _NO_MARKS.sub(lambda found: printable(found[0]), value) if text else value
+    return _NO_MARKS.sub(lambda match: printable(match[0]), value) if text else value
 
 
-async def _asset(request: Request) -> Response:
+async def _asset(request: HttpRequest) -> Response:
     name = request.path_params["name"]
     if name not in _ASSETS:
         return Response("There is no such file.", 404)

@@ -25,11 +25,11 @@ KEPT_SECONDS = 60.0
 def link(path: str, /, **query: str | None) -> str:
     """Return a URL of the console, with its query encoded. The URL is relative to the console's home, which
     templates add."""
-    given = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
+    fields = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(fields)}" if fields else path
 
 
-class Asked(Struct, frozen=True):
+class Request(Struct, frozen=True):
     """Request to a page: the query of its URL, and the form of a POST, or None for a GET. With `update`, the
     page asks for its live part only."""
 
@@ -46,9 +46,9 @@ class Asked(Struct, frozen=True):
         """Return a field that a person typed or pasted, without the spaces around it."""
         return self[name].strip()
 
-    def but(self, **other: str) -> dict[str, str]:
+    def but(self, **changes: str) -> dict[str, str]:
         """Return the URL's query with changed values."""
-        return {**self.query, **other}
+        return {**self.query, **changes}
 
 
 class View(Struct, frozen=True):
@@ -96,7 +96,7 @@ class Page(Struct, frozen=True):
 
     path: str
     title: str
-    show: Callable[["Site", Asked], Answer]
+    show: Callable[["Site", Request], Answer]
     """Handler of the page's requests."""
     menu: bool = False
     """Whether the menu has the page."""
@@ -119,9 +119,9 @@ class _Session:
     def __init__(self, session: "boto3.Session") -> None:
         self._session, self._lock = session, threading.Lock()
 
-    def client(self, service: Any, *more: Any, **options: Any) -> Any:
+    def client(self, service: Any, *arguments: Any, **options: Any) -> Any:
         with self._lock:
-            return self._session.client(service, *more, **options)
+            return self._session.client(service, *arguments, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)

@@ -63,7 +63,7 @@ def look(sqs: "SQSClient", cloudwatch: "CloudWatchClient", stage: str) -> Snapsh
 
 def _alarms(cloudwatch: "CloudWatchClient", stage: str) -> tuple[list[RingingAlarm] | None, str]:
     """Return the alarms that ring, or None and the reason if CloudWatch does not answer."""
-    found: list[Any] = []
+    descriptions: list[Any] = []
     try:
         pages = cloudwatch.get_paginator("describe_alarms").paginate(
             AlarmNamePrefix=stages.prefix(stage),
@@ -71,20 +71,20 @@ def _alarms(cloudwatch: "CloudWatchClient", stage: str) -> tuple[list[RingingAla
             AlarmTypes=["MetricAlarm", "CompositeAlarm"],
         )
         for page in pages:
-            found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
+            descriptions += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
     except (ClientError, BotoCoreError) as error:
         code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
         return None, f"CloudWatch cannot be asked ({code}): no figures, no alarms."
     alarms = [
         RingingAlarm(
-            each["AlarmName"],
-            iso(each["StateUpdatedTimestamp"].timestamp()),
-            each.get("AlarmDescription", ""),
+            alarm["AlarmName"],
+            iso(alarm["StateUpdatedTimestamp"].timestamp()),
+            alarm.get("AlarmDescription", ""),
         )
-        for each in found
-        if each["StateValue"] == "ALARM"  # some emulators ignore one of the two conditions
+        for alarm in descriptions
+        if alarm["StateValue"] == "ALARM"  # some emulators ignore one of the two conditions
     ]
-    return sorted(alarms, key=lambda each: each.name), ""
+    return sorted(alarms, key=lambda alarm: alarm.name), ""
 
 
 def _order(name: str) -> tuple[str, bool]:

@@ -76,7 +76,7 @@ class Traffic:
     def hours(self) -> list[Hour]:
         """Return the hours of the last day, the oldest first; an empty list without figures."""
         accepted, wrong, starts = self._sum("accepted"), self._sum("wrong"), self._starts
-        return [Hour(iso(at), int(accepted[at]), int(wrong[at])) for at in starts if self._values]
+        return [Hour(iso(start), int(accepted[start]), int(wrong[start])) for start in starts if self._values]
 
     def count(self, channel: str, name: str) -> int:
         """Return the sum of a figure, such as `accepted`."""
@@ -107,7 +107,7 @@ class Traffic:
         """Read the values between two times (epoch seconds)."""
         reply = client.get_metric_data(
             MetricDataQueries=[
-                {"Id": f"q{at}", "MetricStat": metric} for at, (_, metric) in enumerate(queries)
+                {"Id": f"q{index}", "MetricStat": metric} for index, (_, metric) in enumerate(queries)
             ],
             StartTime=datetime.fromtimestamp(start, UTC),
             EndTime=datetime.fromtimestamp(end, UTC),

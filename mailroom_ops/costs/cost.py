@@ -1,7 +1,7 @@
 """The command `cost`: the cost of a month."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
@@ -9,9 +9,8 @@ from rich.table import Column, Table
 
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts
-from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import CUSTOM_METRIC
-from mailroom_ops.costs.stage_cost import resources_of, stage_parts
+from mailroom_ops.costs.stage_cost import stage_parts
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import plain, print_answer, print_line, refusals, right, screen, table_of
 from mailroom_stacks.settings.sentences import SettingsError
@@ -51,34 +50,41 @@ def cost(
 ) -> None:
     """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.
 
-    The command counts with the stage's settings in cdk.json and a dated price list, and works without AWS
+    The command synthesizes the stage from cdk.json, counts with a dated price list, and works without AWS
     credentials. A provider's price is included if it is the same everywhere.
 
     Exits 2 if the stage lacks a channel, or its settings are wrong.
 
     Example: mailroom cost mail=1000000 sms=20000 --stage prod
     """
-    with refusals(SettingsError):
+    # The CDK, which takes seconds to import.
+    from mailroom_stacks.app.application import NagError
+    from mailroom_stacks.deploy_policy.policies import read
+
+    with refusals(SettingsError, NagError):
         settings = read_settings(stage)
         loads = {
             lane_of(settings, channel, "bulk" if bulk and channel == "mail" else "normal"): count
             for channel, count in _counts(messages or ())
         }
-    print_answer(month_cost(settings, loads), _show, as_json=as_json)
+        _, templates = read(stage, {})
+    print_answer(month_cost(settings, templates, loads), _show, as_json=as_json)
 
 
-def month_cost(settings: Settings, loads: Mapping[ConfiguredLane, int]) -> Cost:
-    """Return the cost of a month with the messages of `loads`."""
+def month_cost(
+    settings: Settings, templates: Sequence[Mapping[str, Any]], loads: Mapping[ConfiguredLane, int]
+) -> Cost:
+    """Return the cost of a month with the messages of `loads`, for a stage by its settings and templates."""
     channels = []
     for lane, messages in loads.items():
-        parts = message_parts(settings, Pace(lane))
+        parts = message_parts(settings, lane)
         missing = lane.estimate.unpriced
         channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
     canaries = settings.monitoring.canaries_a_day
     senders = {lane.channel for lane in loads} | ({"mail"} if canaries else set())
-    idle = multiplied(stage_parts(resources_of(settings), len(senders)), 1)
+    idle = multiplied(stage_parts(templates, len(senders)), 1)
     if canaries:
-        parts = message_parts(settings, Pace(lane_of(settings, "mail")))
+        parts = message_parts(settings, lane_of(settings, "mail"))
         idle["canaries"] = round(sum(parts.values()) * canaries * DAYS_A_MONTH + CUSTOM_METRIC, 8)
     total = sum(sum(parts.values()) for parts in (idle, *(channel.parts for channel in channels)))
     return Cost(settings.stage, channels, idle, round(total, 8))

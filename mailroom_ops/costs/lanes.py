@@ -1,10 +1,16 @@
-"""A stage's lanes, with the numbers of its settings in cdk.json.
+"""A stage's lanes, with the numbers of its settings in cdk.json, and how fast they send.
 
 A worker is a function that takes one batch after another. It submits, records the outcome, and waits after
 each submit, so that all workers together keep to the rate (see `mailroom.delivery.worker`).
+
+The speed is the lower of the rate and of workers / the time of a message. An invocation takes as long as its
+messages one after another, and some time passes until the next one: the formula of the article "How We Send
+Mass Personalised Emails using AWS Serverless Technologies" (Hashnode, 2022). Every message is sent at its
+first attempt, and all workers run from the start.
 """
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +37,11 @@ _BY_RESEND = structs.replace(
     note="Resend has quotas of the day and of the month: see channels.mail.per_day.",
 )
 """Estimate of a mail that Resend sends."""
+BETWEEN_SECONDS = 0.1
+"""Time from one invocation of a worker to its next, assumed."""
+MIN_WORKERS = 2
+"""The lowest MaximumConcurrency of a queue's mapping:
+https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +81,47 @@ class ConfiguredLane:
     def pace(self) -> float:
         """Seconds between two submits of one worker."""
         return self.workers / self.rate if self.rate else 0
+
+    @property
+    def seconds(self) -> float:
+        """Time of a message in its sender. Its computing takes longer with a part of a vCPU, which the
+        messages at a time share."""
+        slowed = self.estimate.computing / self.vcpu
+        return max(self.estimate.latency - self.estimate.computing + slowed, self.at_once * slowed)
+
+    @property
+    def working(self) -> float:
+        """Seconds that a worker works for each message."""
+        return math.ceil(self.batch / self.at_once) * self.seconds / self.batch
+
+    @property
+    def waiting(self) -> float:
+        """Seconds that a worker waits for each message, so that the lane keeps to its rate."""
+        return max(0.0, self.pace - self.working)
+
+    @property
+    def speeds(self) -> dict[str, float]:
+        """Messages a second that the rate and that the workers allow, the lowest first."""
+        speeds = {"workers": self.workers * self._worker_speed}
+        if self.rate:
+            speeds["rate"] = self.rate
+        return dict(sorted(speeds.items(), key=lambda item: item[1]))
+
+    @property
+    def speed(self) -> float:
+        """Messages a second."""
+        return min(self.speeds.values())
+
+    @property
+    def workers_for_rate(self) -> int | None:
+        """Lowest number of workers that reaches the rate; None if the lane is unlimited."""
+        if self.rate is None:
+            return None
+        return max(MIN_WORKERS, math.ceil(round(self.rate / self._worker_speed, 9)))
+
+    @property
+    def _worker_speed(self) -> float:
+        return 1 / (self.working + BETWEEN_SECONDS / self.batch)
 
 
 def read_settings(stage: str, path: Path | None = None) -> Settings:

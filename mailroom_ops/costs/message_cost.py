@@ -2,7 +2,6 @@
 
 from mailroom_ops.costs import prices
 from mailroom_ops.costs.lanes import ConfiguredLane
-from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.prices import invocation_part, lambda_time, queue_part
 from mailroom_stacks.settings.feedback import FEEDBACK_BATCH
 from mailroom_stacks.settings.sections import MEMORY_MB
@@ -29,15 +28,15 @@ ASSUMED = (
 """Assumptions of the costs, for people."""
 
 
-def message_parts(settings: Settings, pace: Pace) -> dict[str, float]:
+def message_parts(settings: Settings, lane: ConfiguredLane) -> dict[str, float]:
     """Return the cost of one message by part, the provider's price last."""
-    lane, estimate = pace.lane, pace.lane.estimate
+    estimate = lane.estimate
     request = prices.SQS_FIFO_REQUEST if lane.fifo else prices.SQS_REQUEST
     parts = {
         "mailbox and ledger writes": (1 + estimate.ledger_units) * prices.WRITE_UNIT,
         "queue requests": queue_part(lane.batch, request),
-        "sender's time": invocation_part(pace.working, lane.memory_mb, lane.batch),
-        "sender's wait for its pace": lambda_time(pace.waiting, lane.memory_mb),
+        "sender's time": invocation_part(lane.working, lane.memory_mb, lane.batch),
+        "sender's wait for its pace": lambda_time(lane.waiting, lane.memory_mb),
         "provider's events": estimate.events * _event_price(lane),
         "events on the bus": estimate.callbacks * prices.BUS_EVENT if settings.outcomes.event_bus else 0,
         "kept in tables": _kept_price(settings),

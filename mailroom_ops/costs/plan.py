@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from mailroom_ops.costs.days import DayShare, days, days_table, portions
 from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
-from mailroom_ops.costs.pace import Pace
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import print_answer, print_line, refusals, screen
 from mailroom_ops.shared.times import exactly, speed_of
@@ -61,18 +60,17 @@ def plan(
     """
     with refusals(SettingsError):
         settings = read_settings(stage)
-        pace = Pace(lane_of(settings, channel, lane))
-    output = plan_output(settings, pace, messages, time.time())
-    print_answer(output, lambda output: _show(output, pace), as_json=as_json)
+        planned_lane = lane_of(settings, channel, lane)
+    output = plan_output(settings, planned_lane, messages, time.time())
+    print_answer(output, lambda output: _show(output, planned_lane), as_json=as_json)
     raise typer.Exit(1 if output.warning else 0)
 
 
-def plan_output(settings: Settings, pace: Pace, messages: int, start: float) -> PlanOutput:
+def plan_output(settings: Settings, lane: ConfiguredLane, messages: int, start: float) -> PlanOutput:
     """Return the plan for messages that are put at `start`, in epoch seconds."""
-    lane = pace.lane
-    seconds = max(pace.seconds, messages / pace.speed)
-    bound = next(iter(pace.speeds))
-    shares, day_seconds = _days(settings, pace, messages, start)
+    seconds = max(lane.seconds, messages / lane.speed)
+    bound = next(iter(lane.speeds))
+    shares, day_seconds = _days(settings, lane, messages, start)
     if day_seconds > seconds + 1:
         seconds, bound = day_seconds, "day"
     paths = {"day": f"channels.{lane.channel}.per_day", "rate": lane.rate_setting}
@@ -84,42 +82,45 @@ def plan_output(settings: Settings, pace: Pace, messages: int, start: float) -> 
         seconds=round(seconds, 1),
         bound=bound,
         setting=f"mailroom.{settings.stage}.{paths.get(bound, lane.workers_setting)}",
-        speeds={name: round(speed, 3) for name, speed in pace.speeds.items()},
+        speeds={name: round(speed, 3) for name, speed in lane.speeds.items()},
         days=shares,
         note=lane.estimate.note,
-        warning=_warning(lane, messages, pace.speed),
+        warning=_warning(lane, messages),
     )
 
 
-def _days(settings: Settings, pace: Pace, messages: int, start: float) -> tuple[list[DayShare], float]:
+def _days(
+    settings: Settings, lane: ConfiguredLane, messages: int, start: float
+) -> tuple[list[DayShare], float]:
     """Return the days on which bulk messages go out, and the seconds until the last message."""
-    row = settings.channels.get(pace.lane.channel)
-    if row is None or not row.days or pace.lane.name != "bulk":
+    row = settings.channels.get(lane.channel)
+    if row is None or not row.days or lane.name != "bulk":
         return [], 0
     limit = (row.days, row.lanes["normal"].reserve)
-    parts = [*portions(messages, *limit, start, speed=pace.speed)]
-    return days(parts, *limit), parts[-1].begins + parts[-1].messages / pace.speed - start
+    parts = [*portions(messages, *limit, start, speed=lane.speed)]
+    return days(parts, *limit), parts[-1].begins + parts[-1].messages / lane.speed - start
 
 
-def _warning(lane: ConfiguredLane, messages: int, speed: float) -> str:
-    if messages / speed <= lane.longest_wait:
+def _warning(lane: ConfiguredLane, messages: int) -> str:
+    seconds = messages / lane.speed
+    if seconds <= lane.longest_wait:
         return ""
     return (
-        f"Too many at once: the last message would wait for {messages / speed / 86_400:.1f} days in the "
+        f"Too many at once: the last message would wait for {seconds / 86_400:.1f} days in the "
         f"queue {lane.queue}, whose retention leaves {lane.longest_wait / 86_400:.1f} days beside retries; "
-        f"after that SQS deletes messages silently. At most {int(lane.longest_wait * speed):,} fit."
+        f"after that SQS deletes messages silently. At most {int(lane.longest_wait * lane.speed):,} fit."
     )
 
 
-def _show(plan: PlanOutput, pace: Pace) -> None:
-    lane, messages = pace.lane, f"{plan.messages:,} messages by {plan.channel}, lane {plan.lane}"
+def _show(plan: PlanOutput, lane: ConfiguredLane) -> None:
+    messages = f"{plan.messages:,} messages by {plan.channel}, lane {plan.lane}"
     print_line(f"{messages}, of {plan.stage}: {exactly(plan.seconds)}", "bold")
     print_line(f"Bounded by the {plan.bound}: {plan.setting}.")
-    workers = f"{lane.workers} workers send {speed_of(pace.speeds['workers'])} a second"
-    print_line(f"{workers}: {pace.seconds:.3g} s a message with {lane.memory_mb} MB.")
+    workers = f"{lane.workers} workers send {speed_of(lane.speeds['workers'])} a second"
+    print_line(f"{workers}: {lane.seconds:.3g} s a message with {lane.memory_mb} MB.")
     if lane.rate:
         rate = f"The lane's rate of {speed_of(lane.rate)} a second"
-        print_line(f"{rate} needs {pace.workers_for_rate:,} workers.")
+        print_line(f"{rate} needs {lane.workers_for_rate:,} workers.")
     if len(plan.days) > 1:
         screen.print(days_table(plan.days))
     if plan.note:

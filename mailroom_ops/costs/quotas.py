@@ -104,9 +104,8 @@ def _functions_at_once(mapping: Mapping[str, Any]) -> int:
 
 
 def _show(answer: QuotasOutput) -> None:
-    table = table_of("quota", right("needed"), right("of a new account"), fold("reason"))
-    for quota in answer.quotas:
-        table.add_row(quota.name, f"{quota.needed:,}", f"{quota.default:,}", quota.reason)
-    screen.print(table)
+    rows = ((quota.name, f"{quota.needed:,}", f"{quota.default:,}", quota.reason) for quota in answer.quotas)
+    columns = "quota", right("needed"), right("of a new account"), fold("reason")
+    screen.print(table_of(*columns, rows=rows))
     for command in filter(None, (quota.command for quota in answer.quotas)):
         screen.print(command, soft_wrap=True)

@@ -30,9 +30,9 @@ def _install(folder: Path) -> None:
 def environment() -> Mapping[str, str]:
     """Return the environment of the program and the app, with the Node.js that the CDK was tested with."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **own,  # Without bytecode, each process would compile all libraries again.
+        **variables,  # Without bytecode, each process would compile all libraries again.
         "PATH": path,
         "CDK_DISABLE_CLI_TELEMETRY": "true",
         "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true",
@@ -45,15 +45,8 @@ def run_app(
     """Run the project's app, which writes a stage to `output`, in a new process, so that the CDK's node ends
     with it. The app's notes and errors go to stderr; with `quiet`, only into the result."""
     options = [f"--context={key}={value}" for key, value in context.items()]
-    return subprocess.run(  # noqa: S603 - the project's own app
-        [sys.executable, "app.py", *options, "--output", str(output)],
-        cwd=PROJECT,
-        env={**environment(), **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if quiet else None,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "app.py", *options, "--output", str(output)]
+    return _run(command, subprocess.PIPE, subprocess.PIPE if quiet else None, variables)
 
 
 def compare(assembly: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -65,12 +58,14 @@ def compare(assembly: Path, **variables: str) -> subprocess.CompletedProcess[str
 
 def run(*arguments: str, quiet: bool = False, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the program in the project's folder. With `quiet`, its output is only in the result."""
+    stdout, stderr = (subprocess.PIPE, subprocess.STDOUT) if quiet else (None, None)
+    return _run([str(cdk()), *arguments], stdout, stderr, variables)
+
+
+def _run(
+    command: list[str], stdout: int | None, stderr: int | None, variables: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    env = {**environment(), **variables}
     return subprocess.run(  # noqa: S603 - no shell
-        [str(cdk()), *arguments],
-        cwd=PROJECT,
-        env={**environment(), **variables},
-        stdout=subprocess.PIPE if quiet else None,
-        stderr=subprocess.STDOUT if quiet else None,
-        text=True,
-        check=False,
+        command, cwd=PROJECT, env=env, stdout=stdout, stderr=stderr, text=True, check=False
     )

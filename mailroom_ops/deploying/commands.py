@@ -128,14 +128,14 @@ def _stacks(stage: str) -> list[str]:
     """Synthesize a stage. Return the names of the stacks that the CDK deploys with the bootstrap's roles."""
     _synthesize(stage)
     artifacts = json.loads((OUTPUT / "manifest.json").read_text())["artifacts"]
-    stacks = (name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack")
-    return [each for each in stacks if not each.endswith(OWN)]
+    stacks = (name for name, artifact in artifacts.items() if artifact["type"] == "aws:cloudformation:stack")
+    return [stack for stack in stacks if not stack.endswith(OWN)]
 
 
 def _synthesize(stage: str) -> str:
     """Run the project's app. Return its output. If the app finds an error, which it prints, exit with 2."""
     shutil.rmtree(OUTPUT, ignore_errors=True)
-    ended = cdk.run_app({"stage": stage}, OUTPUT)
-    if ended.returncode:
+    process = cdk.run_app({"stage": stage}, OUTPUT)
+    if process.returncode:
         raise typer.Exit(2)
-    return ended.stdout
+    return process.stdout

@@ -9,7 +9,7 @@ import typer
 from botocore.exceptions import ClientError
 
 from mailroom_ops.shared.deployed_stage import aws_session, prefix
-from mailroom_ops.shared.screen import Refused, aws_faults, bar, print_line
+from mailroom_ops.shared.screen import Refused, aws_faults, print_line, status
 
 if TYPE_CHECKING:
     from types_boto3_cloudformation import CloudFormationClient
@@ -32,32 +32,31 @@ def empty_what_goes(stage: str, folder: Path, *, yes: bool) -> None:
         formation = session.client("cloudformation")
         deployed = [name for name in templates if _unprotected(formation, name, stage)]
         buckets, tables = (
-            [each for name in deployed for each in _deleted(formation, name, templates[name], kinds)]
+            [resource for name in deployed for resource in _deleted(formation, name, templates[name], kinds)]
             for kinds in ((BUCKET,), TABLES)
         )
         _require_unprotected(session.client("dynamodb"), tables, stage)
-        kept = sorted(each for name in deployed for each in retained(templates[name]))
+        outliving = sorted(kind for name in deployed for kind in retained(templates[name]))
         print_line(f"These stacks are deleted: {', '.join(deployed) or 'none is deployed'}.")
         print_line(f"With all that is in them: {', '.join(buckets) or 'no bucket'}.")
-        print_line(f"Kept, by the stage's settings: {', '.join(kept) or 'nothing'}.")
+        print_line(f"Kept, by the stage's settings: {', '.join(outliving) or 'nothing'}.")
         if not yes and typer.prompt(f"Type {stage} to delete them") != stage:
             raise Refused("Nothing was deleted.")
         s3 = session.client("s3")
-        with bar("emptying", quiet=False) as advance:
-            for done, bucket in enumerate(buckets):
+        with status("emptying the buckets", quiet=False):
+            for bucket in buckets:
                 empty(s3, bucket)
-                advance(done + 1, len(buckets))
 
 
 def _unprotected(formation: "CloudFormationClient", name: str, stage: str) -> bool:
     """Return whether the stack is deployed. Raises Refused if it is protected."""
     try:
-        (found,) = formation.describe_stacks(StackName=name)["Stacks"]
+        (stack,) = formation.describe_stacks(StackName=name)["Stacks"]
     except ClientError as error:
         if "does not exist" in f"{error}":
             return False
         raise
-    if found.get("EnableTerminationProtection"):
+    if stack.get("EnableTerminationProtection"):
         raise Refused(
             f"{name} is protected. Set mailroom.{stage}.deployment.termination_protection to false, and "
             "deploy that first."
@@ -81,30 +80,29 @@ def _deleted(
     """Yield the physical ids of the stack's resources of these types that CloudFormation deletes."""
     doomed = {
         logical
-        for logical, each in template["Resources"].items()
-        if each["Type"] in kinds and each.get("DeletionPolicy") != "Retain"
+        for logical, resource in template["Resources"].items()
+        if resource["Type"] in kinds and resource.get("DeletionPolicy") != "Retain"
     }
     pages = formation.get_paginator("list_stack_resources").paginate(StackName=name)
     for page in pages:
-        for each in page["StackResourceSummaries"]:
-            if each["LogicalResourceId"] in doomed and "PhysicalResourceId" in each:
-                yield each["PhysicalResourceId"]
+        for summary in page["StackResourceSummaries"]:
+            if summary["LogicalResourceId"] in doomed and "PhysicalResourceId" in summary:
+                yield summary["PhysicalResourceId"]
 
 
 def retained(template: dict[str, Any]) -> Iterator[str]:
     """Return the types of the resources that outlive a stack, such as Table."""
-    kinds = {
-        each["Type"] for each in template["Resources"].values() if each.get("DeletionPolicy") == "Retain"
-    }
+    resources = template["Resources"].values()
+    kinds = {resource["Type"] for resource in resources if resource.get("DeletionPolicy") == "Retain"}
     return (kind.removeprefix("AWS::") for kind in kinds)
 
 
 def empty(s3: "S3Client", bucket: str) -> None:
     """Delete all objects of a bucket, in all their versions. Raises ClientError."""
     for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
-        found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
-        if found:
-            keys = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
+        versions = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+        if versions:
+            keys = [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions]
             answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True})  # type: ignore[typeddict-item]
             if errors := answer.get("Errors"):
                 raise Refused(f"{bucket}/{errors[0].get('Key')}: {errors[0].get('Message')}.")

@@ -53,7 +53,7 @@ def losses(compared: str) -> Iterator[Loss]:
     """Yield each loss in the output of `cdk diff` without colours."""
     stack = ""
     for line in compared.splitlines():
-        if found := _STACK.match(line):
-            stack = found[1]
-        elif (found := _RESOURCE.match(line)) and found[1] in KEEPS:
-            yield Loss(stack, KEEPS[found[1]], found[3], found[4])
+        if match := _STACK.match(line):
+            stack = match[1]
+        elif (match := _RESOURCE.match(line)) and match[1] in KEEPS:
+            yield Loss(stack, KEEPS[match[1]], match[3], match[4])

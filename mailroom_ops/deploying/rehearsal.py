@@ -84,8 +84,8 @@ class Rehearsal:
         """Yield each step when it has ended. Suppressions and opt-outs of the steps are removed again."""
         for name in COURSES:
             self._send(name, name, **(CONTENT if name == "success" else {}))
-        for name, (step, wanted) in COURSES.items():
-            yield self._until(step, name, wanted)
+        for name, (step, expected) in COURSES.items():
+            yield self._until(step, name, expected)
         yield self._suppressed()
         yield self._cancelled()
         yield from self._chosen()
@@ -95,18 +95,18 @@ class Rehearsal:
         self._send("again", "bounce")
         step = self._until("a second mail to the first of these addresses", "again", "suppressed")
         for name in COURSES:
-            for found in self._lists.find(self._address(name)):
-                self._lists.lift(found, "rehearsal")
+            for entry in self._lists.find(self._address(name)):
+                self._lists.lift(entry, "rehearsal")
         return step
 
     def _cancelled(self) -> Step:
         later = datetime.now(UTC) + timedelta(hours=1)
         self._send("later", "success", send_at=f"{later:%Y-%m-%dT%H:%M:%SZ}")
         try:
-            found = self._client.cancel(self._id("later"), "mail").status
+            status = self._client.cancel(self._id("later"), "mail").status
         except NotCancelled as error:
-            found = error.status.status if error.status else "not there"
-        return Step("a mail for an hour from now, cancelled", "cancelled", found)
+            status = error.status.status if error.status else "not there"
+        return Step("a mail for an hour from now, cancelled", "cancelled", status)
 
     def _chosen(self) -> Iterator[Step]:
         somebody = self._address("success")
@@ -144,13 +144,13 @@ class Rehearsal:
         if not sent.ok:
             self._say(f"{name}: {sent.error}")
 
-    def _until(self, step: str, name: str, wanted: str) -> Step:
-        self._say(f"{step}: waiting for {wanted}")
+    def _until(self, step: str, name: str, expected: str) -> Step:
+        self._say(f"{step}: waiting for {expected}")
         deadline = time.monotonic() + self._patience
         while True:
-            found = self._client.status(self._id(name), "mail")
-            if (found and found.status == wanted) or time.monotonic() > deadline:
-                return step_of(step, wanted, found)
+            status = self._client.status(self._id(name), "mail")
+            if (status and status.status == expected) or time.monotonic() > deadline:
+                return step_of(step, expected, status)
             time.sleep(POLL_SECONDS)
 
 
@@ -163,5 +163,5 @@ def step_of(step: str, expected: str, status: MessageStatus | None) -> Step:
     times = {name: status.times[time] for name, time in stations.items() if put and time in status.times}
     seconds = {name: round(epoch(time) - epoch(put or ""), 2) for name, time in times.items()}
     # The message of an error may quote an address; the code does not.
-    why = (status.error or status.trouble or {}).get("code", "")
-    return Step(step, expected, status.status, seconds, why)
+    code = (status.error or status.trouble or {}).get("code", "")
+    return Step(step, expected, status.status, seconds, code)

@@ -3,11 +3,10 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom_ops.doctor.report import Checked, Diagnosis, State
+from mailroom_ops.doctor.report import Diagnosis, State
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (
@@ -59,11 +58,11 @@ def doctor(
 def _subjects(only: str) -> list[str]:
     from mailroom_ops.doctor.checks import SUBJECTS
 
-    wanted = [each.strip() for each in only.split(",") if each.strip()]
-    unknown = [each for each in wanted if each not in SUBJECTS]
+    subjects = [subject.strip() for subject in only.split(",") if subject.strip()]
+    unknown = [subject for subject in subjects if subject not in SUBJECTS]
     if unknown:
         raise typer.BadParameter(f"--only: {', '.join(unknown)} is unknown; use {', '.join(SUBJECTS)}.")
-    return wanted or list(SUBJECTS)
+    return subjects or list(SUBJECTS)
 
 
 _STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
@@ -73,30 +72,17 @@ def _show(diagnosis: Diagnosis) -> None:
     """Print a table of the findings, then the fixes, unwrapped so that they can be copied."""
     place = f"account {diagnosis.account}, {diagnosis.region}"
     print_line(f"Stage {diagnosis.stage}, {place}", "bold")
-    screen.print(_table(diagnosis.checks))
-    for each in diagnosis.checks:
-        if each.fix and each.state in ("failed", "warning"):
-            subject = Text(f"{each.subject}, {each.check}: ", style=_STYLES[each.state])
-            screen.print(Text().join((subject, plain(each.sentence))), soft_wrap=True)
-            print_line(f"  → {each.fix}")
+    rows = (
+        (finding.subject, Text(finding.state, style=_STYLES[finding.state]), finding.check, finding.sentence)
+        for finding in diagnosis.checks
+    )
+    screen.print(table_of("", whole("state"), whole("check"), fold("what was found"), rows=rows))
+    for finding in diagnosis.checks:
+        if finding.fix and finding.state in ("failed", "warning"):
+            subject = Text(f"{finding.subject}, {finding.check}: ", style=_STYLES[finding.state])
+            screen.print(Text().join((subject, plain(finding.sentence))), soft_wrap=True)
+            print_line(f"  → {finding.fix}")
     counts = Text()
     for state, style in _STYLES.items():
         counts.append(f"{diagnosis.counts.get(state, 0)} {state}  ", style=style)
     screen.print(counts)
-
-
-def _table(checks: list[Checked]) -> Table:
-    table = table_of("", whole("state"), whole("check"), fold("what was found"))
-    subject = name = ""
-    for each in checks:
-        if subject and each.subject != subject:
-            table.add_section()
-        new = (each.subject, each.check) != (subject, name)
-        table.add_row(
-            Text(each.subject if each.subject != subject else "", style="bold"),
-            Text(each.state, style=_STYLES[each.state]),
-            each.check if new else "",
-            plain(each.sentence),
-        )
-        subject, name = each.subject, each.check
-    return table

@@ -5,10 +5,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from email.utils import parseaddr
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,7 +16,7 @@ from msgspec import Struct
 
 from mailroom.budget import limit_of
 from mailroom.clock import Clock
-from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of, read_settings
+from mailroom_ops.costs.lanes import read_settings
 from mailroom_ops.doctor.report import CheckFinding, failed, warning
 from mailroom_ops.shared.deployed_stage import prefix, queue_urls
 from mailroom_stacks.settings.sentences import SettingsError
@@ -45,25 +43,15 @@ Variables = dict[str, str]
 """Environment variables of a function."""
 
 
-@dataclass(frozen=True)
-class ConfiguredStage:
-    """Settings and lanes of a stage. If they cannot be read, `trouble` is the reason."""
-
-    settings: Settings | None = None
-    lanes: list[ConfiguredLane] = field(default_factory=list)
-    trouble: str = "No settings were read."
-
-    @classmethod
-    def read(cls, stage: str, path: Path | None = None) -> "ConfiguredStage":
-        """Read a stage's settings from a file. Invalid or missing settings do not raise, so a stage can be
-        examined from any machine."""
-        try:
-            settings = read_settings(stage, path)
-            return cls(settings, lanes_of(settings), "")
-        except SettingsError as error:
-            return cls(trouble=f"{error}")
-        except (OSError, ValueError, KeyError) as error:
-            return cls(trouble=f"{path or 'cdk.json'} could not be read: {type(error).__name__}.")
+def settings_or_trouble(stage: str) -> Settings | str:
+    """Return a stage's settings in cdk.json, or the reason why they cannot be read. A stage can be examined
+    from any machine."""
+    try:
+        return read_settings(stage)
+    except SettingsError as error:
+        return f"{error}"
+    except (OSError, ValueError, KeyError) as error:
+        return f"cdk.json could not be read: {type(error).__name__}."
 
 
 class EventSource(Struct, frozen=True):
@@ -88,12 +76,14 @@ class ExaminedStage:
         self,
         session: "boto3.Session",
         name: str,
-        configured: ConfiguredStage | None = None,
+        settings: Settings | str = "No settings were read.",
         clock: Clock = time.time,
     ) -> None:
-        """Make a stage from its settings, without a request to AWS."""
+        """Make a stage from its settings, or the reason why they could not be read, without a request to
+        AWS."""
         self.name = name
-        self.configured = configured or ConfiguredStage()
+        self.settings = settings if isinstance(settings, Settings) else None
+        self.trouble = f"{settings}" if self.settings is None else ""
         self.clock = clock
         self.prefix = prefix(name)
         self._session = session
@@ -105,8 +95,8 @@ class ExaminedStage:
 
     @cached_property
     def _caller(self) -> dict[str, str]:
-        found: dict[str, str] = self.client("sts").get_caller_identity()
-        return found
+        identity: dict[str, str] = self.client("sts").get_caller_identity()
+        return identity
 
     @property
     def account(self) -> str:
@@ -121,8 +111,7 @@ class ExaminedStage:
     @property
     def protected(self) -> bool:
         """Whether the settings protect the stage from deletion, as in production."""
-        settings = self.configured.settings
-        return settings is not None and settings.deployment.deletion_protection
+        return self.settings is not None and self.settings.deployment.deletion_protection
 
     @property
     def failed_if_protected(self) -> Callable[..., CheckFinding]:
@@ -156,18 +145,25 @@ class ExaminedStage:
 
     def pages(self, service: str, operation: str, key: str, **arguments: Any) -> list[Any]:
         pages = self.client(service).get_paginator(operation).paginate(**arguments)
-        return [each for page in pages for each in page.get(key, [])]
+        return [entry for page in pages for entry in page.get(key, [])]
 
     @cached_property
     def _every_function(self) -> dict[str, Variables]:
-        found = self.pages("lambda", "list_functions", "Functions")
-        return {each["FunctionName"]: each.get("Environment", {}).get("Variables", {}) for each in found}
+        functions = self.pages("lambda", "list_functions", "Functions")
+        return {
+            function["FunctionName"]: function.get("Environment", {}).get("Variables", {})
+            for function in functions
+        }
 
     @cached_property
     def functions(self) -> dict[str, Variables]:
         """Environments of the stage's functions, by short name."""
-        found = self._every_function.items()
-        return {name[len(self.prefix) :]: each for name, each in found if name.startswith(self.prefix)}
+        functions = self._every_function.items()
+        return {
+            name[len(self.prefix) :]: variables
+            for name, variables in functions
+            if name.startswith(self.prefix)
+        }
 
     def days(self, channel: str) -> dict[str, int]:
         """Return the recipients that each stage of this account and region may reach today, if it has a
@@ -181,24 +177,24 @@ class ExaminedStage:
 
     @cached_property
     def sources(self) -> list[EventSource]:
-        found = self.pages("lambda", "list_event_source_mappings", "EventSourceMappings")
+        mappings = self.pages("lambda", "list_event_source_mappings", "EventSourceMappings")
         ours = f":function:{self.prefix}"
-        return [self._source(each) for each in found if ours in each["FunctionArn"]]
+        return [self._source(mapping) for mapping in mappings if ours in mapping["FunctionArn"]]
 
-    def _source(self, found: Mapping[str, Any]) -> EventSource:
+    def _source(self, mapping: Mapping[str, Any]) -> EventSource:
         # arn:aws:lambda:region:account:function:name, with :alias if there is one
-        function = found["FunctionArn"].split(":")[6].removeprefix(self.prefix)
-        source = found.get("EventSourceArn", "")
+        function = mapping["FunctionArn"].split(":")[6].removeprefix(self.prefix)
+        source = mapping.get("EventSourceArn", "")
         stream = ":dynamodb:" in source
         name = source.split("/")[1] if stream else source.rpartition(":")[2]
         return EventSource(
-            found["UUID"],
+            mapping["UUID"],
             function,
             name.removeprefix(self.prefix).removesuffix(".fifo"),
             stream,
-            found.get("State", ""),
-            found.get("ScalingConfig", {}).get("MaximumConcurrency"),
-            found.get("LastProcessingResult", ""),
+            mapping.get("State", ""),
+            mapping.get("ScalingConfig", {}).get("MaximumConcurrency"),
+            mapping.get("LastProcessingResult", ""),
         )
 
     @cached_property
@@ -214,11 +210,11 @@ class ExaminedStage:
     @property
     def mail_addresses(self) -> list[str]:
         """Addresses that the stage's mails may come from."""
-        senders = (each.get("MAIL_SENDERS", "[]") for each in self.senders("mail").values())
-        found = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
-        return list(dict.fromkeys(found))
+        senders = (variables.get("MAIL_SENDERS", "[]") for variables in self.senders("mail").values())
+        addresses = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
+        return list(dict.fromkeys(addresses))
 
     def senders(self, channel: str) -> dict[str, Variables]:
         """Return the environments of a channel's senders, one for each lane, by short name."""
-        found = self.functions.items()
-        return {name: each for name, each in found if each.get("CHANNEL") == channel}
+        functions = self.functions.items()
+        return {name: variables for name, variables in functions if variables.get("CHANNEL") == channel}

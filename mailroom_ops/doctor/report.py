@@ -52,4 +52,4 @@ skipped = partial(CheckFinding, "skipped")
 def worst(states: list[State]) -> State:
     """Return the worst state: `failed`, then `warning`, then `ok`. `skipped` if all checks were skipped."""
     order: tuple[State, ...] = ("failed", "warning", "ok", "skipped")
-    return next((each for each in order if each in states), "skipped")
+    return next((state for state in order if state in states), "skipped")

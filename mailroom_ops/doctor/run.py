@@ -4,8 +4,9 @@ import re
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError, HTTPClientError
@@ -13,9 +14,9 @@ from botocore.exceptions import ConnectionError as Unconnected
 
 from mailroom.clock import Clock, iso
 from mailroom_ops.doctor.checks import CHECKS, Check
-from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
 from mailroom_ops.doctor.report import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
-from mailroom_ops.shared.screen import NotDeployed, bar
+from mailroom_ops.shared.screen import NotDeployed, status
 
 if TYPE_CHECKING:
     import boto3
@@ -30,12 +31,12 @@ def examine(
 ) -> Diagnosis:
     """Return the diagnosis; `quiet` hides the progress. Raises NotDeployed, and botocore's errors if AWS
     rejects the credentials."""
-    stage = ExaminedStage(session, name, ConfiguredStage.read(name), clock)
+    stage = ExaminedStage(session, name, settings_or_trouble(name), clock)
     _require(stage)
-    checks = [each for each in CHECKS if each.subject in subjects]
-    with bar("looking", quiet=quiet) as advance:
-        checked = run(stage, checks, lambda ended: advance(ended, len(checks)))
-    states = [each.state for each in checked]
+    checks = [check for check in CHECKS if check.subject in subjects]
+    with status(f"{len(checks)} checks", quiet=quiet):
+        checked = run(stage, checks)
+    states = [finding.state for finding in checked]
     return Diagnosis(
         name, stage.account, stage.region, iso(clock()), worst(states), dict(Counter(states)), checked
     )
@@ -45,27 +46,22 @@ def _require(stage: ExaminedStage) -> None:
     """Raise NotDeployed if the stage has no function."""
     account = stage.account
     try:
-        found = stage.functions
+        functions = stage.functions
     except ClientError:
         return  # without the right to list functions: each check that needs them reports it
-    if not found:
+    if not functions:
         raise NotDeployed(f"function of stage {stage.name}", place=f"account {account}, {stage.region}")
 
 
-def run(
-    stage: ExaminedStage, checks: Sequence[Check], ended: Callable[[int], None] = lambda _: None
-) -> list[Checked]:
-    """Run all checks in parallel. `ended` is called with the number of finished checks. An exception becomes
-    a finding."""
+def run(stage: ExaminedStage, checks: Sequence[Check]) -> list[Checked]:
+    """Run all checks in parallel. An exception becomes a finding."""
     # Each request has its own time-out, so no check takes long.
     with ThreadPoolExecutor(max(1, len(checks))) as pool:
-        running = [pool.submit(_findings, stage, check) for check in checks]
-        for count, _ in enumerate(as_completed(running), 1):
-            ended(count)
+        findings = [*pool.map(partial(_findings, stage), checks)]
     return [
-        Checked(check.subject, check.name, each.state, each.sentence, each.fix)
-        for check, done in zip(checks, running, strict=True)
-        for each in done.result()
+        Checked(check.subject, check.name, finding.state, finding.sentence, finding.fix)
+        for check, of_check in zip(checks, findings, strict=True)
+        for finding in of_check
     ]
 
 
@@ -91,8 +87,8 @@ def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
     code = error.response.get("Error", {}).get("Code", "")
     operation = error.operation_name
     if _DENIED.search(code):
-        said = _ACTION.search(error.response["Error"].get("Message", ""))
-        needed = said[1] if said else f"the action {operation}"
+        match = _ACTION.search(error.response["Error"].get("Message", ""))
+        needed = match[1] if match else f"the action {operation}"
         return warning(f"Could not check: needs {needed}.", "Allow it, or run it with other credentials.")
     if stage.local and _UNKNOWN.search(code):
         return skipped(f"The local AWS does not know {operation}.")

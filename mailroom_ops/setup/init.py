@@ -126,11 +126,11 @@ def init(
             _check(name, former)
         section = copy.deepcopy(former) or new_section(name)
         _choose_channels(section, channels, asking=asking)
-        given = dict(map(_assignment, assignments or ()))
-        for key, text in given.items():
+        answers = dict(map(_assignment, assignments or ()))
+        for key, text in answers.items():
             put(section, key, _PARSERS.get(key, _json)(text))
         if asking:
-            _ask(section, given)
+            _ask(section, answers)
         _check(name, section)
         if section != former:
             file.write(name, section if former else in_order(section))
@@ -175,10 +175,10 @@ def _questions(section: Mapping[str, Any]) -> Iterator[Question]:
         yield _SPACE if get(section, "fax.provider") == "signalwire" else _CONNECTION
 
 
-def _ask(section: dict[str, Any], given: Mapping[str, str]) -> None:
+def _ask(section: dict[str, Any], answers: Mapping[str, str]) -> None:
     """Ask each question once, unless its answer is given. The current value is the default."""
     for question in _questions(section):
-        if question.key not in given:
+        if question.key not in answers:
             current = get(section, question.key)
             default = question.default if current is None else _shown(current)
             text = typer.prompt(question.words, default, err=True)

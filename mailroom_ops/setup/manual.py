@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated, NamedTuple
 
@@ -41,6 +42,7 @@ def page_of(link: str) -> str:
     return path.parent.name if name == "readme" and path.parent.name else name
 
 
+@cache
 def pages() -> dict[str, Path]:
     """Return the file of each page."""
     files = (file for pattern in FILES for file in sorted(MANUAL.glob(pattern)))

@@ -10,7 +10,6 @@ import typer
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.message.message import MAX_ID_BYTES, OURS
 from mailroom.outcomes import OutcomeEvent
-from mailroom_ops.setup.manual import MANUAL
 
 
 def schema(
@@ -21,38 +20,25 @@ def schema(
     event: Annotated[
         bool, typer.Option("--event", help="Print the schema of the detail of events on EventBridge.")
     ] = False,
-    api: Annotated[
-        bool, typer.Option("--api", help="Print the OpenAPI document of the HTTP API, with all channels.")
-    ] = False,
 ) -> None:
-    """Print the JSON Schema of a mailbox item or of an event, or the API's description in OpenAPI.
+    """Print the JSON Schema of a mailbox item or of an event.
+
+    `mailroom docs openapi.json` prints the description of the HTTP API.
 
     Exit code 2: the channel is unknown.
 
     Example: mailroom schema mail > mail.schema.json
     """
-    if (channel is not None) + event + api != 1:
-        raise typer.BadParameter("name a channel, or use --event or --api.")
-    try:
-        text = _text_of(channel, event=event)
-    except KeyError as error:
-        raise typer.BadParameter(str(error.args[0])) from None
-    typer.echo(text, nl=False)
-
-
-def _text_of(channel: str | None, *, event: bool) -> str:
-    if channel is not None:
-        return written(schema_of(channel))
-    return (
-        written(schema_of_event()) if event else (MANUAL / "docs" / "reference" / "openapi.json").read_text()
-    )
+    if (channel is not None) == event:
+        raise typer.BadParameter("name a channel, or use --event.")
+    if channel is not None and channel not in CONTRACTS:
+        raise typer.BadParameter(f"no channel {channel!r}; there are: {', '.join(CONTRACTS)}")
+    document = schema_of_event() if channel is None else schema_of(channel)
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def schema_of(channel: str) -> dict[str, Any]:
-    """Return the JSON Schema of a channel's items. Raises KeyError, with a list of the channels, for an
-    unknown one."""
-    if channel not in CONTRACTS:
-        raise KeyError(f"no channel {channel!r}; there are: {', '.join(CONTRACTS)}")
+    """Return the JSON Schema of a channel's items."""
     contract = CONTRACTS[channel]
     document = msgspec.json.schema(contract)
     definitions: dict[str, Any] = document["$defs"]
@@ -81,8 +67,3 @@ def schema_of_event() -> dict[str, Any]:
         "description": inspect.cleandoc(detail["description"]),
         "$defs": definitions,
     }
-
-
-def written(document: dict[str, Any]) -> str:
-    """Return a schema as the text of its file."""
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

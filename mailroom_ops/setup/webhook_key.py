@@ -49,8 +49,8 @@ def webhook_key(
     Example: mailroom webhook-key hooks.example.com --stage prod
     """
     with aws_faults(stage):
-        spelt = spelt_host(host)
-        answer = WebhookKey(stage, spelt, key_of(aws_session(), stage, spelt))
+        spelling = spelt_host(host)
+        answer = WebhookKey(stage, spelling, key_of(aws_session(), stage, spelling))
     print_answer(answer, lambda webhook: typer.echo(webhook.key), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""A deployed stage: names, clients, how full queues are, and what its stack has set for its functions.
+"""A deployed stage: the names of its resources, the depths of its queues, and the settings of its functions.
 
 The stage may be of another version than this command.
 """
@@ -20,55 +20,58 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Struct)
 
 _FUNCTION_SECONDS = 930
-"""The longest that a function runs, and some: an invocation that was given up would go on all the same."""
+"""Time-out of an invocation: the longest time of a function, and a margin. An earlier time-out would not end
+the function."""
 _COUNTS: Any = tuple(f"ApproximateNumberOfMessages{of}" for of in ("", "NotVisible", "Delayed"))
 
 
 def aws_session() -> "boto3.Session":
-    """By the environment's credentials and region. boto3 is imported here: that takes as long as all else
-    that a command needs to start, and `--help` or `plan` need none of it."""
+    """Return a session with the environment's credentials and region. boto3 is imported here, because the
+    import takes as long as the rest of a command's start, and `--help` and `plan` do not need it."""
     import boto3
 
     return boto3.Session()
 
 
 class Depth(Struct, frozen=True):
-    """How many messages a queue holds: that wait, that somebody has received, that wait for their delay.
-    All are SQS's own numbers, approximate ones."""
+    """Approximate numbers of messages in a queue, as SQS reports them."""
 
     visible: int
+    """Messages that wait."""
     in_flight: int
+    """Messages that a consumer has received."""
     delayed: int
+    """Messages that wait for their delay."""
 
     @property
     def all(self) -> int:
-        """Number of messages, in whatever state."""
+        """Number of messages in all three states."""
         return self.visible + self.in_flight + self.delayed
 
 
 def prefix(stage: str) -> str:
-    """Prefix of the names of a stage's resources."""
+    """Return the prefix of the names of a stage's resources."""
     return f"mailroom-{stage}-"
 
 
 def name(stage: str, part: str) -> str:
-    """The name of a table, a queue or a function, such as mailroom-dev-ledger."""
+    """Return the name of a table, a queue or a function, such as mailroom-dev-ledger."""
     return f"{prefix(stage)}{part}"
 
 
 def unprocessed_bucket(stage: str, account: str, region: str) -> str:
-    """The name of the bucket where Lambda leaves what the streams gave up on."""
+    """Return the name of the bucket for stream records whose function failed again and again."""
     return name(stage, f"unprocessed-{account}-{region}")
 
 
 def caller(session: "boto3.Session") -> str:
-    """Operator's identity: the ARN that STS has for the credentials, kept in what somebody starts, stops,
-    sends again or erases."""
+    """Return the operator's identity, the ARN of the credentials. Records of starts, stops, resends and
+    erasures have it."""
     return str(session.client("sts").get_caller_identity()["Arn"])
 
 
 def queue_urls(sqs: "SQSClient", stage: str) -> dict[str, str]:
-    """The URLs of a stage's queues by their short names, such as fax-dlq.fifo."""
+    """Return the URLs of a stage's queues by short name, such as fax-dlq.fifo."""
     pages = sqs.get_paginator("list_queues").paginate(
         QueueNamePrefix=prefix(stage), PaginationConfig={"PageSize": 1000}
     )
@@ -77,27 +80,27 @@ def queue_urls(sqs: "SQSClient", stage: str) -> dict[str, str]:
 
 
 def is_dead(queue: str) -> bool:
-    """Whether a queue of that short name is a dead-letter queue."""
+    """Return whether a short name is that of a dead-letter queue."""
     return queue.removesuffix(".fifo").endswith("-dlq")
 
 
 def source_url(url: str) -> str:
-    """The URL of the queue that a dead-letter queue belongs to: the names differ only by -dlq."""
+    """Return the URL of the queue that a dead-letter queue belongs to. The names differ only by -dlq."""
     ending = ".fifo" if url.endswith(".fifo") else ""
     return url.removesuffix(f"-dlq{ending}") + ending
 
 
 def depth(sqs: "SQSClient", url: str) -> Depth:
-    """How full a queue is."""
-    found: dict[Any, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS)).get(
+    """Return the depth of a queue."""
+    attributes: dict[Any, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS)).get(
         "Attributes", {}
     )
-    return Depth(*(int(found.get(each, 0)) for each in _COUNTS))
+    return Depth(*(int(attributes.get(count, 0)) for count in _COUNTS))
 
 
 def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
-    """Return a deployed function's environment: lists and maps are JSON. Raises NotDeployed if there
-    is no such function."""
+    """Return a deployed function's environment, in which lists and maps are JSON. Raises NotDeployed if the
+    function does not exist."""
     try:
         reply = functions.get_function_configuration(FunctionName=name)
     except functions.exceptions.ResourceNotFoundException:
@@ -106,8 +109,8 @@ def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
 
 
 def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
-    """A function's settings, as it reads them itself. Raises Refused if there is no such function, or
-    where it is of a version that sets others."""
+    """Read a function's settings like the function itself. Raises Refused if the function does not exist, or
+    if its version has other settings."""
     try:
         return environment.read(kind, function_variables(functions, name))
     except msgspec.ValidationError as error:
@@ -118,7 +121,7 @@ def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
 
 
 def config_for_puts(workers: int) -> "Config":
-    """For many puts at once. A retried put finds the item that the first one wrote."""
+    """Return a configuration for many puts at once. A retried put finds the item that the first one wrote."""
     from botocore.config import Config
 
     return Config(
@@ -133,7 +136,8 @@ def config_for_puts(workers: int) -> "Config":
 
 
 def config_for_invocations() -> "Config":
-    """For invocations that take as long as a function may, and are not repeated in secret."""
+    """Return a configuration for invocations: they may take as long as a function, and the SDK does not retry
+    them."""
     from botocore.config import Config
 
     return Config(read_timeout=_FUNCTION_SECONDS, retries={"total_max_attempts": 1})

@@ -1,4 +1,4 @@
-"""Files that commands keep."""
+"""Files that commands write."""
 
 import os
 from pathlib import Path
@@ -7,8 +7,8 @@ from mailroom_ops.shared.screen import Refused
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file as a whole: a crash leaves the old one or the new one. Raises Refused if that cannot be
-    done."""
+    """Replace a file at once: after a crash either the old content or the new one is there. Raises Refused if
+    the file cannot be written."""
     draft = path.with_name(f"{path.name}.new")
     try:
         with draft.open("wb") as file:

@@ -1,5 +1,5 @@
-"""Programs that a project needs and that no package of this environment brings: the CDK's command line, and
-the emulator. Each is installed below .local, from a lock that this package has."""
+"""Programs besides this environment's packages: the CDK's command line, and the emulator. Each is installed
+below .local, from a lock in this package."""
 
 import hashlib
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 from mailroom_ops.shared.screen import Refused
 
 STAMP = ".installed"
-"""In a program's folder: a hash of the lock that it was installed from."""
+"""File in a program's folder with a hash of the locks that the program was installed from."""
 REFUSED = (
     "Is a hash missing or another one? Then the registry gave another file than the one that was locked: do "
     "not install it."
@@ -18,25 +18,25 @@ REFUSED = (
 
 
 def installed(folder: Path, locks: Sequence[Path], install: Callable[[Path], None]) -> Path:
-    """`folder`, after `install` has filled it from `locks`, unless it did so before. Raises what `install`
-    raises."""
-    wanted = hashlib.sha256(b"".join(each.read_bytes() for each in locks)).hexdigest()
+    """Return `folder`, and let `install` fill it first unless the locks are unchanged since the last time.
+    Raises the errors of `install`."""
+    checksum = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
     stamp = folder / STAMP
-    if not stamp.is_file() or stamp.read_text() != wanted:
+    if not stamp.is_file() or stamp.read_text() != checksum:
         stamp.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
         install(folder)
-        stamp.write_text(wanted)
+        stamp.write_text(checksum)
     return folder
 
 
 def beside(program: str) -> str:
-    """A program that this environment brings, such as uv."""
+    """Return the path of a program of this environment, such as uv."""
     return str(Path(sys.executable).with_name(program))
 
 
 def run_locked(*command: str) -> None:
-    """Run what installs. Raises Refused with its words."""
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    if ended.returncode:
-        raise Refused(f"{(ended.stderr or ended.stdout).strip()}\n{REFUSED}")
+    """Run an installer. Raises Refused with its output if it fails."""
+    process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    if process.returncode:
+        raise Refused(f"{(process.stderr or process.stdout).strip()}\n{REFUSED}")

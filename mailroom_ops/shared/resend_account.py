@@ -1,6 +1,6 @@
-"""A stage's account at Resend, as operators' tools ask about it.
+"""Requests of operators' commands to a stage's account at Resend.
 
-Paths and fields are those of Resend's SDKs for Node 6.38.0 and Python 2.52.0.
+Paths and fields are from Resend's SDKs for Node 6.38.0 and Python 2.52.0.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 RESEND_FAULTS = (RequestFailed, InvalidSecret)
-"""Exceptions of requests to Resend, besides botocore's errors; the answer is unknown then."""
+"""Exceptions of requests to Resend, besides botocore's errors. They leave the answer unknown."""
 
 
 class ResendAccount:
-    """The account whose key the mail senders use. Its secret is read when it is first asked."""
+    """Account whose key the mail senders use. The first request reads the secret."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` is the environment of a mail sender."""
+        """Make an account from the environment of a mail sender."""
         self._arn = environment["RESEND_SECRET_ARN"]
         self._base = environment["RESEND_BASE_URL"]
 
@@ -35,23 +35,23 @@ class ResendAccount:
     def of(cls, session: "boto3.Session", stage: str) -> "ResendAccount | None":
         """Return the account of a stage, or None if its mails do not go by Resend."""
         try:
-            found = function_variables(session.client("lambda"), name(stage, "send-mail"))
+            variables = function_variables(session.client("lambda"), name(stage, "send-mail"))
         except NotDeployed:
             return None
-        return cls(found) if found.get("RESEND_SECRET_ARN") else None
+        return cls(variables) if variables.get("RESEND_SECRET_ARN") else None
 
     def ask(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
-        """The status and the JSON object that answer a request. Raises RESEND_FAULTS and botocore's
-        errors."""
+        """Make a request. Return the status and the JSON object of the response. Raises RESEND_FAULTS and
+        botocore's errors."""
         (key,) = credentials(SECRET, self._arn, "api_key")
         answer = ProviderApi(SECONDS, {"Authorization": f"Bearer {key}"}).request(method, self._base + path)
         return answer.status, object_in(answer.status, answer.text)
 
     def lift(self, address: str) -> Literal["lifted", "not_listed"]:
         """Take an address off the account's own list. Raises as `ask`, and OutcomeUnknown for a refusal."""
-        status, said = self.ask("DELETE", f"/suppressions/{quote(address, safe='')}")
+        status, answer = self.ask("DELETE", f"/suppressions/{quote(address, safe='')}")
         if status == 404:
             return "not_listed"
         if status != 200:
-            raise OutcomeUnknown(f"answered {status}: {redact(str(said.get('message', '')))}")
+            raise OutcomeUnknown(f"answered {status}: {redact(str(answer.get('message', '')))}")
         return "lifted"

@@ -3,7 +3,7 @@
 import os
 import pydoc
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -11,7 +11,6 @@ import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from rich import box
-from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
@@ -27,7 +26,7 @@ _UNSIGNED = (
     *("SignatureDoesNotMatch", "InvalidSignatureException"),
     *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"),
 )
-"""Codes of services that do not take the signature, or the time that it says; each has its own."""
+"""Error codes of services for a wrong signature, or for a wrong time in the request."""
 CLOCK = (
     "AWS refuses the request's signature: this machine's clock may be more than 5 minutes off. Set the clock "
     "by NTP, such as `timedatectl set-ntp true`. If the clock is right, the secret key is wrong."
@@ -36,7 +35,7 @@ _MISSING = (
     *("ResourceNotFoundException", "NoSuchBucket", "QueueDoesNotExist"),
     "AWS.SimpleQueueService.NonExistentQueue",
 )
-"""Codes of services that have no table, function, bucket or queue of that name."""
+"""Error codes for a table, function, bucket or queue that does not exist."""
 _THROTTLED = (
     "Throttl",
     "TooManyRequests",
@@ -44,31 +43,30 @@ _THROTTLED = (
     "ProvisionedThroughputExceeded",
     "SlowDown",
 )
-"""How the codes of services begin that ask for fewer calls."""
+"""Beginnings of error codes for too many calls."""
 _MALFORMED_URLS = ("Invalid endpoint: ", "Invalid IPv6 URL")
-"""How botocore, and the library below it, begin what they say of AWS_ENDPOINT_URL. It has no class of its
-own."""
+"""Beginnings of the messages about a malformed AWS_ENDPOINT_URL. botocore raises a plain ValueError for
+it."""
 
 
 class Refused(Exception):
-    """A request that cannot be carried out; a sentence that says why, and what there is instead."""
+    """Request that cannot be carried out. The sentence names the reason and the alternatives."""
 
 
 class NotDeployed(Refused):
-    """A stage does not have something that it is deployed with, so that it is another one that is meant, or
-    another account. `what` names the thing, `place` says where it was looked for."""
+    """Stage without a resource that each deployment creates. Another stage or account may be meant."""
 
     def __init__(
-        self, what: str, how: str = "Deploy the stage", place: str = "this account and region"
+        self, resource: str, remedy: str = "Deploy the stage", place: str = "this account and region"
     ) -> None:
         super().__init__(
-            f"There is no {what} in {place}. {how}, or check --stage, the credentials and the region."
+            f"There is no {resource} in {place}. {remedy}, or check --stage, the credentials and the region."
         )
 
 
 def aws_fault_types() -> tuple[type[Exception], ...]:
-    """Exceptions for an AWS that is out of reach or refuses, and for a command that refuses. `sentences_of`
-    tells a ValueError of botocore's from one that is a fault in this program."""
+    """Return the exceptions for AWS that does not answer or refuses, and for a command that refuses.
+    `sentences_of` separates botocore's ValueErrors from faults of this program."""
     from botocore.parsers import ResponseParserError  # 50 ms that no command waits for
 
     return (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError)
@@ -76,26 +74,26 @@ def aws_fault_types() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def aws_faults(stage: str) -> Iterator[None]:
-    """Exits with 2 and a hint if AWS cannot be reached or refuses, or the command raises Refused."""
+    """Exit with code 2 and a hint if AWS does not answer or refuses, or if the command raises Refused."""
     try:
         yield
     except aws_fault_types() as error:
-        first, *more = sentences_of(error, stage)
+        first, *remedies = sentences_of(error, stage)
         print_line(first, "red", errors)
-        for each in more:
-            print_line(each, console=errors)
+        for remedy in remedies:
+            print_line(remedy, console=errors)
         raise typer.Exit(2) from None
 
 
 def sentences_of(error: Exception, stage: str) -> list[str]:
-    """Return the sentence for an error of `aws_fault_types`, and what to check. Raises the error again where
-    it is a fault in this program."""
+    """Return the sentence for an error of `aws_fault_types`, and things to check. Raises the error again if
+    it is a fault of this program."""
     match error:
         case Refused():
             return [f"{error}"]
         case ClientError() if error.response.get("Error", {}).get("Code") in _MISSING:
-            what = f"such table, function, bucket or queue of {stage} ({error.operation_name})"
-            return [f"{NotDeployed(what)}"]
+            part = f"such table, function, bucket or queue of {stage} ({error.operation_name})"
+            return [f"{NotDeployed(part)}"]
         case UnprocessedKeys():
             return ["DynamoDB throttles, and did not return everything. Run the command again."]
         case _ if type(error).__name__ == "ResponseParserError":
@@ -120,19 +118,19 @@ def _remedies(error: Exception, stage: str) -> list[str]:
 
 
 @contextmanager
-def refusals(*more: type[Exception]) -> Iterator[None]:
-    """Exit with code 2 and the error's sentence if a command that asks AWS nothing raises Refused or an error
-    of `more`."""
-    kinds: tuple[type[Exception], ...] = (Refused, *more)
+def refusals(*exceptions: type[Exception]) -> Iterator[None]:
+    """Exit with code 2 and the error's sentence if a command without requests to AWS raises Refused or one of
+    `exceptions`."""
+    kinds: tuple[type[Exception], ...] = (Refused, *exceptions)
     try:
         yield
-    except kinds as refused:
-        print_line(f"{refused}", "red", errors)
+    except kinds as refusal:
+        print_line(f"{refusal}", "red", errors)
         raise typer.Exit(2) from None
 
 
 def print_line(text: str, style: str = "", console: Terminal = screen) -> None:
-    """Print a sentence for people, which can be copied whole."""
+    """Print a sentence that can be copied whole."""
     console.print(plain(text), style=style, soft_wrap=True)
 
 
@@ -143,18 +141,18 @@ def print_lines(text: str) -> None:
 
 
 def ended(sentence: str) -> str:
-    """A sentence with its end, which may be a question."""
+    """Return a sentence with a final full stop, unless the sentence has a final mark already."""
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
 
 
 def at_a_terminal() -> bool:
-    """Whether there is somebody to ask."""
+    """Return whether a person can answer questions."""
     return sys.stdin.isatty()
 
 
 def confirm(question: str, *, yes: bool, piped: bool = False) -> None:
-    """Ask on stderr, and end the command if the answer is no. `yes`: do not ask. Raises Refused if
-    nobody can answer, because something was `piped` to the command."""
+    """Ask on stderr, unless `yes` is set, and end the command if the answer is no. Raises Refused if standard
+    input was `piped`, so that a person cannot answer."""
     if piped and not yes:
         raise Refused(f"{question} Standard input is taken, so use --yes to confirm.")
     if not yes:
@@ -163,12 +161,13 @@ def confirm(question: str, *, yes: bool, piped: bool = False) -> None:
 
 @contextmanager
 def status(text: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Show the current step on stderr until it ends; the text can be replaced. `quiet` prints nothing."""
+    """Show the current step on stderr until the block ends, and yield a function that replaces its text.
+    `quiet` turns the output off."""
     if quiet:
         yield lambda _: None
         return
-    with errors.status(plain(text)) as shown:
-        yield lambda text: shown.update(plain(text))
+    with errors.status(plain(text)) as spinner:
+        yield lambda text: spinner.update(plain(text))
 
 
 class Advance(Protocol):
@@ -179,9 +178,9 @@ class Advance(Protocol):
 
 @contextmanager
 def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
-    """A progress bar on stderr; `quiet`: none."""
-    named = TextColumn("{task.description}", markup=False)  # a name may be a file's or an object's
-    columns = (named, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    """Show a progress bar on stderr, unless `quiet` is set."""
+    description = TextColumn("{task.description}", markup=False)  # a name may be a file's or an object's
+    columns = (description, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
         task = progress.add_task(name, total=None)
 
@@ -192,24 +191,8 @@ def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
         yield advance
 
 
-WIDE, SHORTEST = 100, 8
-"""Columns of a terminal from which on the lines of a cell stand beside each other, and of the shortest
-heading."""
-
-
-class Beside:
-    """Lines of a cell beside each other. A first line of several words, such as a subject, gives way. Ids,
-    addresses and reasons stay whole."""
-
-    def __init__(self, lines: Sequence[Text]) -> None:
-        self._lines = lines
-
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
-        heading, *lines = self._lines
-        if " " in heading:
-            room = options.max_width - sum(2 + line.cell_len for line in lines)
-            heading.truncate(max(SHORTEST, room), overflow="ellipsis")
-        yield Text("  ").join(self._lines)
+WIDE = 100
+"""Columns of a terminal from which on the lines of a cell stand beside each other."""
 
 
 class Rows(Table):
@@ -218,7 +201,7 @@ class Rows(Table):
     def add_row(self, *cells: Any, **options: Any) -> None:
         """Add a row, whose lines stand beside each other if the terminal is wide."""
         if screen.width >= WIDE:
-            cells = tuple(Beside(list(cell.split())) if "\n" in str(cell) else cell for cell in cells)
+            cells = tuple(Text("  ").join(cell.split()) if "\n" in str(cell) else cell for cell in cells)
         super().add_row(*cells, **options)
 
 
@@ -231,17 +214,17 @@ def table_of(*columns: str | Column, rows: Iterable[Iterable[str | Text]] = (), 
 
 
 def right(heading: str = "", footer: str = "") -> Column:
-    """A column of figures."""
+    """Return a column of figures."""
     return Column(heading, footer, justify="right")
 
 
 def fold(heading: str = "", **options: Any) -> Column:
-    """A column of words that are long, which it breaks and does not cut."""
+    """Return a column that breaks long words instead of cutting them."""
     return Column(heading, overflow="fold", **options)
 
 
 def whole(heading: str) -> Column:
-    """A column of words that are never broken."""
+    """Return a column without line breaks."""
     return Column(heading, no_wrap=True)
 
 
@@ -266,7 +249,7 @@ def print_json(answer: object) -> None:
 
 
 def percent(part: float) -> str:
-    """A part of a whole: 0.0831 as `8.3%`; what is under a hundredth has a figure more."""
+    """Format a share: 0.0831 is `8.3%`. Shares below a hundredth have one more figure."""
     return f"{part:.2%}" if 0 < part < 0.01 else f"{part:.1%}"
 
 

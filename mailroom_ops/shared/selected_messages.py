@@ -1,4 +1,4 @@
-"""The messages that an operator means: ids on the command line, or from another command's output."""
+"""Messages that an operator selects: by ids on the command line, or by another command's output."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -21,24 +21,24 @@ def selected(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str)
     another command, in which every object with `id` and `event_type` is a message. Raises Refused, also if
     that command read another stage or left messages out."""
     refs = [
-        each
+        ref
         for text in ids
-        for each in (_read(stdin.read(), channel, stage) if text == "-" else [MessageRef(text, channel)])
+        for ref in (_read(stdin.read(), channel, stage) if text == "-" else [MessageRef(text, channel)])
     ]
-    return [each for each in dict.fromkeys(refs) if channel in (None, each.event_type)]
+    return [ref for ref in dict.fromkeys(refs) if channel in (None, ref.event_type)]
 
 
 def _read(text: str, channel: str | None, stage: str) -> list[MessageRef]:
-    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not text.lstrip().startswith(("{", "[")):
-        return [MessageRef(each, channel) for each in lines]
+        return [MessageRef(line, channel) for line in lines]
     try:
         documents = [json.loads(text)]
     except ValueError:
-        documents = [_document(each) for each in lines]
+        documents = [_document(line) for line in lines]
     for document in documents:
         _check(document, stage)
-    return [each for document in documents for each in _messages(document)]
+    return [ref for document in documents for ref in _messages(document)]
 
 
 def _document(line: str) -> Any:
@@ -49,13 +49,13 @@ def _document(line: str) -> Any:
 
 
 def _check(document: Any, stage: str) -> None:
-    """Whether a command's answer is about this stage, and whole."""
+    """Raise Refused if a command's answer is about another stage, or incomplete."""
     if not isinstance(document, dict):
         return
-    other = document.get("stage", stage)
-    if other != stage:
+    piped = document.get("stage", stage)
+    if piped != stage:
         raise Refused(
-            f"The piped JSON is about the stage {other!s:.40}, and this command about {stage}: give --stage "
+            f"The piped JSON is about the stage {piped!s:.40}, and this command about {stage}: give --stage "
             f"{stage} to both commands."
         )
     if document.get("more") is True:
@@ -73,5 +73,5 @@ def _messages(value: Any) -> Iterator[MessageRef]:
             return
         value = list(value.values())
     if isinstance(value, list):
-        for each in value:
-            yield from _messages(each)
+        for part in value:
+            yield from _messages(part)

@@ -1,4 +1,4 @@
-"""A stage as its own functions know it: its clients, its settings, and reads of its two tables."""
+"""A deployed stage for commands that repair: clients, settings of `dispatch`, and reads of both tables."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -43,14 +43,14 @@ class StoredMessage(Struct, frozen=True):
 
 
 def awaits_queuing(item: Item) -> bool:
-    """Whether a message was reopened and no worker has begun the attempt, so that its queue message may be
-    missing. A fax's is made of the ledger's stream."""
+    """Return whether a message was reopened and its attempt has not begun, so that its queue message may be
+    missing. Faxes are queued by the ledger's stream."""
     return item.get("status") == "retrying" and "startedAt" not in item and item["event_type"] != "fax"
 
 
 @dataclass(frozen=True)
 class DeployedStage:
-    """A stage: its clients, the settings of its dispatch, and the contracts of its channels."""
+    """Stage with its clients, the settings of its function `dispatch`, and the contracts of its channels."""
 
     stage: str
     dynamodb: "DynamoDBClient"
@@ -66,30 +66,30 @@ class DeployedStage:
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str) -> "DeployedStage":
-        """The stage in the session's account. Raises Refused if it is not deployed, or by a version whose
-        settings this one does not know."""
+        """Return the stage in the session's account. Raises Refused if the stage is not deployed, or if its
+        version has other settings."""
         functions = session.client("lambda", config=config_for_invocations())
         dispatch = function_settings(functions, stage_name(stage, "dispatch"), DispatchSettings)
         contracts = contracts_of(dispatch.default_region)
         dynamodb, sqs = session.client("dynamodb"), session.client("sqs")
-        who = cache(partial(caller, session))
+        operator = cache(partial(caller, session))
         bucket = dispatch.templates_bucket
         versions = CurrentVersions(session.client("s3"), bucket) if bucket else None
-        return cls(stage, dynamodb, sqs, functions, dispatch, contracts, versions=versions, caller=who)
+        return cls(stage, dynamodb, sqs, functions, dispatch, contracts, versions=versions, caller=operator)
 
     def name(self, short: str) -> str:
-        """The physical name of a table, a queue or a function."""
+        """Return the physical name of a table, a queue or a function."""
         return stage_name(self.stage, short)
 
     def ledger(self, new_token: Callable[[], str]) -> Ledger:
-        """The ledger's verbs, for a caller that claims nothing."""
+        """Return the ledger for callers that do not claim."""
         ttl = self.dispatch.ledger_ttl_seconds
         return Ledger(
             self.dynamodb, self.name("ledger"), lease=0, ttl=ttl, clock=self.clock, new_token=new_token
         )
 
     def items(self, table: Table, ref: MessageRef | Key) -> list[dict[str, Any]]:
-        """A table's items of that id, of all channels if the channel is not given."""
+        """Return a table's items with an id, of all channels if the ref has no channel."""
         condition, values = "id = :id", {":id": string(ref.id)}
         if ref.event_type:
             condition += " AND event_type = :event_type"
@@ -103,12 +103,12 @@ class DeployedStage:
         return [plain(item) for item in reply["Items"]]
 
     def written(self, key: Key, token: str) -> dict[str, Any] | None:
-        """The ledger's item, if its claim token is the one that we wrote. For a write that was refused: the
-        SDK repeats a call whose answer was lost, and then meets what the first one wrote."""
-        return next((each for each in self.items("ledger", key) if each.get("claim_token") == token), None)
+        """Return the ledger's item if it has our claim token. The SDK repeats a write whose response was
+        lost, and the repeated one is refused although the first one succeeded."""
+        return next((item for item in self.items("ledger", key) if item.get("claim_token") == token), None)
 
     def read(self, table: Table, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
-        """The items of these keys that there are. Raises UnprocessedKeys."""
-        wanted = {self.name(table): [where(key) for key in dict.fromkeys(keys)]}
-        (found,) = batch_get(self.dynamodb, wanted, consistent=True).values()
-        return {Key(each["id"], each["event_type"]): each for each in found}
+        """Return the existing items of keys. Raises UnprocessedKeys."""
+        wheres = {self.name(table): [where(key) for key in dict.fromkeys(keys)]}
+        (items,) = batch_get(self.dynamodb, wheres, consistent=True).values()
+        return {Key(item["id"], item["event_type"]): item for item in items}

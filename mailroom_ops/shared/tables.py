@@ -1,4 +1,4 @@
-"""Items in great numbers: tables read in segments, and values in runs that one call takes."""
+"""Large numbers of items: parallel scans of tables, and values in batches for one call each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -31,12 +31,12 @@ def segments(count: int, page: Page[T]) -> Iterator[T]:
 
 
 def key_of(image: Mapping[str, Any]) -> Key:
-    """The key of a message's item in DynamoDB's form."""
+    """Return the key of a message's item in DynamoDB's form."""
     return Key(image["id"]["S"], image["event_type"]["S"])
 
 
-def parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
-    """Runs of values, in order, of so many at most."""
-    left = iter(values)
-    while run := list(islice(left, most)):
+def parts(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield values in order, in lists of `size` at most."""
+    iterator = iter(values)
+    while run := list(islice(iterator, size)):
         yield run

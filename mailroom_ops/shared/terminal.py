@@ -1,4 +1,4 @@
-"""The terminal: everything is printed through it, so that no stored text can do anything to it.
+"""The terminal. Commands print through this class only, so that stored text cannot control the terminal.
 
 Producers, recipients and providers write what commands print. An escape sequence could move the cursor or
 write to the clipboard, a bidirectional control could show `exe.txt` as `txt.exe`, and Rich's markup could
@@ -21,17 +21,17 @@ Bidi_Control)."""
 
 
 def printable(text: str) -> str:
-    """The text with a replacement character for each character that a terminal could obey."""
+    """Replace each character that could control a terminal."""
     return _UNSAFE.sub("�", text)
 
 
 def escaped(json: str) -> str:
-    """JSON that says the same and holds no such character. Only strings in it can, and they have escapes."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+    """Escape such characters in JSON. They occur in strings only, which have the same value afterwards."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 class Terminal(Console):
-    """A console that prints every text as it is written, without markup, as far as it is printable."""
+    """Console that prints texts without markup, and replaces characters that could control the terminal."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, markup=False, emoji=False)
@@ -51,11 +51,11 @@ class Terminal(Console):
         return Text("\n").join(Text().join(rows) for rows in lines)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """A string, wherever it stands: Rich measures and prints what this returns."""
+        """Return the text of a string. Rich measures and prints each string by this method."""
         return super().render_str(printable(text), **{**options, "markup": False, "emoji": False})
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Everything else that has a text. Rich's own control codes are segments of their own."""
+        """Yield the segments of all other objects. Rich's own control codes are separate segments."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
 

@@ -1,4 +1,4 @@
-"""Times, spans of time and speeds, as operators write them and as they read them."""
+"""Times, spans of time and speeds: operators' input, and texts for people."""
 
 import re
 from datetime import datetime
@@ -18,15 +18,16 @@ def span_of(text: str) -> int | None:
 
 
 def seconds_of(text: str) -> int:
-    """`15m` in seconds. Raises Refused if it is no span."""
-    found = span_of(text)
-    if found is None:
+    """Return a span such as `15m` in seconds. Raises Refused if the text is not a span."""
+    seconds = span_of(text)
+    if seconds is None:
         raise Refused(f"{text!r:.40} is no span of time; use one like 90s, 15m, 2h, 1d or 2w.")
-    return found
+    return seconds
 
 
 def written(seconds: float) -> str:
-    """A span as one types it: in the largest unit, of days at most, that leaves no fraction."""
+    """Format a span like an option, such as `15m`: in the largest unit up to days that gives a whole
+    number."""
     whole = round(seconds)
     for unit in ("d", "h", "m"):
         if whole and whole % _UNITS[unit] == 0:
@@ -35,7 +36,7 @@ def written(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """About how long, in its largest unit: `3 hours`."""
+    """Format an approximate span in its largest unit, such as `3 hours`."""
     for unit, length in _LARGE:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
@@ -43,13 +44,14 @@ def duration(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """`3 h 58 min (14,286 s)`: the two largest units, and the seconds if they are not among these."""
+    """Format a span in its two largest units, and in seconds if these are not among them: `3 h 58 min (14,286
+    s)`."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    left = round(seconds)
+    remainder = round(seconds)
     counts = []
     for unit, length in _PARTS:
-        count, left = divmod(left, length)
+        count, remainder = divmod(remainder, length)
         counts.append((count, unit))
     while not counts[0][0]:
         counts.pop(0)
@@ -58,15 +60,15 @@ def exactly(seconds: float) -> str:
 
 
 def short(time: str | None) -> str:
-    """An ISO 8601 time in UTC for a person: seconds are enough."""
+    """Format an ISO 8601 time in UTC to the second."""
     if not time:
         return "an unknown time"
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def ago(time: str, now: str) -> str:
-    """How long ago an ISO 8601 time is, for a list: `5 min ago`; a day or more ago, the date."""
-    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds()
+def ago(time: str, current: str) -> str:
+    """Format the time since an ISO 8601 time, such as `5 min ago`; from a day on, the date."""
+    seconds = (datetime.fromisoformat(current) - datetime.fromisoformat(time)).total_seconds()
     if seconds < 0 or seconds >= 86_400:
         return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}"
     if seconds < 60:
@@ -75,5 +77,5 @@ def ago(time: str, now: str) -> str:
 
 
 def speed_of(speed: float) -> str:
-    """Messages a second, with no more digits than mean something."""
+    """Format messages a second, without digits that mean nothing."""
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"

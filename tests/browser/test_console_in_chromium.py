@@ -1,11 +1,9 @@
 """The console in a real Chromium, over a local stage: `make browser`."""
 
-import http.client
 import socket
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -86,14 +84,6 @@ def find(page: Any, id_: str) -> None:
     expect(page.locator("dd.id").first).to_have_text(id_)
 
 
-def test_a_message_is_followed_until_it_is_delivered(stage: Stage, page: Any) -> None:
-    stage.put(**mail("followed"))
-    find(page, "followed")
-    expect(page.locator(".life")).to_contain_text("delivered", timeout=SECONDS)
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
-    expect(page.locator("pre").first).to_have_text("Hi")
-
-
 def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_it_again(
     stage: Stage, page: Any
 ) -> None:
@@ -114,32 +104,6 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     page.get_by_role("link", name="Your ticket").click()
     page.get_by_role("link", name="Send again").click()
     page.get_by_role("button", name="Send again").click()
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
-
-
-def test_a_failure_is_found_and_sent_again(stage: Stage, page: Any) -> None:
-    stage.put(**mail("fixed", subject=None, text=None, template="lost"))
-    page.goto("./failures")
-    page.locator(".stream a[href*='id=fixed']").click(timeout=SECONDS)
-    expect(page.locator(".status").first).to_have_text("failed")
-    stage.put(**mail("fixed", text="Now it is right"))
-    page.get_by_role("link", name="Send again").click()
-    expect(page.get_by_text("as try 2")).to_be_visible()
-    page.get_by_role("button", name="Send again").click()
-    expect(page.get_by_role("status")).to_have_text("It is on its way again.")
-    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
-
-
-def test_a_dead_letter_is_looked_at_and_put_back(stage: Stage, page: Any) -> None:
-    stage.bury("mail", mail("buried", attempt=1))
-    page.goto("./")
-    page.locator("#dead-mail").click(timeout=SECONDS)  # once SQS has counted it
-    page.get_by_role("link", name="See why").click()
-    expect(page.get_by_role("link", name="buried")).to_be_visible()
-    page.get_by_role("link", name="Put all back").click()
-    page.get_by_role("button", name="Put them back").click()
-    expect(page.get_by_role("status")).to_contain_text("1 moved, 0 left", timeout=SECONDS)
-    find(page, "buried")
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
 
 
@@ -196,26 +160,6 @@ def test_a_mail_connects_to_nobody(stage: Stage, page: Any, html: str) -> None:
         elsewhere.setblocking(False)
         with pytest.raises(BlockingIOError):  # nobody is waiting
             elsewhere.accept()
-
-
-@pytest.mark.parametrize(
-    ("headers", "path"),
-    [
-        ({}, "/"),
-        ({"Host": "evil.example"}, "/"),
-        ({"Origin": "http://evil.example"}, "/"),
-        ({"Sec-Fetch-Site": "cross-site"}, "/failures"),
-    ],
-)
-def test_a_stranger_is_refused(stage: Stage, page: Any, headers: dict[str, str], path: str) -> None:
-    (cookie,) = page.context.cookies()
-    known = {"Cookie": f"{cookie['name']}={cookie['value']}"} if headers else {}
-    for method in ("GET", "POST"):
-        console = urlsplit(stage.console)
-        connection = http.client.HTTPConnection(console.netloc)
-        connection.request(method, console.path + path, headers={**known, **headers})
-        assert connection.getresponse().status == 403
-        connection.close()
 
 
 def test_another_page_of_the_same_browser_gets_nothing(stage: Stage, page: Any) -> None:

@@ -1,5 +1,5 @@
 """Every item that the pages for producers put, by the AWS CLI, boto3 or the client, is one that dispatch
-takes."""
+and the channel's schema take."""
 
 import ast
 import itertools
@@ -11,11 +11,13 @@ from typing import Any
 import boto3
 import pytest
 from boto3.dynamodb.types import TypeDeserializer
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 
 from mailroom import outbox
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import parse
+from mailroom_ops.setup.schema import schema_of
 from tests.support.docs_pages import Page
 
 MESSAGES = Page("docs/reference/messages.md")
@@ -66,6 +68,7 @@ def _values(call: ast.Call) -> Iterator[ast.expr]:
 )
 def test_an_item_of_the_documentation_is_taken(item: Item) -> None:
     assert parse(item, CONTRACTS).key.id == item["id"]
+    Draft202012Validator(schema_of(item["event_type"])).validate(item)
 
 
 @pytest.mark.parametrize("items", [_typed, _plain])

@@ -20,13 +20,6 @@ def test_every_setting_says_what_it_means() -> None:
     assert [key for key, field in KEYS.items() if not field.description] == []
 
 
-def test_a_stage_has_no_more_settings_than_somebody_can_read() -> None:
-    # Five of them are when a message goes out, and a caller's part of the day; one is whether it is found,
-    # one whether templates are published, one what becomes of attributes that nobody uses, one where a
-    # channel of the project's own is described, and one who sends mails.
-    assert len(KEYS) <= 110
-
-
 def test_the_settings_that_the_readme_names_are_there() -> None:
     named = {span for span in Page("README.md").spans() if re.fullmatch(rf"({SECTIONS})(\.\w+)+", span)}
     assert {"mail.senders", "monitoring.emails", "channels.mail.on_unknown"} <= named

@@ -9,7 +9,7 @@ import pytest
 from markupsafe import escape
 
 from mailroom_ops.console.pages import form
-from mailroom_ops.console.site import Asked, Goto, Site
+from mailroom_ops.console.site import Goto, Request, Site
 from tests.support.ops.console import Browser, values_of
 from tests.support.ops.message import MAILBOX, Stage, deployed
 
@@ -49,7 +49,7 @@ def site(stage: Stage) -> Site:
 
 
 def posted(site: Site, step: str, **fields: str) -> Any:
-    return form.show(site, Asked({"channel": "mail"}, {**fields, "step": step}))
+    return form.show(site, Request({"channel": "mail"}, {**fields, "step": step}))
 
 
 def rows_of(shown: dict[str, Any]) -> dict[str, list[list[str]]]:
@@ -158,7 +158,7 @@ COPIED: dict[str, Any] = {
 
 def test_a_copy_brings_its_rows_and_sends_the_very_same_variables(site: Site, stage: Stage) -> None:
     stage.put(MAILBOX, id="o-1", event_type="mail", to="ada@exmaple.com", **COPIED)
-    shown = values_of(form.show(site, Asked({"channel": "mail", "copy": "o-1"})))
+    shown = values_of(form.show(site, Request({"channel": "mail", "copy": "o-1"})))
     rows = rows_of(shown)
     names = ("lines", "notes", "codes", "uneven", "mixed", "nothing", "empty", "nested")
     assert [len(rows[name]) for name in names] == [2, 2, 4, 2, 2, 1, 1, 1]

@@ -64,35 +64,6 @@ def test_of_two_clicks_at_once_one_starts_a_redrive(
     assert (sorted(replies), len(made)) == ([303, 400], 1)
 
 
-def test_a_queue_has_one_redrive_and_one_stop_by_whichever_name_it_is_called(
-    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    die(stage, 30)
-    gate, send = threading.Event(), DeadLetterMover._send
-
-    def held(mover: DeadLetterMover, batch: list[Any]) -> int:
-        assert gate.wait(30)
-        return send(mover, batch)
-
-    monkeypatch.setattr(DeadLetterMover, "_send", held)
-    started = browser.post(REDRIVE, {"queue": "mail-dlq"})
-    try:
-        again = browser.post(REDRIVE, {"queue": "mail"})
-        page = browser.get(started.headers["location"])
-        browser.post(REDRIVE, page.hidden())
-        jobs = dict(browser.site.jobs)
-    finally:
-        gate.set()
-        for each in browser.site.jobs.values():
-            each.wait()
-    assert (again.status, list(jobs), jobs[dead_letters.RedriveJob, "mail"].stopping) == (
-        400,
-        [(dead_letters.RedriveJob, "mail")],
-        True,
-    )
-    assert "It was stopped. 10 were moved, and stay so." in browser.get(started.headers["location"]).words
-
-
 def test_a_search_for_one_dead_letter_can_be_stopped(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,15 +118,6 @@ def test_many_more_dead_letters_than_were_shown_are_shown_first(stage: RepairSta
     assert browser.post(REDRIVE, refused.hidden()).status == 303
     browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
     assert "Done 13 moved" in browser.get(REDRIVE, queue="mail", run="1").words
-
-
-def test_a_few_more_dead_letters_than_were_shown_go_back_too(stage: RepairStage, browser: Browser) -> None:
-    die(stage, 1)
-    plan = browser.get(REDRIVE, queue="mail")
-    die(stage, 11)
-    assert browser.post(REDRIVE, plan.hidden()).status == 303
-    browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
-    assert "Done 12 moved" in browser.get(REDRIVE, queue="mail", run="1").words
 
 
 @pytest.mark.parametrize("shown", ["9" * 5000, "-1", "many"])

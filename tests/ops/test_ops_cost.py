@@ -8,24 +8,42 @@ from mailroom_ops.costs import stage_cost
 from mailroom_ops.costs.cost import Cost, month_cost
 from mailroom_ops.costs.lanes import lane_of
 from mailroom_ops.costs.message_cost import message_parts
-from mailroom_ops.costs.pace import Pace
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES, with_settings
 
 MILLION = 1_000_000
+RESOURCES: dict[str, list[dict[str, Any]]] = {
+    "SQS::Queue": [{"RedrivePolicy": {}}] * 8 + [{}] * 9,
+    "CloudWatch::Alarm": [{}] * 90 + [{"Metrics": [*[{"MetricStat": {}}] * 3, {"Expression": "a + b"}]}],
+    "Lambda::EventSourceMapping": [{"MetricsConfig": {}}] * 2 + [{}] * 8,
+    "CloudWatch::Dashboard": [{}] * 2,
+    "KMS::Key": [{"EnableKeyRotation": True}] * 2 + [{}],
+    "SecretsManager::Secret": [{}] * 4,
+    "Events::Rule": [{"ScheduleExpression": "rate(1 minute)"}] * 9 + [{"ScheduleExpression": "rate(1 day)"}],
+}
+TEMPLATES = [
+    {
+        "Resources": {
+            f"{at}": {"Type": f"AWS::{kind}", "Properties": each} for at, each in enumerate(resources)
+        }
+    }
+    for kind, resources in RESOURCES.items()
+]
 
 
 def reckoned(channel: str = "mail", lane: str = "normal", **changes: Any) -> dict[str, float]:
     """A million messages of prod, with other values of settings, by their sections."""
     paths = {f"{section}.{name}": value for section, of in changes.items() for name, value in of.items()}
     settings = load(with_settings(paths, "prod"), "prod")
-    parts = message_parts(settings, Pace(lane_of(settings, channel, lane)))
+    parts = message_parts(settings, lane_of(settings, channel, lane))
     return {name: price * MILLION for name, price in parts.items()}
 
 
 def month(**messages: int) -> Cost:
     settings = load(STAGES, "prod")
-    return month_cost(settings, {lane_of(settings, channel): count for channel, count in messages.items()})
+    return month_cost(
+        settings, TEMPLATES, {lane_of(settings, channel): count for channel, count in messages.items()}
+    )
 
 
 def test_a_mail_is_three_writes_its_queue_its_function_and_what_ses_takes() -> None:
@@ -95,21 +113,11 @@ def test_search_is_a_read_and_two_rows() -> None:
 
 def test_a_stage_without_search_does_not_pay_for_it() -> None:
     without = load(with_settings({"search": False}, "prod"), "prod")
-    assert "search" not in message_parts(without, Pace(lane_of(without, "mail")))
+    assert "search" not in message_parts(without, lane_of(without, "mail"))
 
 
 def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
-    resources = stage_cost.StageResources(
-        queues=8,
-        alarm_metrics=93,
-        mapping_metrics=12,
-        dashboards=2,
-        keys=3,
-        rotated_keys=2,
-        secrets=4,
-        rounds=9,
-    )
-    assert stage_cost.stage_parts(resources) == {
+    assert stage_cost.stage_parts(TEMPLATES) == {
         "alarms": pytest.approx(8.30),  # the first ten are free
         "dashboards": 6,
         "metrics": pytest.approx(13 * 0.30),
@@ -121,7 +129,7 @@ def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
         "keys": 3 + 2 * 2,  # two of them with two rotations
         "secrets": pytest.approx(1.60),
     }
-    sending = stage_cost.stage_parts(resources, senders=2)
+    sending = stage_cost.stage_parts(TEMPLATES, senders=2)
     assert sending["metrics"] == pytest.approx((12 + 1 + 2 * 4 + 3) * 0.30)
 
 
@@ -133,22 +141,18 @@ def test_all_is_the_sum_of_its_parts() -> None:
 
 
 def test_a_months_canaries_cost_their_mails_and_a_metric() -> None:
-    def stage_parts(**changes: object) -> dict[str, float]:
-        return month_cost(load(with_settings(changes, "prod"), "prod"), {}).stage_parts
-
-    parts = stage_parts(**{"monitoring.canary": True})
+    settings = load(with_settings({"monitoring.canary": True}, "prod"), "prod")
+    parts = month_cost(settings, TEMPLATES, {}).stage_parts
     of_a_mail = sum(reckoned().values()) / MILLION
     assert parts.pop("canaries") == pytest.approx(288 * 30.4 * of_a_mail + 0.30)
-    # Its own, and two of each of the two channels.
-    assert parts.pop("alarms") == pytest.approx(stage_parts()["alarms"] + 5 * 0.10)
     # A mail counts the metrics of a sender, and those of sending.
-    assert parts.pop("metrics") == pytest.approx(stage_parts()["metrics"] + 7 * 0.30)
-    assert parts.items() <= stage_parts().items()
+    assert parts.pop("metrics") == pytest.approx(month().stage_parts["metrics"] + 7 * 0.30)
+    assert parts.items() <= month().stage_parts.items()
 
 
 def test_a_channel_that_has_no_row_costs_what_every_message_does() -> None:
     chat = {"handler": "send_push", "messages_per_second": 1, "lanes": {"normal": {"share": 1}}}
     settings = load(with_settings({"channels.chat": chat}, "prod"), "prod")
     lane = lane_of(settings, "chat")
-    assert message_parts(settings, Pace(lane))["mailbox and ledger writes"] == pytest.approx(3 * 0.625e-6)
+    assert message_parts(settings, lane)["mailbox and ledger writes"] == pytest.approx(3 * 0.625e-6)
     assert lane.estimate.unpriced == "its price is not known here"

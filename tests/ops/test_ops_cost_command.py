@@ -9,9 +9,15 @@ import typer
 from typer.testing import CliRunner, Result
 
 from mailroom_ops.costs.cost import Cost, cost, money
+from tests.ops.test_ops_cost import TEMPLATES
 
 app = typer.Typer()
 app.command()(cost)
+
+
+@pytest.fixture(autouse=True)
+def _synthesized(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mailroom_stacks.deploy_policy.policies.read", lambda *_: (None, TEMPLATES))
 
 
 def run(*arguments: str) -> Result:

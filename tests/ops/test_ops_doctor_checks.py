@@ -19,14 +19,17 @@ from mailroom_local.providers.signalwire import SignalWireSimulator
 from mailroom_local.providers.sms import SmsNetwork
 from mailroom_local.providers.telnyx import TelnyxSimulator
 from mailroom_local.providers.twilio import TwilioSimulator
+from mailroom_ops.costs.lanes import lanes_of
 from mailroom_ops.doctor.checks import checks_of
-from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
 from mailroom_ops.doctor.run import run
+from mailroom_stacks.settings.load import load
 from tests.support.ops import doctor as world
 from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked
-from tests.support.stacks.refusals import OURS
+from tests.support.stacks.refusals import STAGES
 
-LANES = {each.queue: each for each in ConfiguredStage.read("dev", OURS).lanes}
+LANES = {lane.queue: lane for lane in lanes_of(world.SETTINGS)}
+PROD = load(STAGES, "prod")
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +64,7 @@ def test_a_mapping_that_invokes_an_alias_is_known_as_its_functions(answers: dict
     aliased = [{**mapping, "FunctionArn": f"{mapping['FunctionArn']}:live"} for mapping in mappings]
     answers["lambda.ListEventSourceMappings"] = {"EventSourceMappings": aliased}
     assert {finding.state for finding in looked(Aws(answers))} == {"ok"}
-    answers["lambda.GetFunctionConcurrency"] = lambda asked: (
-        {"ReservedConcurrentExecutions": 0} if asked["FunctionName"] == f"{PREFIX}send-fax" else {}
-    )
+    answers["lambda.GetFunctionConcurrency"] = _stopped_fax
     (finding,) = [finding for finding in looked(Aws(answers)) if finding.state != "ok"]
     assert finding.sentence.startswith("send-fax is stopped")
 
@@ -102,168 +103,121 @@ def _subscriptions(*arns: str) -> Answer:
     return {"Subscriptions": [{"SubscriptionArn": arn, "Protocol": "email"} for arn in arns]}
 
 
-FAULTS: list[tuple[str, Answer, str, str]] = [
-    (
-        "events.DescribeEventBus",
-        "ResourceNotFoundException",
-        "functions, event bus: failed",
-        "There is no bus orders",
-    ),
-    ("cloudformation.DescribeStacks", {"Stacks": []}, "stacks, deployed: failed", "Not deployed: mailbox"),
-    (
-        "cloudformation.DescribeStacks",
-        world.stacks(api="UPDATE_FAILED"),
-        "stacks, deployed: failed",
-        "UPDATE_FAILED",
-    ),
-    (
-        "cloudformation.DescribeStacks",
-        world.stacks(api="UPDATE_ROLLBACK_COMPLETE"),
-        "stacks, deployed: warning",
-        "went back",
-    ),
-    (
-        "cloudformation.DescribeStacks",
-        world.stacks(api="UPDATE_IN_PROGRESS"),
-        "stacks, deployed: warning",
-        "changed",
-    ),
-    ("sesv2.GetAccount", world.account(ProductionAccessEnabled=False), "mail, account: warning", "sandbox"),
-    ("sesv2.GetAccount", world.account(SendingEnabled=False), "mail, account: failed", "paused"),
-    ("sesv2.GetAccount", world.account(EnforcementStatus="PROBATION"), "mail, account: warning", "probation"),
-    ("sesv2.GetAccount", world.account(EnforcementStatus="SHUTDOWN"), "mail, account: failed", "shutdown"),
-    ("sesv2.GetAccount", _quota(MaxSendRate=0.5), "mail, quota: warning", "would send 1 mails a second"),
-    ("sesv2.GetAccount", _quota(SentLast24Hours=40_000), "mail, quota: warning", "40,000 of 50,000"),
-    ("sesv2.GetAccount", _quota(SentLast24Hours=50_000), "mail, quota: failed", "50,000 of 50,000"),
-    ("cloudwatch.GetMetricStatistics", _rates(0.02), "mail, reputation: warning", "2.00% of the mails"),
-    ("cloudwatch.GetMetricStatistics", _rates(0.05), "mail, reputation: failed", "5.00% of the mails"),
-    ("cloudwatch.GetMetricStatistics", {"Datapoints": []}, "mail, reputation: skipped", "too little"),
-    ("sesv2.GetEmailIdentity", world.identities({}), "mail, senders: failed", "is not an identity"),
-    (
-        "sesv2.GetEmailIdentity",
-        world.identities({"example.com": world.identity(VerifiedForSendingStatus=False)}),
-        "mail, senders: failed",
-        "may not send",
-    ),
-    (
-        "sesv2.GetEmailIdentity",
-        world.identities({"example.com": world.identity(DkimAttributes={"Status": "PENDING"})}),
-        "mail, senders: warning",
-        "not signed",
-    ),
-    ("sesv2.GetConfigurationSet", "NotFoundException", "mail, configuration: failed", "no configuration set"),
-    (
-        "sesv2.GetConfigurationSet",
-        {"SendingOptions": {"SendingEnabled": False}},
-        "mail, configuration: failed",
-        "is paused",
-    ),
-    (
-        "secretsmanager.GetSecretValue",
-        lambda asked: "ResourceNotFoundException" if asked["SecretId"] == "signing" else world.secret(asked),
-        "webhook, secrets: failed",
-        "The secret signing does not exist, or has no value",
-    ),
-    (
-        "secretsmanager.GetSecretValue",
-        world.with_secret("twilio", "{}"),
-        "sms, credentials: failed",
-        "Twilio's secret is not",
-    ),
-    (
-        "secretsmanager.GetSecretValue",
-        world.with_secret("fax", '{"project": "local"}'),
-        "fax, credentials: failed",
-        "secret is not",
-    ),
-    (
-        "sns.GetPlatformApplicationAttributes",
-        {"Attributes": {"Enabled": "false"}},
-        "push, applications: failed",
-        "turned off",
-    ),
-    ("sns.GetPlatformApplicationAttributes", "NotFound", "push, applications: failed", "is not there"),
-    (
-        "sns.GetPlatformApplicationAttributes",
-        {"Attributes": {"AppleCertificateExpirationDate": "2026-12-01T00:00:00Z"}},
-        "push, applications: warning",
-        "expires on 2026-12-01",
-    ),
-    (
-        "sns.GetPlatformApplicationAttributes",
-        {"Attributes": {"AppleCertificateExpirationDate": "2026-11-21T08:59:59Z"}},
-        "push, applications: failed",
-        "has expired",
-    ),
-    (
-        "lambda.ListEventSourceMappings",
-        _mappings("mail", State="Disabled"),
-        "functions, mappings: failed",
-        "send-mail does not read mail: its mapping is disabled",
-    ),
-    (
-        "lambda.ListEventSourceMappings",
-        _mappings("mail", LastProcessingResult="PROBLEM: Function call failed"),
-        "functions, mappings: failed",
-        "has trouble with mail",
-    ),
-    (
-        "lambda.GetAccountSettings",
-        {"AccountLimit": {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}},
-        "functions, concurrency: warning",
-        "the account has 10 of 10",
-    ),
-    (
-        "lambda.GetAccountSettings",
-        {"AccountLimit": {"ConcurrentExecutions": 5000, "UnreservedConcurrentExecutions": 5000}},
-        "functions, concurrency: warning",
-        "5,000 functions at once, monitoring.concurrency_quota is",
-    ),
-    (
-        "lambda.GetFunctionConcurrency",
-        lambda asked: {"ReservedConcurrentExecutions": 0} if asked["FunctionName"].endswith("fax") else {},
-        "functions, concurrency: failed",
-        "send-fax is stopped",
-    ),
-    (
-        "sqs.GetQueueAttributes",
-        lambda asked: {
-            "Attributes": {
-                "ApproximateNumberOfMessagesNotVisible": "2" if "fax-dlq" in asked["QueueUrl"] else "0"
-            }
-        },
-        "queues, dead letters: failed",
-        "2 dead letters wait in fax-dlq.fifo",
-    ),
-    ("s3.ListObjectsV2", {"Contents": [{"Key": "a"}]}, "queues, given up: failed", "gave up on messages"),
-    (
-        "cloudwatch.DescribeAlarms",
-        _alarms(AlarmActions=[]),
-        "alarms, notifying: warning",
-        "notify nobody: mailroom",
-    ),
-    (
-        "cloudwatch.DescribeAlarms",
-        _alarms(ActionsEnabled=False),
-        "alarms, notifying: warning",
-        "notify nobody",
-    ),
-    (
-        "cloudwatch.DescribeAlarms",
-        _alarms(StateValue="ALARM"),
-        "alarms, ringing: failed",
-        "dlq-not-empty rings",
-    ),
-    ("sns.ListSubscriptionsByTopic", "NotFound", "alarms, heard: warning", "There is no topic"),
-    ("sns.ListSubscriptionsByTopic", _subscriptions(), "alarms, heard: warning", "Nobody hears"),
-    (
-        "sns.ListSubscriptionsByTopic",
-        _subscriptions("arn:aws:sns:1", "PendingConfirmation"),
-        "alarms, heard: warning",
-        "Not confirmed yet: 1 by email",
-    ),
-]
-"""A response of AWS; the check that then finds a fault, how bad that is, and words of its sentence."""
+PROBLEM = "PROBLEM: Function call failed"
+
+
+def _without_secret(request: dict[str, Any]) -> dict[str, Any] | str:
+    return "ResourceNotFoundException" if request["SecretId"] == "signing" else world.secret(request)
+
+
+def _stopped_fax(request: dict[str, Any]) -> dict[str, Any]:
+    return {"ReservedConcurrentExecutions": 0} if request["FunctionName"].endswith("send-fax") else {}
+
+
+def _dead_faxes(request: dict[str, Any]) -> dict[str, Any]:
+    count = "2" if "fax-dlq" in request["QueueUrl"] else "0"
+    return {"Attributes": {"ApproximateNumberOfMessagesNotVisible": count}}
+
+
+def _certificate(until: str) -> Answer:
+    return {"Attributes": {"AppleCertificateExpirationDate": until}}
+
+
+def _applications(**attributes: str) -> Answer:
+    return {"Attributes": attributes}
+
+
+def _concurrency(quota: int) -> Answer:
+    return {"AccountLimit": {"ConcurrentExecutions": quota, "UnreservedConcurrentExecutions": quota}}
+
+
+def _identity(**changes: Any) -> Answer:
+    return world.identities({"example.com": world.identity(**changes)})
+
+
+FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
+    "events.DescribeEventBus": [
+        ("ResourceNotFoundException", "functions, event bus: failed", "There is no bus orders"),
+    ],
+    "cloudformation.DescribeStacks": [
+        ({"Stacks": []}, "stacks, deployed: failed", "Not deployed: mailbox"),
+        (world.stacks(api="UPDATE_FAILED"), "stacks, deployed: failed", "UPDATE_FAILED"),
+        (world.stacks(api="UPDATE_ROLLBACK_COMPLETE"), "stacks, deployed: warning", "went back"),
+        (world.stacks(api="UPDATE_IN_PROGRESS"), "stacks, deployed: warning", "changed"),
+    ],
+    "sesv2.GetAccount": [
+        (world.account(ProductionAccessEnabled=False), "mail, account: warning", "sandbox"),
+        (world.account(SendingEnabled=False), "mail, account: failed", "paused"),
+        (world.account(EnforcementStatus="PROBATION"), "mail, account: warning", "probation"),
+        (world.account(EnforcementStatus="SHUTDOWN"), "mail, account: failed", "shutdown"),
+        (_quota(MaxSendRate=0.5), "mail, quota: warning", "would send 1 mails a second"),
+        (_quota(SentLast24Hours=40_000), "mail, quota: warning", "40,000 of 50,000"),
+        (_quota(SentLast24Hours=50_000), "mail, quota: failed", "50,000 of 50,000"),
+    ],
+    "cloudwatch.GetMetricStatistics": [
+        (_rates(0.02), "mail, reputation: warning", "2.00% of the mails"),
+        (_rates(0.05), "mail, reputation: failed", "5.00% of the mails"),
+        (_rates(0.0009, "ComplaintRate"), "mail, reputation: warning", "from 0.08%, 0.10%"),
+        (_rates(0.001, "ComplaintRate"), "mail, reputation: failed", "from 0.08%, 0.10%"),
+        ({"Datapoints": []}, "mail, reputation: skipped", "too little"),
+    ],
+    "sesv2.GetEmailIdentity": [
+        (world.identities({}), "mail, senders: failed", "is not an identity"),
+        (_identity(VerifiedForSendingStatus=False), "mail, senders: failed", "may not send"),
+        (_identity(DkimAttributes={"Status": "PENDING"}), "mail, senders: warning", "not signed"),
+    ],
+    "sesv2.GetConfigurationSet": [
+        ("NotFoundException", "mail, configuration: failed", "no configuration set"),
+        ({"SendingOptions": {"SendingEnabled": False}}, "mail, configuration: failed", "is paused"),
+    ],
+    "secretsmanager.GetSecretValue": [
+        (_without_secret, "webhook, secrets: failed", "The secret signing does not exist, or has no value"),
+        (world.with_secret("twilio", "{}"), "sms, credentials: failed", "Twilio's secret is not"),
+        (world.with_secret("fax", '{"project": "local"}'), "fax, credentials: failed", "secret is not"),
+    ],
+    "sns.GetPlatformApplicationAttributes": [
+        (_applications(Enabled="false"), "push, applications: failed", "turned off"),
+        ("NotFound", "push, applications: failed", "is not there"),
+        (_certificate("2026-12-01T00:00:00Z"), "push, applications: warning", "expires on 2026-12-01"),
+        (_certificate("2026-11-21T08:59:59Z"), "push, applications: failed", "has expired"),
+    ],
+    "lambda.ListEventSourceMappings": [
+        (_mappings("mail", State="Disabled"), "functions, mappings: failed", "its mapping is disabled"),
+        (
+            _mappings("mail", LastProcessingResult=PROBLEM),
+            "functions, mappings: failed",
+            "has trouble with mail",
+        ),
+    ],
+    "lambda.GetAccountSettings": [
+        (_concurrency(10), "functions, concurrency: warning", "the account has 10 of 10"),
+        (_concurrency(5000), "functions, concurrency: warning", "the alarm concurrency rings at 800."),
+    ],
+    "lambda.GetFunctionConcurrency": [
+        (_stopped_fax, "functions, concurrency: failed", "send-fax is stopped"),
+    ],
+    "sqs.GetQueueAttributes": [
+        (_dead_faxes, "queues, dead letters: failed", "2 dead letters wait in fax-dlq.fifo"),
+    ],
+    "s3.ListObjectsV2": [
+        ({"Contents": [{"Key": "a"}]}, "queues, given up: failed", "gave up on messages"),
+    ],
+    "cloudwatch.DescribeAlarms": [
+        (_alarms(AlarmActions=[]), "alarms, notifying: warning", "notify nobody: mailroom"),
+        (_alarms(ActionsEnabled=False), "alarms, notifying: warning", "notify nobody"),
+        (_alarms(StateValue="ALARM"), "alarms, ringing: failed", "dlq-not-empty rings"),
+    ],
+    "sns.ListSubscriptionsByTopic": [
+        ("NotFound", "alarms, heard: warning", "There is no topic"),
+        (_subscriptions(), "alarms, heard: warning", "Nobody hears"),
+        (
+            _subscriptions("arn:aws:sns:1", "PendingConfirmation"),
+            "alarms, heard: warning",
+            "Not confirmed yet: 1 by",
+        ),
+    ],
+}
+"""Responses of AWS by operation; the check that then finds a fault, its state, and words of its sentence."""
 
 HOUR = int(world.NOW) // 3600
 DAYS = [
@@ -287,12 +241,15 @@ def test_a_paused_lane_is_a_warning_with_the_words_of_its_pause_and_the_command_
     assert finding.fix == "mailroom lane resume mail bulk --stage dev"
 
 
-@pytest.mark.parametrize(("asked", "answer", "expected", "words"), FAULTS)
+@pytest.mark.parametrize(
+    ("operation", "answer", "expected", "words"),
+    [(operation, *fault) for operation, faults in FAULTS.items() for fault in faults],
+)
 def test_each_fault_is_found_by_its_own_check_alone(
-    answers: dict[str, Answer], asked: str, answer: Answer, expected: str, words: str
+    answers: dict[str, Answer], operation: str, answer: Answer, expected: str, words: str
 ) -> None:
-    assert asked in answers
-    answers[asked] = answer
+    assert operation in answers
+    answers[operation] = answer
     found = [each for each in looked(Aws(answers)) if each.state != "ok"]
     assert any(
         expected == f"{each.subject}, {each.check}: {each.state}" and words in each.sentence for each in found
@@ -328,26 +285,11 @@ def test_the_stages_own_day_is_said_with_the_time_until_which_bulk_waits(
     assert found.fix == ("" if state == "ok" else "See `mailroom docs day-used-up`.")
 
 
-def test_a_new_accounts_quota_is_to_be_set_so_that_its_alarm_can_ring(answers: dict[str, Answer]) -> None:
-    limits = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
-    answers["lambda.GetAccountSettings"] = {"AccountLimit": limits}
-    found = [each for each in looked(Aws(answers), ["functions"]) if "concurrency_quota" in each.sentence]
-    assert [(each.state, each.sentence) for each in found] == [
-        (
-            "warning",
-            "Lambda lets the account run 10 functions at once, monitoring.concurrency_quota is 1,000: the "
-            "alarm concurrency rings at 800.",
-        )
-    ]
-    assert "Set mailroom.dev.monitoring.concurrency_quota to 10" in found[0].fix
-
-
 def test_the_accounts_quota_is_not_held_against_settings_that_could_not_be_read(
     answers: dict[str, Answer],
 ) -> None:
-    limits = {"ConcurrentExecutions": 5000, "UnreservedConcurrentExecutions": 5000}
-    answers["lambda.GetAccountSettings"] = {"AccountLimit": limits}
-    found = looked(Aws(answers), ["functions"], ConfiguredStage(trouble="It is gone."))
+    answers["lambda.GetAccountSettings"] = _concurrency(5000)
+    found = looked(Aws(answers), ["functions"], "It is gone.")
     assert [each.state for each in found if each.check == "concurrency"] == ["ok"]
 
 
@@ -521,51 +463,22 @@ def test_production_that_may_not_reach_everybody_is_warned_of(
     for each in functions["Functions"]:
         if not bounded:
             each["Environment"]["Variables"].pop("RECIPIENTS_ONLY", None)
-    settings = ConfiguredStage.read("prod").settings
-    checked = looked(Aws(answers), ["functions"], ConfiguredStage(settings, [], ""))
-    (found,) = [each for each in checked if each.check == "recipients"]
+    (found,) = [each for each in looked(Aws(answers), ["functions"], PROD) if each.check == "recipients"]
     assert found.state == state
     assert ("reach only those" in found.sentence) == bounded
 
 
 def test_a_protected_stage_fails_where_others_are_warned(answers: dict[str, Answer]) -> None:
-    settings = ConfiguredStage.read("prod").settings
-    assert settings is not None
     answers["sns.ListSubscriptionsByTopic"] = _subscriptions()
-    found = looked(Aws(answers), ["alarms"], ConfiguredStage(settings, [], ""))
+    found = looked(Aws(answers), ["alarms"], PROD)
     assert [each.sentence for each in found if each.state == "failed"] == ["Nobody hears the alarms."]
 
 
-@pytest.mark.parametrize(
-    ("kind", "share", "state", "words"),
-    [
-        ("BounceRate", 0.019, "ok", "from 2.00%, 5.00%"),
-        ("ComplaintRate", 0.0009, "warning", "from 0.08%, 0.10%"),
-        ("ComplaintRate", 0.001, "failed", "from 0.08%, 0.10%"),
-    ],
-)
-def test_the_reputation_is_held_against_the_rates_at_which_alarms_ring(
-    answers: dict[str, Answer], kind: str, share: float, state: str, words: str
-) -> None:
-    answers["cloudwatch.GetMetricStatistics"] = _rates(share, kind)
-    stage = ConfiguredStage.read("dev")
-    (finding,) = [each for each in looked(Aws(answers), ["mail"], stage) if words in each.sentence]
-    assert finding.state == state
-
-
 def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: dict[str, Answer]) -> None:
-    found = looked(Aws(answers), (), ConfiguredStage.read("moon"))
+    found = looked(Aws(answers), (), settings_or_trouble("moon"))
     others = [each for each in found if each.state != "ok"]
     assert [(each.check, each.state) for each in others] == [("recipients", "skipped")]
     assert "'moon' is unknown" in others[0].sentence
-
-
-def test_what_is_not_deployed_is_mended_by_the_command_that_knows_the_cdks_version(
-    answers: dict[str, Answer],
-) -> None:
-    answers["cloudformation.DescribeStacks"] = {"Stacks": []}
-    fixes = [each.fix for each in looked(Aws(answers), ["stacks"]) if each.check == "deployed"]
-    assert fixes == ["mailroom deploy --stage dev"]
 
 
 @pytest.mark.parametrize(

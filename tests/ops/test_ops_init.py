@@ -10,9 +10,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
 from mailroom_ops.setup import init as command
-from mailroom_ops.setup.project_folder import TEMPLATE
 from mailroom_ops.shared import screen
-from tests.support import ROOT
 from tests.support.stacks.refusals import OURS
 
 FULL = OURS.read_text()
@@ -225,9 +223,3 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tmp
     with (tmp_path / "empty").open("w+") as nobody:
         monkeypatch.setattr("sys.stdin", nobody)
         assert not screen.at_a_terminal()
-
-
-def test_the_stages_of_a_new_project_say_what_becomes_of_attributes_that_nothing_uses() -> None:
-    stages = json.loads((ROOT / TEMPLATE / "cdk.json").read_text())["context"]["mailroom"]
-    assert [stages[name]["items"] for name in ("dev", "local")] == [{"unknown": "allow"}] * 2
-    assert "`items.unknown`" in (ROOT / TEMPLATE / "README.md").read_text()

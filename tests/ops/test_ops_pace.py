@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.channel import Estimate
-from mailroom_ops.costs.lanes import lane_of
-from mailroom_ops.costs.pace import Pace
+from mailroom_ops.costs.lanes import ConfiguredLane, lane_of
 from mailroom_ops.costs.plan import plan_output
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
@@ -18,8 +17,8 @@ SETTINGS = load(STAGES, "prod")
 LANE = lane_of(SETTINGS, "mail", "bulk")
 
 
-def pace(latency: float = 0.1, computing: float = 0, **lane: Any) -> Pace:
-    return Pace(replace(LANE, estimate=Estimate(latency=latency, computing=computing), **lane))
+def pace(latency: float = 0.1, computing: float = 0, **lane: Any) -> ConfiguredLane:
+    return replace(LANE, estimate=Estimate(latency=latency, computing=computing), **lane)
 
 
 def test_the_articles_example_takes_67_minutes() -> None:
@@ -58,7 +57,7 @@ def test_the_fewest_workers_for_a_rate(rate: float | None, workers: int | None) 
 
 
 def test_one_message_takes_as_long_as_it_takes() -> None:
-    faxes = Pace(lane_of(SETTINGS, "fax"))
+    faxes = lane_of(SETTINGS, "fax")
     assert faxes.speed > 1 / 60
     assert plan_output(SETTINGS, faxes, 1, NOW).seconds == 60
 

@@ -1,14 +1,11 @@
 """The contract as JSON Schema: printed, kept in docs/, and of one mind with the model."""
 
-import ast
 import json
-import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from boto3.dynamodb.types import TypeDeserializer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 from typer.testing import CliRunner
@@ -19,11 +16,7 @@ from mailroom.message.message import OURS, parse
 from mailroom_ops.cli import app
 from mailroom_ops.setup.schema import schema_of
 from tests.support import ROOT
-from tests.support.api_description import FILE
-from tests.support.ops.schema import agree_on
 
-PAGES = ("README.md", "docs/reference/messages.md")
-"""Each begins with a mail."""
 SCHEMA = schema_of("mail")
 VALIDATOR = Draft202012Validator(SCHEMA)
 ITEM = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
@@ -36,11 +29,6 @@ def test_the_schema_that_is_printed_is_the_one_that_is_kept(channel: str) -> Non
     kept = ROOT / "docs" / "reference" / f"{channel}.schema.json"
     same = printed.stdout == kept.read_text()
     assert same, f"{kept.name} is not what the contract says; run `make schema` and commit the file."
-
-
-def test_the_description_of_the_api_is_the_file_that_is_shipped() -> None:
-    printed = CliRunner().invoke(app, ["schema", "--api"])
-    assert (printed.exit_code, printed.stdout) == (0, FILE.read_text())
 
 
 def test_the_schema_of_events_is_kept_and_says_what_an_event_may_lack() -> None:
@@ -61,27 +49,6 @@ def test_one_schema_is_asked_for(words: list[str]) -> None:
     assert CliRunner().invoke(app, ["schema", *words]).exit_code == 2
 
 
-FAX = {"id": "f-1", "event_type": "fax", "to": "+16175551234", "pdf_url": "https://files.example/f.pdf"}
-WEBHOOK = {"id": "w-1", "event_type": "webhook", "url": "https://hooks.example/x", "payload": {"a": 1}}
-
-
-@pytest.mark.parametrize(
-    ("item", "good"),
-    [
-        (FAX, True),
-        ({**FAX, "to": 5}, False),
-        ({**FAX, "payload_ref": "s3://b/k"}, False),
-        ({name: FAX[name] for name in ("id", "event_type", "to")}, False),
-        ({name: FAX[name] for name in ("id", "event_type", "pdf_url")}, False),
-        (WEBHOOK, True),
-        ({**WEBHOOK, "url": 7}, False),
-        ({name: WEBHOOK[name] for name in ("id", "event_type", "url")}, False),
-    ],
-)
-def test_the_schemas_of_fax_and_webhook_say_what_the_contracts_say(item: dict[str, Any], good: bool) -> None:
-    agree_on(item, good=good)
-
-
 def test_an_unknown_channel_says_what_there_is() -> None:
     result = CliRunner().invoke(app, ["schema", "pigeon"])
     assert result.exit_code == 2
@@ -91,26 +58,6 @@ def test_an_unknown_channel_says_what_there_is() -> None:
 
 def test_the_schema_is_a_valid_schema() -> None:
     assert Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(SCHEMA)
-
-
-def items_of(path: str) -> list[dict[str, Any]]:
-    """What the page's first shell and its first Python example put."""
-    page = (ROOT / path).read_text()
-    typed = json.loads(re.findall(r"put-item .*?--item '(\{.*?\})'\n", page, re.DOTALL)[0])
-    plain = {name: TypeDeserializer().deserialize(value) for name, value in typed.items()}
-    code = ast.parse("".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]))
-    arguments = (each for each in ast.walk(code) if isinstance(each, ast.keyword) and each.arg == "Item")
-    return [plain, *(ast.literal_eval(each.value) for each in arguments)]
-
-
-def test_the_readme_has_an_item_and_the_page_of_messages_one_for_the_shell_and_one_for_python() -> None:
-    assert [len(items_of(path)) for path in PAGES] == [1, 2]
-
-
-@pytest.mark.parametrize("item", [item for path in PAGES for item in items_of(path)])
-def test_the_schema_and_the_model_accept_the_items_of_the_documentation(item: dict[str, Any]) -> None:
-    VALIDATOR.validate(item)
-    assert parse(item, CONTRACTS).key.id == item["id"]
 
 
 @pytest.mark.parametrize(
@@ -174,6 +121,7 @@ attributes_of_a_mail = st.dictionaries(
 
 
 @given(attributes_of_a_mail)
+@settings(max_examples=40)
 def test_the_schema_refuses_nothing_that_is_sent_and_accepts_no_wrong_type(
     attributes: dict[str, Any],
 ) -> None:

@@ -14,7 +14,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom.message.outcome import Status
 from mailroom.search.finder import PAGE, SECONDS
-from mailroom_ops.setup.schema import schema_of, written
+from mailroom_ops.setup.schema import schema_of
 from tests.support import ROOT
 from tests.support.api_models import ANSWERS
 
@@ -163,7 +163,7 @@ def description() -> str:
         },
         "security": [{"sigv4": []}],
     }
-    return written(document)
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _items() -> dict[str, Any]:

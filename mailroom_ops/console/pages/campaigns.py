@@ -15,11 +15,10 @@ from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, sample
 from mailroom_ops.campaigns.progress import STEPS, Progress
 from mailroom_ops.campaigns.results import ResultsReader
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Asked, Download, Frame, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Download, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.costs.days import DayShare
 from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.costs.message_cost import message_parts
-from mailroom_ops.costs.pace import Pace
 from mailroom_ops.messages.failures import AHEAD, FailureFilter, choose
 from mailroom_ops.messages.failures_csv import csv_lines
 from mailroom_ops.messages.waiting import Outlook, outlook_of
@@ -107,9 +106,9 @@ class CampaignStart(View, frozen=True):
     recent_since: str = ""
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show all campaigns, or the runs of one. Raises Refused."""
-    campaigns, name = _campaigns(site), asked["campaign"]
+    campaigns, name = _campaigns(site), request["campaign"]
     if not name:
         return Shown(Campaigns(files.campaign_rows(campaigns)))
     settings = files.read(name)
@@ -118,55 +117,56 @@ def show(site: Site, asked: Asked) -> Answer:
     return Shown(Runs(name, runs, enabled, CONFLICT), name)
 
 
-def start(site: Site, asked: Asked) -> Answer:
+def start(site: Site, request: Request) -> Answer:
     """Show the result of a dry run, and then start the run. Raises Refused."""
-    name = asked["campaign"]
+    name = request["campaign"]
     files.check(name, site.stage)
     job = site.job(StartJob, name)
-    if asked.form is not None:
-        if asked["step"] == "start":
-            if job is None or job.running or job.answer is None or job.starting.run != asked["run"]:
+    if request.form is not None:
+        if request["step"] == "start":
+            if job is None or job.running or job.answer is None or job.starting.run != request["run"]:
                 raise Refused("Nobody has looked what this start would do. Look first, then start.")
-            if _recent(site, job.starting) is not None and asked.typed("typed") != name:
+            if _recent(site, job.starting) is not None and request.typed("typed") != name:
                 raise Refused(f"Another run was sent some days ago. To start this one too, type {name}.")
             del site.jobs[StartJob, name]
             _campaigns(site).start(job.starting)
             return Goto(link("/campaigns", campaign=name))
         if job is None or not job.running:
-            starting = _campaigns(site).starting(name, asked["run"] or None)
+            starting = _campaigns(site).starting(name, request["run"] or None)
             samples = samples_of(site.session, site.stage)
             dry_run = DryRun(site.session, starting, site.stage)
             site.jobs[StartJob, name] = StartJob(dry_run, samples, starting, site.stage)
         return Goto(link("/campaigns/start", campaign=name, look="1"))
-    job = job if asked["look"] else None
-    view = CampaignStart(name, asked["run"], job)
+    job = job if request["look"] else None
+    view = CampaignStart(name, request["run"], job)
     if job is not None and job.answer is not None:
         recent, channel = _recent(site, job.starting), str(files.read(name).get("channel"))
         days = _days(site, channel, job.answer.recipients)
         since = iso(recent.begun_at) if recent else ""
-        view = CampaignStart(name, asked["run"], job, days, *_price(site, channel, job.answer), recent, since)
+        price = _price(site, channel, job.answer)
+        view = CampaignStart(name, request["run"], job, days, *price, recent, since)
     return Shown(view, f"Start {name}")
 
 
-def frame(site: Site, request: Asked) -> Answer:
+def frame(site: Site, request: Request) -> Answer:
     """Return the HTML of a message of a dry run, for its frame; empty if the dry run is over."""
     job = site.job(StartJob, request["campaign"])
     samples = job.answer.samples if job is not None and job.answer is not None else []
     return Frame(next((sample.html for sample in samples if sample.id == request["id"]), ""))
 
 
-def stop(site: Site, asked: Asked) -> Answer:
+def stop(site: Site, request: Request) -> Answer:
     """Show the effect of a stop, and then stop the run. Raises Refused."""
-    name, campaigns = asked["campaign"], _campaigns(site)
+    name, campaigns = request["campaign"], _campaigns(site)
     settings = files.read(name)
-    found = campaigns.run(name, asked["run"])
-    if asked.form is not None:
-        campaigns.stop(name, found.run)
+    run = campaigns.run(name, request["run"])
+    if request.form is not None:
+        campaigns.stop(name, run.run)
         return Goto(link("/campaigns", campaign=name))
-    return Shown(RunStop(_row(site, found, settings)), f"Stop a run of {name}")
+    return Shown(RunStop(_row(site, run, settings)), f"Stop a run of {name}")
 
 
-def pause(site: Site, request: Asked) -> Answer:
+def pause(site: Site, request: Request) -> Answer:
     """Ask why a run is paused, or whether a paused run goes on; then pause or resume the run. Raises
     Refused."""
     name, campaigns = request["campaign"], _campaigns(site)
@@ -177,7 +177,7 @@ def pause(site: Site, request: Asked) -> Answer:
     return Shown(RunPause(run), f"Pause a run of {name}")
 
 
-def failures(site: Site, request: Asked) -> Answer:
+def failures(site: Site, request: Request) -> Answer:
     """Download the failures of a run as CSV. Raises Refused."""
     name = request["campaign"]
     files.read(name)
@@ -227,8 +227,8 @@ def _price(site: Site, channel: str, answer: DryRunAnswer) -> tuple[float | None
         return 0.0, 0.0
     try:
         settings = read_settings(site.stage)
-        pace = Pace(lane_of(settings, channel, "bulk"))
+        lane = lane_of(settings, channel, "bulk")
     except (SettingsError, OSError, ValueError, KeyError):
         return None, None
-    cost = answer.recipients * sum(message_parts(settings, pace).values())
-    return cost, answer.recipients / pace.speed
+    cost = answer.recipients * sum(message_parts(settings, lane).values())
+    return cost, answer.recipients / lane.speed

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from mailroom_ops.console.job import Job
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.repair.dead_letter_queues import DeadQueues
 from mailroom_ops.repair.dead_letters import DeadLetterCounts, DeadLettersShown, count_letters, find_letters
 from mailroom_ops.repair.redrive import Redrive, Redriven
@@ -68,33 +68,32 @@ class DeadLettersRedrive(View, frozen=True):
     """Number of dead letters that the page before has shown, if it was far too low."""
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the numbers of all queues, and the letters and causes of the selected one."""
     queues = _queues(site)
     with ThreadPoolExecutor(8) as pool:
-        counts = list(pool.map(lambda each: count_letters(queues, each, 0), queues.named(None)))
+        counts = list(pool.map(lambda queue: count_letters(queues, queue, 0), queues.named(None)))
     # Only on request: to read a queue takes a second or more, and hides the letters for a while.
-    found = (
-        find_letters(queues, asked["queue"], site.stage, None, LISTED, body=False) if asked["queue"] else None
-    )
-    return Shown(DeadLetters(counts, found))
+    queue = request["queue"]
+    letters = find_letters(queues, queue, site.stage, None, LISTED, body=False) if queue else None
+    return Shown(DeadLetters(counts, letters))
 
 
-def redrive(site: Site, asked: Asked) -> Answer:
+def redrive(site: Site, request: Request) -> Answer:
     """Show a redrive's plan, and then start it; while it runs, show its progress."""
     # Without a request to AWS while a job runs: the URL has the queue's full name.
-    job = site.job(RedriveJob, asked["queue"])
-    if job is not None and asked.form is None and asked["run"]:
+    job = site.job(RedriveJob, request["queue"])
+    if job is not None and request.form is None and request["run"]:
         return Shown(DeadLettersRedrive(job), f"Put back the dead letters of {job.queue}")
-    if job is not None and asked.form is not None and asked["stop"]:
+    if job is not None and request.form is not None and request["stop"]:
         job.stopping = True
         return _to(job.queue)
-    (queue,) = _queues(site).named(asked["queue"])
-    planned = Redrive(_queues(site).client, queue, asked["only"].split())
-    if asked.form is None or asked["stop"]:
+    (queue,) = _queues(site).named(request["queue"])
+    planned = Redrive(_queues(site).client, queue, request["only"].split())
+    if request.form is None or request["stop"]:
         return _plan(planned)
-    if not planned.only and asked["shown"] and planned.found > 2 * _count(asked["shown"]) + FEW:
-        return _plan(planned, _count(asked["shown"]))
+    if not planned.only and request["shown"] and planned.found > 2 * _count(request["shown"]) + FEW:
+        return _plan(planned, _count(request["shown"]))
     with _STARTING:
         job = site.job(RedriveJob, queue.queue)
         if job is not None and job.running:
@@ -107,11 +106,11 @@ def _to(queue: str) -> Goto:
     return Goto(link("/dead-letters/redrive", queue=queue, run="1"))
 
 
-def _plan(planned: Redrive, shown: int | None = None) -> Shown:
+def _plan(planned: Redrive, listed: int | None = None) -> Shown:
     """Show the plan of a redrive. With `shown`, show it again because there are many more letters than
     `shown`."""
-    title, status = f"Put back the dead letters of {planned.queue.queue}", 200 if shown is None else 400
-    return Shown(DeadLettersRedrive(None, planned, shown), title, status)
+    title, status = f"Put back the dead letters of {planned.queue.queue}", 200 if listed is None else 400
+    return Shown(DeadLettersRedrive(None, planned, listed), title, status)
 
 
 def _count(typed: str) -> int:

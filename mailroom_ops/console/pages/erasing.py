@@ -19,12 +19,12 @@ class EraseJob(Job):
     """Survey and erasure of a person's data. `survey` and `answer` are None until the survey and the erasing
     have ended; `step` is the current step, and `read` the number of items that it has read."""
 
-    def __init__(self, session: "boto3.Session", stage: str, who: str) -> None:
+    def __init__(self, session: "boto3.Session", stage: str, recipient: str) -> None:
         super().__init__(stage)
         self.survey: Survey | None = None
         self.answer: Erased | None = None
         self.step, self.read = "", 0
-        self._session, self._who = session, who
+        self._session, self._who = session, recipient
         self._run: ErasureRun | None = None
         self.begin(self._look)
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import FAILED
 from mailroom_ops.console.pages.messages import resender_at
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.failures import AHEAD, Failure, FailureFilter, failed, failure_of, moment
 from mailroom_ops.messages.filters import check_names
 from mailroom_ops.repair.resender import ResentMessage
@@ -77,38 +77,38 @@ class FailuresResend(View, frozen=True):
     keys: str
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the page. Raises Refused for an invalid span."""
-    found, left_out = _found(site, asked)
-    filters = {name: asked[name] for name in DIMENSIONS}
+    failures, left_out = _found(site, request)
+    filters = {name: request[name] for name in DIMENSIONS}
     titled = {DIMENSIONS[name]: (name, value) for name, value in filters.items() if value}
-    charts = [chart for name in DIMENSIONS if (chart := _chart(name, found)).bars]
-    since, limit = asked.typed("since") or "24h", MOST if asked["more"] else QUICK
-    return Shown(Failures(since, SPANS, charts, titled, len(found), limit, left_out, found[:LISTED]))
+    charts = [chart for name in DIMENSIONS if (chart := _chart(name, failures)).bars]
+    since, limit = request.typed("since") or "24h", MOST if request["more"] else QUICK
+    return Shown(Failures(since, SPANS, charts, titled, len(failures), limit, left_out, failures[:LISTED]))
 
 
-def resend(site: Site, asked: Asked) -> Answer:
+def resend(site: Site, request: Request) -> Answer:
     """List the newest failures that would be sent again, and then send them. Messages that may arrive twice
     are left out, because a person has to check each of them. Raises Refused."""
     resender = resender_at(site, force=False)
-    if asked.form is None:
-        found, _ = _found(site, asked)
-        refs = [MessageRef(each.id, each.event_type) for each in found[:LISTED]]
+    if request.form is None:
+        failures, _ = _found(site, request)
+        refs = [MessageRef(failure.id, failure.event_type) for failure in failures[:LISTED]]
     else:
-        refs = _refs(asked["keys"])
-    looked = [_alone(each) for each in resender.evaluate(refs)]
-    ready = [each for each in looked if each.result == "ready"]
-    left = [each for each in looked if each.result != "ready"]
-    if asked.form is None:
-        keys = [[each.id, each.event_type] for each in ready]
-        return Shown(FailuresResend(ready, left, json.dumps(keys)), "Send these again?")
-    sent = [each for each in resender.send(ready) if each.result == "resent"]
-    query = {name: value for name, value in asked.query.items() if name != "live"}
+        refs = _refs(request["keys"])
+    looked = [_alone(message) for message in resender.evaluate(refs)]
+    ready = [message for message in looked if message.result == "ready"]
+    unready = [message for message in looked if message.result != "ready"]
+    if request.form is None:
+        keys = [[message.id, message.event_type] for message in ready]
+        return Shown(FailuresResend(ready, unready, json.dumps(keys)), "Send these again?")
+    sent = [message for message in resender.send(ready) if message.result == "resent"]
+    query = {name: value for name, value in request.query.items() if name != "live"}
     return Goto(link("/failures", **{**query, "done": str(len(sent)), "left": str(len(looked) - len(sent))}))
 
 
-def _alone(found: ResentMessage) -> ResentMessage:
-    return found.refused("it may arrive twice; open it to decide") if found.may_arrive_twice else found
+def _alone(message: ResentMessage) -> ResentMessage:
+    return message.refused("it may arrive twice; open it to decide") if message.may_arrive_twice else message
 
 
 def _refs(text: str) -> list[MessageRef]:
@@ -119,31 +119,31 @@ def _refs(text: str) -> list[MessageRef]:
     return [MessageRef(*key) for key in keys]
 
 
-def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
+def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
     """Return the newest failures that match the request, and whether older ones are left out. Raises
     Refused."""
-    now, most = site.clock(), MOST if asked["more"] else QUICK
-    wanted = FailureFilter(**{name: asked[name] for name in DIMENSIONS})
-    channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)
-    start = moment(asked.typed("since") or "24h", now)
-    items = failed(site.client("dynamodb"), site.stage, start, now + AHEAD, channels, most + 1)
-    found, more = newest(items, wanted, most)
-    if not (found or more):
-        check_names(site.session, site.stage, wanted, FAILED)
-    return found, more
+    end, limit = site.clock(), MOST if request["more"] else QUICK
+    failure_filter = FailureFilter(**{name: request[name] for name in DIMENSIONS})
+    channels = [request["event_type"]] if request["event_type"] else list(CONTRACTS)
+    start = moment(request.typed("since") or "24h", end)
+    items = failed(site.client("dynamodb"), site.stage, start, end + AHEAD, channels, limit + 1)
+    failures, older = newest(items, failure_filter, limit)
+    if not (failures or older):
+        check_names(site.session, site.stage, failure_filter, FAILED)
+    return failures, older
 
 
-def newest(items: Iterator[dict[str, Any]], wanted: FailureFilter, most: int) -> tuple[list[Failure], bool]:
+def newest(items: Iterator[dict[str, Any]], of: FailureFilter, limit: int) -> tuple[list[Failure], bool]:
     """Return the failures that a filter takes among the first items, and whether there are other items."""
-    listed = [failure_of(item, full=True) for item in itertools.islice(items, most)]
-    return [failure for failure in listed if wanted.takes(failure)], next(items, None) is not None
+    listed = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
+    return [failure for failure in listed if of.takes(failure)], next(items, None) is not None
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:
-    counts = Counter(value for each in failures if (value := str(getattr(each, name))))
-    order = sorted(counts.items(), key=lambda each: each[0], reverse=True)
+    counts = Counter(value for failure in failures if (value := str(getattr(failure, name))))
+    order = sorted(counts.items(), key=lambda pair: pair[0], reverse=True)
     if name != "day":
-        order.sort(key=lambda each: -each[1])
-    most = max(counts.values(), default=1)
-    bars = [Bar(value, count, max(1, round(100 * count / most))) for value, count in order[:_BARS]]
+        order.sort(key=lambda pair: -pair[1])
+    largest = max(counts.values(), default=1)
+    bars = [Bar(value, count, max(1, round(100 * count / largest))) for value, count in order[:_BARS]]
     return Chart(name, DIMENSIONS[name], bars, counts.total() - sum(bar.count for bar in bars))

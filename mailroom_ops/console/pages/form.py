@@ -1,4 +1,4 @@
-"""A form for each channel, made from its JSON Schema: it shows the item and the commands before it sends."""
+"""A form for each channel, made from its JSON Schema: it shows the item and its command before it sends."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
 from mailroom_ops.console.cells import VARIABLE, Rows, cells_of, read, tables_of
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.items import attributes_of, set_values, text_of
 from mailroom_ops.messages.send import copy_of, judge, new_id, put
 from mailroom_ops.setup.schema import schema_of
@@ -48,8 +48,6 @@ _ALIASES = ("email",)
 _FIRST = ("id", "to", "template")
 """Fields that come first, in this order; the order of the schema follows."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
-_OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback_url")
-"""Options of `mailroom send` with the attribute's own name; the others are set by --set."""
 
 
 class Field(Struct, frozen=True):
@@ -110,36 +108,35 @@ class FormPreview(View, frozen=True):
     reach: str
     item: str
     put_command: str
-    send_command: str
 
 
-def show(site: Site, asked: Asked) -> Answer:
-    """Show the form; then the item, the commands and the reach of the message; then send it. Raises
+def show(site: Site, request: Request) -> Answer:
+    """Show the form; then the item, its command and the reach of the message; then send it. Raises
     Refused."""
-    channel = asked["channel"] if asked["channel"] in CONTRACTS else next(iter(CONTRACTS))
-    if asked.form is None:
+    channel = request["channel"] if request["channel"] in CONTRACTS else next(iter(CONTRACTS))
+    if request.form is None:
         values = _examples(channel) if site.stage == "local" else {}
-        if asked["copy"]:
-            copied = copy_of(site.session, site.stage, asked["copy"], channel)
+        if request["copy"]:
+            copied = copy_of(site.session, site.stage, request["copy"], channel)
             values = _values(channel, _fields(channel, copied))
         return _form(site, channel, values, {})
-    row = asked["remove"] or "no row"
-    typed = {name: text for name, text in asked.form.items() if not name.startswith(row)}
-    typed["id"] = asked.typed("id") or new_id(channel)
-    if asked["step"] == "change" or asked["add"] or asked["remove"]:
+    row = request["remove"] or "no row"
+    typed = {name: text for name, text in request.form.items() if not name.startswith(row)}
+    typed["id"] = request.typed("id") or new_id(channel)
+    if request["step"] == "change" or request["add"] or request["remove"]:
         return _form(site, channel, typed, {})
     item, faults = _item(channel, typed)
-    judged = faults or _judged(site, item)
-    if not isinstance(judged, Preview):
-        return _form(site, channel, typed, judged)
-    if asked["step"] == "send":
+    verdict = faults or _judged(site, item)
+    if not isinstance(verdict, Preview):
+        return _form(site, channel, typed, verdict)
+    if request["step"] == "send":
         return _send(site, channel, typed, item)
-    return _preview(site, channel, typed, item, judged)
+    return _preview(site, channel, typed, item, verdict)
 
 
-def frame(site: Site, asked: Asked) -> Answer:
+def frame(site: Site, request: Request) -> Answer:
     """Return the HTML of a mail's preview, for its frame."""
-    return Frame(site.documents.get(asked["document"], ""))
+    return Frame(site.documents.get(request["document"], ""))
 
 
 def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
@@ -156,8 +153,8 @@ def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
 
 def _send(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any]) -> Answer:
     if put(site.session, site.stage, item).result == "conflict":
-        taken = "id: another message has it, and stays; use a new one, or leave it empty"
-        return _form(site, channel, typed, {"id": taken})
+        fault = "id: another message has it, and stays; use a new one, or leave it empty"
+        return _form(site, channel, typed, {"id": fault})
     return Goto(link("/message", id=item["id"], channel=channel))
 
 
@@ -169,9 +166,9 @@ def _examples(channel: str) -> dict[str, str]:
 
 def _fields(channel: str, item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of an item by field: a variable may have several."""
-    known, fields = attributes_of(channel).known, dict[str, Any]()
+    is_attribute, fields = attributes_of(channel).known, dict[str, Any]()
     for field, value in item.items():
-        fields |= {field: value} if known(field) else cells_of(field, value)
+        fields |= {field: value} if is_attribute(field) else cells_of(field, value)
     return fields
 
 
@@ -191,20 +188,21 @@ def _values(channel: str, fields: Mapping[str, Any]) -> dict[str, str]:
 def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
     fields, examples = fields_of(channel), _examples(channel)
     templates = [path.name for path in TemplateFolder(TEMPLATES).all() if path.channel == channel]
-    first = [each for each in fields if each.name in ("id", "template", *examples) or each.required]
-    first.sort(key=lambda each: _FIRST.index(each.name) if each.name in _FIRST else len(_FIRST))
-    more = [each for each in fields if each not in first]
+    first = [field for field in fields if field.name in ("id", "template", *examples) or field.required]
+    first.sort(key=lambda field: _FIRST.index(field.name) if field.name in _FIRST else len(_FIRST))
+    optional = [field for field in fields if field not in first]
     samples = _fields(channel, _example(channel, values.get("template", "")))
     example = _values(channel, samples)
     variables = {**tables_of(example), **tables_of(values)}
     cells = {name for rows in variables.values() for row in rows.values() for name in row.values()}
     field_names = {VARIABLES, *(field.name for field in fields), *cells, *map(VARIABLE.__add__, variables)}
     placed = {VARIABLE + name if VARIABLE + name in field_names else name: faults[name] for name in faults}
-    opened = any(name in placed or values.get(name) for name in (VARIABLES, *(field.name for field in more)))
+    folded = (VARIABLES, *(field.name for field in optional))
+    unfolded = any(name in placed or values.get(name) for name in folded)
     preview, problem = _draft(site, channel, values) if values else (None, "")
-    elsewhere = [fault for name, fault in placed.items() if name not in field_names]
-    fields_shown = first, templates, variables, samples, more, opened
-    texts = {**examples, **example}, values, placed, elsewhere
+    misplaced = [fault for name, fault in placed.items() if name not in field_names]
+    fields_shown = first, templates, variables, samples, optional, unfolded
+    texts = {**examples, **example}, values, placed, misplaced
     view = Form(channel, list(CONTRACTS), *fields_shown, *texts, preview, problem, _document(site, preview))
     return Shown(view, _title(channel), 400 if faults else 200)
 
@@ -215,8 +213,8 @@ def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview
     recipient = {name: text for name, text in _examples(channel).items() if name in ("to", "url")}
     typed = {name: text for name, text in values.items() if text.strip()}
     item, faults = _item(channel, {"id": new_id(channel), **recipient, **typed})
-    judged = faults or _judged(site, item)
-    return (judged, "") if isinstance(judged, Preview) else (None, next(iter(judged.values())))
+    verdict = faults or _judged(site, item)
+    return (verdict, "") if isinstance(verdict, Preview) else (None, next(iter(verdict.values())))
 
 
 def _example(channel: str, template: str) -> dict[str, Any]:
@@ -230,22 +228,22 @@ def _example(channel: str, template: str) -> dict[str, Any]:
 def fields_of(channel: str) -> list[Field]:
     """Return the fields of a channel's form, in the order of the schema."""
     document, texts = schema_of(channel), attributes_of(channel).texts
-    alone = [name for each in document.get("allOf", ()) for name in each.get("required", ())]
+    alone = [name for condition in document.get("allOf", ()) for name in condition.get("required", ())]
     fields = []
     for field, schema in document["properties"].items():
         kinds = [schema, *schema.get("anyOf", ())]
         fields.append(
             Field(
                 field,
-                next((each["description"] for each in kinds if "description" in each), ""),
+                next((kind["description"] for kind in kinds if "description" in kind), ""),
                 field in [*document["required"], *alone] and field != "id",
                 field in _LONG,
-                field in texts and any(each.get("type") == "array" for each in kinds),
+                field in texts and any(kind.get("type") == "array" for kind in kinds),
                 field not in texts,
-                [each for each in schema.get("enum", ()) if isinstance(each, str)],
+                [choice for choice in schema.get("enum", ()) if isinstance(choice, str)],
             )
         )
-    return [each for each in fields if each.name not in ("event_type", "payload_prefix", *_ALIASES)]
+    return [field for field in fields if field.name not in ("event_type", "payload_prefix", *_ALIASES)]
 
 
 def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -275,10 +273,9 @@ def _preview(
 ) -> Shown:
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
     image = json.dumps(item, indent=2, ensure_ascii=False, default=str)
-    commands = put_command(site.stage, item), send_command(site.stage, item)
-    view = FormPreview(
-        channel, hidden, preview, _document(site, preview), reach(site, channel), image, *commands
-    )
+    command = put_command(site.stage, item)
+    document = _document(site, preview)
+    view = FormPreview(channel, hidden, preview, document, reach(site, channel), image, command)
     return Shown(view, f"{_title(channel)}?")
 
 
@@ -300,31 +297,11 @@ def put_command(stage: str, item: Mapping[str, Any]) -> str:
     return shlex.join(["aws", "dynamodb", "put-item", *options, "--item", image])
 
 
-def send_command(stage: str, item: Mapping[str, Any]) -> str:
-    """Return the `mailroom send` command of an item, quoted for a shell."""
-    words = ["mailroom", "send", item["event_type"], "--stage", stage, "--id", item["id"]]
-    for field, value in item.items():
-        if field == "to":
-            words += [
-                word for each in ([value] if isinstance(value, str) else value) for word in ("--to", each)
-            ]
-        elif field in _OPTIONS:
-            words += [f"--{field.replace('_', '-')}", value]
-        elif field not in ("id", "event_type"):
-            words += ["--set", f"{field}={text_of(item['event_type'], field, value)}"]
-    return shlex.join(words)
-
-
 class Reaching(Struct, frozen=True, rename="upper"):
     """Recipients that a sender may reach: see `environment.Sender`."""
 
     recipients_only: list[str] | None = None
     redirect_to: str = ""
-
-
-def reaching_of(site: Site, channel: str) -> Reaching:
-    """Return the recipients that the deployed sender of a channel may reach. Raises Refused."""
-    return function_settings(site.session.client("lambda"), name(site.stage, f"send-{channel}"), Reaching)
 
 
 def reach(site: Site, channel: str) -> str:
@@ -333,12 +310,13 @@ def reach(site: Site, channel: str) -> str:
         return "The local stage: a simulator takes it, and it reaches nobody."
     if channel == "webhook":
         return f"Stage {site.stage} posts it to the URL."
-    reaching = reaching_of(site, channel)
+    sender = name(site.stage, f"send-{channel}")
+    reaching = function_settings(site.session.client("lambda"), sender, Reaching)
     if reaching.recipients_only is None:
         return f"Stage {site.stage} may reach everybody: its recipient really gets it."
     only, target = ", ".join(reaching.recipients_only) or "nobody by name", reaching.redirect_to
-    others = f"{target} gets what is for anybody else" if target else "what is for anybody else is suppressed"
-    return f"Stage {site.stage} may reach {only}; {others}."
+    rule = f"{target} gets what is for anybody else" if target else "what is for anybody else is suppressed"
+    return f"Stage {site.stage} may reach {only}; {rule}."
 
 
 def _title(channel: str) -> str:

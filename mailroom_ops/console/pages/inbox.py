@@ -1,7 +1,6 @@
 """Pages of the local stage's inbox: messages that the providers' simulators accepted, as recipients see
 them."""
 
-import base64
 import hmac
 import json
 import os
@@ -20,8 +19,8 @@ from standardwebhooks import Webhook
 from mailroom.aws.dynamo_values import string
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import iso
-from mailroom.message.message import run_of
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
+from mailroom.message.message import Reference, run_of
+from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.setup.webhook_key import key_of, spelt_host
 from mailroom_ops.shared.deployed_stage import name
 from mailroom_ops.shared.screen import Refused
@@ -79,55 +78,52 @@ class InboxMail(View, frozen=True):
     """Id of the message; empty if the mail does not have it."""
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the messages that a channel's provider accepted, the newest first."""
-    tab = asked["channel"] if asked["channel"] in TABS else "mail"
-    found: list[Any]
+    tab = request["channel"] if request["channel"] in TABS else "mail"
+    items: list[Any]
     counts = {**_fetch("/inbox/channels"), "webhook": _fetch("/receiver/count")["count"]}
     match tab:
         case "webhook":
             received = _fetch("/receiver/received", last=LISTED)
-            tries = _together(received, lambda each: each["headers"].get("webhook-id", ""))
-            found = [_webhook(site, *each) for each in tries.items()]
+            tries = _together(received, lambda attempt: attempt["headers"].get("webhook-id", ""))
+            items = [_webhook(site, *entry) for entry in tries.items()]
         case "fax":
-            faxes = [{**each, "at": iso(each["created"])} for each in _fetch("/faxes")]
-            found = _grouped(faxes, lambda each: each["media_url"].partition("?")[0])
+            faxes = [{**fax, "at": iso(fax["created"])} for fax in _fetch("/faxes")]
+            items = _grouped(faxes, lambda fax: fax["media_url"].partition("?")[0])
         case "sms":
-            found = _grouped(_newest(tab), lambda _: "")
+            items = _grouped(_newest(tab), lambda _: "")
         case "push":
-            found = [{**each, "shown": _notification(each["content"])} for each in _newest(tab)]
+            items = [{**item, "shown": _notification(item["content"])} for item in _newest(tab)]
         case _:
-            found = [{**each, "campaign": run_of(_id_of(each))[0]} for each in _newest(tab)]
-    return Shown(Inbox(tab, TABS, counts, found[::-1][:LISTED]))
+            items = [{**item, "campaign": run_of(_id_of(item))[0]} for item in _newest(tab)]
+    return Shown(Inbox(tab, TABS, counts, items[::-1][:LISTED]))
 
 
-def mail(_site: Site, asked: Asked) -> Answer:
+def mail(_site: Site, request: Request) -> Answer:
     """Show a mail as a mail program would."""
-    found = _mail(asked)
-    content = found["content"]
-    return Shown(InboxMail(found, content, _id_of(found)), content["subject"] or "(no subject)")
+    item = _mail(request)
+    content = item["content"]
+    return Shown(InboxMail(item, content, _id_of(item)), content["subject"] or "(no subject)")
 
 
 def _id_of(mail: Item) -> str:
     """Return the message id in a mail's header; empty if the header lacks it."""
-    correlation = mail["content"].get("headers", {}).get("X-Correlation-ID", "")
-    try:
-        return base64.urlsafe_b64decode(correlation + "=" * (-len(correlation) % 4)).decode()
-    except ValueError:
-        return ""
+    reference = Reference.found_in(mail["content"].get("headers", {}).get("X-Correlation-ID", ""))
+    return reference.id if reference else ""
 
 
-def frame(_site: Site, asked: Asked) -> Answer:
+def frame(_site: Site, request: Request) -> Answer:
     """Return the HTML of a mail, for its frame, with its inline images."""
-    content = _mail(asked)["content"]
+    content = _mail(request)["content"]
     html = content["html"] or ""
-    for each in content["attachments"]:
-        if each["content_id"]:
-            html = html.replace(f"cid:{each['content_id']}", each["url"])
+    for attachment in content["attachments"]:
+        if attachment["content_id"]:
+            html = html.replace(f"cid:{attachment['content_id']}", attachment["url"])
     return Frame(html)
 
 
-def message(site: Site, asked: Asked) -> Answer:
+def message(site: Site, request: Request) -> Answer:
     """Redirect from an accepted message to its page. The ledger lacks an index for that, so this is a scan;
     the local stage is small. Raises Refused."""
     pages = (
@@ -136,28 +132,28 @@ def message(site: Site, asked: Asked) -> Answer:
         .paginate(
             TableName=name(site.stage, "ledger"),
             FilterExpression="provider_id = :provider_id",
-            ExpressionAttributeValues={":provider_id": string(asked["provider_id"])},
+            ExpressionAttributeValues={":provider_id": string(request["provider_id"])},
             ProjectionExpression="id, event_type",
         )
     )
-    found = next((item for page in pages for item in page["Items"]), None)
-    if found is None:
+    item = next((item for page in pages for item in page["Items"]), None)
+    if item is None:
         raise Refused(
             "The ledger has no message that ended with this one: it goes on, or was sent again since."
         )
-    return Goto(link("/message", id=found["id"]["S"], channel=found["event_type"]["S"]))
+    return Goto(link("/message", id=item["id"]["S"], channel=item["event_type"]["S"]))
 
 
 def _newest(channel: str) -> list[Item]:
-    found: list[Item] = _fetch("/inbox", channel=channel, last=LISTED)
-    return found
+    items: list[Item] = _fetch("/inbox", channel=channel, last=LISTED)
+    return items
 
 
-def _mail(asked: Asked) -> Item:
-    found: list[Item] = _fetch("/inbox", id=asked["id"])
-    if not found or found[0]["channel"] != "mail":
+def _mail(request: Request) -> Item:
+    items: list[Item] = _fetch("/inbox", id=request["id"])
+    if not items or items[0]["channel"] != "mail":
         raise Refused("The inbox has no such mail. A stage that was started anew has an empty inbox.")
-    return found[0]
+    return items[0]
 
 
 def _fetch(path: str, **query: str | int) -> Any:
@@ -177,9 +173,9 @@ def _fetch(path: str, **query: str | int) -> Any:
         ) from None
 
 
-def _grouped(items: list[Item], what: Callable[[Item], str]) -> list[Group]:
+def _grouped(items: list[Item], kind: Callable[[Item], str]) -> list[Group]:
     """Group items by recipient, and by the result of `what`."""
-    groups = _together(items, lambda item: (item["to"], what(item)))
+    groups = _together(items, lambda item: (item["to"], kind(item)))
     return [Group(*key, members) for key, members in groups.items()]
 
 
@@ -195,11 +191,11 @@ def _notification(content: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the `title` and `body` that the device shows of a push."""
     for payload in content["payloads"].values():
         for path in (("aps", "alert"), ("fcmV1Message", "message", "notification")):
-            shown = payload
+            notification = payload
             for part in path:
-                shown = shown.get(part) if isinstance(shown, dict) else None
-            if isinstance(shown, dict):
-                return shown
+                notification = notification.get(part) if isinstance(notification, dict) else None
+            if isinstance(notification, dict):
+                return notification
     return {"body": content["subject"]}
 
 
@@ -220,7 +216,7 @@ def _webhook(site: Site, webhook_id: str, tries: list[Item]) -> ReceivedWebhook:
         request["received_at"],
         request["path"],
         webhook_id,
-        all(_is_signed(site, each["headers"], each.get("body", "")) for each in tries),
+        all(_is_signed(site, attempt["headers"], attempt.get("body", "")) for attempt in tries),
         callback,
         body if payload is None else json.dumps(payload, indent=2, ensure_ascii=False),
         url,
@@ -239,5 +235,5 @@ def _is_signed(site: Site, headers: Mapping[str, str], body: str) -> bool:
     expected = Webhook(key).sign(
         headers.get("webhook-id", ""), datetime.fromtimestamp(int(moment), UTC), body
     )
-    given = headers.get("webhook-signature", "").split(" ")
-    return any(hmac.compare_digest(expected.encode(), each.encode()) for each in given)
+    signatures = headers.get("webhook-signature", "").split(" ")
+    return any(hmac.compare_digest(expected.encode(), signature.encode()) for signature in signatures)

@@ -1,7 +1,7 @@
 """Page of the lanes: their waiting messages, and a form that pauses or resumes a lane."""
 
 from mailroom_ops.console.pages.messages import deployed_at
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
 
 
@@ -11,7 +11,7 @@ class Lanes(View, frozen=True):
     lanes: list[Lane]
 
 
-def show(site: Site, request: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the lanes, or pause or resume the lane of the form. Raises Refused."""
     lanes = DeployedLanes(deployed_at(site))
     if request.form is None:

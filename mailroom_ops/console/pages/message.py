@@ -4,23 +4,24 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import field
+from msgspec import field, structs
 
 from mailroom.api.answers import ApiError
 from mailroom.api.messages import States
 from mailroom.channels.contracts import CHANNELS
+from mailroom.channels.preview import Preview
 from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
-from mailroom.errors import InvalidSecret
+from mailroom.errors import Invalid, InvalidSecret, Malformed
 from mailroom.ledger import cancellation
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
-from mailroom_ops.campaigns.dry_run import Sample, Samples
+from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.advice import CANCELLED, advice, buttons
 from mailroom_ops.messages.cancel import states_of
 from mailroom_ops.messages.items import attributes_of, text_of
@@ -32,7 +33,6 @@ from mailroom_ops.repair.judge import PATIENCE_SECONDS, Cure
 from mailroom_ops.repair.repair import FOLLOWS, SENTENCES
 from mailroom_ops.repair.repairs import Repairs, Word
 from mailroom_ops.repair.resender import FORCED, SUPPRESSED
-from mailroom_ops.shared.deployed_stage import function_variables, name
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.selected_messages import MessageRef
 from mailroom_ops.shared.stage_queues import DeployedStage
@@ -68,13 +68,15 @@ class Message(View, frozen=True):
     """Recipients with a suppression or an opt-out."""
     meaning: str
     steps: list[Step]
-    request: str | None
+    source: str | None
     """Item of the mailbox; None if it is gone, or if only the live part is shown."""
-    sample: Sample | None
+    preview: Preview | None
+    """Content, rendered again; None if the item is gone or cannot be rendered."""
+    problem: str
+    """Reason why the item cannot be rendered."""
     variables: dict[str, str]
     of_template: str
-    heads: dict[str, str]
-    attachments: list[str]
+    topic: str
     actions: dict[Action, str]
     """Names of the actions that may help."""
     copyable: bool
@@ -104,22 +106,23 @@ class MessageAction(View, frozen=True):
     """Sentences about what follows if the message is ended by hand."""
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the message of an id, or a choice if several channels have the id."""
-    found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
-    typed = asked.typed("id"), asked.typed("channel")
-    if not found and typed[0] and typed != (asked["id"], asked["channel"]):
+    messages = _find(site, request)
+    typed = request.typed("id"), request.typed("channel")
+    if not messages and typed[0] and typed != (request["id"], request["channel"]):
         return Goto(link("/message", id=typed[0], channel=typed[1]))
-    if len(found) != 1:
-        status = 200 if found or not asked["id"] else 404
-        return Shown(MessageChoice(found), status=status)
-    (message,) = found
+    if len(messages) != 1:
+        status = 200 if messages or not request["id"] else 404
+        return Shown(MessageChoice(messages), status=status)
+    (message,) = messages
     item = _reader(site).item(message.id, message.event_type)
-    now = site.clock()
+    moment = site.clock()
     turn = turn_of(site.session, site.stage, message, site.clock)
-    view = view_of(message, site.stage, now, deleted=item is None)
-    steps = advice(message, buttons(site.stage), now, view.since, deleted=item is None, turn=turn)
-    complete = item is not None and not asked.update
+    view = view_of(message, site.stage, moment, deleted=item is None)
+    steps = advice(message, buttons(site.stage), moment, view.since, deleted=item is None, turn=turn)
+    complete = item is not None and not request.update
+    preview, problem = _preview(site, item, message) if complete else (None, "")
     values = Message(
         view=view,
         recipients=_recipients(message),
@@ -128,123 +131,126 @@ def show(site: Site, asked: Asked) -> Answer:
         advice=list(steps),
         listed=_recipients(message) if message.status in _LISTED and not message.recipients else [],
         meaning=meaning(message),
-        steps=timeline(message, now),
-        request=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
-        sample=None if asked.update else _sample(site, item, message),
+        steps=timeline(message, moment),
+        source=json.dumps(item, indent=2, ensure_ascii=False, default=_json) if complete else None,
+        preview=preview,
+        problem=problem,
         variables={
             field: text_of(message.event_type, field, value)
             for field, value in (item or {}).items()
             if not attributes_of(message.event_type).known(field)
         },
         of_template=titled(message.template or "", message.template_version),
-        heads=_sender(site, message) | _heads(item or {}),
-        attachments=_attachments(item or {}),
+        topic=f"{(item or {}).get('topic') or ''}",
         actions={action: _VERBS[action] for action in _actions(message, site.clock())},
         copyable=item is not None,
-        done=_DONE.get(asked["done"], ""),
+        done=_DONE.get(request["done"], ""),
     )
     return Shown(values, row_of(message).headline)
 
 
-def frame(site: Site, asked: Asked) -> Answer:
+def frame(site: Site, request: Request) -> Answer:
     """Return a mail's HTML, for the frame on its page."""
-    found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
-    item = _reader(site).item(found[0].id, found[0].event_type) if found else None
-    sample = _sample(site, item, found[0]) if found else None
-    return Frame(sample.html if sample else "")
+    messages = _find(site, request)
+    item = _reader(site).item(messages[0].id, messages[0].event_type) if messages else None
+    preview = _preview(site, item, messages[0])[0] if messages else None
+    return Frame((preview and preview.html) or "")
 
 
-def resend(site: Site, asked: Asked) -> Answer:
+def resend(site: Site, request: Request) -> Answer:
     """Show the effect of `resend`, and then resend the message."""
-    force = bool(asked["force"])
-    deployed = deployed_at(site)
-    resender = resender_at(site, force=force)
-    seen = _seen(deployed, asked)  # first, so that a change during the next reads is noticed
-    (found,) = resender.evaluate([MessageRef(asked["id"], asked["channel"] or None)])
-    ready = found.result == "ready"
-    if asked.form is not None:
-        if not ready or seen != asked["seen"]:
-            why = f"it has changed since it was looked at; look again. {found.status}: {found.why}"
-            return _refused(asked, "resend", found.why if not ready else why)
-        (sent,) = resender.send([found])
+    force = bool(request["force"])
+    deployed, resender = deployed_at(site), resender_at(site, force=force)
+    digest = _seen(deployed, request)  # first, so that a change during the next reads is noticed
+    (message,) = resender.evaluate([_ref(request)])
+    ready = message.result == "ready"
+    if request.form is not None:
+        if not ready:
+            _refuse(request, "resend", message.why)
+        _require_unchanged(request, "resend", digest)
+        (sent,) = resender.send([message])
         if sent.result == "unqueued":
-            raise Refused(f"{asked['id']}: {sent.why}.")
-        return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
-    why = found.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
-    sentences = [f"{why[:1].upper()}{why[1:]}."]
+            raise Refused(f"{request['id']}: {sent.why}.")
+        return _done(request, "resend") if sent.result == "resent" else _refuse(request, "resend", sent.why)
+    reason = message.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
+    sentences = [f"{reason[:1].upper()}{reason[1:]}."]
     if ready:
-        content = "it had" if found.event_type == "fax" else "is there now"
-        sentences.append(f"It is sent again with the content that {content}, as try {found.attempt}.")
-    if found.may_arrive_twice:
+        content = "it had" if message.event_type == "fax" else "is there now"
+        sentences.append(f"It is sent again with the content that {content}, as try {message.attempt}.")
+    if message.may_arrive_twice:
         sentences.append("It may arrive twice.")
-    more = {"seen": seen, "force": "1" * force}
-    lift = (
-        _recipients(_reader(site).find(found.id, found.event_type)[0])
-        if found.why.endswith(SUPPRESSED)
-        else []
-    )
-    return _plan(asked, "resend", sentences, more if ready else None, force=FORCED in found.why, lift=lift)
+    hidden = {"seen": digest, "force": "1" * force} if ready else None
+    lift = _recipients(_find(site, request)[0]) if message.why.endswith(SUPPRESSED) else []
+    return _plan(request, "resend", sentences, hidden, force=FORCED in message.why, lift=lift)
 
 
-def repair(site: Site, asked: Asked) -> Answer:
+def repair(site: Site, request: Request) -> Answer:
     """Show the effect of the chosen cure of `repair`, and then apply it."""
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
-    seen = _seen(deployed, asked)  # first, so that a change during the next reads is noticed
-    candidates = repairs.named([MessageRef(asked["id"], asked["channel"] or None)])
-    ((judged,),) = repairs.judged(candidates)
-    diagnosis, message = judged
+    digest = _seen(deployed, request)  # first, so that a change during the next reads is noticed
+    candidates = repairs.named([_ref(request)])
+    ((judgement,),) = repairs.judged(candidates)
+    diagnosis, message = judgement
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
     # A message that is ended as sent by mistake is lost, so `end` needs doubt, or is the only cure.
     offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
     cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
-    if asked.form is not None:
-        if asked["cure"] not in cures:
-            return _refused(asked, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
-        if seen != asked["seen"]:
-            return _refused(asked, "repair", "it has changed since it was shown; look again")
-        if asked["cure"] in get_args(Word):
-            why = repairs.end(judged, "sent" if asked["cure"] == "sent" else "failed")
+    if request.form is not None:
+        if request["cure"] not in cures:
+            _refuse(request, "repair", diagnosis.not_ended or SENTENCES[diagnosis.state])
+        _require_unchanged(request, "repair", digest)
+        if request["cure"] in get_args(Word):
+            problem = repairs.end(judgement, "sent" if request["cure"] == "sent" else "failed")
         else:
             done = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
-            why = "its queue or function did not take it; look again" if done.failed else ""
-        return _refused(asked, "repair", why) if why else _done(asked, "repair")
-    said = [f"It is {message.key.event_type} {asked['id']}: {SENTENCES[diagnosis.state]}."]
+            problem = "its queue or function did not take it; look again" if done.failed else ""
+        return _refuse(request, "repair", problem) if problem else _done(request, "repair")
+    sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
-        said.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
+        sentences.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
     ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
     if not ending and diagnosis.not_ended:
-        said.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
-    return _plan(asked, "repair", said, {"seen": seen} if cures else None, cures=cures, ending=ending)
+        sentences.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
+    hidden = {"seen": digest} if cures else None
+    return _plan(request, "repair", sentences, hidden, cures=cures, ending=ending)
 
 
-def cancel(site: Site, asked: Asked) -> Answer:
+def cancel(site: Site, request: Request) -> Answer:
     """Show the effect of a cancel, and then cancel the message as the HTTP API does."""
-    deployed = deployed_at(site)
-    states = _states(site)
-    id_, channel = asked["id"], asked["channel"] or None
-    seen = _seen(deployed, asked)
+    states, (id_, channel) = _states(site), structs.astuple(_ref(request))
+    digest = _seen(deployed_at(site), request)
     try:
-        found = states.of(id_, channel)
-        waits = cancellation.waits(found, site.clock())
-        if asked.form is not None:
-            if waits and seen != asked["seen"]:
-                return _refused(asked, "cancel", "it has changed since it was shown; look again")
-            if not waits and found.status != "cancelled":
-                why = f"it is {found.status} and waits for no time to come; only what waits can be cancelled"
-                return _refused(asked, "cancel", why)
+        message = states.of(id_, channel)
+        waits = cancellation.waits(message, site.clock())
+        not_waiting = (
+            f"it is {message.status} and waits for no time to come; only what waits can be cancelled"
+        )
+        if request.form is not None:
+            if waits:
+                _require_unchanged(request, "cancel", digest)
+            elif message.status != "cancelled":
+                _refuse(request, "cancel", not_waiting)
             states.cancel(id_, channel)
-            return _done(asked, "cancel")
+            return _done(request, "cancel")
     except ApiError as refusal:
-        return _refused(asked, "cancel", refusal.detail)
+        _refuse(request, "cancel", refusal.detail)
     if not waits:
-        why = f"It is {found.status}, and waits for no time to come: only what waits can be cancelled."
-        return _plan(asked, "cancel", [why], None)
+        return _plan(request, "cancel", [f"{not_waiting.capitalize()}."], None)
     sentences = [
         "It is not sent at its time, and ends as cancelled. A callback follows, if its producer wants any.",
         "To send it after all, put it under a new id.",
     ]
-    return _plan(asked, "cancel", sentences, {"seen": seen})
+    return _plan(request, "cancel", sentences, {"seen": digest})
+
+
+def _ref(request: Request) -> MessageRef:
+    return MessageRef(request["id"], request["channel"] or None)
+
+
+def _find(site: Site, request: Request) -> list[MessageStatus]:
+    """Return the messages with the id of the request, of all channels if it names none."""
+    return _reader(site).find(request["id"], request["channel"] or None) if request["id"] else []
 
 
 def _reader(site: Site) -> LedgerReader:
@@ -261,58 +267,26 @@ def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:
         return []
 
 
-def _sample(site: Site, item: Mapping[str, Any] | None, message: MessageStatus) -> Sample | None:
-    """Render the item again, with the template version in the ledger. None for items without templates."""
+def _preview(
+    site: Site, item: Mapping[str, Any] | None, message: MessageStatus
+) -> tuple[Preview | None, str]:
+    """Render the item again, with the template version in the ledger. Return the preview, or the reason why
+    rendering fails. Items without templates have neither."""
     if item is None or item["event_type"] not in RENDERED:
-        return None
+        return None, ""
     try:
         # A message that is not queued yet gets the current version when it is queued.
         version = message.template_version or (None if message.status in (READY, "scheduled") else DEPLOYED)
         rules = rules_at(site)
         payloads = Payloads(site.client("s3"), rules.payload_bucket)
-        return Samples(rules.previews(site.client("s3")), rules.default_region, payloads).render(
-            {**item, "template_version": version} if version is not None else item
-        )
-    except (ClientError, BotoCoreError) as fault:  # show the rest of the page
-        return Sample(item["id"], problem=f"{fault}")
+        samples = Samples(rules.previews(site.client("s3")), rules.default_region, payloads)
+        return samples.look({**item, "template_version": version} if version is not None else item)[1], ""
+    except (Invalid, Malformed, ClientError, BotoCoreError) as fault:  # show the rest of the page
+        return None, f"{fault}"
 
 
 def _recipients(message: MessageStatus) -> list[str]:
     return [message.to] if isinstance(message.to, str) else message.to or []
-
-
-def _attachments(item: Mapping[str, Any]) -> list[str]:
-    """Return the file names of a mail's attachments, as the recipient sees them."""
-    attached = item.get("attachments")
-    if item.get("event_type") != "mail" or not isinstance(attached, list):
-        return []
-    files = [each for each in attached if isinstance(each, Mapping)]
-    return [str(each.get("filename") or str(each.get("ref", "")).rpartition("/")[2]) for each in files]
-
-
-def _sender(site: Site, message: MessageStatus) -> dict[str, str]:
-    """Return the sender of a mail whose item names none: the first of the stage's senders."""
-    if message.event_type != "mail":
-        return {}
-    variables = site.kept(
-        "send-mail", lambda: function_variables(site.session.client("lambda"), name(site.stage, "send-mail"))
-    )
-    senders = json.loads(variables.get("MAIL_SENDERS", "[]"))
-    return {"from": senders[0]} if senders else {}
-
-
-def _heads(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers above a message. In other channels than mail, all but the topic are the producer's
-    variables."""
-    names = ("from", "cc", "bcc", "reply_to", "topic") if item.get("event_type") == "mail" else ("topic",)
-    heads = {name: item[name] for name in names if item.get(name)}
-    headers = item.get("headers") if "from" in names else None
-    if isinstance(headers, Mapping):
-        heads |= headers
-    return {
-        name: ", ".join(map(str, each)) if isinstance(each, list) else f"{each}"
-        for name, each in heads.items()
-    }
 
 
 def _json(value: Any) -> Any:
@@ -326,9 +300,9 @@ def _states(site: Site) -> States:
     return site.kept("states", lambda: states_of(site.session, deployed_at(site), site.clock))
 
 
-def _seen(deployed: DeployedStage, asked: Asked) -> str:
+def _seen(deployed: DeployedStage, request: Request) -> str:
     """Return a digest of the message's items in both tables."""
-    ref = MessageRef(asked["id"], asked["channel"] or None)
+    ref = _ref(request)
     items = [*deployed.items("ledger", ref), {}, *deployed.items("mailbox", ref), {}]
     document = json.dumps(
         items, sort_keys=True, default=lambda value: sorted(value) if isinstance(value, set) else repr(value)
@@ -348,16 +322,26 @@ def _actions(message: MessageStatus, current_time: float) -> list[Action]:
 
 
 def _plan(
-    asked: Asked, action: Action, sentences: list[str], hidden: Mapping[str, str] | None, **more: Any
+    request: Request,
+    action: Action,
+    sentences: list[str],
+    hidden: Mapping[str, str] | None,
+    **options: Any,
 ) -> Answer:
     """Show the question before an action: see MessageAction."""
     verb = _VERBS[action]
-    return Shown(MessageAction(verb, sentences, hidden, **more), f"{verb}: {asked['id']}")
+    return Shown(MessageAction(verb, sentences, hidden, **options), f"{verb}: {request['id']}")
 
 
-def _done(asked: Asked, action: Action) -> Answer:
-    return Goto(link("/message", id=asked["id"], channel=asked["channel"], done=action))
+def _done(request: Request, action: Action) -> Answer:
+    return Goto(link("/message", id=request["id"], channel=request["channel"], done=action))
 
 
-def _refused(asked: Asked, action: Action, why: str) -> Answer:
-    raise Refused(f"{asked['id']}: this click on {action} changed nothing, for {why}.")
+def _refuse(request: Request, action: Action, reason: str) -> NoReturn:
+    raise Refused(f"{request['id']}: this click on {action} changed nothing, for {reason}.")
+
+
+def _require_unchanged(request: Request, action: Action, digest: str) -> None:
+    """Raise Refused if the message has changed since the page with the form."""
+    if digest != request["seen"]:
+        _refuse(request, action, "it has changed since it was shown; look again")

@@ -5,7 +5,7 @@ from typing import get_args
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.outcome import Status
 from mailroom.search.finder import ANY, Filter, Finder
-from mailroom_ops.console.site import Answer, Asked, Shown, Site, View
+from mailroom_ops.console.site import Answer, Request, Shown, Site, View
 from mailroom_ops.messages.items import Rules, rules_of
 from mailroom_ops.messages.search import PARTS, FoundAnswer, finder_of, look_up
 from mailroom_ops.messages.waiting import unlisted
@@ -26,14 +26,14 @@ class Messages(View, frozen=True):
     channels: tuple[str, ...] = tuple(CONTRACTS)
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show a page of messages. Raises Refused for an invalid cursor."""
-    wanted = Filter(*(asked.typed(name) for name in Filter.__struct_fields__))
-    cursor, text = asked["cursor"], asked.typed("q")
+    selection = Filter(*(request.typed(name) for name in Filter.__struct_fields__))
+    cursor, text = request["cursor"], request.typed("q")
     finder = finder_at(site)
-    found = look_up(site.session, site.stage, finder, text, wanted, cursor)
-    view = Messages(found, wanted != ANY, finder is None, unlisted(found.queued))
-    return Shown(view, f"Messages to {text}" if found.by == "recipient" else text or "Messages")
+    answer = look_up(site.session, site.stage, finder, text, selection, cursor)
+    view = Messages(answer, selection != ANY, finder is None, unlisted(answer.queued))
+    return Shown(view, f"Messages to {text}" if answer.by == "recipient" else text or "Messages")
 
 
 def deployed_at(site: Site) -> DeployedStage:

@@ -1,29 +1,25 @@
 """The overview: the speed of sending, the alarms and faults, the last 24 hours, and the channels."""
 
-from collections import Counter
 from functools import partial
 
 from msgspec import Struct
 
 from mailroom.ledger.reader import TWICE, MessageStatus
-from mailroom.search.finder import Filter, Finder
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
-from mailroom_ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site, View
+from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
 from mailroom_ops.console.traffic import Hour, Traffic
-from mailroom_ops.costs.lanes import ConfiguredLane
-from mailroom_ops.doctor.examined_stage import ConfiguredStage
+from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of
+from mailroom_ops.doctor.examined_stage import settings_or_trouble
 from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
 from mailroom_ops.messages.outages import SAMPLE, Outage, outages_among
 from mailroom_ops.messages.waiting import ClosedDay, closed_days
 from mailroom_ops.shared.deployed_stage import is_dead
 from mailroom_ops.shared.times import speed_of
-from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 SNAPSHOT_SECONDS = 4.0
 """Seconds for which tabs share the counts of the queues. CloudWatch's figures are kept for longer, because
 requests cost money."""
-ACCEPTED = ("sent", "delivered", "undelivered", "bounced", "complained")
 
 
 class ChannelRow(Struct, frozen=True):
@@ -55,28 +51,6 @@ class ChannelRow(Struct, frozen=True):
         return pace if self.limit is None else f"{pace} of {speed_of(self.limit)}"
 
 
-class _Accepted(Filter, frozen=True):
-    """Filter of mails that their provider has accepted."""
-
-    def takes(self, message: MessageStatus) -> bool:
-        return message.event_type == "mail" and message.status in ACCEPTED
-
-
-class Rate(Struct, frozen=True):
-    """Part of the newest mails with a status."""
-
-    status: str
-    part: float
-    mails: int
-    limit: float | None
-    """Part from which on SES reviews the account; None for `delivered`."""
-
-    @property
-    def high(self) -> bool:
-        """Whether SES would review the account for this rate."""
-        return self.limit is not None and self.part >= self.limit
-
-
 class Overview(View, frozen=True):
     """Values of the overview."""
 
@@ -85,8 +59,6 @@ class Overview(View, frozen=True):
     others: list[QueueSnapshot]
     hours: list[Hour]
     """Hours of the last day, the oldest first; empty if CloudWatch has no figures."""
-    rates: list[Rate]
-    """Rates of the newest mails that were accepted; empty if they are unknown."""
     outages: list[Outage]
     closed: list[ClosedDay]
     paused: list[Lane]
@@ -95,7 +67,7 @@ class Overview(View, frozen=True):
     """Number of the newest messages that may have arrived twice."""
 
 
-def show(site: Site, _: Asked) -> Answer:
+def show(site: Site, _: Request) -> Answer:
     """Show the page. Raises NotDeployed, and botocore's errors."""
     deployed, finder = deployed_at(site), finder_at(site)
     routes = deployed.dispatch.routes
@@ -103,10 +75,11 @@ def show(site: Site, _: Asked) -> Answer:
     client = site.client("cloudwatch")
     snapshot = site.kept("snapshot", partial(look, site.client("sqs"), client, site.stage), SNAPSHOT_SECONDS)
     traffic = site.kept("traffic", lambda: Traffic(client, site.stage, routes, site.clock()), seconds)
-    configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))
+    settings = site.kept("settings", lambda: settings_or_trouble(site.stage))
+    configured = [] if isinstance(settings, str) else lanes_of(settings)
     lanes = site.kept("lanes", DeployedLanes(deployed).read, seconds)
     newest = site.kept("newest", lambda: finder.newest(most=SAMPLE).messages if finder else [], seconds)
-    rows = [_row(channel, snapshot, traffic, newest, configured.lanes) for channel in routes]
+    rows = [_row(channel, snapshot, traffic, newest, configured) for channel in routes]
     of_channels = [queue for channel in routes for queue in _of(channel, snapshot)]
     return Shown(
         Overview(
@@ -114,7 +87,6 @@ def show(site: Site, _: Asked) -> Answer:
             rows,
             [queue for queue in snapshot.queues if queue not in of_channels],
             traffic.hours(),
-            site.kept("rates", partial(_rates, finder), max(seconds, KEPT_SECONDS / 4)),
             outages_among(newest),
             site.kept("closed", partial(closed_days, site.session, site.stage, site.clock), seconds),
             [lane for lane in lanes if lane.paused],
@@ -125,8 +97,8 @@ def show(site: Site, _: Asked) -> Answer:
 
 def _of(channel: str, snapshot: Snapshot) -> list[QueueSnapshot]:
     """Return the queues of a channel: of its lanes and retries, and their dead-letter queues."""
-    names = ((each, each.name.removesuffix(".fifo")) for each in snapshot.queues)
-    return [each for each, base in names if base == channel or base.startswith(f"{channel}-")]
+    names = ((queue, queue.name.removesuffix(".fifo")) for queue in snapshot.queues)
+    return [queue for queue, base in names if base == channel or base.startswith(f"{channel}-")]
 
 
 def _row(
@@ -155,13 +127,3 @@ def _row(
         *(traffic.count(channel, name) for name in ("accepted", "wrong")),
         *(traffic.newest(channel, name) for name in ("age", "p50", "p99")),
     )
-
-
-def _rates(finder: Finder | None) -> list[Rate]:
-    """Return the rates of the newest mails by the statuses in the ledger; the provider's own figures may
-    differ."""
-    mails = finder.newest(_Accepted(), most=SAMPLE).messages if finder else []
-    counts = Counter(mail.status for mail in mails)
-    counts["delivered"] += counts["complained"]
-    limits = {"delivered": None, "bounced": BOUNCE_RATE, "complained": COMPLAINT_RATE}
-    return [Rate(name, counts[name] / len(mails), len(mails), limits[name]) for name in limits if mails]

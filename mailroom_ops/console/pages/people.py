@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from mailroom_ops.console.pages.erasing import EraseJob
 from mailroom_ops.console.pages.messages import finder_at
-from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.search import MessageRow, row_of
 from mailroom_ops.people.preferences import OptedOut, OptOuts, opted_out
 from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient, suppressed
@@ -18,7 +18,7 @@ LISTED = 10
 class Change(Struct, frozen=True):
     """A change of what keeps messages from a person."""
 
-    make: Callable[[Site, Asked], object]
+    make: Callable[[Site, Request], object]
     """Make the change. Return "failed" if the mail provider's own list could not be changed."""
     needs: tuple[str, ...]
     """Fields of the form that must not be empty."""
@@ -61,74 +61,74 @@ class PeopleErase(View, frozen=True):
 _PROVIDERS_LIST = "It is taken off the mail provider's own list too, which all stages of the account share."
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show a person's suppressions, opt-outs and newest messages."""
-    who = asked.typed("recipient")
-    if not who:
+    recipient = request.typed("recipient")
+    if not recipient:
         return Shown(People())
     finder = finder_at(site)
-    change = _CHANGES.get(asked["done"])
-    suppressions = [suppressed(entry) for entry in _lists(site).find(who)]
-    opt_outs = [opted_out(entry) for entry in _opt_outs(site).of(who)]
-    rows = [row_of(message) for message in finder.to(who).messages[:LISTED]] if finder else []
-    done = change.after.format(**_named(asked)) if change else ""
-    channels = tuple(channel for channel in CHANNELS if (channel == "mail") == ("@" in who))
-    return Shown(People(who, suppressions, opt_outs, rows, finder is None, done, channels), who)
+    change = _CHANGES.get(request["done"])
+    suppressions = [suppressed(entry) for entry in _lists(site).find(recipient)]
+    opt_outs = [opted_out(entry) for entry in _opt_outs(site).of(recipient)]
+    rows = [row_of(message) for message in finder.to(recipient).messages[:LISTED]] if finder else []
+    done = change.after.format(**_named(request)) if change else ""
+    channels = tuple(channel for channel in CHANNELS if (channel == "mail") == ("@" in recipient))
+    return Shown(People(recipient, suppressions, opt_outs, rows, finder is None, done, channels), recipient)
 
 
-def change(site: Site, asked: Asked) -> Answer:
+def change(site: Site, request: Request) -> Answer:
     """Show the effect of a change, and then make the change. Raises Refused."""
-    what = asked["do"]
-    plan = _CHANGES.get(what)
+    action = request["do"]
+    plan = _CHANGES.get(action)
     if plan is None:
         raise Refused("There is no such change.")
     for name in plan.needs:
-        if not asked.typed(name):
+        if not request.typed(name):
             raise Refused(f"{name}: is missing; go back and give it.")
-    who = asked.typed("recipient")
-    if what == "suppress":
-        who = _lists(site).canonical(asked["channel"], who)
-    if asked.form is None:
-        sentences = [plan.before.format(**_named(asked))]
-        sentences += [_PROVIDERS_LIST] if what == "lift" and asked["channel"] == "mail" else []
-        return Shown(PeopleChange(who, what, plan.button, sentences), f"{plan.button} {who}?")
-    done = {"recipient": who, "done": what, "channel": asked["channel"], "topic": asked.typed("topic")}
-    failed = plan.make(site, asked) == "failed"
-    return Goto(link("/people", **done, ses="failed" if failed else ""))
+    recipient = request.typed("recipient")
+    if action == "suppress":
+        recipient = _lists(site).canonical(request["channel"], recipient)
+    if request.form is None:
+        sentences = [plan.before.format(**_named(request))]
+        sentences += [_PROVIDERS_LIST] if action == "lift" and request["channel"] == "mail" else []
+        return Shown(PeopleChange(recipient, action, plan.button, sentences), f"{plan.button} {recipient}?")
+    ses = "failed" if plan.make(site, request) == "failed" else ""
+    channel, topic = request["channel"], request.typed("topic")
+    return Goto(link("/people", recipient=recipient, done=action, channel=channel, topic=topic, ses=ses))
 
 
-def erase(site: Site, asked: Asked) -> Answer:
+def erase(site: Site, request: Request) -> Answer:
     """Show the data that a stage has of a person, and then erase it, with the confirmation of `mailroom
     erase`."""
-    who = asked.typed("recipient")
-    if not who:
+    recipient = request.typed("recipient")
+    if not recipient:
         raise Refused("recipient: is missing; find the person first.")
-    job = site.job(EraseJob, who)
-    if asked.form is not None:
-        if asked["step"] == "erase":
+    job = site.job(EraseJob, recipient)
+    if request.form is not None:
+        if request["step"] == "erase":
             if job is None or job.survey is None or job.running:
                 raise Refused("Nobody has looked what there is. Look first, then erase.")
-            if asked.typed("typed") != who:
-                raise Refused(f"typed: is not {who}. Type the recipient as it stands in the title.")
-            job.erase(keep_choices=bool(asked["keep"]))
+            if request.typed("typed") != recipient:
+                raise Refused(f"typed: is not {recipient}. Type the recipient as it stands in the title.")
+            job.erase(keep_choices=bool(request["keep"]))
         elif job is None or not job.running:
-            site.jobs[EraseJob, who] = EraseJob(site.session, site.stage, who)
-        return Goto(link("/people/erase", recipient=who, run="1"))
-    return Shown(PeopleErase(who, job if asked["run"] else None), f"Erase {who}")
+            site.jobs[EraseJob, recipient] = EraseJob(site.session, site.stage, recipient)
+        return Goto(link("/people/erase", recipient=recipient, run="1"))
+    return Shown(PeopleErase(recipient, job if request["run"] else None), f"Erase {recipient}")
 
 
-def _lift(site: Site, asked: Asked) -> str:
-    lists, channel = _lists(site), asked["channel"]
-    found = lists.find(asked.typed("recipient"), (channel,))
+def _lift(site: Site, request: Request) -> str:
+    lists, channel = _lists(site), request["channel"]
+    entries = lists.find(request.typed("recipient"), (channel,))
     ses = ""
     if channel == "mail":
         # SES's list first: otherwise a bounce of the next mail would suppress the recipient again.
         try:
-            lists.lift_from_provider(asked.typed("recipient"))
+            lists.lift_from_provider(request.typed("recipient"))
         except FAULTS:
             ses = "failed"
-    for each in found:
-        lists.lift(each, asked["why"])
+    for entry in entries:
+        lists.lift(entry, request["why"])
     return ses
 
 
@@ -141,21 +141,23 @@ _CHANGES = {
         "{who} gets {channel} again.",
     ),
     "suppress": Change(
-        lambda site, asked: _lists(site).add(asked.typed("recipient"), asked["channel"], asked["why"]),
+        lambda site, request: _lists(site).add(
+            request.typed("recipient"), request["channel"], request["why"]
+        ),
         ("channel", "why"),
         "Suppress",
         "No {channel} of this stage goes to {who} any more, until somebody lifts that.",
         "{who} gets no {channel} any more.",
     ),
     "opt-in": Change(
-        lambda site, asked: _opt_outs(site).opt_in(asked.typed("recipient"), asked.typed("topic")),
+        lambda site, request: _opt_outs(site).opt_in(request.typed("recipient"), request.typed("topic")),
         ("topic",),
         "Opt in",
         "{who} gets messages of the topic {topic} again. Do so only if they have asked for it.",
         "{who} gets {topic} again.",
     ),
     "opt-out": Change(
-        lambda site, asked: _opt_outs(site).opt_out(asked.typed("recipient"), asked.typed("topic")),
+        lambda site, request: _opt_outs(site).opt_out(request.typed("recipient"), request.typed("topic")),
         ("topic",),
         "Opt out",
         "{who} gets no message of the topic {topic} any more.",
@@ -164,8 +166,8 @@ _CHANGES = {
 }
 
 
-def _named(asked: Asked) -> dict[str, str]:
-    return {"who": asked.typed("recipient"), "channel": asked["channel"], "topic": asked.typed("topic")}
+def _named(request: Request) -> dict[str, str]:
+    return {"who": request.typed("recipient"), "channel": request["channel"], "topic": request.typed("topic")}
 
 
 def _lists(site: Site) -> Lists:

@@ -8,10 +8,9 @@ from mailroom.content.templates import TOP
 from mailroom.content.versions import DEPLOYED, CurrentVersions
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
-from mailroom.recipients.choices import AllowedRecipients
-from mailroom_ops.console.pages.form import reach, reaching_of
+from mailroom_ops.console.pages.form import reach
 from mailroom_ops.console.pages.messages import rules_at
-from mailroom_ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, View, link
+from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.send import new_id, put
 from mailroom_ops.shared.screen import Refused, ended
 from mailroom_ops.templates.folder import Item, TemplateFolder, TemplateName
@@ -45,30 +44,30 @@ class Template(View, frozen=True):
     reach: str
 
 
-def show(site: Site, asked: Asked) -> Answer:
+def show(site: Site, request: Request) -> Answer:
     """Show the templates of this checkout, or one of them with an example; with a form, send a test. Raises
     Refused."""
     folder = TemplateFolder(TEMPLATES)
     counts = _counts(site)
-    if not asked["name"]:
+    if not request["name"]:
         rows = [
             (
-                each,
-                len(folder.examples(each)),
-                folder.languages(each),
-                words_of(counts.get(each.path, DEPLOYED)),
+                template,
+                len(folder.examples(template)),
+                folder.languages(template),
+                words_of(counts.get(template.path, DEPLOYED)),
             )
-            for each in folder.all()
+            for template in folder.all()
         ]
         return Shown(Templates(rows))
-    template = folder.named(asked["name"], asked["channel"] or None)
-    if asked.form is not None:
-        return _send(site, template, _item(folder, template, asked), asked.typed("to"))
-    preview, problem = _rendered(folder, template, asked)
+    template = folder.named(request["name"], request["channel"] or None)
+    if request.form is not None:
+        return _send(site, template, _item(folder, template, request), request.typed("to"))
+    preview, problem = _rendered(folder, template, request)
     view = Template(
         template=template,
         examples=list(folder.examples(template)),
-        example=asked["example"] or next(iter(folder.examples(template)), ""),
+        example=request["example"] or next(iter(folder.examples(template)), ""),
         languages=folder.languages(template),
         preview=preview,
         problem=problem,
@@ -81,23 +80,23 @@ def show(site: Site, asked: Asked) -> Answer:
     return Shown(view, template.path)
 
 
-def frame(_site: Site, asked: Asked) -> Answer:
+def frame(_site: Site, request: Request) -> Answer:
     """Return the HTML of an example, for the frame."""
     folder = TemplateFolder(TEMPLATES)
-    preview, _ = _rendered(folder, folder.named(asked["name"], asked["channel"] or None), asked)
+    preview, _ = _rendered(folder, folder.named(request["name"], request["channel"] or None), request)
     return Frame((preview and preview.html) or "")
 
 
-def _item(folder: TemplateFolder, template: TemplateName, asked: Asked) -> Item:
+def _item(folder: TemplateFolder, template: TemplateName, request: Request) -> Item:
     examples = folder.examples(template)
-    attributes: Mapping[str, Any] = examples.get(asked["example"]) or next(iter(examples.values()), {})
-    language = {"locale": asked["locale"]} if asked["locale"] else {}
+    attributes: Mapping[str, Any] = examples.get(request["example"]) or next(iter(examples.values()), {})
+    language = {"locale": request["locale"]} if request["locale"] else {}
     return folder.item(template, {**attributes, **language})
 
 
-def _rendered(folder: TemplateFolder, template: TemplateName, asked: Asked) -> tuple[Preview | None, str]:
+def _rendered(folder: TemplateFolder, template: TemplateName, request: Request) -> tuple[Preview | None, str]:
     try:
-        return folder.look(_item(folder, template, asked)), ""
+        return folder.look(_item(folder, template, request)), ""
     except (Invalid, Malformed) as fault:
         return None, f"{fault}"
 
@@ -108,28 +107,23 @@ def _counts(site: Site) -> dict[str, int]:
     if not rules.templates_bucket:
         return {}
     versions = CurrentVersions(site.client("s3"), rules.templates_bucket, site.clock)
-    return {f"{channel}/{each}": number for channel in TOP for each, number in versions.of(channel).items()}
+    return {f"{channel}/{name}": number for channel in TOP for name, number in versions.of(channel).items()}
 
 
 def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
-    """Send an example as a normal message, marked as a test. Recipients outside the stage's list are refused.
-    The stage renders its own version of the template, which may differ from this checkout."""
+    """Send an example as a normal message, marked as a test. The stage renders its own version of the
+    template, which may differ from this checkout."""
     item = {field: value for field, value in example.items() if field not in ("to", "email", "cc", "bcc")}
     item |= {"id": f"test-{new_id(template.channel)}", "to": to}
     if template.channel == "mail":
         item["headers"] = {**item.get("headers", {}), TEST_HEADER: template.name}
     try:
-        reached = parse(item, rules_at(site).contracts()).reached
+        parse(item, rules_at(site).contracts())
     except (Invalid, Malformed) as fault:
         raise Refused(ended(f"The test was not sent: {fault}")) from None
-    reaching = reaching_of(site, template.channel)
-    if reaching.recipients_only is not None:
-        only = AllowedRecipients(template.channel, reaching.recipients_only, reaching.redirect_to)
-        for blocked in only.outside(reached).values():
-            raise Refused(ended(f"The test was not sent: {blocked.sentence}"))
     put(site.session, site.stage, item)
     return Goto(link("/message", id=item["id"], channel=template.channel))
 
 
 def _numbered(source: str) -> str:
-    return "\n".join(f"{at:>3}  {line}" for at, line in enumerate(source.splitlines(), 1))
+    return "\n".join(f"{number:>3}  {line}" for number, line in enumerate(source.splitlines(), 1))

@@ -1,7 +1,7 @@
 """Checks of `doctor`, in the order of the report. The checks of a channel are named in its descriptor."""
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
+from pkgutil import resolve_name
 
 from msgspec import Struct
 
@@ -24,18 +24,11 @@ class Check(Struct, frozen=True):
 def checks_of(channel: str) -> Iterator[Check]:
     """Yield the checks of a channel. If its descriptor names none, the only check reads the channel's
     secrets."""
-    named = CHANNELS[channel].checks
-    rows = {name: _named(place) for name, place in (named or {}).items()}
-    if named is None:
+    places = CHANNELS[channel].checks
+    rows: dict[str, Run] = {name: resolve_name(place) for name, place in (places or {}).items()}
+    if places is None:
         rows = {"secrets": lambda stage: channels.secrets_of(stage, channel)}
     yield from (Check(channel, name, _where_sent(channel, run)) for name, run in rows.items())
-
-
-def _named(place: str) -> Run:
-    """Import a check by `module:attribute`."""
-    module, _, name = place.partition(":")
-    found: Run = getattr(import_module(module), name)
-    return found
 
 
 def _where_sent(channel: str, run: Run) -> Run:

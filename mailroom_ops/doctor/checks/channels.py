@@ -25,8 +25,8 @@ _TWILIO_CONSOLE = "https://console.twilio.com"
 
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check the SMS provider's credentials by requests that change nothing."""
-    for each in stage.senders("sms").values():
-        yield from _twilio(stage, each) if each["SMS_PROVIDER"] == "twilio" else _aws(stage)
+    for variables in stage.senders("sms").values():
+        yield from _twilio(stage, variables) if variables["SMS_PROVIDER"] == "twilio" else _aws(stage)
 
 
 def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
@@ -36,7 +36,7 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
         account = account_at(stage.client("secretsmanager"), arn)
         sending = _asked(account, account.login, f"{base}/2010-04-01/Accounts/{{sid}}/Messages.json")
         # An API key cannot read the account; the auth token, which signs callbacks, can.
-        own = _asked(
+        account_answer = _asked(
             account, (account.account_sid, account.auth_token), f"{base}/2010-04-01/Accounts/{{sid}}.json"
         )
     except InvalidSecret as fault:
@@ -49,9 +49,9 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
         if sending[0] == 200:
             yield ok("Twilio takes the credentials that messages are sent with.")
         else:
-            said = _said(*sending)
-            yield failed(f"Twilio refuses the credentials that messages are sent with: {said}.", put)
-        yield _own(own, put)
+            reason = _said(*sending)
+            yield failed(f"Twilio refuses the credentials that messages are sent with: {reason}.", put)
+        yield _own(account_answer, put)
 
 
 def _asked(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
@@ -80,16 +80,16 @@ def _said(status: int, body: dict[str, Any]) -> str:
 def _aws(stage: ExaminedStage) -> Iterator[CheckFinding]:
     client = stage.client("pinpoint-sms-voice-v2")
     attributes = client.describe_account_attributes()["AccountAttributes"]
-    tier = {each["Name"]: each["Value"] for each in attributes}.get("ACCOUNT_TIER")
+    tier = {attribute["Name"]: attribute["Value"] for attribute in attributes}.get("ACCOUNT_TIER")
     if tier == "SANDBOX":
         yield warning("AWS has the account's SMS in a sandbox: only verified numbers get any.", _AWS_CONSOLE)
     else:
         yield ok("AWS lets the account send text messages to everybody.")
     for limit in client.describe_spend_limits()["SpendLimits"]:
         if limit["Name"] == "TEXT_MESSAGE_MONTHLY_SPEND_LIMIT":
-            enforced, most = limit["EnforcedLimit"], limit["MaxLimit"]
+            enforced, ceiling = limit["EnforcedLimit"], limit["MaxLimit"]
             spends = (
-                f"AWS spends at most ${enforced:,} a month on text messages (of ${most:,} that it would)."
+                f"AWS spends at most ${enforced:,} a month on text messages (of ${ceiling:,} that it would)."
             )
             if enforced <= 1:
                 yield warning(f"{spends} That is what new accounts have.", f"Raise it: {_AWS_CONSOLE}")
@@ -104,35 +104,35 @@ _EXPIRES = "AppleCertificateExpirationDate"
 def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that each platform application exists and is enabled, and that its certificate does not expire
     soon."""
-    found = {
+    arns = {
         name: arn
-        for each in stage.senders("push").values()
-        for name, arn in json.loads(each.get("PLATFORM_APPLICATIONS", "{}")).items()
+        for variables in stage.senders("push").values()
+        for name, arn in json.loads(variables.get("PLATFORM_APPLICATIONS", "{}")).items()
     }
-    for name, arn in found.items():
+    for name, arn in arns.items():
         answer = stage.asked("sns", "get_platform_application_attributes", PlatformApplicationArn=arn)
         if answer is None:
             yield failed(f"The platform application {name} is not there.", f"Create {arn} in SNS.")
             continue
-        said = answer["Attributes"]
-        if said.get("Enabled", "true").lower() != "true":
+        attributes = answer["Attributes"]
+        if attributes.get("Enabled", "true").lower() != "true":
             fix = (
                 "Put valid credentials, then: aws sns set-platform-application-attributes "
                 f"--platform-application-arn {arn} --attributes Enabled=true"
             )
             yield failed(f"SNS has turned off the platform application {name}.", fix)
-        elif _EXPIRES in said:
-            yield _certificate(stage, name, said[_EXPIRES])
+        elif _EXPIRES in attributes:
+            yield _certificate(stage, name, attributes[_EXPIRES])
         else:
             yield ok(f"The platform application {name} is on.")
 
 
 def _certificate(stage: ExaminedStage, name: str, until: str) -> CheckFinding:
-    end, now = datetime.fromtimestamp(epoch(until), UTC), datetime.fromtimestamp(stage.clock(), UTC)
+    end, today = datetime.fromtimestamp(epoch(until), UTC), datetime.fromtimestamp(stage.clock(), UTC)
     fix = f"Put a new certificate or token into the platform application {name}."
-    if end <= now:
+    if end <= today:
         return failed(f"Apple's certificate of {name} has expired on {end:%Y-%m-%d}.", fix)
-    if end - now <= SOON:
+    if end - today <= SOON:
         return warning(f"Apple's certificate of {name} expires on {end:%Y-%m-%d}.", fix)
     return ok(f"The platform application {name} is on; its certificate is good until {end:%Y-%m-%d}.")
 
@@ -143,8 +143,8 @@ _NOWHERE = "https://mailroom.invalid/doctor.pdf"
 def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check the fax provider's credentials by the request that the sender makes after a crash: a list of the
     faxes to our own number in the last minute."""
-    for each in stage.senders("fax").values():
-        settings = environment.read(FaxSender, each)
+    for variables in stage.senders("fax").values():
+        settings = environment.read(FaxSender, variables)
         put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}fax --secret-string file://fax.json"
         question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
         try:
@@ -163,8 +163,8 @@ def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
     """Check that each secret of a channel's senders can be read, for channels without their own checks."""
     arns = {
         arn
-        for each in stage.senders(channel).values()
-        for name, arn in each.items()
+        for variables in stage.senders(channel).values()
+        for name, arn in variables.items()
         if name.endswith("_SECRET_ARN") and arn
     }
     if not arns:

@@ -18,15 +18,15 @@ _PUMPED = {"mailbox", "ledger", "fax"}
 def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that each event source mapping is enabled, and that its last poll succeeded."""
     good = 0
-    for each in stage.sources:
-        if each.state == "Enabled" and "PROBLEM" not in each.last_result.upper():
+    for source in stage.sources:
+        if source.state == "Enabled" and "PROBLEM" not in source.last_result.upper():
             good += 1
         else:
-            yield _trouble(stage, each)
+            yield _trouble(stage, source)
     read = {name.removesuffix(".fifo") for name in stage.queues if not is_dead(name)}
-    lacking = sorted(read - {each.source for each in stage.sources})
-    if lacking:
-        yield failed(f"No function reads {', '.join(lacking)}.", stage.deploy)
+    unread = sorted(read - {source.source for source in stage.sources})
+    if unread:
+        yield failed(f"No function reads {', '.join(unread)}.", stage.deploy)
     yield ok(f"{good} queues and streams are being read.")
 
 
@@ -35,27 +35,27 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if stage.local:
         yield skipped("The local stage sends to simulators alone.")
         return
-    if stage.configured.settings is None:
-        yield skipped(f"{stage.configured.trouble} Whether the stage is production is not known.")
+    if stage.settings is None:
+        yield skipped(f"{stage.trouble} Whether the stage is production is not known.")
         return
     senders = {
         name: "RECIPIENTS_ONLY" in variables
         for name, variables in stage.functions.items()
         if variables.get("CHANNEL", "webhook") != "webhook"
     }
-    odd = ", ".join(name for name, bounded in senders.items() if bounded == stage.protected)
+    unexpected = ", ".join(name for name, bounded in senders.items() if bounded == stage.protected)
     key = f"mailroom.{stage.name}.recipients"
-    if not odd:
+    if not unexpected:
         reached = "everybody" if stage.protected else "only those whom recipients names"
         yield ok(f"The stage's messages reach {reached}.")
     elif stage.protected:
         yield warning(
-            f"Messages reach only those whom recipients names, as in a stage for tests: {odd}.",
+            f"Messages reach only those whom recipients names, as in a stage for tests: {unexpected}.",
             f"If this is production, remove {key}: {stage.deploy}",
         )
     else:
         yield warning(
-            f"Messages reach everybody, as in production: {odd}.",
+            f"Messages reach everybody, as in production: {unexpected}.",
             f"Set {key}.only or .redirect_to. If this is production, set deployment.deletion_protection.",
         )
 
@@ -65,18 +65,18 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
     client = stage.client("lambda")
     limits = client.get_account_settings()["AccountLimit"]
     free, total = limits["UnreservedConcurrentExecutions"], limits["ConcurrentExecutions"]
-    together = sum(each.concurrency or 1 for each in stage.sources)
+    together = sum(source.concurrency or 1 for source in stage.sources)
     sentence = (
         f"The stage's queues may run {together:,} functions at once; the account has {free:,} of {total:,}."
     )
     yield ok(sentence) if together < free else warning(f"{sentence} Others are then throttled.", _QUOTA)
     yield from _as_watched(stage, total)
-    for each in stage.sources:
-        reserved = client.get_function_concurrency(FunctionName=f"{stage.prefix}{each.function}").get(
+    for source in stage.sources:
+        reserved = client.get_function_concurrency(FunctionName=f"{stage.prefix}{source.function}").get(
             "ReservedConcurrentExecutions"
         )
-        if reserved is not None and reserved < (each.concurrency or 1):
-            yield _reserved(stage, each, reserved)
+        if reserved is not None and reserved < (source.concurrency or 1):
+            yield _reserved(stage, source, reserved)
 
 
 def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -97,7 +97,7 @@ def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
     """Check that the alarm and the limits that synth sets use the account's real concurrency quota."""
-    settings = stage.configured.settings
+    settings = stage.settings
     if settings is None or stage.local or settings.monitoring.concurrency_quota == total:
         return
     monitoring = settings.monitoring
@@ -109,7 +109,7 @@ def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
 
 
 def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
-    what = f"{source.function} does not read {source.source}: its mapping is {source.state.lower()}"
+    sentence = f"{source.function} does not read {source.source}: its mapping is {source.state.lower()}"
     if stage.local and source.source in _PUMPED and source.state == "Disabled":
         return skipped(f"{source.source} is read by the local stage's pump.")
     url = stage.queues.get(source.source) or stage.queues.get(f"{source.source}.fifo")
@@ -125,9 +125,9 @@ def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
             f"Read its log: /aws/lambda/{stage.prefix}{source.function}",
         )
     if source.state in {"Creating", "Enabling", "Updating"}:
-        return warning(f"{what}.", "Wait until it is done, then run doctor again.")
+        return warning(f"{sentence}.", "Wait until it is done, then run doctor again.")
     return failed(
-        f"{what}.",
+        f"{sentence}.",
         f"aws lambda update-event-source-mapping --enabled --uuid {source.id}",
     )
 

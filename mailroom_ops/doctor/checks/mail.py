@@ -26,36 +26,36 @@ _UNLIMITED = -1
 @resend.or_by_resend(resend.key)
 def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check whether the account is in the sandbox, paused or under review."""
-    said = stage.client("sesv2").get_account()
-    if said.get("ProductionAccessEnabled"):
+    response = stage.client("sesv2").get_account()
+    if response.get("ProductionAccessEnabled"):
         yield ok("SES lets the account send to everybody.")
     else:
         yield warning(
             "SES has the account in its sandbox: only verified addresses get mail, 200 a day.",
             f"Request production access: {_CONSOLE}",
         )
-    if not said.get("SendingEnabled", True):
+    if not response.get("SendingEnabled", True):
         yield failed("SES has paused the account's sending.", f"Find the reason, then resume it: {_CONSOLE}")
-    status = said.get("EnforcementStatus", "HEALTHY")
+    status = response.get("EnforcementStatus", "HEALTHY")
     if status != "HEALTHY":
-        found = warning if status == "PROBATION" else failed
-        yield found(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
+        finding = warning if status == "PROBATION" else failed
+        yield finding(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
 
 
 @resend.or_by_resend(resend.quota)
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Compare SES's quotas for a second and for 24 hours with what the senders would send."""
-    said = stage.client("sesv2").get_account()["SendQuota"]
-    most, rate = said["Max24HourSend"], _deployed_rate(stage)
-    yield _rate(stage, rate, said["MaxSendRate"])
-    if most != _UNLIMITED:
-        yield _day(said["SentLast24Hours"], most)
-        yield from _days(stage, most)
+    limits = stage.client("sesv2").get_account()["SendQuota"]
+    daily, rate = limits["Max24HourSend"], _deployed_rate(stage)
+    yield _rate(stage, rate, limits["MaxSendRate"])
+    if daily != _UNLIMITED:
+        yield _day(limits["SentLast24Hours"], daily)
+        yield from _days(stage, daily)
 
 
 def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report how much of the stage's daily limit is used, and until when bulk messages wait."""
-    lanes = [each for each in stage.senders("mail").values() if "PER_DAY" in each]
+    lanes = [variables for variables in stage.senders("mail").values() if "PER_DAY" in variables]
     for variables in lanes[:1]:
         per_day, reserve = json.loads(variables["PER_DAY"]), float(variables["RESERVE"])
         table, client = variables["BUDGETS_TABLE"], stage.client("dynamodb")
@@ -90,62 +90,62 @@ def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield warning(sentence, page) if share >= warned else ok(sentence)
 
 
-def _rate(stage: ExaminedStage, rate: float | None, most: float) -> CheckFinding:
+def _rate(stage: ExaminedStage, rate: float | None, limit: float) -> CheckFinding:
     if rate is None:
-        return skipped(f"SES takes {most:g} a second; no deployed sender keeps to a rate.")
-    if rate <= most * 1.01:
-        return ok(f"The senders keep to {speed_of(rate)} mails a second, SES takes {most:g}.")
+        return skipped(f"SES takes {limit:g} a second; no deployed sender keeps to a rate.")
+    if rate <= limit * 1.01:
+        return ok(f"The senders keep to {speed_of(rate)} mails a second, SES takes {limit:g}.")
     key = f"mailroom.{stage.name}.channels.mail.messages_per_second"
     sentence = (
-        f"The senders would send {speed_of(rate)} mails a second, SES takes {most:g}: it throttles the rest."
+        f"The senders would send {speed_of(rate)} mails a second, SES takes {limit:g}: it throttles the rest."
     )
     if stage.local:
         return skipped(f"{sentence} It does not here: the simulator has no such limit.")
-    return warning(sentence, f"Set {key} to {most:g}, or request a higher rate: {_CONSOLE}")
+    return warning(sentence, f"Set {key} to {limit:g}, or request a higher rate: {_CONSOLE}")
 
 
-def _day(sent: float, most: float) -> CheckFinding:
-    sentence = f"{sent:,.0f} of {most:,.0f} mails of 24 hours are used."
-    if sent >= most:
+def _day(sent: float, limit: float) -> CheckFinding:
+    sentence = f"{sent:,.0f} of {limit:,.0f} mails of 24 hours are used."
+    if sent >= limit:
         return failed(sentence, f"They wait until it has room again; request a higher quota: {_CONSOLE}")
-    if sent >= _NEARLY * most:
+    if sent >= _NEARLY * limit:
         return warning(sentence, f"Request a higher quota: {_CONSOLE}")
     return ok(sentence)
 
 
-def _days(stage: ExaminedStage, most: float) -> Iterator[CheckFinding]:
+def _days(stage: ExaminedStage, limit: float) -> Iterator[CheckFinding]:
     """Compare the sum of the daily limits of the account's stages with the account's quota."""
     days = stage.days("mail")
-    said = " + ".join(f"{name} {recipients:,}" for name, recipients in sorted(days.items()))
+    sums = " + ".join(f"{name} {recipients:,}" for name, recipients in sorted(days.items()))
     key = f"mailroom.{stage.name}.channels.mail.per_day"
-    if sum(days.values()) > most:
+    if sum(days.values()) > limit:
         yield warning(
-            f"The stages may reach {sum(days.values()):,} recipients today ({said}), SES takes {most:,.0f}.",
+            f"The stages may reach {sum(days.values()):,} recipients today ({sums}), SES takes {limit:,.0f}.",
             "Lower channels.mail.per_day of one of them: else a campaign of one may use up what codes of the "
             "others need. See `mailroom docs keep-codes-fast`.",
         )
     elif stage.name in days:
-        yield ok(f"The stages' limits of the day ({said}) are within the quota.")
+        yield ok(f"The stages' limits of the day ({sums}) are within the quota.")
     elif any(name.endswith("-bulk") for name in stage.senders("mail")):
         yield warning(
-            f"Bulk may use up all of the {most:,.0f} mails of 24 hours, and codes wait then.",
+            f"Bulk may use up all of the {limit:,.0f} mails of 24 hours, and codes wait then.",
             f"Set {key} and the reserve of lane normal. See `mailroom docs keep-codes-fast`.",
         )
 
 
 def _share(stage: ExaminedStage, metric: str) -> float | None:
-    now = datetime.fromtimestamp(stage.clock(), UTC)
+    moment = datetime.fromtimestamp(stage.clock(), UTC)
     points: list[dict[str, Any]] = stage.client("cloudwatch").get_metric_statistics(
         Namespace="AWS/SES",
         MetricName=metric,
-        StartTime=now - timedelta(days=1),
-        EndTime=now,
+        StartTime=moment - timedelta(days=1),
+        EndTime=moment,
         Period=3600,
         Statistics=["Average"],
     )["Datapoints"]
     if not points:
         return None
-    return float(max(points, key=lambda each: each["Timestamp"])["Average"])
+    return float(max(points, key=lambda point: point["Timestamp"])["Average"])
 
 
 _IDENTITIES = "https://console.aws.amazon.com/ses/home#/identities"
@@ -156,18 +156,18 @@ Identity = dict[str, Any]
 def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check the identity of each sender: the address, its domain or a parent domain."""
     addresses = stage.mail_addresses
-    asked: dict[str, Identity | None] = {}
+    identities: dict[str, Identity | None] = {}
     for address in addresses:
         labels = address.rpartition("@")[2].split(".")
         # The domain and its parents, without the top-level domain, which cannot be an identity.
-        names = (address, *(".".join(labels[at:]) for at in range(len(labels) - 1)))
+        names = (address, *(".".join(labels[index:]) for index in range(len(labels) - 1)))
         for name in names:
-            if name not in asked:
-                asked[name] = stage.asked("sesv2", "get_email_identity", EmailIdentity=name)
+            if name not in identities:
+                identities[name] = stage.asked("sesv2", "get_email_identity", EmailIdentity=name)
         # SES uses the most specific identity: a verified domain does not help an address that failed.
-        name = next((each for each in names if asked[each] is not None), "")
-        yield _verified(address, name, asked[name] if name else None)
-    for name, identity in asked.items():
+        name = next((candidate for candidate in names if identities[candidate] is not None), "")
+        yield _verified(address, name, identities[name] if name else None)
+    for name, identity in identities.items():
         if identity is not None and "@" not in name:
             yield _signed(name, identity.get("DkimAttributes", {}))
 
@@ -201,10 +201,10 @@ def _signed(domain: str, dkim: dict[str, Any]) -> CheckFinding:
 def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that the configuration set exists, and that SES has not paused it."""
     name = next(iter(stage.senders("mail").values()))["CONFIGURATION_SET"]
-    found = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
-    if found is None:
+    response = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
+    if response is None:
         yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
-    elif found.get("SendingOptions", {}).get("SendingEnabled", True):
+    elif response.get("SendingOptions", {}).get("SendingEnabled", True):
         yield ok(f"Sending with the configuration set {name} is on.")
     else:
         yield failed(
@@ -217,7 +217,7 @@ def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def _deployed_rate(stage: ExaminedStage) -> float | None:
     """Return the mails a second of all lanes together: workers / the pause after each submit. None if the
     senders have no rate."""
-    workers = {each.function: each.concurrency for each in stage.sources}
+    workers = {source.function: source.concurrency for source in stage.sources}
     rates = [
         (workers.get(name) or 0) / pace
         for name, variables in stage.senders("mail").items()

@@ -47,10 +47,10 @@ def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report stream records that Lambda wrote to the bucket because their function failed again and again."""
     bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
-    found = stage.asked("s3", "list_objects_v2", Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1)
-    if found is None:
+    response = stage.asked("s3", "list_objects_v2", Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1)
+    if response is None:
         yield skipped(f"There is no bucket {bucket}.")
-    elif found.get("Contents"):
+    elif response.get("Contents"):
         yield failed(
             "A stream gave up on messages: they wait to be replayed.",
             f"mailroom repair --given-up --stage {stage.name} --dry-run; see `mailroom docs gave-up`.",
@@ -66,9 +66,9 @@ _SHOWN = 5
 def alarms_notify(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that each alarm's actions are enabled: people disable them for a while, and forget it."""
     silent = [
-        each["AlarmName"]
-        for each in stage.alarms
-        if not (each.get("ActionsEnabled") and each.get("AlarmActions"))
+        alarm["AlarmName"]
+        for alarm in stage.alarms
+        if not (alarm.get("ActionsEnabled") and alarm.get("AlarmActions"))
     ]
     if silent:
         yield stage.failed_if_protected(
@@ -83,12 +83,12 @@ def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that the topic of the alarms has confirmed subscriptions."""
     client, arn = stage.client("sns"), stage.arn("sns", f"{stage.prefix}{TOPIC}")
     try:
-        found = stage.pages("sns", "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn)
+        subscriptions = stage.pages("sns", "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn)
     except client.exceptions.NotFoundException:
         yield stage.failed_if_protected(f"There is no topic {stage.prefix}{TOPIC}.", stage.deploy)
         return
-    pending = [each for each in found if not each["SubscriptionArn"].startswith("arn:")]
-    confirmed = [each for each in found if each not in pending]
+    confirmed = [entry for entry in subscriptions if entry["SubscriptionArn"].startswith("arn:")]
+    pending = [entry for entry in subscriptions if entry not in confirmed]
     subscribe = (
         f"aws sns subscribe --topic-arn {arn} --protocol email --notification-endpoint you@example.com"
     )
@@ -105,11 +105,11 @@ def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
     evaluated = sum(alarm["StateValue"] != "INSUFFICIENT_DATA" for alarm in stage.alarms)
-    ringing = [each for each in stage.alarms if each["StateValue"] == "ALARM"]
-    for each in ringing:
-        name, description = each["AlarmName"], each.get("AlarmDescription", "")
-        found = warning if name.endswith("-warning") else failed
-        yield found(f"{name} rings.", _page(description))
+    ringing = [alarm for alarm in stage.alarms if alarm["StateValue"] == "ALARM"]
+    for alarm in ringing:
+        name, description = alarm["AlarmName"], alarm.get("AlarmDescription", "")
+        finding = warning if name.endswith("-warning") else failed
+        yield finding(f"{name} rings.", _page(description))
     if not stage.alarms:
         yield skipped("There are no alarms.")
     elif silent := len(stage.alarms) - evaluated:
@@ -119,16 +119,16 @@ def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _page(description: str) -> str:
-    _, found, page = description.rpartition("See `mailroom docs ")
-    return f"See `mailroom docs {page}" if found else description
+    _, separator, page = description.rpartition("See `mailroom docs ")
+    return f"See `mailroom docs {page}" if separator else description
 
 
 def _listed(names: list[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    omitted = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {omitted} more" if omitted > 0 else "")
 
 
 def _protocols(subscriptions: list[dict[str, Any]]) -> str:
     # Without the endpoints, which are personal addresses and numbers.
-    counts = Counter(each["Protocol"] for each in subscriptions)
+    counts = Counter(subscription["Protocol"] for subscription in subscriptions)
     return ", ".join(f"{count} by {protocol}" for protocol, count in sorted(counts.items()))

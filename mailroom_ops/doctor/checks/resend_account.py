@@ -20,14 +20,15 @@ NEEDED = {
 recipient."""
 
 
-def or_by_resend(asked: Run) -> Callable[[Run], Run]:
-    """Return a decorator that runs `asked` in place of a check of SES if Resend sends the stage's mails."""
+def or_by_resend(by_provider: Run) -> Callable[[Run], Run]:
+    """Return a decorator that runs `by_provider` in place of a check of SES if Resend sends the mails."""
 
     def of(by_ses: Run) -> Run:
         @wraps(by_ses)
         def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
-            by_resend = any(each.get("RESEND_SECRET_ARN") for each in stage.senders("mail").values())
-            yield from (asked if by_resend else by_ses)(stage)
+            senders = stage.senders("mail").values()
+            by_resend = any(variables.get("RESEND_SECRET_ARN") for variables in senders)
+            yield from (by_provider if by_resend else by_ses)(stage)
 
         return checked
 
@@ -46,26 +47,26 @@ def key(stage: ExaminedStage) -> Iterator[CheckFinding]:
         "--secret-string file://resend.json"
     )
     try:
-        status, said = _account(stage).ask("GET", "/domains")
+        status, answer = _account(stage).ask("GET", "/domains")
     except RESEND_FAULTS as trouble:
         yield failed(f"Resend {trouble}.", put)
         return
     if status == 200:
         yield ok("Resend takes the key.")
-    elif said.get("name") == "restricted_api_key":
+    elif answer.get("name") == "restricted_api_key":
         yield ok("Resend takes the key, which may only send: domains, quota and webhook are not looked at.")
     else:
-        yield failed(f"Resend refuses the key: {status}, {redact(str(said.get('message', '')))}", put)
+        yield failed(f"Resend refuses the key: {status}, {redact(str(answer.get('message', '')))}", put)
 
 
 def domains(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that the domain of each sender is verified. A verified parent domain does not count."""
-    if not (said := _answer(stage, "/domains")):
+    if not (answer := _answer(stage, "/domains")):
         return
-    known = {str(each.get("name")): str(each.get("status")) for each in _listed(said)}
+    states = {str(entry.get("name")): str(entry.get("status")) for entry in _listed(answer)}
     for address in stage.mail_addresses:
         domain = address.rpartition("@")[2].lower()
-        state = known.get(domain, "no domain of the account")
+        state = states.get(domain, "no domain of the account")
         if state == "verified":
             yield ok(f"{address} may send: {domain} is verified.")
         else:
@@ -86,16 +87,16 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that Resend reports its events to the stage's API."""
-    said = _answer(stage, "/webhooks")
-    hooks = _listed(said)
-    links = {each.get("UNSUBSCRIBE_URL", "") for each in stage.senders("mail").values()}
-    for url in sorted({each.removesuffix("/unsubscribe") + "/callbacks/resend" for each in links}):
-        ours = [each for each in hooks if each.get("endpoint") == url and each.get("status") == "enabled"]
-        told = {kind for each in ours for kind in each.get("events") or NEEDED}
-        if told >= NEEDED:
+    answer = _answer(stage, "/webhooks")
+    hooks = _listed(answer)
+    links = {variables.get("UNSUBSCRIBE_URL", "") for variables in stage.senders("mail").values()}
+    for url in sorted({link.removesuffix("/unsubscribe") + "/callbacks/resend" for link in links}):
+        ours = [hook for hook in hooks if hook.get("endpoint") == url and hook.get("status") == "enabled"]
+        reported = {kind for hook in ours for kind in hook.get("events") or NEEDED}
+        if reported >= NEEDED:
             yield ok("Resend posts the events about the stage's mails to its API.")
-        elif said:
-            missing = ", ".join(sorted(NEEDED - told))
+        elif answer:
+            missing = ", ".join(sorted(NEEDED - reported))
             yield failed(f"Resend posts no {missing} to {url}.", "Create it: https://resend.com/webhooks")
 
 
@@ -106,11 +107,11 @@ def _account(stage: ExaminedStage) -> ResendAccount:
 def _answer(stage: ExaminedStage, path: str) -> dict[str, Any]:
     """Return Resend's response, or an empty dictionary after an error, which the check of the key reports."""
     try:
-        status, said = _account(stage).ask("GET", path)
+        status, answer = _account(stage).ask("GET", path)
     except RESEND_FAULTS:
         return {}
-    return said if status == 200 else {}
+    return answer if status == 200 else {}
 
 
-def _listed(said: dict[str, Any]) -> list[dict[str, Any]]:
-    return [each for each in said.get("data", []) if isinstance(each, dict)]
+def _listed(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    return [entry for entry in answer.get("data", []) if isinstance(entry, dict)]

@@ -13,9 +13,9 @@ _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report the CloudFormation status of each stack, and the stacks that are missing."""
     stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
-    found = {each["StackName"]: each["StackStatus"] for each in stacks}
-    ours = {name: status for name, status in found.items() if name.startswith(stage.prefix)}
-    parts = stack_parts(stage.configured.settings)
+    statuses = {stack["StackName"]: stack["StackStatus"] for stack in stacks}
+    ours = {name: status for name, status in statuses.items() if name.startswith(stage.prefix)}
+    parts = stack_parts(stage.settings)
     missing = [part for part in parts if f"{stage.prefix}{part}" not in ours]
     if missing:
         yield failed(f"Not deployed: {', '.join(missing)}.", stage.deploy)
@@ -30,14 +30,14 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def stack_parts(settings: Settings | None) -> list[str]:
     """Return the short names of a stage's stacks; without settings, of the stacks that every stage has. The
     stack `deploy` is left out, because a person deploys it."""
-    there = {
+    stacks = {
         **dict.fromkeys(("mailbox", "feedback", "api", "channels"), True),
         "fax": settings and settings.fax,
         **dict.fromkeys(("webhook", "routing"), True),
         "campaigns": settings and settings.campaigns.enabled,
         **dict.fromkeys(("dead-letters", "monitoring"), True),
     }
-    return [part for part, deployed in there.items() if deployed]
+    return [part for part, deployed in stacks.items() if deployed]
 
 
 def _trouble(name: str, status: str) -> CheckFinding:

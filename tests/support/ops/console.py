@@ -6,14 +6,18 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import boto3
 import pytest
+from jinja2 import BytecodeCache, Environment
+from jinja2.bccache import Bucket
 from msgspec import structs
 
 from mailroom.clock import Clock
+from mailroom_ops.console import server
 from mailroom_ops.console.guard import Guard
 from mailroom_ops.console.server import application
 from mailroom_ops.console.site import Answer, Shown, Site
@@ -23,6 +27,23 @@ PORT, HOME, TOKEN = 4711, "/a-path-of-its-own", "a-token-that-nobody-guesses"
 HOST = f"127.0.0.1:{PORT}"
 ORIGIN = f"http://{HOST}"
 _URL = re.compile(rf'(<[^>]*\s(?:href|src|action|hx-get|hx-post)=")(?!#|data:|")({HOME}(?=/))?')
+
+
+class CompiledTemplates(BytecodeCache):
+    """Templates of all consoles of the process. Each console compiles its own otherwise, which takes longer
+    than most of its tests."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, Any] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get(bucket.key)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key] = bucket.code
+
+
+vars(server)["Environment"] = partial(Environment, bytecode_cache=CompiledTemplates())
 
 
 @dataclass

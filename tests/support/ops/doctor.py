@@ -16,15 +16,23 @@ from botocore.compat import HTTPHeaders
 from botocore.exceptions import ParamValidationError
 from botocore.loaders import create_loader
 from botocore.validate import validate_parameters
+from msgspec import structs
 
+from mailroom.environment import FaxSender
 from mailroom_local.providers.http import Simulator, SimulatorServer
+from mailroom_ops.costs.lanes import lanes_of
 from mailroom_ops.doctor.checks import CHECKS
-from mailroom_ops.doctor.examined_stage import ConfiguredStage, ExaminedStage
+from mailroom_ops.doctor.checks.stacks import stack_parts
+from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import Checked
 from mailroom_ops.doctor.run import run
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.settings import Settings
 from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.stacks.refusals import STAGES
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
+SETTINGS = load(STAGES, STAGE)
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
 PREFIX = f"mailroom-{STAGE}-"
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:{PREFIX}feedback"
@@ -69,18 +77,12 @@ class Aws(boto3.Session):
             answer = answer(_asked.parameters)
         if isinstance(answer, str):
             action = name.replace(".", ":")
-            error = {
-                "Code": answer,
-                "Message": f"User: ada is not authorized to perform: {action} because of a policy",
-            }
-            parsed: dict[str, Any] = {"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}}
-            return _response(400), parsed
+            message = f"User: ada is not authorized to perform: {action} because of a policy"
+            error = {"Code": answer, "Message": message}
+            return _response(400), {"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}}
         if model.output_shape is not None:
             described(answer, model.output_shape)
-        return _response(200), {
-            **answer,
-            "ResponseMetadata": {"HTTPStatusCode": 200},
-        }
+        return _response(200), {**answer, "ResponseMetadata": {"HTTPStatusCode": 200}}
 
 
 def _response(status: int) -> AWSResponse:
@@ -101,26 +103,16 @@ def described(answer: dict[str, Any], shape: Any) -> None:
 
 def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
     """All that the doctor asks, answered as it should be. `providers` is the base URL of the simulators."""
-    lanes = ConfiguredStage.read(STAGE).lanes
+    lanes = lanes_of(SETTINGS)
     functions = [
         _function(
-            f"send-{lane.queue}",
-            {
-                **_environment(lane.channel, providers),
-                "PACE_SECONDS": f"{lane.pace:.6f}",
-            },
+            f"send-{lane.queue}", _environment(lane.channel, providers) | {"PACE_SECONDS": f"{lane.pace:.6f}"}
         )
         for lane in lanes
     ]
-    push = {
-        "CHANNEL": "push",
-        "RECIPIENTS_ONLY": '["example.com"]',
-        "PLATFORM_APPLICATIONS": json.dumps({"app": ANDROID}),
-    }
-    functions += [
-        _function("send-push", push),
-        _function("outcomes", {"EVENT_BUS": "orders"}),
-    ]
+    push = {"CHANNEL": "push", "RECIPIENTS_ONLY": '["example.com"]'}
+    push["PLATFORM_APPLICATIONS"] = json.dumps({"app": ANDROID})
+    functions += [_function("send-push", push), _function("outcomes", {"EVENT_BUS": "orders"})]
     queues = [lane.queue for lane in lanes]
     names = [
         f"{PREFIX}{each}{dead}{'.fifo' if each == 'fax' else ''}" for each in queues for dead in ("", "-dlq")
@@ -171,19 +163,8 @@ def _mail() -> dict[str, Answer]:
 
 def stacks(**states: str) -> dict[str, Any]:
     """All stacks; those with a state in `states` have that one."""
-    parts = (
-        "mailbox",
-        "feedback",
-        "api",
-        "channels",
-        "webhook",
-        "routing",
-        "dead-letters",
-        "monitoring",
-        "fax",
-    )
     created = datetime(2026, 11, 1, tzinfo=UTC)
-    listed = {f"{PREFIX}{part}": states.get(part, "CREATE_COMPLETE") for part in parts}
+    listed = {f"{PREFIX}{part}": states.get(part, "CREATE_COMPLETE") for part in stack_parts(SETTINGS)}
     return {
         "Stacks": [
             {"StackName": name, "StackStatus": state, "CreationTime": created}
@@ -194,12 +175,8 @@ def stacks(**states: str) -> dict[str, Any]:
 
 def alarm(name: str, state: str = "OK", **changes: Any) -> dict[str, Any]:
     usual = {"ActionsEnabled": True, "AlarmActions": [f"{TOPIC}-alarms"], "StateValue": state}
-    return {
-        "AlarmName": name,
-        "AlarmDescription": "It is bad. See `mailroom docs errors`.",
-        **usual,
-        **changes,
-    }
+    description = "It is bad. See `mailroom docs errors`."
+    return {"AlarmName": name, "AlarmDescription": description, **usual, **changes}
 
 
 def account(**changes: Any) -> dict[str, Any]:
@@ -276,16 +253,16 @@ def _function(name: str, variables: dict[str, str]) -> dict[str, Any]:
 
 
 def _environment(channel: str, providers: str) -> dict[str, str]:
-    settings = ConfiguredStage.read(STAGE).settings
-    assert settings is not None
-    assert settings.fax is not None
-    return {
+    assert SETTINGS.fax is not None
+    of_every_channel = {
         "CHANNEL": channel,
         "PAYLOAD_BUCKET": "payloads",
         "RECIPIENTS_ONLY": '["example.com"]',
+    }
+    return {
         **{
             "mail": {
-                "MAIL_SENDERS": json.dumps([parseaddr(each)[1] for each in settings.mail.senders]),
+                "MAIL_SENDERS": json.dumps([parseaddr(each)[1] for each in SETTINGS.mail.senders]),
                 "CONFIGURATION_SET": f"mailroom-{STAGE}",
                 "PER_DAY": '[["0001-01-01", 40000]]',
                 "RESERVE": "0.1",
@@ -297,34 +274,25 @@ def _environment(channel: str, providers: str) -> dict[str, str]:
                 "SMS_BASE_URL": f"{providers}/twilio",
             },
             "webhook": {"SIGNING_SECRET_ARN": "signing"},
-            "fax": _fax(settings.fax.senders, providers),
+            "fax": _fax(SETTINGS.fax.senders, providers),
         }.get(channel, {"PROVIDER_SECRET_ARN": "of-a-row"}),
+        **of_every_channel,
     }
 
 
-def _fax(senders: Sequence[str], providers: str, provider: str = "signalwire") -> dict[str, str]:
-    numbers = (
-        "LEDGER_TTL_SECONDS",
-        "LEASE_SECONDS",
-        "BACKOFF_SECONDS",
-        "BACKOFF_CAP_SECONDS",
-        "MEDIA_SECONDS",
-    )
-    more = ("MISCONFIGURED_SECONDS", "RECORD_SECONDS", "POLL_SECONDS", "LONGEST_FAX_SECONDS", "MAX_ATTEMPTS")
+def _fax(senders: Sequence[str], providers: str) -> dict[str, str]:
+    fields = structs.fields(FaxSender)
     return {
-        **dict.fromkeys(
-            (*numbers, *more, "LAST_SUBMIT_RECEIVE", "CLOCK_SKEW_SECONDS", "SUBMIT_SECONDS"), "5"
-        ),
+        **{field.encode_name: "5" for field in fields if field.required},
         "LEDGER_TABLE": "ledger",
         "QUEUE_URL": "queue",
         "ON_UNKNOWN": "hold",
         "FAX_QUALITY": "fine",
-        "FAX_PROVIDER": provider,
+        "FAX_PROVIDER": "signalwire",
         "FAX_SECRET_ARN": "fax",
-        "FAX_BASE_URL": f"{providers}/{provider}",
+        "FAX_BASE_URL": f"{providers}/signalwire",
         "FAX_SENDERS": json.dumps(list(senders)),
         "FAX_CONNECTION_ID": "1",
-        "FAX_TTL_MINUTES": "5",
         "CALLBACK_SCHEMES": '["https"]',
         "CALLBACK_PORTS": "[]",
     }
@@ -340,9 +308,9 @@ def changed(answers: dict[str, Answer], function: str, **variables: str) -> dict
     return {**answers, "lambda.ListFunctions": functions}
 
 
-def looked(aws: Aws, subjects: Sequence[str] = (), settings: ConfiguredStage | None = None) -> list[Checked]:
-    """What the doctor finds."""
-    stage = ExaminedStage(aws, STAGE, settings or ConfiguredStage.read(STAGE), lambda: NOW)
+def looked(aws: Aws, subjects: Sequence[str] = (), settings: Settings | str = SETTINGS) -> list[Checked]:
+    """Return the findings of the doctor."""
+    stage = ExaminedStage(aws, STAGE, settings, lambda: NOW)
     checks = [each for each in CHECKS if each.subject in subjects or not subjects]
     return run(stage, checks)
 

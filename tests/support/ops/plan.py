@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from mailroom_ops.costs.lanes import lane_of
-from mailroom_ops.costs.pace import Pace
 from mailroom_ops.costs.plan import PlanOutput, plan_output
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import with_settings
@@ -22,4 +21,4 @@ def planned(
 ) -> PlanOutput:
     """Return the plan of prod for so many mails, with `changes` of settings by their paths."""
     settings = load(with_settings(changes, "prod"), "prod")
-    return plan_output(settings, Pace(lane_of(settings, "mail", lane)), messages, NOW)
+    return plan_output(settings, lane_of(settings, "mail", lane), messages, NOW)
