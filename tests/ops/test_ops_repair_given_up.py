@@ -17,7 +17,7 @@ from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, She
 
 
 def replaying(dispatch: FakeDispatch | None = None) -> FailedBatches:
-    return FailedBatches(Session(dispatch or FakeDispatch()), "dev")
+    return FailedBatches(Session({"lambda": dispatch or FakeDispatch()}), "dev")
 
 
 app = Typer()
@@ -27,7 +27,7 @@ app.command()(repair)
 def run(
     monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch, *options: str, typed: str | None = None
 ) -> Result:
-    session = Session(dispatch)
+    session = Session({"lambda": dispatch})
     monkeypatch.setattr("boto3.Session", lambda: session)
     return CliRunner().invoke(app, ["--given-up", *options], input=typed, env={"COLUMNS": "120"})
 
@@ -264,7 +264,7 @@ def out_of_reach() -> None:
 def test_a_batch_is_invoked_once_and_waited_for_as_long_as_a_function_may_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session = Session(FakeDispatch())
+    session = Session({"lambda": FakeDispatch()})
     made: dict[str, Any] = {}
     client = session.client
 

@@ -4,13 +4,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 
 from mailroom.message.message import Key
 from mailroom.recipients.choices import Suppression, Suppressions
 from tests.support.ops.repair import RepairStage, repair_stage, run
-from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail
 
 
@@ -367,17 +365,8 @@ def test_a_reopening_whose_answer_was_lost_is_known_by_its_token(
         return update(**arguments)
 
     monkeypatch.setattr(client, "update_item", twice)
-    monkeypatch.setattr(
-        stage.session, "client", lambda name, **_: {"dynamodb": client}.get(name) or _client(stage, name)
-    )
     code, found = resent("a")
     assert (code, found["a"]["result"], found["a"]["attempt"]) == (0, "resent", 2)
-
-
-def _client(stage: RepairStage, name: str) -> Any:
-    if name == "sts":
-        return boto3.client("sts", region_name=REGION)
-    return stage.functions if name == "lambda" else stage.sqs
 
 
 @pytest.mark.parametrize("status", ["delivered", "bounced"])

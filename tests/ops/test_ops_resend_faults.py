@@ -4,13 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.aws.dynamo_batches import UnprocessedKeys
 from tests.support.ops.repair import RepairStage, repair_stage, run
-from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
@@ -20,17 +18,8 @@ OUT_OF_REACH = ReadTimeoutError(endpoint_url="https://dynamodb")
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    """Three mails that failed, and clients that every part of the command shares."""
+    """Three mails that failed."""
     with repair_stage(monkeypatch) as stage:
-        sts, s3 = boto3.client("sts", region_name=REGION), boto3.client("s3", region_name=REGION)
-        clients = {
-            "dynamodb": stage.dynamodb,
-            "lambda": stage.functions,
-            "sqs": stage.sqs,
-            "sts": sts,
-            "s3": s3,
-        }
-        monkeypatch.setattr(stage.session, "client", lambda name, **_: clients[name])
         for id_ in IDS:
             stage.failed(id_)
             stage.put(mail(id_))

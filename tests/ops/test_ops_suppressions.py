@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
@@ -14,32 +13,20 @@ from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.dead_letters import FakeSes
-from tests.support.ops.shared import REGION, make_table
+from tests.support.ops.shared import Session, client, make_table
 
 AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
 ADA = "ada@example.com"
 NUMBER = "+16175551234"
 
 
-class Session(boto3.Session):
-    """A session in process; its SES is the fake one."""
-
-    def __init__(self, ses: FakeSes) -> None:
-        super().__init__(region_name=REGION)
-        self._ses = ses
-
-    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._ses if service_name == "sesv2" else super().client(service_name, *args, **kwargs)
-
-
 @pytest.fixture
 def ses(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSes]:
     """The account: an empty table, and SES."""
     with mock_aws(), in_memory_dynamodb():
-        client = boto3.client("dynamodb", region_name=REGION)
-        make_table(client, "mailroom-dev-suppressions", "recipient", "channel")
+        make_table(client("dynamodb"), "mailroom-dev-suppressions", "recipient", "channel")
         ses = FakeSes()
-        session = Session(ses)
+        session = Session({"sesv2": ses})
         monkeypatch.setattr("boto3.Session", lambda: session)
         yield ses
 
@@ -53,7 +40,7 @@ def on_list(recipient: str = ADA, channel: str = "mail", **changes: Any) -> Supp
 
 
 def the_list() -> Suppressions:
-    return Suppressions(boto3.client("dynamodb", region_name=REGION), "mailroom-dev-suppressions")
+    return Suppressions(client("dynamodb"), "mailroom-dev-suppressions")
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
@@ -17,7 +16,7 @@ from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import DISPATCH, ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION, make_table
+from tests.support.ops.shared import ACCOUNT, REGION, Session, make_table
 
 STAGE = "dev"
 TABLES = {
@@ -84,13 +83,13 @@ class Functions:
         return {"Environment": {"Variables": self.dispatch}}
 
 
-class Stage(boto3.Session):
+class Stage(Session):
     """The stage, and a session in its account. `sqs_calls` replace SQS's own."""
 
     def __init__(self) -> None:
-        super().__init__(region_name=REGION)
         self.ses = FakeSes()
         self.functions = Functions()
+        super().__init__({"sesv2": self.ses, "lambda": self.functions})
         self.sqs_calls: dict[str, Callable[..., Any]] = {}
         self.dynamodb: Any = super().client("dynamodb")
         self.sqs: Any = super().client("sqs")
@@ -108,14 +107,8 @@ class Stage(boto3.Session):
             self._queue(name, FifoQueue="true")
 
     def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        match service_name:
-            case "sesv2":
-                return self.ses
-            case "lambda":
-                return self.functions
-            case "sqs":
-                return Over(super().client("sqs"), **self.sqs_calls)
-        return super().client(service_name, *args, **kwargs)
+        found = super().client(service_name)
+        return Over(found, **self.sqs_calls) if service_name == "sqs" else found
 
     def put(self, table: str, **item: Any) -> None:
         self.dynamodb.put_item(TableName=f"mailroom-{STAGE}-{table}", Item=image_of(item))

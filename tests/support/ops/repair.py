@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
 import typer
 from botocore.exceptions import ClientError
@@ -25,7 +24,7 @@ from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import REGION, make_table
+from tests.support.ops.shared import REGION, Session, client, make_table
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
 QUEUES = ("mail", "mail-bulk", "sms", "webhook", "fax-retry")
@@ -95,19 +94,6 @@ class Functions:
         return [each for name, records in self.invoked if name == f"mailroom-dev-{short}" for each in records]
 
 
-class Session(boto3.Session):
-    """A session in process; its Lambda is the fake one."""
-
-    def __init__(self, functions: Functions) -> None:
-        super().__init__(region_name=REGION)
-        self._functions = functions
-
-    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        if service_name == "lambda":
-            return self._functions
-        return super().client(service_name, *args, **kwargs)
-
-
 INDEXES: dict[str, dict[str, tuple[str, ...]]] = {
     "ledger": {
         "failures": ("failed_on", "completedAt", "error", "to", "attempts"),
@@ -122,8 +108,8 @@ class RepairStage:
     """The stage dev."""
 
     def __init__(self) -> None:
-        self.dynamodb: Any = boto3.client("dynamodb", region_name=REGION)
-        self.sqs = boto3.client("sqs", region_name=REGION)
+        self.dynamodb: Any = client("dynamodb")
+        self.sqs = client("sqs")
         for name, keys in (
             ("ledger", ("id", "event_type")),
             ("mailbox", ("id", "event_type")),
@@ -144,7 +130,7 @@ class RepairStage:
         """What each function has in its environment."""
         self.functions = Functions(self.variables)
         self.functions.mappings = dict.fromkeys(QUEUES, "Enabled")
-        self.session = Session(self.functions)
+        self.session = Session({"lambda": self.functions})
 
     def put(self, *items: Item) -> None:
         """Put items into the mailbox."""
