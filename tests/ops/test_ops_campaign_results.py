@@ -128,15 +128,6 @@ def test_the_console_starts_a_campaign_once_somebody_has_seen_what_it_will_do(
     assert (again.status, len(world.started())) == (400, 1)
 
 
-def test_the_console_shows_until_when_a_campaign_goes_out_if_the_day_has_a_limit(world: World) -> None:
-    answers(world)
-    world.limited(2, sent=0)
-    browser = Browser(world.session).enter()
-    looked = browser.post("/campaigns/start", {"campaign": "weekly", "step": "look"})
-    browser.site.jobs[StartJob, "weekly"].wait()
-    assert "so they go out on 2 days, until 20" in browser.get(looked.headers["location"]).words
-
-
 def step(page: Reply) -> str:
     """Return the step at which the latest run is."""
     found: list[str] = re.findall(r'<li aria-current="step">([^<]*)</li>', page.text)

@@ -44,12 +44,6 @@ def test_each_queue_says_how_many_since_when_and_of_what_causes(stage: Stage) ->
     }
 
 
-def test_looking_takes_nothing(stage: Stage) -> None:
-    stage.send("mail-dlq", MAIL)
-    run(app, "list")
-    assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
-
-
 def test_the_cause_is_what_the_ledger_says_now(stage: Stage) -> None:
     stage.send("mail-dlq", MAIL)
     trouble = {"code": "misconfigured", "message": "the sender is not verified"}
@@ -124,14 +118,6 @@ def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage
     stage.sqs_calls = {"receive_message": first_ten}
     answer = json.loads(run(app, "show", "nobody", "--queue", "fax", "--json").stdout)
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["fax"])
-
-
-def test_a_line_that_was_seen_whole_is_complete(stage: Stage) -> None:
-    for number in range(10):
-        more = {"MessageGroupId": "+1", "MessageDeduplicationId": f"d-{number}"}
-        stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
-    answer = json.loads(run(app, "show", "nobody", "--queue", "fax", "--json").stdout)
-    assert (answer["looked_at"], answer["incomplete"]) == (10, [])
 
 
 def test_letters_that_come_again_do_not_end_a_look(stage: Stage) -> None:

@@ -25,17 +25,6 @@ def refused(file: Path) -> list[tuple[int, str, str]]:
     return [(each["line"], each["column"], each["problem"]) for each in faults]
 
 
-def test_each_refused_line_is_named_by_its_number_its_column_and_what_is_wrong(tmp_path: Path) -> None:
-    file = tmp_path / "p.csv"
-    file.write_bytes(
-        b'\xef\xbb\xbfsubject,text,email,name\r\nHello,Hi,"bad",A\r\nHello,Hi,good@example.com,B\r\n'
-        b'Hello,Hi,x@example.com,"C\r\nHello,Hi,\xff@x,D'
-    )
-    first, *others = refused(file)
-    assert first == (2, "email", "'bad' is not a mail address; use name@domain.example")
-    assert [line for line, _, _ in others] == [4, 5]
-
-
 def test_of_many_refused_lines_a_terminal_shows_twenty_and_json_names_a_thousand(tmp_path: Path) -> None:
     file = write_mails(tmp_path / "p.csv", "email", *(["bad"] * 1_001))
     assert [line for line, _, _ in refused(file)] == [*range(2, 1_002)]

@@ -70,12 +70,6 @@ def test_an_operator_opts_somebody_out_in_the_form_that_messages_are_compared_wi
     assert (ADA, "followers") in preferences.find([(ADA, "followers")])
 
 
-def test_a_number_is_kept_as_messages_have_it(preferences: Preferences) -> None:
-    assert run("opt-out", "+1 (617) 555-1234", "--topic", "news").exit_code == 0
-    assert ("+16175551234", "news") in preferences.find([("+16175551234", "news")])
-    assert run("show", "+1 617 555 1234").exit_code == 0
-
-
 def test_who_had_opted_out_before_keeps_their_own_time_and_way_and_it_exits_with_1(
     preferences: Preferences,
 ) -> None:

@@ -157,21 +157,6 @@ def test_an_example_renders_in_each_language(folder: Folder) -> None:
     assert "mail/a/fr/body.txt:1: nom: is missing" in folder.run("--all").stdout
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "line 1, column 2: is not JSON"),
-        ("[]", "is no JSON object"),
-        ("\n\n{]", "line 3, column 2: is not JSON"),
-    ],
-)
-def test_an_example_that_is_no_object_is_refused_with_its_line(folder: Folder, text: str, said: str) -> None:
-    folder.example("a", "ada", text)
-    result = folder.run("--all")
-    assert result.exit_code == 2
-    assert f"ada.json: {said}" in "".join(result.stderr.split("\n"))
-
-
 def test_numbers_of_an_example_are_those_of_an_item(folder: Folder) -> None:
     folder.put("a", text="{{ price }} {{ price * 2 }}")
     folder.example("a", "ada", '{"name": "Ada", "price": 9.5}')

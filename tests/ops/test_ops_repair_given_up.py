@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom_ops.repair.failed_batches import FailedBatch, FailedBatches
 from mailroom_ops.repair.repair import repair
+from mailroom_ops.shared.deployed_stage import config_for_invocations
 from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
 
@@ -160,17 +161,6 @@ def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(
     assert len(dispatch.invoked) == 1
 
 
-def test_an_interrupted_replay_goes_on_where_it_ended(shelf: Shelf) -> None:
-    for name in "abc":
-        shelf.put(name, document(event(name)))
-    failed = replaying()
-    assert failed.replay(*next(batches(failed))).why == ""
-    dispatch = FakeDispatch()
-    again = replaying(dispatch)
-    assert [again.replay(*each).why for each in batches(again)] == ["", ""]
-    assert len(dispatch.invoked) == 2
-
-
 def test_an_object_that_is_no_batch_invokes_nothing_and_stays_and_the_others_go_on(shelf: Shelf) -> None:
     shelf.put("odd", {"hello": "world"})
     shelf.put("one", document(event("a")))
@@ -260,19 +250,7 @@ def out_of_reach() -> None:
     raise ReadTimeoutError(endpoint_url="https://lambda")
 
 
-@pytest.mark.usefixtures("shelf")
-def test_a_batch_is_invoked_once_and_waited_for_as_long_as_a_function_may_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    session = Session({"lambda": FakeDispatch()})
-    made: dict[str, Any] = {}
-    client = session.client
-
-    def noted(name: str, **arguments: Any) -> Any:
-        made[name] = arguments.get("config")
-        return client(name, **arguments)
-
-    monkeypatch.setattr(session, "client", noted)
-    FailedBatches(session, "dev")
-    assert made["lambda"].read_timeout > 900
-    assert made["lambda"].retries == {"total_max_attempts": 1}
+def test_a_batch_is_invoked_once_and_waited_for_as_long_as_a_function_may_run() -> None:
+    config: Any = config_for_invocations()
+    assert config.read_timeout > 900
+    assert config.retries == {"total_max_attempts": 1}

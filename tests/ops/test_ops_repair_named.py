@@ -94,14 +94,6 @@ def test_what_the_ledger_knows_is_judged_as_ever(stage: RepairStage) -> None:
     assert not stage.functions.invoked
 
 
-def test_one_that_is_over_leaves_nothing_to_do_and_exits_with_0(stage: RepairStage) -> None:
-    stage.failed("over", status="sent")
-    result = run("repair", "over")
-    assert result.exit_code == 0
-    assert "over (mail): on its way, waiting for release to hand it over, or over" in result.stdout
-    assert "1 named looked at; 0 repaired." in result.stdout
-
-
 def test_one_that_there_is_not_is_said_to_be_unknown_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("lost"))
     code, answer = repaired("nowhere", "lost", "--yes")
@@ -127,12 +119,6 @@ def test_nothing_piped_in_is_nothing_to_do_and_not_the_whole_stage(stage: Repair
     stage.put(mail("a"))
     code, answer = repaired("-", "--include-forgotten", "--older-than", "0s", "--yes", typed="")
     assert (code, answer["messages"], answer["found"], requeued(stage)) == (0, [], {}, [])
-
-
-def test_a_dry_run_puts_nothing_back_and_exits_with_1(stage: RepairStage) -> None:
-    stage.put(mail("lost"))
-    code, answer = repaired("lost", "--dry-run")
-    assert (code, answer["found"], requeued(stage)) == (1, {"forgotten": {"mail": 1}}, [])
 
 
 @pytest.mark.parametrize(
@@ -168,9 +154,3 @@ def test_the_dead_letter_of_a_named_message_goes_back_into_its_queue(stage: Repa
     assert (code, answer["repaired"]) == (0, {"mail": 1})
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
     assert [each["id"] for each in stage.bodies("mail-dlq")] == ["other"]
-
-
-def test_a_fax_that_was_begun_goes_back_though_its_item_is_gone(stage: RepairStage) -> None:
-    stage.know("held", "fax", status="sending", attempts=1)
-    assert repaired("held", "--yes")[1]["repaired"] == {"fax": 1}
-    assert len(stage.functions.records("outcomes")) == 1

@@ -127,9 +127,7 @@ def test_what_the_new_version_needs_and_the_old_one_did_not_is_named(desk: Desk)
     ("text", "said"),
     [
         ("{{ name | nosuch }}", "templates/mail/a/body.txt:1 uses the filter 'nosuch', which is unknown"),
-        ("{{ missing }}", "templates/mail/a/body.txt:1: missing: is missing"),
         ("{% include name %}", "a/body.txt:1 takes the name of a part from a variable"),
-        ("{% include 'nosuch' %}", "a/body.txt:1 failed: tried to include non-existing template"),
         ("x" * MAX_VERSION_BYTES, "a version has 1,048,576 at most."),
     ],
 )
@@ -229,18 +227,9 @@ def test_the_list_shows_what_counts_and_what_was_only_deployed(desk: Desk) -> No
     assert "deployed" in desk.run("list").stdout
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("{% if name == 1 %}{{ no | xmlattr }}{% endif %}", "mail/a/body.txt:1 uses the filter 'xmlattr'"),
-        ("{% if name %}", "mail/a/body.txt:1 cannot be read: "),
-        ("{{ name | truncate(9) }}", "mail/a/body.txt:1 failed: too many arguments"),
-    ],
-)
-def test_the_list_names_a_version_that_counts_and_does_not_render(
-    desk: Desk, text: str, problem: str
-) -> None:
-    desk.put(text)
+def test_the_list_names_a_version_that_counts_and_does_not_render(desk: Desk) -> None:
+    desk.put("{% if name == 1 %}{{ no | xmlattr }}{% endif %}")
+    problem = "mail/a/body.txt:1 uses the filter 'xmlattr'"
     desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))
     lines = json.loads(desk.run("list", "--json").stdout)["templates"]
     assert [line["fault"][: len(problem)] for line in lines] == [problem, ""]

@@ -157,10 +157,6 @@ class RepairStage:
         """Let a table be one that was made then (epoch seconds)."""
         self.dynamodb.tables[table].about["CreationDateTime"] = datetime.fromtimestamp(at, UTC)
 
-    def restored(self, table: str) -> None:
-        """Let a table be one that was made of a backup."""
-        self.dynamodb.tables[table].about["RestoreSummary"] = {"RestoreInProgress": False}
-
     def verbs(self) -> Ledger:
         """The ledger, as functions write it."""
         return Ledger(self.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_800_000_000.0)
