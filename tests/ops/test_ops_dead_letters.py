@@ -4,21 +4,16 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from moto import mock_aws
 
 from mailroom_ops.repair.dead_letters import app
-from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.dead_letters import Stage, run
+from tests.support.ops.dead_letters import Stage, run, with_dead_letters
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with mock_aws(), in_memory_dynamodb():
-        stage = Stage()
-        monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
+    with with_dead_letters(monkeypatch) as stage:
         yield stage
 
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 import typer
-from moto import mock_aws
 
 from mailroom_ops.repair.repair import repair
-from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.dead_letters import Stage, run
+from tests.support.ops.dead_letters import Stage, run, with_dead_letters
 
 app = typer.Typer()
 app.command()(repair)
@@ -19,10 +17,7 @@ MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with mock_aws(), in_memory_dynamodb():
-        stage = Stage()
-        monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
+    with with_dead_letters(monkeypatch) as stage:
         yield stage
 
 

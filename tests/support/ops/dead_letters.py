@@ -1,6 +1,5 @@
 """One stage in process: tables, queues and buckets, for what operators do to dead letters and to people."""
 
-import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +27,6 @@ TABLES = {
     "campaign-runs": ("campaign", "run"),
 }
 PAYLOADS = f"mailroom-{STAGE}-payloads-{ACCOUNT}-{REGION}"
-UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
 Item = dict[str, Any]
 
 
@@ -97,9 +95,11 @@ class Stage(Session):
         for name, keys in TABLES.items():
             make_table(self.dynamodb, f"mailroom-{STAGE}-{name}", *keys)
         make_search(self.dynamodb)
-        for bucket in (PAYLOADS, UNPROCESSED):
-            self.s3.create_bucket(Bucket=bucket)
+        self.s3.create_bucket(Bucket=PAYLOADS)
         self.urls: dict[str, str] = {}
+
+    def make_queues(self) -> None:
+        """Create queues and their dead-letter queues, which an erasure does not look at."""
         for name in ("mail", "collect", "webhook", "audience"):
             self._queue(name)
             self._queue(f"{name}-dlq")
@@ -141,35 +141,12 @@ class Stage(Session):
     def bodies(self, queue: str) -> list[Any]:
         return [each["Body"] for each in self.waiting(queue)]
 
-    def put_batch(self, name: str, *images: Item, waiting: bool = True) -> str:
-        """A batch that dispatch gave up on; the object's key."""
-        records = [
-            {"eventName": "INSERT", "dynamodb": {"SequenceNumber": str(at), "NewImage": image_of(each)}}
-            for at, each in enumerate(images)
-        ]
-        key = f"aws/lambda/mapping/{name}" if waiting else f"replayed/aws/lambda/mapping/{name}"
-        document = {"requestContext": {"condition": "x"}, "payload": json.dumps({"Records": records})}
-        self.s3.put_object(Bucket=UNPROCESSED, Key=key, Body=json.dumps(document).encode())
-        return key
-
-    def batch(self, key: str) -> list[Item]:
-        """The items of a batch that lies there."""
-        document = json.loads(self.s3.get_object(Bucket=UNPROCESSED, Key=key)["Body"].read())
-        return [plain(each["dynamodb"]["NewImage"]) for each in json.loads(document["payload"])["Records"]]
-
     def objects(self, bucket: str) -> list[str]:
         return [each["Key"] for each in self.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
 
     def everything(self) -> str:
-        """All that the stage has, as one text."""
-        found = io.StringIO()
-        for table in (*TABLES, "search"):
-            found.write(json.dumps(self.items(table), default=str))
-        for key in self.objects(UNPROCESSED):
-            found.write(self.s3.get_object(Bucket=UNPROCESSED, Key=key)["Body"].read().decode())
-        for queue in self.urls:
-            found.write("".join(self.bodies(queue)))
-        return found.getvalue()
+        """Return all tables as one text."""
+        return "".join(json.dumps(self.items(table), default=str) for table in (*TABLES, "search"))
 
     def _queue(self, name: str, **attributes: str) -> None:
         reply = self.sqs.create_queue(QueueName=f"mailroom-{STAGE}-{name}", Attributes=attributes)
@@ -186,6 +163,15 @@ def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterat
     with mock_aws(), in_memory_dynamodb():
         stage = of()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
         monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
+        yield stage
+
+
+@contextmanager
+def with_dead_letters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """The stage in place of AWS, until the block ends, with queues of which no look waits for messages."""
+    monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
+    with erasable(monkeypatch) as stage:
+        stage.make_queues()
         yield stage

@@ -219,7 +219,9 @@ class RepairStage:
 
 @contextmanager
 def repair_stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    """A stage that the commands take for the account's own."""
+    """A stage that the commands take for the account's own; no look at a queue waits."""
+    monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
     with mock_aws(), in_memory_dynamodb():
         stage = RepairStage()
         monkeypatch.setattr("boto3.Session", lambda: stage.session)
