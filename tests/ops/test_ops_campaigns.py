@@ -106,34 +106,25 @@ def test_a_start_as_json_is_what_was_started(world: World) -> None:
 # what there is not
 
 
+NONE = "There is no campaign 'nobody'; there are: draft, news, weekly."
+MISSING: list[tuple[tuple[str, ...], str]] = [
+    (("start", "nobody", "--yes"), NONE),
+    (("status", "nobody"), NONE),
+    (("stop", "nobody", "--run", RUN), NONE),
+    (("start", "draft", "--yes"), "draft is not enabled in dev; there: weekly, news."),
+    (("start", "weekly", "--stage", "prod", "--yes"), "weekly is not enabled in prod; there: none."),
+    (("start", "weekly", "--stage", "moon"), "There is no stage 'moon' in cdk.json; there are: dev, prod."),
+    (("start", "weekly", "--run", "a run"), "run 'a run' is no name"),
+    (("status", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
+    (("stop", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
+]
+
+
 @pytest.mark.usefixtures("world")
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("start", "nobody", "--yes"), "There is no campaign 'nobody'; there are: draft, news, weekly."),
-        (("status", "nobody"), "There is no campaign 'nobody'; there are: draft, news, weekly."),
-        (("stop", "nobody", "--run", RUN), "There is no campaign 'nobody'; there are: draft, news, weekly."),
-        (("start", "draft", "--yes"), "draft is not enabled in dev; there: weekly, news."),
-        (("start", "weekly", "--stage", "prod", "--yes"), "weekly is not enabled in prod; there: none."),
-        (
-            ("start", "weekly", "--stage", "moon"),
-            "There is no stage 'moon' in cdk.json; there are: dev, prod.",
-        ),
-        (("list", "--stage", "moon"), "There is no stage 'moon' in cdk.json; there are: dev, prod."),
-        (("start", "weekly", "--run", "a run"), "run 'a run' is no name"),
-        (("status", "weekly", "--run", "a run"), "run 'a run' is no name"),
-        (("stop", "weekly", "--run", "a run"), "run 'a run' is no name"),
-        (("status", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
-        (("stop", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
-    ],
-)
-def test_what_is_not_there_exits_with_2_and_a_sentence_that_says_what_is(
-    arguments: tuple[str, ...], sentence: str
-) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert sentence in result.stderr
-    assert not result.stdout
+def test_what_is_not_there_exits_with_2_and_a_sentence_that_says_what_is() -> None:
+    for arguments, sentence in MISSING:
+        result = run(*arguments)
+        assert (result.exit_code, sentence in result.stderr, result.stdout) == (2, True, ""), arguments
 
 
 def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: World) -> None:

@@ -86,12 +86,7 @@ def test_a_look_counts_the_rows_and_leaves_them(stage: Stage) -> None:
     assert len(rows(stage)) == 2
 
 
-def test_a_stage_without_search_is_erased_from_all_the_same(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tests.support.ops import dead_letters
-
-    nothing: dict[str, Any] = {}
-    monkeypatch.setattr(dead_letters, "SEARCH", nothing)
+def test_a_stage_without_search_is_erased_from_all_the_same(stage: Stage) -> None:
+    del stage.functions.environment["SEARCH_TABLE"]
     sent(stage, "m-1", **AT)
     assert places(erased(), "erased") == {"mailbox": 1, "ledger": 1}

@@ -242,15 +242,6 @@ def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairSt
     assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 repaired.\n"
 
 
-def test_it_says_what_is_the_matter_and_asks(stage: RepairStage) -> None:
-    stage.put(mail("a"))
-    result = run("repair", "--scan", "--older-than", "0s", typed="n\n")
-    assert result.exit_code == 1
-    assert "1 (mail 1): in the mailbox, and unknown to the ledger" in result.stdout
-    assert "Repair 1 message of dev?" in result.stderr
-    assert not stage.functions.invoked
-
-
 def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("a"), mail("b"))
     stage.functions.failing = {"1"}

@@ -71,26 +71,19 @@ def test_the_oldest_comes_first(shelf: Shelf) -> None:
     assert [each for _, each in replaying().waiting()] == [key("b"), key("c"), key("a")]
 
 
-def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_replayed(shelf: Shelf) -> None:
-    written = document(event("a", "b"))
+@pytest.mark.parametrize("function", ["dispatch", "outcomes:$LATEST", "index-messages"])
+def test_a_batch_that_goes_through_is_handed_whole_to_the_function_that_failed_and_moves_to_replayed(
+    shelf: Shelf, function: str
+) -> None:
+    written = document(event("a", "b"), function=f"mailroom-dev-{function}")
     shelf.put("one", written)
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
     (found,) = batches(failed)
     assert failed.replay(*found).why == ""
-    assert dispatch.invoked == [("mailroom-dev-dispatch", event("a", "b"))]
+    assert dispatch.invoked == [(f"mailroom-dev-{function.partition(':')[0]}", event("a", "b"))]
     assert shelf.keys() == [f"replayed/{key('one')}"]
     assert shelf.read(f"replayed/{key('one')}") == written
-
-
-@pytest.mark.parametrize("reader", ["outcomes", "index-messages"])
-def test_a_batch_of_the_ledgers_stream_is_handed_to_the_reader_that_failed(shelf: Shelf, reader: str) -> None:
-    shelf.put("one", document(event("a"), function=f"mailroom-dev-{reader}:$LATEST"))
-    dispatch = FakeDispatch()
-    failed = replaying(dispatch)
-    (found,) = batches(failed)
-    assert failed.replay(*found).why == ""
-    assert dispatch.invoked == [(f"mailroom-dev-{reader}", event("a"))]
 
 
 @pytest.mark.parametrize(
@@ -118,16 +111,6 @@ def test_a_batch_that_does_not_go_through_whole_stays_where_it_is_with_the_reaso
     (found,) = batches(failed)
     assert failed.replay(*found).why.startswith(why)
     assert (len(dispatch.invoked), shelf.keys()) == (int(function != "payroll"), [key("one")])
-
-
-def test_more_batches_than_one_page_of_a_listing_are_all_found(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
-    for name in "abcde":
-        shelf.put(name, document(event(name)))
-    assert len(shelf.keys()) == 2
-    assert len(replaying().waiting()) == 5
 
 
 # streaming

@@ -121,26 +121,20 @@ def test_nothing_piped_in_is_nothing_to_do_and_not_the_whole_stage(stage: Repair
     assert (code, answer["messages"], answer["found"], requeued(stage)) == (0, [], {}, [])
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ([], "Say what to repair"),
-        (["--channel", "mail"], "Say what to repair"),
-        (["a", "--scan"], "Say what to repair"),
-        (["a", "--given-up"], "Say what to repair"),
-        (["--scan", "--dead-letters", "all"], "Say what to repair"),
-        (["--scan", "--channel", "mail"], "--channel needs ids"),
-        (["--scan", "--as", "sent"], "--as needs the ids"),
-        (["a", "--dead-letters", "mail", "--as", "sent"], "--as needs the ids"),
-        (["a", "--dead-letters", "all"], "Name the queue"),
-    ],
-)
-def test_what_says_too_little_or_too_much_is_refused(
-    stage: RepairStage, options: list[str], said: str
-) -> None:
+def test_what_says_too_little_or_too_much_is_refused(stage: RepairStage) -> None:
     stage.put(mail("a"))
-    result = run("repair", *options, "--yes")
-    assert (result.exit_code, said in result.stderr) == (2, True)
+    for options, words in (
+        ("", "Say what to repair"),
+        ("--channel mail", "Say what to repair"),
+        ("a --scan", "Say what to repair"),
+        ("--scan --dead-letters all", "Say what to repair"),
+        ("--scan --channel mail", "--channel needs ids"),
+        ("--scan --as sent", "--as needs the ids"),
+        ("a --dead-letters mail --as sent", "--as needs the ids"),
+        ("a --dead-letters all", "Name the queue"),
+    ):
+        result = run("repair", *options.split(), "--yes")
+        assert (result.exit_code, words in result.stderr) == (2, True), options
     assert not stage.functions.invoked
 
 

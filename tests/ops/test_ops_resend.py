@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from mailroom.message.message import Key
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.repair.resender import judge
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.selected_messages import selected
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
@@ -218,32 +221,23 @@ def test_more_than_ten_are_asked_about(stage: RepairStage, count: int, *, asked:
     ],
     ids=["lines", "object", "objects"],
 )
-def test_ids_are_read_from_what_is_piped_in(stage: RepairStage, piped: str) -> None:
-    for id_ in ("a", "b"):
-        stage.failed(id_)
-        stage.put(mail(id_))
-    code, found = resent("-", "--yes", typed=piped)
-    assert (code, sorted(found)) == (0, ["a", "b"])
-    assert len(stage.bodies("mail")) == 2
+def test_ids_are_read_from_what_is_piped_in(piped: str) -> None:
+    assert [ref.id for ref in selected(["-"], None, StringIO(piped), "dev")] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
-    ("piped", "said"),
+    ("piped", "words"),
     [
         ('{"stage": "moon", "failures": [{"id": "a", "event_type": "mail"}]}', "is about the stage moon"),
         ('{"id": "a", "stage": "dev"}\n{"id": "b", "event_type": "sms", "stage": "moon"}', "the stage moon"),
         ('{"stage": "dev", "more": true, "failures": [{"id": "a", "event_type": "mail"}]}', "--limit"),
+        ('{"id": "a", "event_type": "mail"}\nb\n', "is not JSON: b"),
     ],
-    ids=["another stage", "a line of another stage", "cut off by its limit"],
+    ids=["another stage", "a line of another stage", "cut off by its limit", "a line that is not JSON"],
 )
-def test_what_was_found_in_another_stage_or_not_whole_is_refused(
-    stage: RepairStage, piped: str, said: str
-) -> None:
-    stage.failed("a")
-    stage.put(mail("a"))
-    result = run("resend", "-", "--yes", typed=piped)
-    assert (result.exit_code, said in result.stderr) == (2, True)
-    assert stage.ledger("a")["completedAt"] == 1
+def test_what_was_found_in_another_stage_or_not_whole_is_refused(piped: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        selected(["-"], None, StringIO(piped), "dev")
 
 
 def test_what_changed_after_it_was_shown_is_refused_though_forced(
@@ -261,12 +255,6 @@ def test_what_changed_after_it_was_shown_is_refused_though_forced(
     assert "has changed since" in found["a"]["why"]
     assert stage.ledger("a")["status"] == "sent"
     assert not stage.bodies("mail")
-
-
-def test_a_line_that_is_no_json_among_such_is_named(stage: RepairStage) -> None:
-    result = run("resend", "-", typed='{"id": "a", "event_type": "mail"}\nb\n')
-    assert result.exit_code == 2
-    assert "is not JSON: b" in result.stderr
 
 
 def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
@@ -294,20 +282,6 @@ def test_a_dry_run_says_what_each_is_and_does_nothing(stage: RepairStage) -> Non
     assert "failed: rejected: 550 no" in result.stdout
     assert stage.ledger("a")["completedAt"] == 1
     assert not stage.bodies("mail")
-
-
-def test_what_sqs_would_not_take_is_told_and_found_by_the_next_run(
-    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage.failed("a")
-    stage.put(mail("a"))
-    with monkeypatch.context() as broken:
-        broken.setattr("mailroom.aws.queues.send", lambda *_: {"0"})
-        result = run("resend", "a", "--json")
-    (found,) = json.loads(result.stdout)["messages"]
-    assert (result.exit_code, found["result"]) == (1, "unqueued")
-    assert resent("a")[0] == 0
-    assert [each["attempt"] for each in stage.bodies("mail")] == [2]
 
 
 def test_a_reopening_whose_answer_was_lost_is_known_by_its_token(

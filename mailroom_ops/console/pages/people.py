@@ -8,8 +8,8 @@ from mailroom_ops.console.pages.erasing import EraseJob
 from mailroom_ops.console.pages.messages import finder_at
 from mailroom_ops.console.site import Answer, Asked, Goto, Shown, Site, View, link
 from mailroom_ops.messages.search import MessageRow, row_of
-from mailroom_ops.people.preferences import OptedOut, OptOuts, opted_out
-from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient, suppressed
+from mailroom_ops.people.preferences import OptedOut, OptOuts
+from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient
 from mailroom_ops.shared.screen import Refused
 
 LISTED = 10
@@ -68,8 +68,8 @@ def show(site: Site, asked: Asked) -> Answer:
         return Shown(People())
     finder = finder_at(site)
     change = _CHANGES.get(asked["done"])
-    suppressions = [suppressed(entry) for entry in _lists(site).find(who)]
-    opt_outs = [opted_out(entry) for entry in _opt_outs(site).of(who)]
+    suppressions = _lists(site).find(who)
+    opt_outs = _opt_outs(site).of(who)
     rows = [row_of(message) for message in finder.to(who).messages[:LISTED]] if finder else []
     done = change.after.format(**_named(asked)) if change else ""
     channels = tuple(channel for channel in CHANNELS if (channel == "mail") == ("@" in who))

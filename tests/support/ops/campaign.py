@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import ClientError
 from msgspec import structs
 from typer.testing import CliRunner, Result
 
@@ -18,7 +17,7 @@ from mailroom_ops import cli
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import Session, client, make_table
+from tests.support.ops.shared import LambdaDouble, Session, client, make_table
 
 NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
 RUN = "2026-11-21T14:00Z"
@@ -52,12 +51,8 @@ API = {name: value for name, value in ENVIRONMENT.items() if name not in SEARCH}
 """A stage without search."""
 
 
-class FakeFunctions:
-    """The Lambda client: the functions that have an answer are there; `error` makes them fail."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ResourceNotFoundException(ClientError):
-            """There is no such function."""
+class FakeFunctions(LambdaDouble):
+    """Lambda client: functions that have an answer can be invoked; `error` makes them fail."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -66,8 +61,8 @@ class FakeFunctions:
         self.variables: dict[str, str] = {}
         """The environment of each."""
 
-    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
-        return {"Environment": {"Variables": {**API, **self.variables}}}
+    def environment_of(self, name: str) -> dict[str, str]:
+        return {**API, **self.variables}
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
         short, question = FunctionName.removeprefix("mailroom-dev-"), json.loads(Payload)["dry_run"]

@@ -12,10 +12,9 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of, plain
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.message import DISPATCH, ENVIRONMENT
-from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.ops.message import PAYLOADS, FakeFunctions
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION, Session, make_table
+from tests.support.ops.shared import Session, make_table
 
 STAGE = "dev"
 TABLES = {
@@ -26,7 +25,6 @@ TABLES = {
     "preferences": ("recipient", "topic"),
     "campaign-runs": ("campaign", "run"),
 }
-PAYLOADS = f"mailroom-{STAGE}-payloads-{ACCOUNT}-{REGION}"
 Item = dict[str, Any]
 
 
@@ -62,31 +60,12 @@ class FakeSes:
         self.listed.remove(EmailAddress)
 
 
-class Functions:
-    """The Lambda client: dispatch, and what it has in its environment."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ResourceNotFoundException(ClientError):
-            """There is no such function."""
-
-    def __init__(self) -> None:
-        self.dispatch = {**DISPATCH, "PAYLOAD_BUCKET": PAYLOADS}
-
-    def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
-        if FunctionName == f"mailroom-{STAGE}-messages-api":
-            variables = {**ENVIRONMENT, "LEDGER_TABLE": f"mailroom-{STAGE}-ledger", **SEARCH}
-            return {"Environment": {"Variables": variables}}
-        if FunctionName != f"mailroom-{STAGE}-dispatch":
-            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
-        return {"Environment": {"Variables": self.dispatch}}
-
-
 class Stage(Session):
     """The stage, and a session in its account. `sqs_calls` replace SQS's own."""
 
     def __init__(self) -> None:
         self.ses = FakeSes()
-        self.functions = Functions()
+        self.functions = FakeFunctions()
         super().__init__({"sesv2": self.ses, "lambda": self.functions})
         self.sqs_calls: dict[str, Callable[..., Any]] = {}
         self.dynamodb: Any = super().client("dynamodb")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
-from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
@@ -21,7 +20,7 @@ from mailroom_ops.messages.status import status
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION, Session, client, make_table
+from tests.support.ops.shared import ACCOUNT, REGION, LambdaDouble, Session, client, make_table
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -53,24 +52,15 @@ app.command("list")(list_)
 app.command("import")(import_)
 
 
-class FakeFunctions:
-    """The Lambda client: the HTTP API's function with its environment, and what a test adds to it:
-    environments by the functions' short names."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ResourceNotFoundException(ClientError):
-            """There is no such function."""
+class FakeFunctions(LambdaDouble):
+    """Lambda client with the HTTP API's function, dispatch, and the functions that a test adds."""
 
     def __init__(self) -> None:
         self.environment = dict(ENVIRONMENT)
         self.environments: dict[str, dict[str, str]] = {"dispatch": dict(DISPATCH)}
 
-    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803
-        there = {"messages-api": self.environment, **self.environments}
-        found = there.get(FunctionName.removeprefix("mailroom-dev-"))
-        if found is None:
-            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
-        return {"Environment": {"Variables": found}}
+    def environment_of(self, name: str) -> dict[str, str] | None:
+        return self.environment if name == "messages-api" else self.environments.get(name)
 
 
 class Stage:

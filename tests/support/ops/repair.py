@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import typer
-from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
@@ -24,7 +23,7 @@ from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import REGION, Session, client, make_table
+from tests.support.ops.shared import REGION, LambdaDouble, Session, client, make_table
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
 QUEUES = ("mail", "mail-bulk", "sms", "webhook", "fax-retry")
@@ -42,12 +41,8 @@ def run(*arguments: str, typed: str | None = None) -> Result:
     return CliRunner().invoke(app, arguments, input=typed)
 
 
-class Functions:
-    """The Lambda client: says how functions are set up, remembers what they are invoked with."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ResourceNotFoundException(ClientError):
-            """There is no such function."""
+class Functions(LambdaDouble):
+    """Lambda client that remembers the invocations."""
 
     def __init__(self, variables: Mapping[str, Mapping[str, str]]) -> None:
         self._variables = variables
@@ -58,10 +53,8 @@ class Functions:
         self.mappings: dict[str, str] = {}
         """State of the mapping of each queue, by the queue's short name, which is the mapping's id too."""
 
-    def get_function_configuration(self, *, FunctionName: str) -> Item:  # noqa: N803 - boto3's names
-        if FunctionName not in self._variables:
-            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "Get")
-        return {"Environment": {"Variables": self._variables[FunctionName]}}
+    def environment_of(self, name: str) -> Mapping[str, str] | None:
+        return self._variables.get(f"mailroom-dev-{name}")
 
     def get_paginator(self, _operation: str) -> "Functions":
         return self

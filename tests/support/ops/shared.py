@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore.exceptions import ClientError
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -82,6 +83,24 @@ def document(
         "DDBStreamBatchInfo": {"batchSize": 1},
         "payload": payload,
     }
+
+
+class LambdaDouble:
+    """Lambda client of the stage dev, whose functions have environments."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ResourceNotFoundException(ClientError):
+            """There is no such function."""
+
+    def environment_of(self, name: str) -> Mapping[str, str] | None:
+        """Return the environment of a function by its short name, or None for an unknown function."""
+        raise NotImplementedError
+
+    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
+        variables = self.environment_of(FunctionName.removeprefix("mailroom-dev-"))
+        if variables is None:
+            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
+        return {"Environment": {"Variables": variables}}
 
 
 class FakeDispatch:
