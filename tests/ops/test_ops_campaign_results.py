@@ -73,14 +73,6 @@ def test_a_stage_without_search_counts_nothing_and_says_how_far_the_run_is(world
     assert "bounced" not in run("campaign", "status", "weekly").stdout
 
 
-def test_who_started_and_who_stopped_a_run_is_told(world: World) -> None:
-    world.runs.begin("weekly", RUN, "s-1", "2026-11-21T13:59:00Z", "arn:aws:sts::1:user/ada")
-    run("campaign", "stop", "weekly", "--run", RUN, "--yes")
-    shown = " ".join(run("campaign", "status", "weekly").stdout.split())
-    assert "started by arn:aws:sts::1:user/ada" in shown
-    assert f"stopped by {ME}" in shown
-
-
 def test_the_console_shows_results_that_lead_to_the_messages(world: World) -> None:
     world.collected(recipients=40, composed=40)
     world.counted(opted_out=3, delivered=36, bounced=4)

@@ -231,6 +231,9 @@ def test_a_stop_asks_and_then_stops_the_run(world: World) -> None:
     assert "Stop run 2026-11-21T14:00Z of weekly in dev" in result.stderr
     assert f"mailroom campaign start weekly --run {RUN} --stage dev" in result.stdout
     assert state(world) == "stopped"
+    assert "stopped by arn:aws:sts::123456789012:user/moto" in " ".join(
+        run("status", "weekly").stdout.split()
+    )
 
 
 def test_a_paused_run_shows_since_when_by_whom_and_why_until_it_is_resumed(world: World) -> None:

@@ -184,13 +184,6 @@ def test_items_get_the_ttl_of_the_stage_and_are_the_same_ones_when_they_come_aga
     assert answer(run("import", str(file), *MAIL, "--json"))["existed"] == 1
 
 
-def test_a_stage_that_is_not_deployed_is_said_with_what_to_check(tmp_path: Path) -> None:
-    file = write_mails(tmp_path / "p.csv", "id,email", "1,ada@example.com")
-    result = run("import", str(file), *MAIL, "--stage", "prod")
-    assert result.exit_code == 2
-    assert "mailroom-prod-messages-api" in result.stderr
-
-
 class Gone:
     def put_item(self, **_: Any) -> None:
         raise client_error("ResourceNotFoundException")
