@@ -57,9 +57,9 @@ class CampaignsAnswer(Struct, frozen=True):
 
 
 def run_status(run: Run, results: Results | None = None) -> dict[str, Any]:
-    """Return how far a run has come; `results` are None if nobody asked, or if the stage has no search."""
-    shown = {name: getattr(run, name) for name in _SHOWN}
-    return {**shown, "updated_at": run.updatedAt, "results": results}
+    """Return the progress of a run, with its `results` if they are read and the stage counts them."""
+    fields = {name: getattr(run, name) for name in _SHOWN}
+    return {**fields, "updated_at": run.updatedAt, "results": results}
 
 
 def print_run(run: Run, results: Results | None = None) -> None:
@@ -140,27 +140,27 @@ def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
     return table_of(*map(fold, headings), rows=cells)
 
 
-def print_faults(faults: Iterable[str], refused: int) -> None:
+def print_faults(faults: Iterable[str], faulty: int) -> None:
     """The first sentences about bad entries, and how many more there are."""
-    shown = list(faults)[:SHOWN_FAULTS]
-    for fault in shown:
+    sentences = list(faults)[:SHOWN_FAULTS]
+    for fault in sentences:
         print_line(f"- {fault}")
-    if refused > len(shown):
-        screen.print(f"and {refused - len(shown):,} more.")
+    if faulty > len(sentences):
+        screen.print(f"and {faulty - len(sentences):,} more.")
 
 
 def print_dry_run(answer: DryRunAnswer) -> None:
     """Plan of a run, and three of its messages."""
-    for each in answer.samples:
-        screen.print(panel(each))
-    asked = len([*answer.samples, *answer.opted_out, *answer.left_out, *answer.failed])
-    for keys, why in (
+    for sample in answer.samples:
+        screen.print(panel(sample))
+    total = len([*answer.samples, *answer.opted_out, *answer.left_out, *answer.failed])
+    for keys, reason in (
         (answer.opted_out, "opted out"),
         (answer.left_out, "left out by the campaign"),
         (answer.failed, "the campaign's code fails for them (the log of compose says how)"),
     ):
         if keys:
-            screen.print(plain(f"Of the first {asked}, {why}: {', '.join(keys)}"))
+            screen.print(plain(f"Of the first {total}, {reason}: {', '.join(keys)}"))
     print_faults(answer.faults, answer.refused)
     screen.print(
         f"{answer.recipients:,} recipients on {answer.pages:,} pages; {answer.refused:,} entries are "

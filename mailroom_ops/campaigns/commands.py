@@ -97,27 +97,26 @@ def status(
 ) -> None:
     """Show how far a run has come, how its messages ended, and which entries of its audience are faulty.
 
-    Exit code 1: the campaign has no run yet.
+    Exit code 1: the campaign was not run yet.
 
     Example: mailroom campaign status weekly-followers --stage prod
     """
     with aws_faults(stage):
         topic = files.read(name).get("topic")
         campaigns = DeployedCampaigns(aws_session(), stage)
-        found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
+        runs = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
         reader = ResultsReader(aws_session(), stage)
-        results = [reader.of(each, topic) for each in found]
+        results = [reader.of(entry, topic) for entry in runs]
     if as_json:
-        runs = [run_status(each, ended) for each, ended in zip(found, results, strict=True)]
-        print_json(RunsAnswer(stage, name, runs))
-    elif found:
-        view.print_run(found[0], results[0])
-        if len(found) > 1:
+        print_json(RunsAnswer(stage, name, [*map(run_status, runs, results)]))
+    elif runs:
+        view.print_run(runs[0], results[0])
+        if len(runs) > 1:
             screen.print("\nBefore:")
-            screen.print(view.runs_table(found[1:]))
+            screen.print(view.runs_table(runs[1:]))
     else:
         screen.print(f"{name} has had no run in {stage}.")
-    raise typer.Exit(0 if found else 1)
+    raise typer.Exit(0 if runs else 1)
 
 
 @app.command()
@@ -139,22 +138,22 @@ def stop(
     with aws_faults(stage):
         files.read(name)
         campaigns = DeployedCampaigns(aws_session(), stage)
-        found = campaigns.run(name, run)
-        results = ResultsReader(aws_session(), stage).of(found, None)
-        collected = f"with {found.recipients:,} recipients collected"
-        confirm(f"Stop run {found.run} of {name} in {stage}, {collected}?", yes=yes)
-        stopped = campaigns.stop(name, found.run)
-        now = campaigns.run(name, found.run)
+        before = campaigns.run(name, run)
+        results = ResultsReader(aws_session(), stage).of(before, None)
+        collected = f"with {before.recipients:,} recipients collected"
+        confirm(f"Stop run {before.run} of {name} in {stage}, {collected}?", yes=yes)
+        stopped = campaigns.stop(name, before.run)
+        after = campaigns.run(name, before.run)
     if as_json:
-        print_json(run_status(now))
+        print_json(run_status(after))
     elif stopped:
         screen.print(
-            f"Stopped.{_so_far(now, results)} To go on: "
-            f"mailroom campaign start {quote(name)} --run {quote(now.run)} --stage {stage}",
+            f"Stopped.{_so_far(after, results)} To go on: "
+            f"mailroom campaign start {quote(name)} --run {quote(after.run)} --stage {stage}",
             soft_wrap=True,
         )
     else:
-        screen.print(f"Run {now.run} of {name} is stopped already.", soft_wrap=True)
+        screen.print(f"Run {after.run} of {name} is stopped already.", soft_wrap=True)
     raise typer.Exit(0 if stopped else 1)
 
 
@@ -224,4 +223,4 @@ def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json
         answer = structs.replace(answer, days=day.shares(answer.recipients))
     print_answer(answer, view.print_dry_run, as_json=as_json)
     faulty = answer.refused and not answer.recipients
-    return 1 if faulty or answer.failed or any(each.problem for each in answer.samples) else 0
+    return 1 if faulty or answer.failed or any(sample.problem for sample in answer.samples) else 0

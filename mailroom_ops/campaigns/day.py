@@ -24,13 +24,13 @@ class CampaignDay:
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str, channel: str, clock: Clock) -> "CampaignDay | None":
-        """Return the channel's day, or None for a channel without a daily limit. Raises NotDeployed if the
-        stage has no campaign."""
+        """Return the channel's day, or None for a channel without a daily limit. Raises NotDeployed for a
+        stage without campaigns."""
         variables = stages.function_variables(session.client("lambda"), stages.name(stage, "collect"))
-        told = json.loads(variables.get("LIMITS", "{}")).get(channel)
-        if told is None:
+        limits = json.loads(variables.get("LIMITS", "{}")).get(channel)
+        if limits is None:
             return None
-        limit, table = DayLimit(**told), variables["BUDGETS_TABLE"]
+        limit, table = DayLimit(**limits), variables["BUDGETS_TABLE"]
         dynamodb = session.client("dynamodb")
         budget = Budget(dynamodb, table, channel, limit.per_day, limit.reserve, clock)
         return cls(limit, budget.room(), clock())

@@ -22,9 +22,10 @@ Schedules = dict[str, Literal["enabled", "disabled"]]
 """The states of schedules, by campaign."""
 
 
-def without_campaigns(what: str, stage: str) -> NotDeployed:
-    """Why a queue, table or function for campaigns is missing: the stage has no campaign, or is missing."""
-    return NotDeployed(what, f"Deploy {stage} with a campaign enabled")
+def without_campaigns(thing: str, stage: str) -> NotDeployed:
+    """Return the error for a missing queue, table or function of campaigns: the stage is missing, or has
+    none."""
+    return NotDeployed(thing, f"Deploy {stage} with a campaign enabled")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class RunStart:
     known: Run | None = None
 
     def body(self, by: str) -> str:
-        """A start of its own, each time, by this operator."""
+        """Return the body of a queue message, with a new id of the start and the operator's name."""
         body = {"campaign": self.campaign, "scheduled_at": self.scheduled_at, "run": self.run, "by": by}
         return json.dumps(body | {"start": str(uuid4())})
 
@@ -60,17 +61,17 @@ class DeployedCampaigns:
         """The start of the run of that name, which has to be known unless it may be `new`; without a name, of
         a run named by this minute. Raises Refused."""
         if run is None:
-            now = _iso(self.clock() // 60 * 60)
-            return RunStart(campaign, name_of(now), now, self._read(campaign, name_of(now)))
+            minute = _iso(self.clock() // 60 * 60)
+            return RunStart(campaign, name_of(minute), minute, self._read(campaign, name_of(minute)))
         name = _canonical(run)
-        known = self._read(campaign, name)
-        if known is None and not new:
+        earlier = self._read(campaign, name)
+        if earlier is None and not new:
             raise Refused(
                 f"There is no run of that name; the latest of {campaign} in {self.stage}: "
                 f"{self._latest(campaign)}. Use --new to begin it."
             )
-        if known is not None:
-            return RunStart(campaign, name, known.scheduled_at, known)
+        if earlier is not None:
+            return RunStart(campaign, name, earlier.scheduled_at, earlier)
         try:
             return RunStart(campaign, name, _iso(epoch(name)))
         except (ValueError, OverflowError):  # a name that is no time
@@ -85,20 +86,20 @@ class DeployedCampaigns:
             raise without_campaigns(f"queue {name}", self.stage) from None
         self._sqs.send_message(QueueUrl=url, MessageBody=start.body(stages.caller(self._session)))
 
-    def runs(self, campaign: str, most: int) -> list[Run]:
+    def runs(self, campaign: str, limit: int) -> list[Run]:
         """The latest runs, newest first. Raises NotDeployed."""
         with self._deployed():
-            return self._runs.of_campaign(campaign, most)
+            return self._runs.of_campaign(campaign, limit)
 
     def run(self, campaign: str, run: str) -> Run:
         """Return one run, however its time is spelled. Raises Refused with those that there are."""
         name = _canonical(run)
-        found = self._read(campaign, name)
-        if found is None:
+        entry = self._read(campaign, name)
+        if entry is None:
             raise Refused(
                 f"{campaign} has no run {name!r} in {self.stage}; the latest: {self._latest(campaign)}."
             )
-        return found
+        return entry
 
     def stop(self, campaign: str, run: str) -> bool:
         """Let no more of a run be collected, composed or sent. Returns False if it is stopped already."""
@@ -120,8 +121,8 @@ class DeployedCampaigns:
             GroupName=stages.name(self.stage, "campaigns")
         )
         try:
-            found = (each for page in pages for each in page["Schedules"])
-            return {each["Name"]: "enabled" if each["State"] == "ENABLED" else "disabled" for each in found}
+            entries = (entry for page in pages for entry in page["Schedules"])
+            return {row["Name"]: "enabled" if row["State"] == "ENABLED" else "disabled" for row in entries}
         except self._scheduler.exceptions.ResourceNotFoundException:
             return {}
 
@@ -130,7 +131,7 @@ class DeployedCampaigns:
             return self._runs.read(campaign, run)
 
     def _latest(self, campaign: str) -> str:
-        return ", ".join(each.run for each in self.runs(campaign, 10)) or "none"
+        return ", ".join(entry.run for entry in self.runs(campaign, 10)) or "none"
 
     @contextmanager
     def _deployed(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""A dry run: a campaign's audience counted and three of its messages rendered, with nothing written."""
+"""A dry run: a campaign's audience is counted and three of its messages are rendered."""
 
 import json
 import re
@@ -43,9 +43,7 @@ class Sample(Struct, frozen=True):
 
 
 class DryRunAnswer(Struct, frozen=True):
-    """A dry run: the whole audience counted, and the messages to its first few. `opted_out`, `left_out` and
-    `failed` are the keys of those among these few who would get none. `days`: on which days the messages
-    would go out; []: the day has no limit."""
+    """Answer of a dry run: counts of the whole audience, and messages to its first recipients."""
 
     campaign: str
     run: str
@@ -55,9 +53,13 @@ class DryRunAnswer(Struct, frozen=True):
     faults: list[str]
     samples: list[Sample]
     opted_out: list[str]
+    """Keys of first recipients who have opted out."""
     left_out: list[str]
+    """Keys of first recipients who are left out by the campaign's code."""
     failed: list[str]
+    """Keys of first recipients for whom the campaign's code fails."""
     days: list[DayShare] = []
+    """Days on which the messages would go out, if the day has a limit."""
 
 
 class DryRun:
@@ -70,22 +72,22 @@ class DryRun:
 
     def run(self, samples: "Samples", counted: Callable[[int], None]) -> DryRunAnswer:
         """Count all pages, without keeping them, and render the first messages. `counted` is called with the
-        number of recipients so far. Raises Refused if the audience cannot be read, or where the campaign's
+        number of recipients so far. Raises Refused if the audience cannot be read, or if the campaign's
         own code fails."""
-        pages = recipients = refused = 0
+        pages = recipients = faulty = 0
         faults: list[str] = []
         people: list[dict[str, Any]] = []
-        cursor, more = None, True
-        while more:
+        cursor, has_more = None, True
+        while has_more:
             page = self._ask("collect", {"cursor": cursor, "samples": SAMPLES - len(people)})
             pages += 1
             recipients += page["recipients"]
-            refused += page["refused"]
+            faulty += page["refused"]
             faults = [*faults, *page["faults"]][:MAX_FAULTS]
             people = [*people, *page["samples"]][:SAMPLES]
             counted(recipients)
-            more = page["cursor"] is not None
-            if more and page["cursor"] == cursor:
+            has_more = page["cursor"] is not None
+            if has_more and page["cursor"] == cursor:
                 raise Refused(f"Page {pages} of the audience leads to itself; its order is not stable.")
             cursor = page["cursor"]
         composed = self._ask("compose", {"recipients": people}) if people else {}
@@ -94,7 +96,7 @@ class DryRun:
             self._about["run"],
             pages,
             recipients,
-            refused,
+            faulty,
             faults,
             [samples.render(item) for item in composed.get("items", [])],
             *(composed.get(name, []) for name in ("opted_out", "left_out", "failed")),
@@ -123,8 +125,8 @@ def samples_of(session: "boto3.Session", stage: str) -> "Samples":
 
 
 class Samples:
-    """Renders items as the senders of a stage would. `default_region` is where a number without its country
-    is dialled. Without `payloads`, items whose content is elsewhere have none."""
+    """Renders items as the senders of a stage would. Numbers without their country are dialled in
+    `default_region`. Content in the payload bucket is shown only with `payloads`."""
 
     def __init__(
         self, previews: Previews, default_region: str = "", payloads: Payloads | None = None
@@ -144,14 +146,14 @@ class Samples:
         """Return the content that the recipient would see, or the reason why rendering fails."""
         id_ = str(item.get("id", ""))
         try:
-            message, found = self.look(item)
+            message, preview = self.look(item)
         except (Invalid, Malformed) as problem:
             return Sample(id_, problem=str(problem))
         to = message.recipient
         return Sample(
             id_,
             to if isinstance(to, str) else ", ".join(to),
-            found.subject,
-            found.text or "",
-            found.html or "",
+            preview.subject,
+            preview.text or "",
+            preview.html or "",
         )

@@ -61,15 +61,16 @@ do not enable it any more, and its schedule goes on."""
 
 
 class CampaignRow(Struct, frozen=True):
-    """A campaign: `schedule` is its cron with its time zone, as its file has them, or `by hand`; `standing`
-    its state in the stage, `last_run` the latest run and its state ("": none)."""
+    """Campaign of the project."""
 
     campaign: str
     channel: str
     audience: str
     schedule: str
+    """Cron and time zone from its file, or `by hand`."""
     deployment: Deployment = field(name="standing")
     last_run: str
+    """Latest run and its state; empty before the first run."""
 
 
 def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
@@ -86,7 +87,7 @@ def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
         if name in section.get("enabled", []):
             deployment = schedules.get(name, "not_deployed") if schedule else "enabled"
             try:
-                last_run = " ".join(f"{each.run} {each.phase}" for each in campaigns.runs(name, 1))
+                last_run = " ".join(f"{run.run} {run.phase}" for run in campaigns.runs(name, 1))
             except NotDeployed:
                 deployment = "not_deployed"
         row = CampaignRow(

@@ -1,6 +1,5 @@
 """`import`: a file of messages into the mailbox."""
 
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ from mailroom_ops.campaigns import import_report as view
 from mailroom_ops.campaigns.import_source import Source
 from mailroom_ops.campaigns.imported_items import Format, Options
 from mailroom_ops.campaigns.importing import Import
-from mailroom_ops.messages.items import pairs, rules_of
+from mailroom_ops.messages.items import rules_of
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import Refused, aws_faults, print_answer
@@ -33,11 +32,7 @@ def import_(
     ] = None,
     id_prefix: Annotated[
         str | None,
-        typer.Option(help="The beginning of each id; without a column of ids, the line's number follows."),
-    ] = None,
-    map_: Annotated[
-        list[str] | None,
-        typer.Option("--map", help="Use a column as an attribute or id: column=attribute."),
+        typer.Option(help="The beginning of each id; without a column `id`, the line's number follows."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
@@ -49,9 +44,9 @@ def import_(
 
     A column is an attribute of the message, or a variable of its template: `template` names the template. In
     a CSV file, write lists, maps and numbers as JSON. Each line needs an id that stays the same: from a
-    column, or made of --id-prefix and the line's number. Messages take the bulk lane if the channel has one,
-    unless a column `lane` names the other. Every line becomes a message: take out beforehand those that
-    should not.
+    column `id`, or made of --id-prefix and the line's number. Messages take the bulk lane if the channel has
+    one, unless a column `lane` names the other. Every line becomes a message: beforehand, rename columns and
+    take out the lines that should not become messages.
 
     After an interruption, run the same command again. Nothing is put twice: a message that is there already
     counts as existed. The answer names the lines that were refused: fix them where they stand, and run the
@@ -63,23 +58,18 @@ def import_(
     Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --dry-run
     """
     with aws_faults(stage):
-        options = options_of(
-            file,
-            channel=channel,
-            id_prefix=id_prefix,
-            maps=map_ or (),
-        )
+        options = options_of(file, channel=channel, id_prefix=id_prefix)
         session = aws_session()
         with closing(Source(file)) as source:
             importing = Import(source, session, stage, options, rules_of(session, stage), quiet=as_json)
             answer = importing.dry_run() if dry_run else importing.run(workers)
     print_answer(answer, view.show, as_json=as_json)
-    bad = answer.refused + answer.conflict > 0 or any(each.problem for each in answer.samples)
+    bad = answer.refused + answer.conflict > 0 or any(sample.problem for sample in answer.samples)
     raise typer.Exit(max(EXIT[answer.state], 1 if bad else 0))
 
 
-def options_of(file: Path, *, channel: str | None, id_prefix: str | None, maps: Iterable[str]) -> Options:
-    """Return the options of a command. Raises Refused if they contradict each other or mean nothing."""
+def options_of(file: Path, *, channel: str | None, id_prefix: str | None) -> Options:
+    """Return the options of a command. Raises Refused for an option that cannot be meant."""
     if channel is not None and channel not in CONTRACTS:
         raise Refused(f"--channel {channel!r:.60} is unknown; use one of: {', '.join(CONTRACTS)}.")
     if id_prefix is not None and not _is_prefix(id_prefix):
@@ -89,10 +79,7 @@ def options_of(file: Path, *, channel: str | None, id_prefix: str | None, maps: 
     file_format = ENDINGS.get(file.suffix.lower())
     if file_format is None:
         raise Refused(f"{file.name} does not end in .csv or .jsonl; give it the ending of its format.")
-    mapped = pairs(maps, "--map")
-    if len(set(mapped.values())) < len(mapped):
-        raise Refused("--map gives two columns the same attribute; keep one of them.")
-    return Options(format=file_format, channel=channel or "", id_prefix=id_prefix or "", maps=mapped)
+    return Options(format=file_format, channel=channel or "", id_prefix=id_prefix or "")
 
 
 def _is_prefix(text: str) -> bool:

@@ -48,11 +48,11 @@ def show(answer: Imported) -> None:
     for sample in answer.samples:
         screen.print(panel(sample))
     for fault in answer.faults[:SHOWN_FAULTS]:
-        where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
-        print_line(f"- {where}: {fault.problem}")
-    more = answer.refused + answer.conflict - SHOWN_FAULTS
-    if more > 0:
-        screen.print(f"and {more:,} more; --json names the first 1,000.")
+        place = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
+        print_line(f"- {place}: {fault.problem}")
+    hidden = answer.refused + answer.conflict - SHOWN_FAULTS
+    if hidden > 0:
+        screen.print(f"and {hidden:,} more; --json names the first 1,000.")
     screen.print(table_of(right("lines"), "", fold(), rows=_rows(answer)))
     if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")

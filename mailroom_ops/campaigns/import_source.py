@@ -26,7 +26,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = path.open("rb", buffering=0)
+            self._file = path.open("rb")
         except OSError as error:
             raise Refused(f"{path} cannot be read: {error.strerror}.") from None
         self.size = os.fstat(self._file.fileno()).st_size
@@ -36,18 +36,17 @@ class Source:
         self._file.close()
 
     def read(self, offset: int, most: int = CHUNK_BYTES) -> bytes:
-        """Bytes from the offset on; none: that is where the file ended when it was opened. Raises Refused
-        where it ends earlier now: half a line would be taken for a whole one."""
-        found, wanted = b"", max(0, min(most, self.size - offset))
-        while len(found) < wanted:
-            more = os.pread(self._file.fileno(), wanted - len(found), offset + len(found))
-            if not more:
-                raise Refused(
-                    f"{self.path} has changed since this command began to read it: it is shorter now. Put it "
-                    "back as it was, and run the command again."
-                )
-            found += more
-        return found
+        """Return the bytes from the offset on, until the end that the file had when it was opened. Raises
+        Refused if the file ends earlier now: half a line would be taken for a whole one."""
+        length = max(0, min(most, self.size - offset))
+        self._file.seek(offset)
+        content = self._file.read(length)
+        if len(content) < length:
+            raise Refused(
+                f"{self.path} has changed since this command began to read it: it is shorter now. Put it "
+                "back as it was, and run the command again."
+            )
+        return content
 
 
 class FileEntries:
@@ -69,7 +68,7 @@ class FileEntries:
         """Offset of the first entry."""
 
     def __iter__(self) -> Iterator[FileEntry]:
-        """Yield the entries, without empty lines. Raises Refused if there are no lines."""
+        """Yield the entries, without empty lines. Raises Refused if the file cannot be read on."""
         lines, empty = Lines(self._source, self._start), True
         while not lines.ended():
             try:
@@ -81,9 +80,3 @@ class FileEntries:
                 yield entry
         if empty and self._source.size:
             yield FileEntry(Position(0, 1), lines.mark(), problem=NO_ENTRY)
-
-    def columns(self) -> list[str]:
-        """Return the names of the columns: the header, or the names in the first entry of a file without
-        one."""
-        entry = None if self.header else next(iter(self), None)
-        return self.header if entry is None else [*(entry.values or ())]

@@ -10,7 +10,7 @@ from mailroom.mailbox import DAY
 from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.campaigns.import_report import Imported, State
 from mailroom_ops.campaigns.import_source import FileEntries, Source
-from mailroom_ops.campaigns.imported_items import Items, LineFault, Options
+from mailroom_ops.campaigns.imported_items import ID, Items, LineFault, Options
 from mailroom_ops.messages.items import Rules
 from mailroom_ops.shared.screen import bar
 
@@ -63,12 +63,11 @@ class Import:
         self._items = Items(options, rules.lanes, rules.validator(s3), self._previews)
         if options.format == "csv":
             self._items.check_header(self._entries.header)
-        self._numbered = self._items.numbered(self._entries.columns())
         self._counts: Counter[LineResult] = Counter()
         self._faults: list[LineFault] = []
 
     def dry_run(self) -> Imported:
-        """Judge every line and render the first three messages. Nothing is put or written."""
+        """Judge every line and render the first three messages, without a put."""
         samples = list[dict[str, Any]]()
         with bar("checking", quiet=self._quiet) as advance:
             for entry in self._entries:
@@ -81,7 +80,7 @@ class Import:
                     samples += [item] if len(samples) < SAMPLES else []
                 advance(entry.end.offset, self._source.size, f"checking, {self._counts.total():,} lines")
         rendering = Samples(self._previews, self._rules.default_region)
-        return self._answer("done", dry_run=True, samples=[rendering.render(each) for each in samples])
+        return self._answer("done", dry_run=True, samples=[rendering.render(item) for item in samples])
 
     def run(self, workers: int) -> Imported:
         """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done."""
@@ -133,11 +132,11 @@ class Import:
         self._counts["put" if result.state == "accepted" else result.state] += 1
         if result.state == "failed":
             raise _Stopped(f"AWS refused the messages: {result.error}")
-        if result.state == "conflict" and self._numbered:
+        if result.state == "conflict" and ID not in (entry.values or {}):
             raise _Stopped(_MOVED.format(entry.begin.line))
         if not result.ok:
             field, _, problem = result.error.partition(": ")
-            self._refuse(self._items.fault(entry.begin.line, field, problem))
+            self._refuse(LineFault(entry.begin.line, field, problem))
 
     def _refuse(self, fault: LineFault) -> None:
         if len(self._faults) < MAX_FAULTS:

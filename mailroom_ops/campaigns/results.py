@@ -36,15 +36,14 @@ class Figure(Struct, frozen=True):
 
 
 class Results(Struct, frozen=True):
-    """How a run's messages ended, each counted as what it is now. `put` are those that were put into the
-    mailbox, `under_way` those of them without an outcome, and `waiting` those of these that may not be sent
-    yet: for the day, for their window or for their `send_at`; `suppressed` were left out too, by the campaign
-    or before the submit. `opted_out_since`: of the campaign's topic, since the run's time; None: it has no
-    topic."""
+    """Numbers of a run's messages by their present state."""
 
     put: int
+    """Messages that were put into the mailbox."""
     under_way: int
+    """Messages without an outcome."""
     waiting: int
+    """Part of `under_way` that may not be sent yet: for the day, for their window or for their `send_at`."""
     sent: int
     delivered: int
     undelivered: int
@@ -52,8 +51,10 @@ class Results(Struct, frozen=True):
     complained: int
     failed: int
     suppressed: int
+    """Messages that were left out by the campaign, or before the submit."""
     cancelled: int
     opted_out_since: int | None
+    """Recipients who opted out of the campaign's topic, if it has one, since the run's time."""
 
     @property
     def accepted(self) -> int:
@@ -110,14 +111,14 @@ class ResultsReader:
         if self._tallies is None:
             return None
         tally = self._tallies.of_run(run.campaign, run.run, run.begun_at)
-        ended = {each: tally[each] for each in Results.__struct_fields__[3:-1]}
+        counts = {status: tally[status] for status in Results.__struct_fields__[3:-1]}
         # Who had opted out before got an entry in the ledger, and no message.
-        left_out = min(run.opted_out, ended["suppressed"])
+        left_out = min(run.opted_out, counts["suppressed"])
         since = int(epoch(run.scheduled_at) * 1000)
         return Results(
             run.composed,
-            max(0, run.composed + left_out - sum(ended.values())),
+            max(0, run.composed + left_out - sum(counts.values())),
             tally["scheduled"],
-            **ended,
+            **counts,
             opted_out_since=self._preferences.opted_out_since(topic, since) if topic else None,
         )

@@ -11,7 +11,7 @@ from mailroom_ops.messages.waiting import SEND_AT, Turn, place_of
 from mailroom_ops.shared.times import duration, short
 
 LONG_SECONDS = {READY: 120, "scheduled": 1800, "sending": 1800, "retrying": 7200}
-"""For how long a message commonly has this status. Longer is no fault yet: it may wait in a long queue."""
+"""Time for which a message commonly has a status. A message in a long queue may have it for longer."""
 LATE_SECONDS = 900
 """Seconds after the time of a message at which it is called late, if it still waits."""
 _FAILED = {
@@ -55,16 +55,16 @@ class Steps(Struct, frozen=True):
     cancel: str
 
 
-def commands(found: MessageStatus, stage: str) -> Steps:
+def commands(message: MessageStatus, stage: str) -> Steps:
     """The steps as commands."""
-    which = f"{quote(found.id)} --channel {quote(found.event_type)} --stage {stage}"
+    which = f"{quote(message.id)} --channel {quote(message.event_type)} --stage {stage}"
     return Steps(
         stage,
         resend=f"mailroom resend {which}",
         repair=f"mailroom repair {which}",
         end=f"mailroom repair {which} --as sent (or failed)",
         overview=f"the overview of mailroom console --stage {stage}",
-        dead_letter=f"mailroom dead-letters show {quote(found.id)} --stage {stage}",
+        dead_letter=f"mailroom dead-letters show {quote(message.id)} --stage {stage}",
         opt_outs=f"mailroom preferences show RECIPIENT --stage {stage}",
         suppression=f"mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom "
         "suppressions lift",
@@ -90,51 +90,52 @@ def buttons(stage: str) -> Steps:
 
 
 def advice(
-    found: MessageStatus,
+    message: MessageStatus,
     steps: Steps,
-    now: float,
+    now_s: float,
     since: str | None,
     *,
     deleted: bool = False,
     turn: Turn | None = None,
 ) -> Iterator[str]:
-    """Sentences about a message, at `now` (epoch seconds); `since` is when the message came to its status.
+    """Sentences about a message, at `now_s` (epoch seconds); `since` is when the message came to its status.
     `deleted`: the mailbox does not have its item any more. `turn`: see `turn_of`."""
-    dead = found.times.get("dead_lettered_at")
+    dead = message.times.get("dead_lettered_at")
     if dead:
         yield (
             f"It has been in a dead-letter queue since {short(dead)}: {steps.dead_letter} says why; fix "
             f"that, then: {steps.repair}"
         )
-        if found.provider_id:
-            yield _ended_by_hand(found, steps)
-    elif found.status == FORGOTTEN:
+        if message.provider_id:
+            yield _ended_by_hand(message, steps)
+    elif message.status == FORGOTTEN:
         yield (
             "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
             "no record is left. If it has to be sent, put it under a new id."
         )
-    elif found.waits_for:
-        yield _waits(found, steps, now, turn, deleted=deleted)
-    elif found.status in LONG_SECONDS:
-        yield from _under_way(found, steps, now, since)
+    elif message.waits_for:
+        yield _waits(message, steps, now_s, turn, deleted=deleted)
+    elif message.status in LONG_SECONDS:
+        yield from _under_way(message, steps, now_s, since)
     else:
-        yield from _ended(found, steps)
-    failed = {name: each for name, each in found.callbacks.items() if each.get("status") == "failed"}
-    if refused := [name for name, each in failed.items() if str(each.get("reason", "")).startswith("url: ")]:
+        yield from _ended(message, steps)
+    callbacks = message.callbacks.items()
+    failed = {name: f"{entry.get('reason')}" for name, entry in callbacks if entry.get("status") == "failed"}
+    if refusals := [name for name, reason in failed.items() if reason.startswith("url: ")]:
         yield (
-            f"Mailroom did not send these callbacks, because it refuses their URL: {', '.join(refused)}. "
-            f"{failed[refused[0]]['reason'].removeprefix('url: ').rstrip('.')}."
+            f"Mailroom did not send these callbacks, because it refuses their URL: {', '.join(refusals)}. "
+            f"{failed[refusals[0]].removeprefix('url: ').rstrip('.')}."
         )
-    if unanswered := [name for name in failed if name not in refused]:
+    if unanswered := [name for name in failed if name not in refusals]:
         yield f"These callbacks could not be delivered: {', '.join(unanswered)}. Ask the endpoint's owner."
 
 
-def _under_way(found: MessageStatus, steps: Steps, now: float, since: str | None) -> Iterator[str]:
-    if found.status == READY:
-        yield _ready(found, steps, now)
+def _under_way(message: MessageStatus, steps: Steps, now_s: float, since: str | None) -> Iterator[str]:
+    if message.status == READY:
+        yield _ready(message, steps, now_s)
         return
-    if found.trouble:
-        code, message = found.trouble.get("code"), found.trouble.get("message")
+    if message.trouble:
+        code, sentence = message.trouble.get("code"), message.trouble.get("message")
         if code == "in_doubt":
             yield (
                 "It may have been sent: the provider has not said what became of it. It is sent again after "
@@ -142,30 +143,30 @@ def _under_way(found: MessageStatus, steps: Steps, now: float, since: str | None
             )
             return
         so_far = "It may have been sent by an earlier try, whose outcome is unknown. The last try was not"
-        not_sent = so_far if "unsettled_since" in found.times else "It was not sent so far"
+        not_sent = so_far if "unsettled_since" in message.times else "It was not sent so far"
         if code == "no_outcome":
             not_sent = "It may have been sent, and the next worker looks for evidence first"
-        yield f"{not_sent}: {message} ({code}). It is tried again."
-    elif "startedAt" not in found.times and found.status in _QUEUED:
-        yield _QUEUED[found.status]
-    changed = found.updated_at or since
-    idle = now - epoch(changed) if changed else 0.0
-    if idle > LONG_SECONDS[found.status]:
+        yield f"{not_sent}: {sentence} ({code}). It is tried again."
+    elif "startedAt" not in message.times and message.status in _QUEUED:
+        yield _QUEUED[message.status]
+    changed = message.updated_at or since
+    idle = now_s - epoch(changed) if changed else 0.0
+    if idle > LONG_SECONDS[message.status]:
         yield (
             f"Nothing has changed for {duration(idle)}, which is long. See its queue on "
             f"{steps.overview}; if the message is not there, this requeues it: {steps.repair}"
         )
-        if found.provider_id:
-            yield _ended_by_hand(found, steps)
+        if message.provider_id:
+            yield _ended_by_hand(message, steps)
 
 
-def _ended_by_hand(found: MessageStatus, steps: Steps) -> str:
-    return f"If no worker can find out how it ended, ask {found.provider}, then: {steps.end}"
+def _ended_by_hand(message: MessageStatus, steps: Steps) -> str:
+    return f"If no worker can find out how it ended, ask {message.provider}, then: {steps.end}"
 
 
-def _ready(found: MessageStatus, steps: Steps, now: float) -> str:
-    if found.scheduled_for and epoch(found.scheduled_for) > now:
-        return f"It waits for {short(found.scheduled_for)}."
+def _ready(message: MessageStatus, steps: Steps, now_s: float) -> str:
+    if message.scheduled_for and epoch(message.scheduled_for) > now_s:
+        return f"It waits for {short(message.scheduled_for)}."
     return (
         "It is in the mailbox, and the ledger does not know it. If it was put within the last "
         f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see on {steps.overview} "
@@ -174,26 +175,27 @@ def _ready(found: MessageStatus, steps: Steps, now: float) -> str:
     )
 
 
-def _waits(found: MessageStatus, steps: Steps, now: float, turn: Turn | None, *, deleted: bool) -> str:
-    if found.waits_for == SEND_AT and deleted:
-        return f"Its item was deleted: at {short(found.scheduled_for)} it ends as cancelled, and is not sent."
-    late = now - epoch(found.scheduled_for or "")
-    if late > LATE_SECONDS and found.wait is not None and not found.wait.line:
+def _waits(message: MessageStatus, steps: Steps, now_s: float, turn: Turn | None, *, deleted: bool) -> str:
+    if message.waits_for == SEND_AT and deleted:
+        due = short(message.scheduled_for)
+        return f"Its item was deleted: at {due} it ends as cancelled, and is not sent."
+    late = now_s - epoch(message.scheduled_for or "")
+    if late > LATE_SECONDS and message.wait is not None and not message.wait.line:
         return (
             f"It is {duration(late)} late: release does not hand over what waits; see "
             "`mailroom docs release-late`. The message is not lost, and needs no repair."
         )
     content = " It waits with its content, and is sent even if its item is deleted."
     return (
-        f"{place_of(found, turn)}.{'' if found.waits_for == SEND_AT else content} To take it back: "
+        f"{place_of(message, turn)}.{'' if message.waits_for == SEND_AT else content} To take it back: "
         f"{steps.cancel}"
     )
 
 
-def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:
+def _ended(message: MessageStatus, steps: Steps) -> Iterator[str]:
     resend = steps.resend
-    code = (found.error or {}).get("code", "")
-    match found.status, code:
+    code = (message.error or {}).get("code", "")
+    match message.status, code:
         case "failed", "outcome_unknown":
             yield (
                 "Sending was cut off, and the provider cannot tell whether it was sent: ask the recipient. "
@@ -204,7 +206,7 @@ def _ended(found: MessageStatus, steps: Steps) -> Iterator[str]:
         case "suppressed", _:
             yield _SUPPRESSED.get(code, _LISTED).format(**structs.asdict(steps))
         case "bounced" | "complained", _:
-            recipients = "Those who bounced or complained get" if found.recipients else "Its recipient gets"
+            recipients = "Those who bounced or complained get" if message.recipients else "Its recipient gets"
             yield f"{recipients} nothing more: {steps.suppressions}"
         case "undelivered", _:
             yield f"It was accepted and given up later. To send it once more: {resend}"

@@ -29,8 +29,8 @@ def cancel(
     """Take back a message that waits for its time; once more changes nothing. A callback follows, if its
     producer wants any.
 
-    To send it after all, put it under a new id. Exit code 2: there is no such message, or it waits for
-    nothing.
+    To send it after all, put it under a new id. Exit code 2: the message does not exist, or
+    does not wait.
 
     Example: mailroom cancel reminder-42 --stage prod
     """
@@ -38,11 +38,11 @@ def cancel(
         session = aws_session()
         states = states_of(session, DeployedStage.of(session, stage))
         try:
-            found = states.cancel(id_, channel)
+            message = states.cancel(id_, channel)
         except ApiError as refusal:
             raise Refused(f"{id_} is not cancelled: {refusal.detail}.") from None
-    now = time.time()
-    print_answer(view_of(found, stage, now), lambda view: show(found, view, now), as_json=as_json)
+    now_s = time.time()
+    print_answer(view_of(message, stage, now_s), lambda view: show(message, view, now_s), as_json=as_json)
 
 
 def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:

@@ -59,10 +59,10 @@ _KEPT = 4
 
 
 class Failure(Struct, frozen=True):
-    """A message that went wrong: when (ISO 8601), which, how, whom it was for, and why. `field` is the
-    attribute at fault, or `variable`; `template` and `campaign` are those that it was made of; "": none."""
+    """Message that went wrong. A text without a value is empty."""
 
     at: str
+    """Time of the outcome (ISO 8601)."""
     id: str
     event_type: str
     status: str
@@ -71,6 +71,7 @@ class Failure(Struct, frozen=True):
     message: str
     attempts: int
     field: str = ""
+    """Attribute at fault, or `variable`."""
     template: str = ""
     campaign: str = ""
 
@@ -95,13 +96,14 @@ class FailureFilter(Filter, frozen=True):
 
 
 class FailuresAnswer(Struct, frozen=True):
-    """The answer of `failures`: `failures` the newest first, as many as were asked for, and `more` where
-    there are others."""
+    """Answer of `failures`."""
 
     stage: str
     since: str
     failures: list[Failure]
+    """The newest first, at most `--limit` of them."""
     more: bool
+    """Whether others are left out."""
 
 
 def failures(
@@ -134,17 +136,17 @@ def failures(
 
     Example: mailroom failures --since 2d --channel mail --stage prod
     """
-    now = time.time()
+    now_s = time.time()
     with aws_faults(stage):
         if as_csv and as_json:
             raise Refused("--csv does not go with --json; leave out one of them.")
         session = aws_session()
         client = session.client("dynamodb")
         beginning = run_began(client, stage, campaign) if since is None else None
-        start = moment(since or "24h", now) if beginning is None else beginning
+        start = moment(since or "24h", now_s) if beginning is None else beginning
         criteria = FailureFilter(channel, status, template, campaign, reason=reason)
         with errors.status("reading the ledger"):
-            selection = choose(client, stage, start, now + AHEAD, criteria, full=full)
+            selection = choose(client, stage, start, now_s + AHEAD, criteria, full=full)
             newest = list(itertools.islice(selection, limit + 1))
             if not newest:
                 check_names(session, stage, criteria, FAILED)
@@ -166,26 +168,26 @@ def choose(
     return (failure for failure in listed if criteria.takes(failure))
 
 
-def moment(typed: str, now: float) -> float:
+def moment(typed: str, now_s: float) -> float:
     """`24h`, `2d`, `90m`, a date or an ISO 8601 time, as epoch seconds. Raises Refused."""
     ago = span_of(typed)
     if ago is not None:
-        start = now - ago
+        start = now_s - ago
     else:
         try:
             start = epoch(typed.strip())
         except ValueError:
             raise Refused(f"--since {typed!r:.60} is not a time; use 24h, 2d, 90m or 2026-11-20.") from None
-    if start > now:
+    if start > now_s:
         raise Refused(f"--since {typed} is in the future; use a past time.")
-    if now - start > MAX_DAYS * 86_400:
+    if now_s - start > MAX_DAYS * 86_400:
         raise Refused(f"--since {typed} is over {MAX_DAYS} days ago; use a later time.")
     return start
 
 
 def days(start: float, end: float) -> Iterator[str]:
     """The days (UTC) between two times, the last one first."""
-    day, first = (datetime.fromtimestamp(each, UTC).date() for each in (end, start))
+    day, first = (datetime.fromtimestamp(seconds, UTC).date() for seconds in (end, start))
     while day >= first:
         yield day.isoformat()
         day -= timedelta(days=1)
@@ -197,17 +199,10 @@ def recipient(to: str | list[str] | None) -> str:
 
 
 def failed(
-    client: "DynamoDBClient",
-    stage: str,
-    start: float,
-    end: float,
-    channels: list[str],
-    page: int | None = None,
+    client: "DynamoDBClient", stage: str, start: float, end: float, channels: list[str]
 ) -> Iterator[dict[str, Any]]:
-    """The ledger's items of what went wrong among all that ended between two times (epoch seconds), the
-    newest first, over all these channels. `page`: how many one call reads, where not all are wanted; None: as
-    many as DynamoDB returns."""
-    asked: dict[str, Any] = {} if page is None else {"Limit": page}
+    """Yield the ledger's items of what went wrong among the messages of these channels that ended between two
+    times (epoch seconds), the newest first. A caller who takes only the first ones causes few reads."""
     ledger = name(stage, "ledger")
     first, last = {"N": str(int(start * 1000))}, {"N": str(round(end * 1000))}
 
@@ -218,7 +213,7 @@ def failed(
             KeyConditionExpression="failed_on = :day AND completedAt BETWEEN :start AND :end",
             ExpressionAttributeValues={":start": first, ":end": last, ":day": {"S": failed_on}},
             ScanIndexForward=False,
-            **asked,
+            Limit=MAX_KEYS,
         )
         return (image for page in pages for image in page["Items"])
 
@@ -229,8 +224,8 @@ def failed(
 
     keys = (where(Key(image["id"]["S"], image["event_type"]["S"])) for image in of_days())
     # The index has no room for all that is told of a failure.
-    while run := list(itertools.islice(keys, MAX_KEYS if page is None else min(page, MAX_KEYS))):
-        items = {(each["id"], each["event_type"]): each for each in batch_get(client, {ledger: run})[ledger]}
+    while run := list(itertools.islice(keys, MAX_KEYS)):
+        items = {(row["id"], row["event_type"]): row for row in batch_get(client, {ledger: run})[ledger]}
         for key in run:
             item = items.get((key["id"]["S"], key["event_type"]["S"]), {})
             if item.get("status") in FAILED:  # the index may be a moment behind
@@ -239,18 +234,18 @@ def failed(
 
 def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
     """Return the failure of an item of the ledger. Addresses and numbers are masked, unless it is `full`."""
-    at = iso((int(item["completedAt"]) + 0.5) / 1000)
+    ended_at = iso((int(item["completedAt"]) + 0.5) / 1000)
     to, (reason, message, field) = item.get("to"), _error(item)
     if full:
-        shown = ", ".join(to) if isinstance(to, list) else to or ""
+        recipients = ", ".join(to) if isinstance(to, list) else to or ""
     else:
-        shown, message = recipient(to), _masked_error(reason, message)
+        recipients, message = recipient(to), _masked_error(reason, message)
     return Failure(
-        at,
+        ended_at,
         item["id"],
         item["event_type"],
         item["status"],
-        shown,
+        recipients,
         reason,
         message,
         int(item.get("attempts", 0)),
@@ -262,8 +257,8 @@ def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
 
 def _error(item: dict[str, Any]) -> tuple[str, str, str]:
     error = item.get("error") or {}
-    told = (item.get(each) for each in CODES.get(item["status"], ()))
-    reason = next(filter(None, told), error.get("code", "unknown"))
+    codes = (item.get(name) for name in CODES.get(item["status"], ()))
+    reason = next(filter(None, codes), error.get("code", "unknown"))
     return str(reason), str(error.get("message", "")), str(error.get("field", ""))
 
 
@@ -281,9 +276,9 @@ def _masked(text: str) -> str:
     return impersonal(_TOKEN.sub(_masked_token, _ADDRESS.sub(r"\1***@", text)))
 
 
-def _masked_token(found: re.Match[str]) -> str:
+def _masked_token(match: re.Match[str]) -> str:
     """A device's token, or its ARN, masked. The name of a host stays: it names no person."""
-    token = found[0]
+    token = match[0]
     is_name = "://" in token or (token.islower() and "." in token and ":" not in token)
     return token if is_name else f"***{token[-_KEPT:]}"
 

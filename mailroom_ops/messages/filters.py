@@ -25,18 +25,18 @@ Campaign = Annotated[str, typer.Option(help="Only messages of this campaign; NAM
 
 
 def check_names(
-    session: "boto3.Session", stage: str, wanted: Filter, statuses: Sequence[str] = get_args(outcome.Status)
+    session: "boto3.Session", stage: str, criteria: Filter, statuses: Sequence[str] = get_args(outcome.Status)
 ) -> None:
     """Raise Refused if a list is empty because its status, channel, campaign or run does not exist.
 
     A list with messages needs no check: faulty messages name unknown channels, and old ones name campaigns of
     the past.
     """
-    names = {"status": (wanted.status, statuses), "channel": (wanted.event_type, CONTRACTS)}
+    names = {"status": (criteria.status, statuses), "channel": (criteria.event_type, CONTRACTS)}
     for field, (value, values) in names.items():
         if value and value not in values:
             raise Refused(f"{field}: {value!r:.40} is not one of {', '.join(values)}.")
-    campaign = wanted.campaign
+    campaign = criteria.campaign
     if not campaign:
         return
     client, (name, _, run) = session.client("dynamodb"), campaign.partition("#")

@@ -58,30 +58,30 @@ class Attributes(Struct, frozen=True):
 
 
 def attributes_of(channel: str) -> Attributes:
-    """The attributes of a channel; empty, if there is no such channel."""
+    """Return the attributes of a channel, or empty sets for an unknown channel."""
     contract = CONTRACTS.get(channel)
     if contract is None:
         return Attributes(frozenset(), frozenset())
     types = get_type_hints(contract, include_extras=False)
     texts: set[str] = set()
-    others: set[str] = set()
-    for each in structs.fields(contract):
-        if each.encode_name not in NOT_TYPED:
-            (texts if _takes_text(types[each.name]) else others).add(each.encode_name)
-    return Attributes(frozenset(texts), frozenset(others))
+    structured: set[str] = set()
+    for field in structs.fields(contract):
+        if field.encode_name not in NOT_TYPED:
+            (texts if _takes_text(types[field.name]) else structured).add(field.encode_name)
+    return Attributes(frozenset(texts), frozenset(structured))
 
 
 def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
     """Parse repeated options `name=value`. Raises Refused that names the option."""
-    found: dict[str, str] = {}
-    for each in typed:
-        name, equals, value = each.partition("=")
+    values: dict[str, str] = {}
+    for pair in typed:
+        name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise Refused(f"{option} {each!r:.80} is no pair; write {option} name=value.")
-        if name.strip() in found:
+            raise Refused(f"{option} {pair!r:.80} is no pair; write {option} name=value.")
+        if name.strip() in values:
             raise Refused(f"{option} {name.strip()} is there twice; keep one.")
-        found[name.strip()] = value
-    return found
+        values[name.strip()] = value
+    return values
 
 
 _variables = msgspec.json.Decoder(float_hook=Decimal)
@@ -155,7 +155,7 @@ def _takes_text(type_: Any) -> bool:
 
 
 class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Rules of a deployed stage for items. Times in seconds; 0 is for ever.
+    """Rules of a deployed stage for items. A time is in seconds, and without end if it is 0.
 
     The rules are read from the environment of the HTTP API's function, and not from cdk.json: a stage may
     have been deployed from another version than the one here.

@@ -11,7 +11,6 @@ import typer
 from msgspec import Struct, structs
 from rich.text import Text
 
-from mailroom.aws.dynamo_batches import MAX_KEYS
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock, epoch, milliseconds
@@ -129,8 +128,8 @@ def list_(
 
     Example: mailroom list --status bounced --stage prod
     """
-    message_filter = Filter(channel, status, template, campaign, "yes" if arrived_twice else "")
-    _print(stage, "", message_filter, cursor, as_json=as_json)
+    criteria = Filter(channel, status, template, campaign, "yes" if arrived_twice else "")
+    _print(stage, "", criteria, cursor, as_json=as_json)
 
 
 def find(
@@ -152,20 +151,20 @@ def find(
 
     Example: mailroom find ada@example.com --stage prod
     """
-    wanted = Filter(channel, status, template, campaign)
-    answer = _print(stage, text, wanted, cursor, as_json=as_json)
+    criteria = Filter(channel, status, template, campaign)
+    answer = _print(stage, text, criteria, cursor, as_json=as_json)
     raise typer.Exit(0 if answer.messages or answer.more else 1)
 
 
-def _print(stage: str, text: str, wanted: Filter, cursor: str, *, as_json: bool) -> FoundAnswer:
+def _print(stage: str, text: str, criteria: Filter, cursor: str, *, as_json: bool) -> FoundAnswer:
     with aws_faults(stage):
         session = aws_session()
         finder = finder_of(session, stage, time.time)
         if finder is None:
             raise Refused(NO_SEARCH.format(stage=stage))
         with errors.status("reading the ledger"):
-            answer = look_up(session, stage, finder, text, wanted, cursor)
-    show = partial(_show, text=text, filtered=wanted != ANY and not cursor)
+            answer = look_up(session, stage, finder, text, criteria, cursor)
+    show = partial(_show, text=text, filtered=criteria != ANY and not cursor)
     print_answer(answer, show, as_json=as_json)
     return answer
 
@@ -206,7 +205,7 @@ class StageFinder(Finder, frozen=True):
         messages: list[MessageStatus] = []
         for day in days(begin - self.remembered_seconds, (start - 1) / 1000):
             midnight, until = epoch(day), (last_ms - 1) / 1000
-            for item in failed(self.client, self.stage, midnight, until, channels, MAX_KEYS):
+            for item in failed(self.client, self.stage, midnight, until, channels):
                 time_ms, late = int(item["completedAt"]), self.clock() >= begin + SECONDS
                 # Failures of one moment are on one page, for a cursor is a moment.
                 if time_ms < last_ms < start and (late or len(messages) >= most):
@@ -226,10 +225,10 @@ def _cursor_at(time_ms: int) -> str:
 
 def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
     """Return the facts and the rows of a stage's search, or None without search. Raises NotDeployed."""
-    known = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
-    if not known.search_table:
+    facts = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
+    if not facts.search_table:
         return None
-    return known, Rows(CachedSecret(session.client("secretsmanager"), known.search_key_name, time.time))
+    return facts, Rows(CachedSecret(session.client("secretsmanager"), facts.search_key_name, time.time))
 
 
 def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | None:
@@ -237,49 +236,49 @@ def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | No
     search = search_of(session, stage)
     if search is None:
         return None
-    known, rows = search
+    facts, rows = search
     dynamodb = session.client("dynamodb")
-    region, ttl = known.default_region, known.ledger_ttl_seconds
-    return StageFinder(dynamodb, known.search_table, known.ledger_table, rows, region, clock, stage, ttl)
+    region, ttl = facts.default_region, facts.ledger_ttl_seconds
+    return StageFinder(dynamodb, facts.search_table, facts.ledger_table, rows, region, clock, stage, ttl)
 
 
-def with_id(session: "boto3.Session", stage: str, id_: str, wanted: Filter) -> list[MessageStatus]:
+def with_id(session: "boto3.Session", stage: str, id_: str, criteria: Filter) -> list[MessageStatus]:
     """The messages of that id."""
     if not 0 < len(id_.encode()) <= MAX_ID_BYTES:
         return []
-    return [each for each in reader_of(session, stage).find(id_) if wanted.takes(each)]
+    return [message for message in reader_of(session, stage).find(id_) if criteria.takes(message)]
 
 
 def look_up(
-    session: "boto3.Session", stage: str, finder: Finder | None, text: str, wanted: Filter, cursor: str
+    session: "boto3.Session", stage: str, finder: Finder | None, text: str, criteria: Filter, cursor: str
 ) -> FoundAnswer:
     """Return a page of the messages that a text finds, or of all without a text. Raises Refused for an
     invalid cursor, and for a filter with a name that does not exist."""
-    page, by = _page(session, stage, finder, text, wanted, cursor)
+    page, by = _page(session, stage, finder, text, criteria, cursor)
     rows = [row_of(message) for message in page.messages]
     queued_count = None
     if not (rows or page.cursor):
-        check_names(session, stage, wanted)
+        check_names(session, stage, criteria)
         queued_count = queued(session, stage)
     cursor_after, reached = page.cursor, page.looked_back_to
     return FoundAnswer(stage, by, rows, cursor_after is not None, cursor_after, reached, queued_count)
 
 
 def _page(
-    session: "boto3.Session", stage: str, finder: Finder | None, text: str, wanted: Filter, cursor: str
+    session: "boto3.Session", stage: str, finder: Finder | None, text: str, criteria: Filter, cursor: str
 ) -> tuple[FoundPage, By]:
     text = _MESSAGE_ID_OF_SES.sub(r"\1", _HEADER.sub("", text))
     reference = Reference.found_in(text)
     ids = [text] if reference is None else [text, reference.id]
-    by_id = [] if cursor else [message for id_ in ids for message in with_id(session, stage, id_, wanted)]
+    by_id = [] if cursor else [message for id_ in ids for message in with_id(session, stage, id_, criteria)]
     if finder is None:
         return FoundPage(by_id, None), "id"
     try:
         if not text:
-            return finder.newest(wanted, cursor), "newest"
-        page = finder.to(text, wanted, cursor)
+            return finder.newest(criteria, cursor), "newest"
+        page = finder.to(text, criteria, cursor)
         if not (by_id or page.messages or page.cursor or _is_whole(text, finder.default_region)):
-            return finder.newest(Containing(**structs.asdict(wanted), text=text), cursor), "part"
+            return finder.newest(Containing(**structs.asdict(criteria), text=text), cursor), "part"
     except Invalid as fault:
         raise Refused(f"{fault}.") from None
     messages = {Key(message.id, message.event_type): message for message in (*by_id, *page.messages)}

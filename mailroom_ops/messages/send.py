@@ -147,7 +147,7 @@ def send(
         if wait and sent.result != "conflict":
             reader = reader_of(session, stage)
             with status("waiting", quiet=as_json) as show:
-                sent = wait_for(reader, sent, wait_seconds, seen=lambda each: show(f"waiting: {each}"))
+                sent = wait_for(reader, sent, wait_seconds, report=lambda word: show(f"waiting: {word}"))
     print_answer(sent, _show, as_json=as_json)
     bad = sent.result == "conflict" or (wait and sent.status not in GOOD)
     raise typer.Exit(1 if bad else 0)
@@ -158,23 +158,23 @@ def wait_for(
     sent: SendAnswer,
     seconds: float,
     *,
-    seen: Callable[[str], None] = lambda _: None,
-    now: Callable[[], float] = time.monotonic,
+    report: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SendAnswer:
     """Return the answer with the message's status, once the message has an outcome, or when the time is over.
-    `seen` takes each status."""
-    deadline, pause = now() + seconds, _FIRST_POLL
+    `report` takes each status."""
+    deadline, pause = clock() + seconds, _FIRST_POLL
     while True:
-        found = next(iter(reader.find(sent.id, sent.event_type)), None)
-        seen(found.status if found else "gone")
-        if found is None:
+        message = next(iter(reader.find(sent.id, sent.event_type)), None)
+        report(message.status if message else "gone")
+        if message is None:
             return sent
-        if found.status not in UNDER_WAY or now() + pause > deadline:
-            error = found.error["message"] if found.error else None
-            status, provider_id = found.status, found.provider_id
+        if message.status not in UNDER_WAY or clock() + pause > deadline:
+            error = message.error["message"] if message.error else None
+            status, provider_id = message.status, message.provider_id
             return structs.replace(
-                sent, status=status, waits_for=found.waits_for, error=error, provider_id=provider_id
+                sent, status=status, waits_for=message.waits_for, error=error, provider_id=provider_id
             )
         sleep(pause)
         pause = min(_LONGEST_POLL, pause * 1.5)
@@ -211,19 +211,21 @@ def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAn
 
 def _draft(
     channel: str | None,
-    given: Mapping[str, Any],
+    file_item: Mapping[str, Any],
     typed: Mapping[str, str | Sequence[Any] | None],
     sets: Sequence[str],
 ) -> dict[str, Any]:
     """The item: what a file gave, and over it what was typed. Raises Refused for what cannot be meant."""
-    item = dict(given)
-    named = item.get("event_type")
-    if channel is not None and named is not None and named != channel:
-        raise Refused(f"The file's event_type is {named!r:.60}, and {channel} was asked for; leave one out.")
-    kind = channel or named
+    item = dict(file_item)
+    of_file = item.get("event_type")
+    if None not in (channel, of_file) and of_file != channel:
+        raise Refused(
+            f"The file's event_type is {of_file!r:.60}, and {channel} was asked for; leave one out."
+        )
+    kind = channel or of_file
     if not isinstance(kind, str) or kind not in CONTRACTS:
-        there = ", ".join(CONTRACTS)
-        raise Refused(f"Which channel is it? Name one of {there}, as in: mailroom send mail --to …")
+        channels = ", ".join(CONTRACTS)
+        raise Refused(f"Which channel is it? Name one of {channels}, as in: mailroom send mail --to …")
     item["event_type"] = kind
     item |= {name: value for name, value in typed.items() if value}
     item |= set_values(kind, sets)
@@ -275,5 +277,5 @@ def _show(sent: SendAnswer) -> None:
         words = f"{sent.status}: {sent.error}" if sent.error else sent.status
         print_line(f"It waits for {WAITS_FOR[sent.waits_for]}" if sent.waits_for else f"It is {words}")
     if sent.status not in GOOD and sent.result != "conflict":
-        where = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
-        print_line(f"Where it is: {where}")
+        command = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
+        print_line(f"Where it is: {command}")

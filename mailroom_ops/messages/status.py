@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mailroom.channels.preview import Preview
 
 _CLAIMED_SECONDS = 5.0
-"""How long `status` looks again for a message that nobody has claimed yet."""
+"""Time for which `status` repeats its look at an unclaimed message."""
 ChannelOfId = Annotated[str | None, typer.Option(help="The channel, if several channels have that id.")]
 STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
@@ -69,7 +69,7 @@ class MessageView(MessageStatus):
 
 
 class Status(Struct, frozen=True):
-    """The answer of `status`: the messages of that id, one a channel; empty: there is no such message."""
+    """Answer of `status`: the messages of that id, one a channel; empty if the id is unknown."""
 
     id: str
     stage: str
@@ -85,36 +85,36 @@ def status(
 ) -> None:
     """Print a message's status, its attempts, what the provider said, and what to do next.
 
-    The command prints the recipients of the message, and never the content. Exit code 1: there is no such
-    message, or its retention is over.
+    The command prints the recipients of the message, and never the content. Exit code 1: the message does
+    not exist, or its retention is over.
 
     Example: mailroom status order-42 --stage prod
     """
     with aws_faults(stage):
         session = aws_session()
         reader = reader_of(session, stage)
-        found = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
-        now = time.time()
+        messages = settled(lambda: reader.find(id_, channel), time.time, time.sleep)
+        now_s = time.time()
         views = [
             view_of(
                 message,
                 stage,
-                now,
+                now_s,
                 deleted=is_deleted(reader, message),
                 turn=turn_of(session, stage, message),
                 preview=look(session, stage, reader, message),
             )
-            for message in found
+            for message in messages
         ]
     if as_json:
         print_json(Status(id_, stage, views))
-    elif found:
-        for each, view in zip(found, views, strict=True):
-            show(each, view, now)
+    elif messages:
+        for message, view in zip(messages, views, strict=True):
+            show(message, view, now_s)
     else:
-        there = f"{channel} {id_}" if channel else id_
-        print_line(f"There is no message {there} in {stage}.")
-    raise typer.Exit(0 if found else 1)
+        title = f"{channel} {id_}" if channel else id_
+        print_line(f"There is no message {title} in {stage}.")
+    raise typer.Exit(0 if messages else 1)
 
 
 def settled(
@@ -122,21 +122,21 @@ def settled(
 ) -> list[MessageStatus]:
     """Return the result of `look`, repeated for some seconds while a message is ready. It may have been put
     just now, and its worker is about to claim it."""
-    end, found = clock() + _CLAIMED_SECONDS, look()
-    while clock() < end and any(_claimed_soon(each, clock()) for each in found):
+    end, messages = clock() + _CLAIMED_SECONDS, look()
+    while clock() < end and any(_claimed_soon(message, clock()) for message in messages):
         with errors.status("looking whether a worker claims it"):
             sleep(0.5)
-        found = look()
-    return found
+        messages = look()
+    return messages
 
 
-def _claimed_soon(found: MessageStatus, now: float) -> bool:
-    return found.status == READY and not (found.scheduled_for and epoch(found.scheduled_for) > now)
+def _claimed_soon(message: MessageStatus, now_s: float) -> bool:
+    return message.status == READY and not (message.scheduled_for and epoch(message.scheduled_for) > now_s)
 
 
-def is_deleted(reader: LedgerReader, found: MessageStatus) -> bool:
+def is_deleted(reader: LedgerReader, message: MessageStatus) -> bool:
     """Whether the item of a message that waits for its `send_at` is deleted."""
-    return found.waits_for == SEND_AT and reader.item(found.id, found.event_type) is None
+    return message.waits_for == SEND_AT and reader.item(message.id, message.event_type) is None
 
 
 def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
@@ -146,25 +146,25 @@ def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
 
 
 def view_of(
-    found: MessageStatus,
+    message: MessageStatus,
     stage: str,
-    now: float,
+    now_s: float,
     *,
     deleted: bool = False,
     turn: Turn | None = None,
     preview: "Preview | None" = None,
 ) -> MessageView:
-    """Return a message with the advice on it, at `now` (epoch seconds). `deleted`: the mailbox does not have
-    its item. `turn`: see `turn_of`. `preview`: see `look`."""
-    since = _since(found)
-    said = list(advice(found, commands(found, stage), now, since, deleted=deleted, turn=turn))
-    said += [preview.encoding_reason] if preview and preview.encoding_reason else []
+    """Return a message with the advice on it, at `now_s` (epoch seconds). `deleted`: the mailbox does not
+    have its item. `turn`: see `turn_of`. `preview`: see `look`."""
+    since = _since(message)
+    sentences = list(advice(message, commands(message, stage), now_s, since, deleted=deleted, turn=turn))
+    sentences += [preview.encoding_reason] if preview and preview.encoding_reason else []
     unused = preview.unused if preview else []
-    return MessageView(**vars(found), since=since, advice=said, unused=unused)
+    return MessageView(**vars(message), since=since, advice=sentences, unused=unused)
 
 
 def first_recipient(to: str | list[str] | None) -> str:
-    """Return the first recipient, and how many more there are; an empty text if there is no recipient."""
+    """Return the first recipient and the number of further ones; an empty text without a recipient."""
     first, *further = [to] if isinstance(to, str) else to or [""]
     return f"{first} and {len(further)} more" if further else first
 
@@ -175,33 +175,33 @@ def titled(template: str, version: int | None) -> str:
 
 
 def look(
-    session: "boto3.Session", stage: str, reader: LedgerReader, found: MessageStatus
+    session: "boto3.Session", stage: str, reader: LedgerReader, message: MessageStatus
 ) -> "Preview | None":
     """The preview of a message's item; None if the item is gone, or if no sender could make a message of it:
     the status is worth showing without."""
     from mailroom.content.versions import DEPLOYED
     from mailroom_ops.messages.items import rules_of  # boto3 is 150 ms that no --help waits for
 
-    item = reader.item(found.id, found.event_type)
+    item = reader.item(message.id, message.event_type)
     if item is None:
         return None
     try:
         rules = rules_of(session, stage)
-        message = parse(item, rules.contracts())
-        if isinstance(message, Templated):
-            message = structs.replace(message, template_version=found.template_version or DEPLOYED)
-        return rules.previews(session.client("s3")).look(message)
+        content = parse(item, rules.contracts())
+        if isinstance(content, Templated):
+            content = structs.replace(content, template_version=message.template_version or DEPLOYED)
+        return rules.previews(session.client("s3")).look(content)
     except (Invalid, Malformed, Refused, ClientError, BotoCoreError):
         return None
 
 
-def show(found: MessageStatus, message: MessageView, now: float) -> None:
-    """Print one message as it is at `now` (epoch seconds)."""
-    print_line(f"{message.id}  ({message.event_type})", "bold")
+def show(message: MessageStatus, view: MessageView, now_s: float) -> None:
+    """Print one message, with its time-line until `now_s` (epoch seconds)."""
+    print_line(f"{view.id}  ({view.event_type})", "bold")
     facts = table_of(Column(style="dim"), fold(), box=None, show_header=False)
-    since = f" since {short(message.since)}" if message.since else ""
-    facts.add_row("status", plain(message.status + since), style=STYLES.get(message.status))
-    for name, value in _facts(message):
+    since = f" since {short(view.since)}" if view.since else ""
+    facts.add_row("status", plain(view.status + since), style=STYLES.get(view.status))
+    for name, value in _facts(view):
         facts.add_row(name, plain(value))
     screen.print(facts)
     life = (
@@ -211,26 +211,26 @@ def show(found: MessageStatus, message: MessageView, now: float) -> None:
             step.what,
             step.detail,
         )
-        for step in timeline(found, now)
+        for step in timeline(message, now_s)
     )
     screen.print(table_of(*map(whole, ("life", "after", "")), fold(), rows=life))
-    if message.recipients:
-        outcomes = message.recipients if len(message.recipients) <= FEW else message.wrong
+    if view.recipients:
+        outcomes = view.recipients if len(view.recipients) <= FEW else view.wrong
         entries = (_entry(*recipient) for recipient in outcomes.items())
-        print_line(meaning(found))
+        print_line(meaning(message))
         screen.print(table_of(*map(fold, ("recipients", "status", "")), rows=entries))
-    for line in message.advice:
+    for line in view.advice:
         print_line(f"→ {line}")
 
 
-def _since(found: MessageStatus) -> str | None:
+def _since(message: MessageStatus) -> str | None:
     """Return when the message reached its status: the history says it of an outcome and of a retry."""
-    for entry in reversed(found.history):
-        if entry.get("status") == found.status and "at" in entry:
+    for entry in reversed(message.history):
+        if entry.get("status") == message.status and "at" in entry:
             return str(entry["at"])
-    if found.status == "sending":
-        return found.times.get("startedAt", found.updated_at)
-    return found.times.get(f"{found.status}At", found.updated_at)
+    if message.status == "sending":
+        return message.times.get("startedAt", message.updated_at)
+    return message.times.get(f"{message.status}At", message.updated_at)
 
 
 def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
@@ -254,9 +254,9 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
 
 def _entry(name: str, entry: Mapping[str, Any]) -> tuple[str, str, str]:
     """A recipient: its status, and all other details."""
-    more = ", ".join(
+    details = ", ".join(
         f"{key} {short(value) if key.endswith('At') else value}"
         for key, value in entry.items()
         if key not in ("status", "sentAt")
     )
-    return name, f"{entry.get('status', '')}", more
+    return name, f"{entry.get('status', '')}", details

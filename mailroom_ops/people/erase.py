@@ -1,8 +1,7 @@
 """`erase`: a person, from whatever a stage keeps for longer than a month."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ from mailroom_ops.people.erased_choices import CHOICES, erase_choices, lift_from
 from mailroom_ops.people.erased_messages import FoundMessages, MessageErasure, find
 from mailroom_ops.people.erased_search import erase_rows
 from mailroom_ops.people.person import Person
-from mailroom_ops.people.stage_data import Erased, ErasurePlace, ErasureRun, Goes, Read, StageData
+from mailroom_ops.people.stage_data import Erased, ErasurePlace, ErasureRun, Goes, StageData
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes
 from mailroom_ops.shared.screen import (
@@ -36,8 +35,6 @@ GOES = {
     "backups": 35,
 }
 """Places that may still hold a recipient, and the days after which each expires by itself."""
-Step = Callable[[str], AbstractContextManager[Read]]
-"""Begins a step of that name; what it yields counts everything that is read."""
 _CHOICES = (
     "Its {count} opt-outs and entries of the suppression list are erased too. Nothing then keeps a campaign "
     "or an application that still has the recipient from writing to it. Delete the recipient there first, or "
@@ -83,15 +80,16 @@ def erase(
         data = StageData(aws_session(), stage)
         person = Person(recipient, data.default_region, channel)
         survey_run = ErasureRun(data, person, keep_choices=keep_choices)
-        step = partial(_step, quiet=as_json)
-        first = take_stock(survey_run, step)
+        with _progress(data, quiet=as_json):
+            first = take_stock(survey_run)
         if not as_json:
             _show_first(first)
         if dry_run:
             answer = _answer(survey_run, first, None)
         else:
             confirm(_question(first, stage, keep_choices), yes=yes)
-            answer = carry_out(survey_run, first, step)
+            with _progress(data, quiet=as_json):
+                answer = carry_out(survey_run, first)
     if as_json:
         print_json(answer)
     elif not dry_run:
@@ -100,42 +98,39 @@ def erase(
     raise typer.Exit(0 if dry_run or good else 1)
 
 
-def take_stock(survey_run: ErasureRun, step: Step) -> Survey:
-    """Find all there is; change nothing."""
-    with step("messages") as read:
-        messages = find(survey_run.data, survey_run.person, read)
-    found = list(messages.found.values())
+def take_stock(survey_run: ErasureRun) -> Survey:
+    """Find a person's data, without a change."""
+    messages = find(survey_run.data, survey_run.person)
+    entries = list(messages.found.values())
+    objects = {name for entry in entries if entry.role == "whole" for name in entry.objects}
     places = [
-        ErasurePlace("mailbox", sum(each.mailbox is not None for each in found)),
-        ErasurePlace("contents", sum(each.content for each in found if each.role == "whole")),
-        ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
-        ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
-        *_beside_messages(survey_run, step),
+        ErasurePlace("mailbox", sum(entry.mailbox is not None for entry in entries)),
+        ErasurePlace("contents", sum(entry.content for entry in entries if entry.role == "whole")),
+        ErasurePlace("ledger", sum(entry.ledger is not None for entry in entries)),
+        ErasurePlace("payloads", len(objects)),
+        *_beside_messages(survey_run),
     ]
-    return Survey(messages, {each.place: each for each in places})
+    return Survey(messages, {place.place: place for place in places})
 
 
-def _beside_messages(run: ErasureRun, step: Step) -> Iterator[ErasurePlace]:
+def _beside_messages(run: ErasureRun) -> Iterator[ErasurePlace]:
     """Erase, or count, what the tables of choices and the table `search` have of the person."""
     for table in CHOICES:
-        with step(table) as read:
-            yield erase_choices(run, table, read)
-    with step("search") as read:
-        yield erase_rows(run, read)
+        yield erase_choices(run, table)
+    yield erase_rows(run)
 
 
-def carry_out(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
+def carry_out(survey_run: ErasureRun, first: Survey) -> Erased:
     """Erase what was found, and look once more."""
     run = ErasureRun(survey_run.data, survey_run.person, apply=True, keep_choices=survey_run.keep_choices)
     messages = MessageErasure(run)
-    with step("messages") as read:
-        messages.erase(first.messages, read)
+    messages.erase(first.messages)
     ses = lift_from_provider(run)
     # Last: what is erased of a message before leaves nothing that a late record could make rows of.
-    for place in (*messages.places.values(), *_beside_messages(run, step)):
+    for place in (*messages.places.values(), *_beside_messages(run)):
         first.places[place.place].erased += place.erased
         first.places[place.place].kept = place.kept
-    answer = _answer(run, first, take_stock(survey_run, step))
+    answer = _answer(run, first, take_stock(survey_run))
     return structs.replace(answer, cancelled=messages.cancelled, ses=ses)
 
 
@@ -158,30 +153,24 @@ def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
         ids=sorted(ids),
         ids_until=iso(end) if end else None,
         ses="not_asked",
-        goes=[Goes(what, iso(run.data.clock() + days * DAY)) for what, days in GOES.items()],
-        left=sum(each.found if last is None else each.left for each in places),
+        goes=[Goes(rest_name, iso(run.data.clock() + days * DAY)) for rest_name, days in GOES.items()],
+        left=sum(place.found if last is None else place.left for place in places),
     )
 
 
 @contextmanager
-def _step(name: str, *, quiet: bool) -> Iterator[Read]:
-    """Shows a step on stderr, with what it has read so far."""
-    total = 0
-    with bar(name, quiet=quiet) as advance:
-
-        def read(count: int) -> None:
-            nonlocal total
-            total += count
-            advance(total, name=f"{name}: {total:,} read")
-
-        yield read
+def _progress(data: StageData, *, quiet: bool) -> Iterator[None]:
+    """Show on stderr the table that is read, and the number of items read so far."""
+    with bar("reading", quiet=quiet) as advance:
+        data.report = lambda table, count: advance(count, name=f"{table}: {count:,} read")
+        yield
 
 
 def _question(first: Survey, stage: str, keep_choices: bool) -> str:
     messages = first.messages
     whole, shared = len(messages.keys("whole")), len(messages.keys("part")) + len(messages.keys("mention"))
-    said = f"Delete {whole} messages of {stage} and remove the recipient from {shared} shared ones"
-    return f"{said}; opt-outs and suppressions stay?" if keep_choices else f"{said}?"
+    sentence = f"Delete {whole} messages of {stage} and remove the recipient from {shared} shared ones"
+    return f"{sentence}; opt-outs and suppressions stay?" if keep_choices else f"{sentence}?"
 
 
 def _show_first(first: Survey) -> None:
@@ -200,8 +189,8 @@ def _show(answer: Erased) -> None:
     screen.print(table_of("place", "found", "erased", "kept", "left", rows=rows))
     if answer.cancelled:
         screen.print(f"{answer.cancelled} messages that had no outcome in the ledger were cancelled.")
-    for left in answer.remains[:_MOST_NAMED]:
-        print_line(f"{left.place}: {left.what} {left.why}.")
+    for remnant in answer.remains[:_MOST_NAMED]:
+        print_line(f"{remnant.place}: {remnant.what} {remnant.why}.")
     if len(answer.remains) > _MOST_NAMED:
         screen.print(f"and {len(answer.remains) - _MOST_NAMED} more; --json names all of them.")
     if answer.ids:
@@ -209,8 +198,8 @@ def _show(answer: Erased) -> None:
         screen.print(plain(f"These ids hold the recipient; the ledger keeps them until {until}:"))
         for id_ in answer.ids[:_MOST_NAMED]:
             print_line(f"  {id_}")
-    for rest in answer.goes:
-        print_line(f"{rest.what}: what is left of this recipient there is deleted by {short(rest.by)}.")
+    for expiry in answer.goes:
+        print_line(f"{expiry.what}: what is left of this recipient there is deleted by {short(expiry.by)}.")
     screen.print(
         f"{answer.left} left in {answer.stage}; the mail provider's own list: {answer.ses.replace('_', ' ')}."
     )

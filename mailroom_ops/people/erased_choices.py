@@ -1,17 +1,17 @@
 """Erasing what people have chosen, or others for them: opt-outs, and the suppression lists."""
 
 from mailroom_ops.people.person import mentioned
-from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, Read
+from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun
 from mailroom_ops.people.suppressions import FAULTS, Lists, ProvidersList
 
 CHOICES = {"preferences": ("recipient", "topic"), "suppressions": ("recipient", "channel")}
 """The tables of choices, with their keys."""
 
 
-def erase_choices(run: ErasureRun, table: str, read: Read) -> ErasurePlace:
+def erase_choices(run: ErasureRun, table: str) -> ErasurePlace:
     """Opt-outs, or the suppression list: those of the person, also what was lifted."""
     place = ErasurePlace(table)
-    for image in run.data.scan(table, read):
+    for image in run.data.scan(table):
         recipient = image.get("recipient", {}).get("S", "")
         theirs = run.person.is_named_by(recipient) or mentioned(image, run.person)
         if not (theirs and run.person.may_be_of(image)):

@@ -31,7 +31,7 @@ from mailroom_ops.people.person import (
     texts,
     without,
 )
-from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, ItemChanged, Read, StageData
+from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, ItemChanged, StageData
 from mailroom_ops.shared.tables import key_of
 
 _ROLES: tuple[Role, ...] = ("part", "whole")
@@ -66,18 +66,21 @@ _FRESH = (
 
 
 class FoundMessage(Struct):
-    """A message, as far as it has to do with the person: its item in each table (None: nothing), the
-    objects of the payload bucket that it names, and whether it waits with its content."""
+    """Message that concerns the person."""
 
     mailbox: Role | None = None
+    """Role of the mailbox's item, if that concerns the person."""
     ledger: Role | None = None
+    """Role of the ledger's item, if that concerns the person."""
     objects: frozenset[str] = frozenset()
+    """Objects of the payload bucket that the items name."""
     content: bool = False
+    """Whether the message waits with its content."""
 
     @property
     def role(self) -> Role:
-        """Most important relation to the person. One table may know of recipients whom the other does not:
-        before a claim the ledger has no cc, and a mailbox item may have been overwritten."""
+        """Most important relation to the person. The tables may differ in recipients: the ledger stores cc
+        only at the claim, and a mailbox item may have been overwritten."""
         return next((role for role in _ROLES if role in (self.mailbox, self.ledger)), "mention")
 
 
@@ -90,18 +93,18 @@ class FoundMessages(Struct):
 
     def keys(self, role: Role) -> list[Key]:
         """The keys of one role."""
-        return [key for key, each in self.found.items() if each.role == role]
+        return [key for key, message in self.found.items() if message.role == role]
 
 
-def find(data: StageData, person: Person, read: Read) -> FoundMessages:
+def find(data: StageData, person: Person) -> FoundMessages:
     """Look through mailbox and ledger. Memory grows only with what is found."""
     messages = FoundMessages({}, {})
-    for image in data.scan("mailbox", read):
+    for image in data.scan("mailbox"):
         role = role_of(image, person)
         if role is not None:
-            found = messages.found.setdefault(key_of(image), FoundMessage())
-            found.mailbox, found.objects = role, frozenset(objects_of(image, data.payloads))
-    for image in data.scan("ledger", read):
+            message = messages.found.setdefault(key_of(image), FoundMessage())
+            message.mailbox, message.objects = role, frozenset(objects_of(image, data.payloads))
+    for image in data.scan("ledger"):
         _of_ledger(messages, image, data, person)
     return messages
 
@@ -116,10 +119,10 @@ def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: P
     if role == "mention" and ERASED_AT in image and not mentioned_beside_keys(image, person):
         return  # all that is left of it is its key
     if role is not None:
-        found = messages.found.setdefault(key, FoundMessage())
-        found.ledger = role
-        found.content = WAIT in image and not _for_send_at(image)
-        found.objects |= frozenset(objects_of(image, data.payloads))
+        message = messages.found.setdefault(key, FoundMessage())
+        message.ledger = role
+        message.content = WAIT in image and not _for_send_at(image)
+        message.objects |= frozenset(objects_of(image, data.payloads))
 
 
 def _for_send_at(image: Image) -> bool:
@@ -133,17 +136,17 @@ def objects_of(image: Image, bucket: str) -> Iterator[str]:
     start = f"s3://{bucket}/"
     for name, value in image.items():
         if name in ("payload_ref", "attachments", "media_urls"):
-            yield from (each.removeprefix(start) for each in texts(value) if each.startswith(start))
+            yield from (text.removeprefix(start) for text in texts(value) if text.startswith(start))
 
 
-def _named_by_others(data: StageData, objects: set[str], own: set[Key], read: Read) -> set[str]:
+def _named_by_others(data: StageData, objects: set[str], own_keys: set[Key]) -> set[str]:
     """The `objects` that messages beside `own` need as well."""
     shared: set[str] = set()
     for table in ("mailbox", "ledger"):
-        for image in data.scan(table, read):
-            wanted = objects.intersection(objects_of(image, data.payloads))
-            if wanted and key_of(image) not in own:
-                shared |= wanted
+        for image in data.scan(table):
+            needed = objects.intersection(objects_of(image, data.payloads))
+            if needed and key_of(image) not in own_keys:
+                shared |= needed
     return shared
 
 
@@ -160,14 +163,14 @@ class MessageErasure:
         self._erasure = Erasure(run.data.dynamodb, run.data.table("ledger"), run.data.ttl)
         self._clock = run.data.clock
         self._contents = Contents(run.data.dynamodb, run.data.table("contents"), run.data.clock)
-        self.places = {each: ErasurePlace(each) for each in PLACES}
+        self.places = {place: ErasurePlace(place) for place in PLACES}
         self.cancelled = 0
 
-    def erase(self, messages: FoundMessages, read: Read) -> None:
-        """Erase the messages; `read` counts items that are read on the way."""
+    def erase(self, messages: FoundMessages) -> None:
+        """Erase the messages."""
         over = [key for key in messages.keys("whole") if self._settle(key)]
-        objects = {each for key in over for each in messages.found[key].objects}
-        staying = self._delete_objects(objects, set(over), read)
+        objects = {name for key in over for name in messages.found[key].objects}
+        staying = self._delete_objects(objects, set(over))
         for key in over:
             if not messages.found[key].objects & staying:
                 self._whole(key)
@@ -206,7 +209,8 @@ class MessageErasure:
         self.places["mailbox"].erased += self._data.delete("mailbox", where(key))
 
     def _part(self, key: Key, mailbox: Role | None) -> None:
-        """The other recipients' mail stays as it is. What `mailbox` says is only the person's is deleted."""
+        """Remove the person from a mail to several. A mailbox item that goes to the person alone is
+        deleted."""
         item, request = self._data.item("ledger", key), self._data.item("mailbox", key)
         if item is None:
             self._leave("mailbox", key, _MAYBE_QUEUED)
@@ -223,8 +227,9 @@ class MessageErasure:
             self._delete(key)
 
     def _waits(self, item: Image, request: Image | None) -> bool:
-        """Whether it waits for its `send_at` for a while yet: when that has come, the mailbox's item is read
-        anew. A new put does not update the ledger. Whatever else waits has its content elsewhere."""
+        """Whether a message waits for a `send_at` that is not near: only then its mailbox item is read anew
+        before it is sent. A new put does not update the ledger. Messages that wait for other reasons have
+        their content elsewhere."""
         if item["status"] != {"S": "scheduled"} or not _for_send_at(item):
             return False
         ahead = self._clock() + AHEAD
@@ -246,25 +251,26 @@ class MessageErasure:
             new = without(image, self._run.person)
             if new == dict(image):
                 continue
-            held = "" if table == "mailbox" or "completedAt" in image else "attribute_not_exists(startedAt)"
+            free = table == "mailbox" or "completedAt" in image
+            condition = "" if free else "attribute_not_exists(startedAt)"
             try:
-                self._data.rewrite(table, where(key), image, new, held)
+                self._data.rewrite(table, where(key), image, new, condition)
             except ItemChanged:
                 self._leave(table, key, _CHANGED)
                 return
             self.places[table].erased += 1
 
-    def _delete_objects(self, objects: set[str], own: set[Key], read: Read) -> set[str]:
-        """Delete the objects that only `own` messages name. Returns those that another run may delete: the
-        messages that name them have to stay, or nobody would find them again.
+    def _delete_objects(self, objects: set[str], own_keys: set[Key]) -> set[str]:
+        """Delete the objects that only messages of `own_keys` name. Return the objects that are left to
+        another run: the messages that name them have to stay, because the next run finds the objects by them.
 
-        An object may be needed by a message that nobody can see yet: its producer puts the object first and
-        the item a moment later. So an object is deleted only after it has lain there for a while. One that is
-        named by its content is never deleted: a producer who says the same puts the same object once more.
+        A message that is about to come may need an object: its producer puts the object first and the item a
+        moment later. So an object is deleted only after it has lain there for a while. An object that is
+        named by its content is never deleted: a producer of the same content puts the same object again.
         """
         began = self._clock()
-        shared = _named_by_others(self._data, objects, own, read) if objects else set()
-        kept: set[str] = set()
+        shared = _named_by_others(self._data, objects, own_keys) if objects else set()
+        staying: set[str] = set()
         for name in sorted(objects):
             if name in shared:
                 self._run.leave("payloads", name, _SHARED)
@@ -274,10 +280,10 @@ class MessageErasure:
                 continue  # it is gone
             elif put_at > began - SETTLED_AFTER:
                 self._run.leave("payloads", name, _FRESH)
-                kept.add(name)
+                staying.add(name)
             elif not self._delete_object(name):
-                kept.add(name)
-        return kept
+                staying.add(name)
+        return staying
 
     def _put_at(self, name: str) -> float | None:
         """Return when the object was put, in epoch seconds, or None if the object does not exist."""
@@ -300,5 +306,5 @@ class MessageErasure:
         self.places["payloads"].erased += 1
         return True
 
-    def _leave(self, place: str, key: Key, why: str) -> None:
-        self._run.leave(place, f"{key.id} ({key.event_type})", why)
+    def _leave(self, place: str, key: Key, reason: str) -> None:
+        self._run.leave(place, f"{key.id} ({key.event_type})", reason)

@@ -6,13 +6,13 @@ from typing import Any
 from mailroom.aws.dynamo_values import string
 from mailroom.message.address import spellings
 from mailroom.search.rows import TO, Row
-from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, Read, StageData
+from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, StageData
 
 
-def erase_rows(run: ErasureRun, read: Read) -> ErasurePlace:
+def erase_rows(run: ErasureRun) -> ErasurePlace:
     """The rows of the person in the table `search`, of whatever messages."""
     place = ErasurePlace("search")
-    for keys in _rows_of(run, read):
+    for keys in _rows_of(run):
         place.found += 1
         if run.apply:
             run.data.delete("search", keys)
@@ -28,7 +28,7 @@ def delete_rows(data: StageData, item: Mapping[str, Any]) -> int:
     return sum(row.found_by.startswith(TO) for row in deleted)
 
 
-def _rows_of(run: ErasureRun, read: Read) -> Iterator[dict[str, Any]]:
+def _rows_of(run: ErasureRun) -> Iterator[dict[str, Any]]:
     """The keys of the person's rows, in all spellings."""
     rows = run.data.rows
     if rows is None:
@@ -40,5 +40,4 @@ def _rows_of(run: ErasureRun, read: Read) -> Iterator[dict[str, Any]]:
             ExpressionAttributeValues={":found_by": string(rows.partition(form))},
         )
         for page in pages:
-            read(len(page["Items"]))
-            yield from ({name: each[name] for name in ("found_by", "put")} for each in page["Items"])
+            yield from ({name: row[name] for name in ("found_by", "put")} for row in page["Items"])

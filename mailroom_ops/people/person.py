@@ -12,7 +12,7 @@ from mailroom.message.address import bare, forms_of, readable, spellings, to_e16
 from mailroom_ops.shared.screen import Refused
 
 Kind = Literal["mail", "number", "device", "id"]
-"""An `id` is a recipient of a channel that has no place in PERSONAL."""
+"""Kinds of recipients. An `id` is a recipient of a channel outside PERSONAL."""
 _DEVICE = re.compile(r"[!-~]{16,2048}")
 """Shorter ones are typing errors rather than tokens, and would be found all over the place."""
 _BETWEEN = r"[\s().\-]{0,3}"
@@ -24,7 +24,7 @@ Role = Literal["whole", "part", "mention"]
 KEYS = ("id", "event_type")
 PEOPLE = ("to", "email", "cc", "bcc", "recipients")
 """Attributes that name a message's recipients, in the mailbox or in the ledger. `recipients` has them as
-names of its entries; `email` is any text where there is a `to`."""
+names of its entries; beside a `to`, `email` is any text."""
 PERSONAL = tuple(name for name, each in CHANNELS.items() if each.personal)
 """Channels whose items say in PEOPLE whom they are for. Those of others say so in what their contract calls
 `addressing` as well."""
@@ -34,12 +34,11 @@ _NOTHING: Value = {"NULL": True}
 
 
 class Person:
-    """`recipient` is the one form that messages are compared with. `region` is where numbers without their
-    country are dialled in this stage ("": every number needs its country).
+    """Person to erase. `recipient` is the form that messages are compared with. Without a `region`, in which
+    numbers without their country are dialled, every number needs its country.
 
-    A `channel` that is not PERSONAL makes the recipient an `id`: only recipients of the channel's
-    messages are compared with it, character by character, and texts that mention it are not looked for.
-    Raises Refused.
+    A `channel` outside PERSONAL makes the recipient an `id`: only recipients of the channel's messages are
+    compared with it, character by character, and texts that mention it are not looked for. Raises Refused.
     """
 
     def __init__(self, typed: str, region: str = "", channel: str = "") -> None:
@@ -78,12 +77,13 @@ class Person:
 
     def may_be_of(self, image: Mapping[str, Value]) -> bool:
         """Whether an item may be about them: it names no channel, or theirs."""
-        named = image.get("event_type", image.get("channel"))
-        return not self.channel or named in (None, {"S": self.channel})
+        channel = image.get("event_type", image.get("channel"))
+        return not self.channel or channel in (None, {"S": self.channel})
 
     def may_be_in(self, id_: str) -> bool:
         """Whether `id_`, of one of their own messages, may name them, with anything before and after."""
-        return any(each.removeprefix("+").casefold() in id_.casefold() for each in spellings(self.recipient))
+        forms = (form.removeprefix("+").casefold() for form in spellings(self.recipient))
+        return any(form in id_.casefold() for form in forms)
 
     def out_of(self, text: str) -> str:
         """Return the text without the person's spellings."""
@@ -105,17 +105,17 @@ def _read(typed: str, region: str) -> tuple[Kind, str]:
 
 
 def _pattern(kind: Kind, recipient: str) -> re.Pattern[str]:
-    """Finds the person in a text, but not a longer address that contains the person's. An id may be short and
-    mean something else in a text, so it is found in none."""
+    """Return a pattern that finds the person in a text, but not a longer address that contains the address of
+    the person. An id may be short and mean something else in a text, so its pattern finds nothing."""
     if kind == "id":
         return re.compile(r"(?!)")
     if kind == "mail":
         local, _, domain = recipient.rpartition("@")
-        names = {re.escape(each) for each in (domain, readable(domain))}
+        names = {re.escape(spelling) for spelling in (domain, readable(domain))}
         text = rf"(?<![\w.+-]){re.escape(local)}(?:@|%40)(?:{'|'.join(sorted(names))})(?![\w-]|\.\w)"
         return re.compile(text, re.IGNORECASE)
     if kind == "number":
-        digits = "|".join(_BETWEEN.join(each.removeprefix("+")) for each in spellings(recipient))
+        digits = "|".join(_BETWEEN.join(spelling.removeprefix("+")) for spelling in spellings(recipient))
         return re.compile(rf"(?<!\d)\+?(?:{digits})(?!\d)")
     return re.compile(rf"(?<![\w-]){re.escape(recipient)}(?![\w-])")
 
@@ -124,18 +124,18 @@ def role_of(image: Image, person: Person) -> Role | None:
     """Return how a message, in either table, concerns the person, or None if unrelated."""
     if not person.may_be_of(image):
         return None
-    people = [each for name in _whom(image) for each in _people(name, image[name])]
-    named = [person.is_named_by(each) for each in people]
-    if any(person.is_named_by(each) for name in WHERE for each in texts(image.get(name, _NOTHING))):
+    people = [text for name in _whom(image) for text in _people(name, image[name])]
+    matches = [person.is_named_by(text) for text in people]
+    if any(person.is_named_by(text) for name in WHERE for text in texts(image.get(name, _NOTHING))):
         return "whole"
-    if any(named):
-        return "whole" if all(named) else "part"
+    if any(matches):
+        return "whole" if all(matches) else "part"
     return "mention" if mentioned(image, person) else None
 
 
 def mentioned(image: Image, person: Person) -> bool:
     """Whether any text of it mentions the person."""
-    return any(person.is_in(each) for each in texts({"M": image}))
+    return any(person.is_in(text) for text in texts({"M": image}))
 
 
 def mentioned_beside_keys(image: Image, person: Person) -> bool:
@@ -146,18 +146,18 @@ def mentioned_beside_keys(image: Image, person: Person) -> bool:
 def without(image: Image, person: Person) -> dict[str, Value]:
     """The message without this recipient, and without any mention of them save in its key. Where only
     those in cc are left of a mail, it goes to them; those in bcc are never made visible."""
-    left: dict[str, Value] = {}
+    new_image: dict[str, Value] = {}
     whom, names = _whom(image), _names(image, person)
     for name, value in image.items():
         if name in KEYS:
-            left[name] = value
+            new_image[name] = value
             continue
-        kept = _others(name, value, person) if name in whom else value
-        if kept is not None:
-            left[names[name]] = redacted(kept, person)
-    if _lost_its_to(image, left) and _has(left, "cc"):
-        left["to"] = left.pop("cc")
-    return left
+        new_value = _others(name, value, person) if name in whom else value
+        if new_value is not None:
+            new_image[names[name]] = redacted(new_value, person)
+    if _lost_its_to(image, new_image) and _has(new_image, "cc"):
+        new_image["to"] = new_image.pop("cc")
+    return new_image
 
 
 def hides_all(image: Image, person: Person) -> bool:
@@ -167,40 +167,40 @@ def hides_all(image: Image, person: Person) -> bool:
 
 def redacted(value: Value, person: Person) -> Value:
     """A value without any mention of the person."""
-    ((kind, held),) = value.items()
+    ((kind, content),) = value.items()
     match kind:
         case "S":
-            return {"S": person.out_of(held)}
+            return {"S": person.out_of(content)}
         case "N":
-            return {"S": ERASED} if person.is_in(held) else value
+            return {"S": ERASED} if person.is_in(content) else value
         case "L":
-            return {"L": [redacted(each, person) for each in held]}
+            return {"L": [redacted(part, person) for part in content]}
         case "M":
-            names = _names(held, person)
-            return {"M": {names[name]: redacted(each, person) for name, each in held.items()}}
+            names = _names(content, person)
+            return {"M": {names[name]: redacted(part, person) for name, part in content.items()}}
         case "SS":
-            return {"SS": sorted(_names(held, person).values())}
+            return {"SS": sorted(_names(content, person).values())}
         case "NS":
-            others = [each for each in held if not person.is_in(each)]
-            return {"NS": others} if others else {"S": ERASED}
+            remaining = [part for part in content if not person.is_in(part)]
+            return {"NS": remaining} if remaining else {"S": ERASED}
     return value
 
 
 def texts(value: Value) -> Iterator[str]:
     """Yield the texts in a value, names of maps' entries among them, and numbers."""
-    ((kind, held),) = value.items()
+    ((kind, content),) = value.items()
     match kind:
         case "S" | "N":
-            yield held
+            yield content
         case "SS" | "NS":
-            yield from held
+            yield from content
         case "L":
-            for each in held:
-                yield from texts(each)
+            for part in content:
+                yield from texts(part)
         case "M":
-            for name, each in held.items():
+            for name, part in content.items():
                 yield name
-                yield from texts(each)
+                yield from texts(part)
 
 
 def _has(image: Image, name: str) -> bool:
@@ -217,7 +217,7 @@ def _whom(image: Image) -> list[str]:
 
 
 def _lost_its_to(old: Image, new: Image) -> bool:
-    """Whether a mail has nobody any more in what says first of all whom it is for."""
+    """Return whether a mail has lost its last recipient in `to`, or in `email` if it had only that."""
     if old.get("event_type") != {"S": "mail"} or _has(new, "to"):
         return False
     return _has(old, "to") or (_has(old, "email") and not _has(new, "email"))
@@ -225,15 +225,15 @@ def _lost_its_to(old: Image, new: Image) -> bool:
 
 def _names(names: Iterable[str], person: Person) -> dict[str, str]:
     """Each name without any mention of the person; no two become one, so they are numbered."""
-    new = {each: each for each in names if not person.is_in(each)}
-    taken = set(new)
-    for each in sorted(set(names) - taken):
-        name, number = person.out_of(each), 1
-        new[each] = name
-        while new[each] in taken:
+    new = {old: old for old in names if not person.is_in(old)}
+    used = set(new)
+    for old in sorted(set(names) - used):
+        name, number = person.out_of(old), 1
+        new[old] = name
+        while new[old] in used:
             number += 1
-            new[each] = f"{name} {number}"
-        taken.add(new[each])
+            new[old] = f"{name} {number}"
+        used.add(new[old])
     return new
 
 
@@ -247,11 +247,11 @@ def _people(name: str, value: Value) -> Iterator[str]:
 def _others(name: str, value: Value, person: Person) -> Value | None:
     """Return the recipients except this one, or None if the list is empty then."""
     if name == "recipients" and "M" in value:
-        return {"M": {who: each for who, each in value["M"].items() if not person.is_named_by(who)}}
+        return {"M": {to: entry for to, entry in value["M"].items() if not person.is_named_by(to)}}
     if "L" in value:
-        left = [each for each in value["L"] if not any(map(person.is_named_by, texts(each)))]
-        return {"L": left} if left else None
+        remaining = [part for part in value["L"] if not any(map(person.is_named_by, texts(part)))]
+        return {"L": remaining} if remaining else None
     if "SS" in value:
-        left = [each for each in value["SS"] if not person.is_named_by(each)]
-        return {"SS": left} if left else None
+        remaining = [recipient for recipient in value["SS"] if not person.is_named_by(recipient)]
+        return {"SS": remaining} if remaining else None
     return None if any(map(person.is_named_by, texts(value))) else value

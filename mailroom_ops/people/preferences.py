@@ -39,6 +39,12 @@ class OptedOut(Struct, frozen=True):
     since: str
     by: Literal["one_click", "page", "operator"]
 
+    @classmethod
+    def of(cls, choice: OptOut) -> "OptedOut":
+        """Convert an entry of the table of preferences."""
+        by: Literal["one_click", "page", "operator"] = "one_click" if choice.by == "one-click" else choice.by
+        return cls(choice.recipient, choice.topic, iso(choice.opted_out_at / 1000), by)
+
 
 class PreferencesAnswer(Struct, frozen=True):
     """The answer of `preferences`: what the recipient has opted out of now; of `opt-in`, what it had."""
@@ -56,11 +62,11 @@ class OptOuts:
         self._table = name(stage, "preferences")
         self._preferences = Preferences(self._client, self._table)
 
-    def of(self, recipient: str, topic: str | None = None) -> list[OptOut]:
+    def of(self, recipient: str, topic: str | None = None) -> list[OptedOut]:
         """Return the opt-outs of a recipient in all spellings, of all topics or of one."""
         forms = forms_at(self._session, self._stage, recipient)
-        found = [each for form in forms for each in self._of(form)]
-        return [each for each in found if topic in (None, each.topic)]
+        choices = [OptedOut.of(choice) for form in forms for choice in self._of(form)]
+        return [choice for choice in choices if topic in (None, choice.topic)]
 
     def opt_out(self, recipient: str, topic: str) -> bool:
         """Opt a recipient out of a topic. Returns False if that was so before. Raises Refused."""
@@ -68,10 +74,10 @@ class OptOuts:
             canonical_at(self._session, self._stage, recipient), topic, "operator"
         )
 
-    def opt_in(self, recipient: str, topic: str) -> list[OptOut]:
+    def opt_in(self, recipient: str, topic: str) -> list[OptedOut]:
         """End an opt-out of a topic. Return the removed entries, or an empty list without an opt-out."""
-        found = self.of(recipient, topic)
-        return [each for each in found if self._preferences.opt_in(each.recipient, each.topic)]
+        choices = self.of(recipient, topic)
+        return [choice for choice in choices if self._preferences.opt_in(choice.recipient, choice.topic)]
 
     def _of(self, recipient: str) -> list[OptOut]:
         pages = self._client.get_paginator("query").paginate(
@@ -81,7 +87,7 @@ class OptOuts:
             ConsistentRead=True,
         )
         items = (opt_out_of(plain_item(item)) for page in pages for item in page["Items"])
-        return [each for each in items if each is not None]
+        return [choice for choice in items if choice is not None]
 
 
 @app.command()
@@ -91,10 +97,10 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     Example: mailroom preferences show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [opted_out(each) for each in OptOuts(aws_session(), stage).of(recipient)]
+        opt_outs = OptOuts(aws_session(), stage).of(recipient)
     show_choices = partial(_print, otherwise=f"{recipient} has opted out of nothing in {stage}.")
-    print_answer(PreferencesAnswer(stage, found), show_choices, as_json=as_json)
-    raise typer.Exit(0 if found else 1)
+    print_answer(PreferencesAnswer(stage, opt_outs), show_choices, as_json=as_json)
+    raise typer.Exit(0 if opt_outs else 1)
 
 
 @app.command("opt-out")
@@ -106,8 +112,8 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
     with aws_faults(stage):
         choices = OptOuts(aws_session(), stage)
         changed = choices.opt_out(recipient, topic)
-        found = [opted_out(each) for each in choices.of(recipient, topic)]
-    print_answer(PreferencesAnswer(stage, found), _print, as_json=as_json)
+        opt_outs = choices.of(recipient, topic)
+    print_answer(PreferencesAnswer(stage, opt_outs), _print, as_json=as_json)
     raise typer.Exit(0 if changed else 1)
 
 
@@ -120,7 +126,7 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     Example: mailroom preferences opt-in ada@example.com --topic followers --stage prod
     """
     with aws_faults(stage):
-        old = [opted_out(each) for each in OptOuts(aws_session(), stage).opt_in(recipient, topic)]
+        old = OptOuts(aws_session(), stage).opt_in(recipient, topic)
     sentence = f"{recipient} has not opted out of {topic} in {stage}."
     if old:
         sentence = f"{old[0].recipient} gets {topic} of {stage} again."
@@ -133,11 +139,6 @@ def _print(answer: PreferencesAnswer, otherwise: str = "") -> None:
         print_line(sentence)
 
 
-def _sentence(found: OptedOut) -> str:
-    since = short(found.since)
-    return f"{found.recipient} has received no {found.topic} since {since}: opted out {_BY[found.by]}."
-
-
-def opted_out(found: OptOut) -> OptedOut:
-    by: Literal["one_click", "page", "operator"] = "one_click" if found.by == "one-click" else found.by
-    return OptedOut(found.recipient, found.topic, iso(found.opted_out_at / 1000), by)
+def _sentence(choice: OptedOut) -> str:
+    since = short(choice.since)
+    return f"{choice.recipient} has received no {choice.topic} since {since}: opted out {_BY[choice.by]}."

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import boto3
 
 _NATIONAL = re.compile(r"[\d\s().\-/]+")
-"""A number without its country."""
+"""Pattern of a number without its country."""
 
 
 def forms_at(session: "boto3.Session", stage: str, typed: str) -> tuple[str, ...]:

@@ -22,8 +22,6 @@ from mailroom_ops.shared.tables import Position, segments
 if TYPE_CHECKING:
     import boto3
 
-Read = Callable[[int], None]
-"""Called with the number of further items or objects that were read."""
 SEGMENTS = 4
 
 
@@ -54,11 +52,7 @@ class Goes(Struct, frozen=True):
 
 
 class Erased(Struct, frozen=True):
-    """Answer of `erase`. `cancelled` messages were on their way and will not be sent. `ids` are those of
-    messages that hold the recipient themselves: the last of them goes at `ids_until` (ISO 8601, UTC). `left`
-    is what a last look has found, that which is named in `remains` among it. `ses` is what became of the
-    address on the mail provider's own suppression list. `goes`: where a message of the recipient may still
-    be, unsent, and by when that is deleted."""
+    """Answer of `erase`."""
 
     stage: str
     dry_run: bool
@@ -68,12 +62,18 @@ class Erased(Struct, frozen=True):
     """ARN of the operator."""
     places: list[ErasurePlace]
     cancelled: int
+    """Messages that were on their way, and will not be sent."""
     remains: list[Left]
     ids: list[str]
+    """Ids that contain the recipient."""
     ids_until: str | None
+    """Time at which the last of these ids is deleted (ISO 8601, UTC)."""
     ses: ProvidersList
+    """Result for the address on the mail provider's own suppression list."""
     left: int
+    """Entries that a last look has found, with those in `remains`."""
     goes: list[Goes]
+    """Places that may still have a message of the recipient, and expire."""
 
 
 class ItemChanged(Exception):
@@ -81,8 +81,8 @@ class ItemChanged(Exception):
 
 
 class StageData:
-    """The tables and buckets of one stage. `default_region` is where numbers without a country are dialled
-    ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
+    """Tables and buckets of one stage. Numbers without a country are dialled in `default_region`, if that is
+    set; `ttl` is the life of a ledger item after its last change, in seconds."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         """Read the environments of `dispatch` and of the API. Raises Refused if the stage is not
@@ -100,21 +100,25 @@ class StageData:
         self.s3 = session.client("s3")
         self.clock: Clock = time.time
         self.caller = caller(session)
+        self.report: Callable[[str, int], None] = lambda _table, _count: None
+        """Function that gets the name of a table that is read whole, and the number of items read so far."""
 
     def table(self, short: str) -> str:
         """A table's name."""
         return stages.name(self.stage, short)
 
-    def scan(self, table: str, read: Read) -> Iterator[dict[str, Value]]:
+    def scan(self, table: str) -> Iterator[dict[str, Value]]:
         """Yield every item of a table, in any order, by consistent reads."""
 
         def page(position: Position) -> tuple[Any, Any]:
             reply = self.dynamodb.scan(TableName=self.table(table), ConsistentRead=True, **position)
             return reply["Items"], reply.get("LastEvaluatedKey")
 
+        count = 0
         for items in segments(SEGMENTS, page):
             yield from items
-            read(len(items))
+            count += len(items)
+            self.report(table, count)
 
     def item(self, table: str, key: Key) -> dict[str, Value] | None:
         """A message's item in one of the two tables of messages."""
@@ -137,22 +141,22 @@ class StageData:
         sets, removes, conditions = [], [], [condition] if condition else []
         names: dict[str, str] = {}
         values: dict[str, Value] = {}
-        for at, name in enumerate(changed):
-            names[f"#n{at}"] = name
+        for index, name in enumerate(changed):
+            names[f"#n{index}"] = name
             if name in old:
-                values[f":old{at}"] = old[name]
-                conditions.append(f"#n{at} = :old{at}")
+                values[f":old{index}"] = old[name]
+                conditions.append(f"#n{index} = :old{index}")
             if name in new:
-                values[f":new{at}"] = new[name]
-                sets.append(f"#n{at} = :new{at}")
+                values[f":new{index}"] = new[name]
+                sets.append(f"#n{index} = :new{index}")
             else:
-                removes.append(f"#n{at}")
+                removes.append(f"#n{index}")
         clauses = (("SET", sets), ("REMOVE", removes))
         try:
             self.dynamodb.update_item(
                 TableName=self.table(table),
                 Key=key,
-                UpdateExpression=" ".join(f"{verb} {', '.join(each)}" for verb, each in clauses if each),
+                UpdateExpression=" ".join(f"{verb} {', '.join(terms)}" for verb, terms in clauses if terms),
                 ConditionExpression=" AND ".join(conditions),
                 ExpressionAttributeNames=names,
                 ExpressionAttributeValues=values,
@@ -172,8 +176,8 @@ class ErasureRun:
     keep_choices: bool = False
     remains: list[Left] = field(default_factory=list)
 
-    def leave(self, place: str, what: str, why: str) -> None:
+    def leave(self, place: str, thing: str, reason: str) -> None:
         """Note what is left, once."""
-        left = Left(place, what, why)
-        if left not in self.remains:
-            self.remains.append(left)
+        remnant = Left(place, thing, reason)
+        if remnant not in self.remains:
+            self.remains.append(remnant)

@@ -1,4 +1,4 @@
-"""`suppressions`: who gets nothing more, why, and how that is ended; Mailroom's list, and for mail SES's."""
+"""`suppressions`: recipients on the suppression list of Mailroom, and for mail on that of the provider."""
 
 import time
 from contextlib import suppress
@@ -68,15 +68,23 @@ ProvidersList = Literal["lifted", "not_listed", "failed", "kept", "not_asked"]
 
 
 class SuppressedRecipient(Struct, frozen=True):
-    """Why a recipient gets nothing more on a channel, and since when; `message_id` is the message whose event
-    caused it ("": none), `detail` is for people."""
+    """Recipient who is suppressed on a channel."""
 
     recipient: str
     channel: str
     reason: Reason
     since: str
+    """Time of the suppression (ISO 8601)."""
     detail: str
+    """Words for people."""
     message_id: str
+    """Message whose event caused the suppression; empty if another cause is known."""
+
+    @classmethod
+    def of(cls, entry: Suppression) -> "SuppressedRecipient":
+        """Convert an entry of the list."""
+        since = iso(entry.at / 1000)
+        return cls(entry.recipient, entry.channel, entry.reason, since, entry.detail, entry.message_id)
 
     @property
     def why(self) -> str:
@@ -107,18 +115,17 @@ class Lists:
         self._list = Suppressions(session.client("dynamodb"), name(stage, "suppressions"))
         self._session, self._stage = session, stage
 
-    def listed(self, channel: str | None) -> list[Suppression]:
+    def listed(self, channel: str | None) -> list[SuppressedRecipient]:
         """Return the entries of the list, the newest first; of all channels, or of one."""
-        found = (each for each in self._list.listed() if channel in (None, each.channel))
-        return sorted(found, key=lambda each: (-each.at, each.channel, each.recipient))
+        entries = [entry for entry in self._list.listed() if channel in (None, entry.channel)]
+        entries.sort(key=lambda entry: (-entry.at, entry.channel, entry.recipient))
+        return [SuppressedRecipient.of(entry) for entry in entries]
 
-    def find(self, recipient: str, channels: tuple[str, ...] = CHANNELS) -> list[Suppression]:
+    def find(self, recipient: str, channels: tuple[str, ...] = CHANNELS) -> list[SuppressedRecipient]:
         """Return the reason for each channel on which a recipient is suppressed."""
-        return [
-            found
-            for channel in channels
-            for found in self._list.find(channel, self._forms(recipient)).values()
-        ]
+        forms = self._forms(recipient)
+        entries = (entry for channel in channels for entry in self._list.find(channel, forms).values())
+        return [SuppressedRecipient.of(entry) for entry in entries]
 
     def canonical(self, channel: str, recipient: str) -> str:
         """Return a recipient in the form that messages are compared with. Raises Refused for a text that is
@@ -130,16 +137,18 @@ class Lists:
     def _forms(self, recipient: str) -> tuple[str, ...]:
         return forms_at(self._session, self._stage, recipient)
 
-    def add(self, recipient: str, channel: str, why: str) -> bool:
-        """Put a recipient on Mailroom's list, in the form that messages are compared with; `why` is kept.
-        False: it stood there. Raises Refused for what is no recipient of the channel."""
+    def add(self, recipient: str, channel: str, reason: str) -> bool:
+        """Put a recipient on Mailroom's list, in the form that messages are compared with, with the reason.
+        Returns False if the recipient was listed before. Raises Refused for a text that is not a recipient of
+        the channel."""
         form = self.canonical(channel, recipient)
-        now = milliseconds(time.time())
-        return self._list.mark(Suppression(form, channel, "operator", now, _told(why, self._session)))
+        now_ms = milliseconds(time.time())
+        return self._list.mark(Suppression(form, channel, "operator", now_ms, _told(reason, self._session)))
 
-    def lift(self, suppression: Suppression, why: str = "") -> bool:
-        """Take a recipient off Mailroom's list; `why` is kept. False: somebody else was faster."""
-        return self._list.lift(suppression.recipient, suppression.channel, _told(why, self._session))
+    def lift(self, suppression: SuppressedRecipient, reason: str = "") -> bool:
+        """Take a recipient off Mailroom's list, and keep the reason. Returns False if the recipient was not
+        listed any more."""
+        return self._list.lift(suppression.recipient, suppression.channel, _told(reason, self._session))
 
     @cached_property
     def _resend(self) -> ResendAccount | None:
@@ -167,9 +176,9 @@ class Lists:
         return result
 
 
-def _told(why: str, session: "boto3.Session") -> str:
+def _told(reason: str, session: "boto3.Session") -> str:
     """A reason, and whose it is."""
-    return f"{why.strip()} ({caller(session)})".strip()
+    return f"{reason.strip()} ({caller(session)})".strip()
 
 
 @app.command("list")
@@ -186,14 +195,14 @@ def list_(
     Example: mailroom suppressions list --stage prod --channel mail
     """
     with aws_faults(stage):
-        found = [suppressed(each) for each in Lists(aws_session(), stage).listed(channel)]
+        entries = Lists(aws_session(), stage).listed(channel)
     if as_json:
-        print_json(SuppressionsAnswer(stage, found))
+        print_json(SuppressionsAnswer(stage, entries))
         return
-    if found:
+    if entries:
         columns = (whole("since (UTC)"), whole("channel"), whole("reason"), fold("recipient", ratio=1))
-        screen.print(table_of(*columns, rows=map(_cells, found)))
-    screen.print(f"{len(found)} on the list of {stage}.")
+        screen.print(table_of(*columns, rows=map(_cells, entries)))
+    screen.print(f"{len(entries)} on the list of {stage}.")
 
 
 @app.command()
@@ -203,12 +212,12 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     Example: mailroom suppressions show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [suppressed(each) for each in Lists(aws_session(), stage).find(recipient)]
-    if found or as_json:
-        print_answer(SuppressionsAnswer(stage, found), _print_reasons, as_json=as_json)
+        entries = Lists(aws_session(), stage).find(recipient)
+    if entries or as_json:
+        print_answer(SuppressionsAnswer(stage, entries), _print_reasons, as_json=as_json)
     else:
         print_line(f"{recipient} is not on the list of {stage}.")
-    raise typer.Exit(0 if found else 1)
+    raise typer.Exit(0 if entries else 1)
 
 
 @app.command()
@@ -232,8 +241,8 @@ def add(
     with aws_faults(stage):
         lists = Lists(aws_session(), stage)
         added = lists.add(recipient, channel, reason)
-        found = [suppressed(each) for each in lists.find(recipient, (channel,))]
-    print_answer(SuppressionsAnswer(stage, found), _print_reasons, as_json=as_json)
+        entries = lists.find(recipient, (channel,))
+    print_answer(SuppressionsAnswer(stage, entries), _print_reasons, as_json=as_json)
     raise typer.Exit(0 if added else 1)
 
 
@@ -265,23 +274,23 @@ def lift(
     say = errors if as_json else screen
     with aws_faults(stage):
         lists = Lists(aws_session(), stage)
-        found = lists.find(recipient, (channel,))
-    for each in found:
-        print_line(_sentence(suppressed(each)), console=say)
+        entries = lists.find(recipient, (channel,))
+    for entry in entries:
+        print_line(_sentence(entry), console=say)
     ses: ProvidersList = "not_asked"
-    lifted: list[Suppression] = []
-    if not found:
+    lifted: list[SuppressedRecipient] = []
+    if not entries:
         print_line(f"{recipient} is not on the {channel} list of {stage}.", console=say)
-    if found or channel == "mail":
+    if entries or channel == "mail":
         if not yes:
-            typer.confirm(_question(channel, lists, stage, listed=bool(found)), abort=True, err=as_json)
+            typer.confirm(_question(channel, lists, stage, listed=bool(entries)), abort=True, err=as_json)
         ses = _lift_from_provider(lists, recipient, say) if channel == "mail" else "not_asked"
         with aws_faults(stage):
-            lifted = [each for each in found if lists.lift(each, reason)]
-    for each in lifted:
-        print_line(f"{each.recipient} gets {channel} of {stage} again.", console=say)
+            lifted = [entry for entry in entries if lists.lift(entry, reason)]
+    for entry in lifted:
+        print_line(f"{entry.recipient} gets {channel} of {stage} again.", console=say)
     if as_json:
-        print_json(Lifted(stage, channel, [suppressed(each) for each in lifted], ses))
+        print_json(Lifted(stage, channel, lifted, ses))
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
 
 
@@ -289,22 +298,22 @@ def _lift_from_provider(lists: Lists, recipient: str, say: Terminal) -> Provider
     """Lift from the provider's list before our own: it would answer the next mail with a bounce, which marks
     the recipient anew."""
     try:
-        said = lists.lift_from_provider(recipient)
+        result = lists.lift_from_provider(recipient)
     except FAULTS as error:
         print_line(f"{lists.provider} did not take {recipient} off its own list: {error}", console=say)
         say.print("Until then it bounces the next mail by itself: run this command again.", soft_wrap=True)
         return "failed"
-    where = "was taken off" if said == "lifted" else "was not on"
-    print_line(f"{recipient} {where} {lists.provider}'s own list.", console=say)
-    return said
+    words = "was taken off" if result == "lifted" else "was not on"
+    print_line(f"{recipient} {words} {lists.provider}'s own list.", console=say)
+    return result
 
 
 def _question(channel: str, lists: Lists, stage: str, *, listed: bool) -> str:
     if channel != "mail":
         return f"Take it off the {channel} list of {stage}?"
-    own = f"off {lists.provider}'s own"
-    whole = f"Take it off the mail list of {stage} and {own}, which the whole account shares?"
-    return whole if listed else f"Take it {own} list?"
+    from_provider = f"off {lists.provider}'s own"
+    whole = f"Take it off the mail list of {stage} and {from_provider}, which the whole account shares?"
+    return whole if listed else f"Take it {from_provider} list?"
 
 
 def _print_reasons(answer: SuppressionsAnswer) -> None:
@@ -312,26 +321,15 @@ def _print_reasons(answer: SuppressionsAnswer) -> None:
         print_line(_sentence(suppression))
 
 
-def _sentence(found: SuppressedRecipient) -> str:
-    cause = f" Caused by message {found.message_id}." if found.message_id else ""
-    detail = f" ({found.detail})" if found.detail else ""
-    since = f"since {short(found.since)}: {found.why}{detail}"
-    return f"{found.recipient} has received no {found.channel} {since}.{cause}"
+def _sentence(entry: SuppressedRecipient) -> str:
+    cause = f" Caused by message {entry.message_id}." if entry.message_id else ""
+    detail = f" ({entry.detail})" if entry.detail else ""
+    since = f"since {short(entry.since)}: {entry.why}{detail}"
+    return f"{entry.recipient} has received no {entry.channel} {since}.{cause}"
 
 
-def _cells(found: SuppressedRecipient) -> tuple[str | Text, ...]:
+def _cells(entry: SuppressedRecipient) -> tuple[str | Text, ...]:
     # The message and the detail have a line each: beside each other they would be lost at 80 columns.
-    caused = f"by message {found.message_id}" if found.message_id else ""
-    recipient = Text("\n").join(plain(line) for line in (found.recipient, caused, found.detail) if line)
-    return short(found.since).removesuffix(" UTC"), found.channel, found.reason, recipient
-
-
-def suppressed(found: Suppression) -> SuppressedRecipient:
-    return SuppressedRecipient(
-        found.recipient,
-        found.channel,
-        found.reason,
-        iso(found.at / 1000),
-        found.detail,
-        found.message_id,
-    )
+    caused = f"by message {entry.message_id}" if entry.message_id else ""
+    recipient = Text("\n").join(plain(line) for line in (entry.recipient, caused, entry.detail) if line)
+    return short(entry.since).removesuffix(" UTC"), entry.channel, entry.reason, recipient

@@ -1,7 +1,5 @@
-"""The dead-letter queues of a stage, found by their names, and scans of them that take nothing out.
-
-A new queue needs no entry anywhere.
-"""
+"""The dead-letter queues of a stage, found by their names alone, and scans that leave each dead letter
+there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +47,7 @@ class DeadQueue(Struct, frozen=True):
 
 
 class ExplainedDeadLetter(Struct, frozen=True):
-    """A dead letter, and what is known of it. `item` is the ledger's ({}: none)."""
+    """Dead letter with its cause. `item` is the item of the ledger, or an empty map."""
 
     dead_letter: DeadLetter
     subject: Subject
@@ -62,7 +60,7 @@ def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
     urls = {name: url for name, url in stages.queue_urls(sqs, stage).items() if stages.is_dead(name)}
     if not urls:
         raise NotDeployed(f"dead-letter queue of {stage}")
-    return sorted((DeadQueue(*each) for each in urls.items()), key=lambda each: each.queue)
+    return sorted((DeadQueue(*item) for item in urls.items()), key=lambda queue: queue.queue)
 
 
 class DeadQueues:
@@ -78,15 +76,15 @@ class DeadQueues:
 
         Raises Refused, naming those that there are.
         """
-        found = dead_queues(self.client, self._stage)
+        queues = dead_queues(self.client, self._stage)
         if name is None:
-            return found
+            return queues
         short = name.removeprefix(stages.prefix(self._stage)).removesuffix(".fifo").removesuffix("-dlq")
-        chosen = [each for each in found if each.queue == short]
-        if not chosen:
-            there = ", ".join(each.queue for each in found)
-            raise Refused(f"stage {self._stage} has no queue {name!r:.80}; there are: {there}")
-        return chosen
+        matches = [queue for queue in queues if queue.queue == short]
+        if not matches:
+            names = ", ".join(queue.queue for queue in queues)
+            raise Refused(f"stage {self._stage} has no queue {name!r:.80}; there are: {names}")
+        return matches
 
     @contextmanager
     def scan(self, queue: DeadQueue) -> Iterator["ScanPass"]:
@@ -100,11 +98,11 @@ class DeadQueues:
     def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
         """Yield the facts about each of these dead letters. The cause is read anew from the ledger, because
         it may have changed since the dead letter died."""
-        subjects = {each.message_id: subject_of(each) for each in dead_letters}
-        keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
-        wanted = {stages.name(self._stage, "ledger"): [where(key) for key in keys]}
-        (found,) = batch_get(self._dynamodb, wanted, consistent=True).values()
-        items = {Key(each["id"], each["event_type"]): each for each in found}
+        subjects = {entry.message_id: subject_of(entry) for entry in dead_letters}
+        keys = dict.fromkeys(entry.key for entry in subjects.values() if entry.key is not None)
+        keys_by_table = {stages.name(self._stage, "ledger"): [where(key) for key in keys]}
+        (stored,) = batch_get(self._dynamodb, keys_by_table, consistent=True).values()
+        items = {Key(entry["id"], entry["event_type"]): entry for entry in stored}
         for dead_letter in dead_letters:
             subject = subjects[dead_letter.message_id]
             item = items.get(subject.key, {}) if subject.key is not None else {}

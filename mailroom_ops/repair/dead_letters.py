@@ -53,14 +53,11 @@ class DeadLettersListed(Struct, frozen=True):
 
 
 class ShownDeadLetter(Struct, frozen=True):
-    """A dead letter. `message_id` is the id in SQS; `id` and `event_type` are its message's, where it is
-    about one.
-
-    `status` and `last_error` are the ledger's. `body`: only where --body asks for it.
-    """
+    """Dead letter. The ids are missing if it is not about a message."""
 
     queue: str
     message_id: str
+    """Id in SQS."""
     kind: str
     cause: Cause
     receives: int
@@ -68,8 +65,11 @@ class ShownDeadLetter(Struct, frozen=True):
     id: str | None = None
     event_type: str | None = None
     status: str | None = None
+    """Status in the ledger."""
     last_error: dict[str, Any] | None = None
+    """Trouble or error in the ledger."""
     body: str | None = None
+    """Body, with `--body`."""
 
 
 class DeadLettersShown(Struct, frozen=True):
@@ -91,35 +91,38 @@ def list_(
 ) -> None:
     """Print how many dead letters each queue has, since when, and why.
 
-    The command reads the first 100 dead letters of each queue, and removes nothing. The causes are what the
-    ledger says now. Exit code 0, however many there are.
+    The command reads the first 100 dead letters of each queue, and leaves all of them there. The causes are
+    the present ones by the ledger. Exit code 0, however many there are.
 
     Example: mailroom dead-letters list --stage prod
     """
     with aws_faults(stage):
         queues = DeadQueues(aws_session(), stage)
         with bar("looking", quiet=as_json) as advance:
-            chosen = queues.named(queue)
-            found = []
-            for at, each in enumerate(chosen, 1):
-                found.append(count_letters(queues, each, LOOKED_AT))
-                advance(at, len(chosen))
-    answer = DeadLettersListed(stage, sum(each.letters for each in found), found)
+            dead_queues = queues.named(queue)
+            all_counts = []
+            for number, dead_queue in enumerate(dead_queues, 1):
+                all_counts.append(count_letters(queues, dead_queue, LOOKED_AT))
+                advance(number, len(dead_queues))
+    answer = DeadLettersListed(stage, sum(counts.letters for counts in all_counts), all_counts)
     print_answer(answer, _print_counts, as_json=as_json)
 
 
-def count_letters(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts:
-    """How many lie in a queue, and what `most` of them at most say. Takes none out."""
-    there = depth(queues.client, queue.url)
-    total, hidden = there.all, there.in_flight  # somebody has received these, and not put them back
-    if not there.visible or not most:
+def count_letters(queues: DeadQueues, queue: DeadQueue, limit: int) -> DeadLetterCounts:
+    """Return the number of dead letters in a queue, and the causes of the first ones, up to a `limit`."""
+    queue_depth = depth(queues.client, queue.url)
+    total, hidden = (
+        queue_depth.all,
+        queue_depth.in_flight,
+    )  # somebody has received these, and not put them back
+    if not queue_depth.visible or not limit:
         return DeadLetterCounts(queue.queue, total, hidden)
     with queues.scan(queue) as dead_letters:
-        seen = list(islice(dead_letters, most))
-    causes = Counter(each.cause.code for each in seen)
-    oldest = min((each.dead_letter.sent_at for each in seen), default=None)
+        letters = list(islice(dead_letters, limit))
+    causes = Counter(letter.cause.code for letter in letters)
+    oldest = min((letter.dead_letter.sent_at for letter in letters), default=None)
     since = None if oldest is None else iso(oldest / 1000)
-    return DeadLetterCounts(queue.queue, total, hidden, len(seen), since, dict(causes.most_common()))
+    return DeadLetterCounts(queue.queue, total, hidden, len(letters), since, dict(causes.most_common()))
 
 
 def _print_counts(answer: DeadLettersListed) -> None:
@@ -151,8 +154,8 @@ def show(
 ) -> None:
     """Print dead letters: their messages, why they are dead, and what the ledger says.
 
-    The command removes nothing. A FIFO queue shows only the first ten dead letters of each group. Bodies hold
-    addresses and content, so they are printed only with --body. Exit code 1: there is no such dead letter.
+    The command leaves them there. A FIFO queue shows only the first ten dead letters of each group. Bodies
+    hold addresses and content, so they are printed only with --body. Exit code 1: it was not found.
 
     Example: mailroom dead-letters show order-42 --stage prod
     """
@@ -166,44 +169,44 @@ def find_letters(
     queues: DeadQueues, name: str | None, stage: str, which: str | None, limit: int, body: bool
 ) -> DeadLettersShown:
     """The dead letters that are asked for."""
-    found: list[ShownDeadLetter] = []
+    letters: list[ShownDeadLetter] = []
     incomplete: list[str] = []
     looked_at = 0
     for queue in queues.named(name):
         with queues.scan(queue) as dead_letters:
-            for each in dead_letters:
-                if len(found) == limit:
+            for letter in dead_letters:
+                if len(letters) == limit:
                     break
                 looked_at += 1
-                key = each.subject.key
-                if which in (None, each.dead_letter.message_id, key and key.id):
-                    found.append(_shown(each, queue.queue, body=body))
-            if len(found) < limit and not dead_letters.complete():
+                key = letter.subject.key
+                if which in (None, letter.dead_letter.message_id, key and key.id):
+                    letters.append(_shown(letter, queue.queue, body=body))
+            if len(letters) < limit and not dead_letters.complete():
                 incomplete.append(queue.queue)
-    return DeadLettersShown(stage, looked_at, found, incomplete)
+    return DeadLettersShown(stage, looked_at, letters, incomplete)
 
 
-def _shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLetter:
-    key, item = seen.subject.key, seen.item
+def _shown(letter: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLetter:
+    key, item = letter.subject.key, letter.item
     error = item.get("trouble") or item.get("error")
     return ShownDeadLetter(
         queue,
-        seen.dead_letter.message_id,
-        seen.subject.kind,
-        seen.cause,
-        seen.dead_letter.receives,
-        iso(seen.dead_letter.sent_at / 1000),
+        letter.dead_letter.message_id,
+        letter.subject.kind,
+        letter.cause,
+        letter.dead_letter.receives,
+        iso(letter.dead_letter.sent_at / 1000),
         None if key is None else key.id,
         None if key is None else key.event_type,
         item.get("status"),
         error if isinstance(error, dict) else None,
-        seen.dead_letter.body if body else None,
+        letter.dead_letter.body if body else None,
     )
 
 
 def _print_letters(answer: DeadLettersShown) -> None:
-    for each in answer.letters:
-        _print(each)
+    for letter in answer.letters:
+        _print(letter)
     if not answer.letters:
         screen.print(f"No such dead letter among the {answer.looked_at} of {answer.stage}.")
     if answer.incomplete:
@@ -214,18 +217,18 @@ def _print_letters(answer: DeadLettersShown) -> None:
         )
 
 
-def _print(found: ShownDeadLetter) -> None:
-    print_line(f"{found.queue}  {found.message_id}", "bold")
-    about = f"{found.id}  {found.event_type}" if found.id is not None else found.kind
-    said = [
-        ("about", about),
-        ("cause", f"{found.cause.code}: {found.cause.message}"),
-        ("ledger", found.status or "no item"),
-        ("died after", f"{found.receives} receives, this look included; queued {found.sent_at}"),
+def _print(letter: ShownDeadLetter) -> None:
+    print_line(f"{letter.queue}  {letter.message_id}", "bold")
+    subject = f"{letter.id}  {letter.event_type}" if letter.id is not None else letter.kind
+    rows = [
+        ("about", subject),
+        ("cause", f"{letter.cause.code}: {letter.cause.message}"),
+        ("ledger", letter.status or "no item"),
+        ("died after", f"{letter.receives} receives, this look included; queued {letter.sent_at}"),
     ]
-    if found.last_error:
-        said.append(("last error", f"{found.last_error.get('code')}: {found.last_error.get('message')}"))
-    for name, text in said:
+    if letter.last_error:
+        rows.append(("last error", f"{letter.last_error.get('code')}: {letter.last_error.get('message')}"))
+    for name, text in rows:
         print_line(f"  {name:<11}{text}")
-    if found.body is not None:
-        screen.print(lines(found.body), soft_wrap=True)
+    if letter.body is not None:
+        screen.print(lines(letter.body), soft_wrap=True)

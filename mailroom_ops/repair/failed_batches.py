@@ -22,17 +22,20 @@ STREAM_READERS = ("dispatch", "outcomes", "index-messages")
 
 
 class FailedBatch(Struct, frozen=True):
-    """A failed batch: its object in the bucket, its function ("": the object is no batch), how many records
-    it has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is
-    left ("": it is not). Of a dry run all are `ready`."""
+    """Failed batch, or another object of the bucket."""
 
     key: str
     function: str
+    """Name of the batch's function; empty for an object that is not a batch."""
     records: int
     condition: str
+    """Reason for which Lambda gave up on the batch."""
     since: str
+    """Beginning of its wait (ISO 8601, UTC)."""
     result: Literal["ready", "replayed", "left"]
+    """Result; in a dry run every batch is ready."""
     why: str = ""
+    """Reason for which the batch is left; empty if it was replayed."""
 
 
 class Replayed(Struct):
@@ -74,17 +77,17 @@ class FailedBatches:
         """Batches that wait, oldest first: only when Lambda wrote it and its key, however many and large the
         batches are."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=_PREFIX)
-        objects = (each for page in pages for each in page.get("Contents", []))
-        return sorted((each["LastModified"], each["Key"]) for each in objects)
+        objects = (entry for page in pages for entry in page.get("Contents", []))
+        return sorted((entry["LastModified"], entry["Key"]) for entry in objects)
 
     def read(self, key: str, since: datetime) -> tuple[FailedBatch, dict[str, Any]] | None:
-        """Return the batch in an object, and the event with the records, or None if the object is gone. An
-        object that is no batch has neither a function nor records, and `unreadable` as its condition."""
+        """Return the batch in an object, and the event with the records, or None if the object is gone.
+        Another object than a batch has neither a function nor records, and `unreadable` as its condition."""
         try:
             body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except self._s3.exceptions.NoSuchKey:
             return None
-        at = iso(since.timestamp())
+        since_iso = iso(since.timestamp())
         try:
             record = json.loads(body)
             payload = record["payload"]  # only S3 destinations have it; AWS writes the event as a string
@@ -93,17 +96,18 @@ class FailedBatches:
             # arn:aws:lambda:region:account:function:name, and :$LATEST at times
             function = context["functionArn"].split(":")[6]
             event = {**event, "Records": [*event["Records"]]}
-            batch = FailedBatch(key, function, len(event["Records"]), context["condition"], at, "ready")
+            count, condition = len(event["Records"]), context["condition"]
+            batch = FailedBatch(key, function, count, condition, since_iso, "ready")
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            return FailedBatch(key, "", 0, "unreadable", at, "ready"), {"Records": []}
+            return FailedBatch(key, "", 0, "unreadable", since_iso, "ready"), {"Records": []}
         return batch, event
 
     def replay(self, batch: FailedBatch, event: dict[str, Any]) -> FailedBatch:
         """Hand a batch to its function. If all of it went through, it is moved out of the way and `replayed`;
         else it is `left`."""
-        why = self._handed_over(batch, event)
-        if why:
-            return structs.replace(batch, result="left", why=why)
+        reason = self._handed_over(batch, event)
+        if reason:
+            return structs.replace(batch, result="left", why=reason)
         bucket, done = self._bucket, _DONE + batch.key
         self._s3.copy_object(Bucket=bucket, Key=done, CopySource={"Bucket": bucket, "Key": batch.key})
         self._s3.delete_object(Bucket=bucket, Key=batch.key)

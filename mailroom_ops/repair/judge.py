@@ -1,4 +1,4 @@
-"""Judges a message that may have stopped on its way: its state, and the cures that it has. Reads nothing.
+"""Judges a message that may have stopped on its way, by its items alone: its state, and the cures for it.
 
 Each cure is safe to repeat: the claim drops a queue message too many, and the ledger's conditions a second
 end. Only two things can go wrong, and a person answers for both: a message that the ledger has forgotten may
@@ -53,14 +53,14 @@ class Memory(Struct, frozen=True):
     """Whether an operator has confirmed that messages which the ledger may have forgotten were never sent."""
 
     @classmethod
-    def of(cls, mailbox: "Table", ledger: "Table", ttl: float, now: float, *, confirmed: bool) -> "Memory":
+    def of(cls, mailbox: "Table", ledger: "Table", ttl: float, now_s: float, *, confirmed: bool) -> "Memory":
         """Derive the rules from DynamoDB's description of a stage's tables. `ttl`: what its functions are set
         to now, in seconds; a stage of an older version may have less than the least of this one."""
-        made, mailbox_made = (each["CreationDateTime"].timestamp() for each in (ledger, mailbox))
+        created, mailbox_created = (table["CreationDateTime"].timestamp() for table in (ledger, mailbox))
         # A ledger does not know what its predecessor, or the table that was backed up, knew.
-        first = made <= mailbox_made + _DEPLOYED_SECONDS
-        restored = any(each.get("RestoreSummary") for each in (ledger, mailbox))
-        forgot = now - made > min(ttl, REMEMBERED_SECONDS) - DAY
+        first = created <= mailbox_created + _DEPLOYED_SECONDS
+        restored = any(table.get("RestoreSummary") for table in (ledger, mailbox))
+        forgot = now_s - created > min(ttl, REMEMBERED_SECONDS) - DAY
         return cls(first and not restored and not forgot, confirmed)
 
 
@@ -81,25 +81,23 @@ class Diagnosis(Struct, frozen=True):
 
 
 class Judge(Struct, frozen=True):
-    """Judges the messages of a stage.
-
-    `older_than`: after so many seconds a message counts as overdue. None: after 15 minutes, or 12 hours more
-    where a queue may hide it. A mistake costs a second queue message, which the claim drops.
-    `line_seconds`: for how long a fax may occupy its line; `lease_seconds`: for how long a worker may hold a
-    message.
-    """
+    """Judges the messages of a stage."""
 
     memory: Memory
     older_than: float | None = None
+    """Seconds after which a message counts as overdue; by default 15 minutes, and 12 hours more if a queue
+    may hide the message. A mistake costs a second queue message, which the claim drops."""
     line_seconds: float = AWS.longest_fax
+    """Time for which a fax may occupy its line."""
     lease_seconds: float = LONGEST_LEASE_SECONDS
+    """Time for which a worker may hold a message."""
 
     @property
     def patience(self) -> float:
         """Seconds after which what waits in no queue counts as overdue, and what is missing as lost."""
         return PATIENCE_SECONDS if self.older_than is None else self.older_than
 
-    def overdue(self, ledger: Item, now: float) -> bool:
+    def overdue(self, ledger: Item, now_s: float) -> bool:
         """Whether a message without an outcome should have changed before now (epoch seconds)."""
         if "completedAt" in ledger or "status" not in ledger:
             return False
@@ -108,22 +106,22 @@ class Judge(Struct, frozen=True):
         # A message is handed over shortly before its time, and its queue delays it.
         since = max(epoch(ledger[name]) for name in ("updatedAt", "scheduledFor") if name in ledger)
         hidden = 0.0 if awaits_queuing(ledger) or self.older_than is not None else _LONGEST_WAIT_SECONDS
-        return now > since + self.patience + hidden
+        return now_s > since + self.patience + hidden
 
-    def judge(self, message: StoredMessage, now: float) -> Diagnosis:
-        """Judge a message at `now` (epoch seconds)."""
+    def judge(self, message: StoredMessage, now_s: float) -> Diagnosis:
+        """Judge a message at `now_s` (epoch seconds)."""
         if message.ledger is None:
             return self._unknown(message)
         ledger = message.ledger
-        why = self._not_ended(ledger, now)
-        end: tuple[Cure, ...] = () if why else ("end",)
-        if not self.overdue(ledger, now):
-            return Diagnosis("fine", end, not_ended=why)
-        if now < ledger.get("dead_lettered_at", 0) / 1000 + _DEAD_LETTER_SECONDS:
-            return Diagnosis("dead_letter", ("redrive", *end), _route(message), why)
+        obstacle = self._not_ended(ledger, now_s)
+        end: tuple[Cure, ...] = () if obstacle else ("end",)
+        if not self.overdue(ledger, now_s):
+            return Diagnosis("fine", end, not_ended=obstacle)
+        if now_s < ledger.get("dead_lettered_at", 0) / 1000 + _DEAD_LETTER_SECONDS:
+            return Diagnosis("dead_letter", ("redrive", *end), _route(message), obstacle)
         if (route := _route(message)) is None:
-            return Diagnosis("gone", end, not_ended=why)
-        return Diagnosis("overdue", ("requeue", *end), route, why)
+            return Diagnosis("gone", end, not_ended=obstacle)
+        return Diagnosis("overdue", ("requeue", *end), route, obstacle)
 
     def _unknown(self, message: StoredMessage) -> Diagnosis:
         if message.mailbox is None:
@@ -135,24 +133,24 @@ class Judge(Struct, frozen=True):
             return Diagnosis("forgotten", ("requeue",), "dispatch", twice=True)
         return Diagnosis("forgotten")
 
-    def _not_ended(self, ledger: Item, now: float) -> str:
+    def _not_ended(self, ledger: Item, now_s: float) -> str:
         """Return why an operator cannot yet end a message, or an empty text if that is possible."""
         status = str(ledger.get("status", ""))
         if "completedAt" in ledger:
             return f"{status}: it has its outcome; to send it again, use mailroom resend"
         if _waits(ledger):
             return "scheduled: it waits, until release hands it over; to take it back, use mailroom cancel"
-        begun = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
-        until = begun + now - self.free_since(ledger["event_type"], now)
-        if until > now:
-            held = f"a worker may hold it, or its line be busy, until {short(iso(until))}"
-            return f"{status}: {held}; run this again then"
+        begun_at = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
+        until = begun_at + now_s - self.free_since(ledger["event_type"], now_s)
+        if until > now_s:
+            reason = f"a worker may hold it, or its line be busy, until {short(iso(until))}"
+            return f"{status}: {reason}; run this again then"
         return ""
 
-    def free_since(self, event_type: str, now: float) -> float:
+    def free_since(self, event_type: str, now_s: float) -> float:
         """Time (epoch seconds) before which a started attempt holds neither a worker nor a fax line any
         longer."""
-        return now - self.lease_seconds - (self.line_seconds if event_type == "fax" else 0.0)
+        return now_s - self.lease_seconds - (self.line_seconds if event_type == "fax" else 0.0)
 
 
 def _route(message: StoredMessage) -> Route | None:

@@ -36,8 +36,8 @@ class Redriven(Struct, frozen=True):
 
 
 class Redrive:
-    """Redrives one queue: all that it has, or `only` the dead letters with these ids, SQS's or their
-    messages'. Making one changes nothing. `found` dead letters lie there."""
+    """Redrives one queue when it `run`s: all of the `found` dead letters, or `only` those with these ids of
+    SQS or of messages."""
 
     def __init__(self, sqs: "SQSClient", queue: DeadQueue, only: Collection[str] = ()) -> None:
         self.queue, self.only = queue, tuple(only)
@@ -46,19 +46,19 @@ class Redrive:
 
     def sentence(self) -> str:
         """Return a sentence about what the redrive will do."""
-        chosen = f"{len(self.only)} chosen of the" if self.only else "about"
-        return f"{chosen} {self.found} dead letters of {self.queue.queue} go back into that queue."
+        selection = f"{len(self.only)} chosen of the" if self.only else "about"
+        return f"{selection} {self.found} dead letters of {self.queue.queue} go back into that queue."
 
     def run(self, advance: Advance) -> Redriven:
         """Run the redrive, and return when it has ended."""
         mover = DeadLetterMover(self._client, self.queue)
-        moved = 0
+        moved_count = 0
         # SQS's count may be too low: it bounds only what else could go round for ever.
         for count in mover.move(None if self.only else self.found, self.only):
-            moved += count
-            advance(moved, len(self.only) or self.found)
-        left = mover.kept + len(set(self.only) - mover.met) if self.only else self.found - moved
-        return Redriven(self.queue.queue, self.found, moved, max(0, left))
+            moved_count += count
+            advance(moved_count, len(self.only) or self.found)
+        remaining = mover.kept + len(set(self.only) - mover.met) if self.only else self.found - moved_count
+        return Redriven(self.queue.queue, self.found, moved_count, max(0, remaining))
 
 
 class DeadLetterMover(DeadLetterQueue):
@@ -75,49 +75,50 @@ class DeadLetterMover(DeadLetterQueue):
         self.moved: set[str | Key] = set()
         self.kept = 0
 
-    def move(self, most: int | None, only: Collection[str | Key] = ()) -> Iterator[int]:
-        """Move up to `most` dead letters (None: all that there are), or `only` those with these ids (SQS's or
-        their messages') or of the messages with these keys; yields how many after each call, 0 after one that
-        received. What was received and not moved is there for everybody again at the end."""
-        moved = 0
-        wanted = set(only)
+    def move(self, limit: int | None, only: Collection[str | Key] = ()) -> Iterator[int]:
+        """Move all dead letters, up to a `limit` if that is given, or `only` those with these ids, of SQS or
+        of messages, or keys of messages. Yield the number of moved ones after each call of SQS. At the end
+        the dead letters that were received and not moved are visible to everybody again."""
+        moved_count = 0
+        names = set(only)
         try:
-            while (most is None or moved < most) and (dead_letters := self.receive(HIDDEN_SECONDS)):
+            while (limit is None or moved_count < limit) and (dead_letters := self.receive(HIDDEN_SECONDS)):
                 yield 0  # a long search may be left, too
-                chosen = [each for each in dead_letters if not wanted or wanted & _names(each)]
-                self.met |= {name for each in chosen for name in _names(each)}
+                selected = [letter for letter in dead_letters if not names or names & _names(letter)]
+                self.met |= {name for letter in selected for name in _names(letter)}
                 for batch in queues.batches(
-                    chosen[: None if most is None else most - moved], _size, self._batch
+                    selected[: None if limit is None else limit - moved_count], _size, self._batch
                 ):
-                    gone = self._send(batch)
-                    moved += gone
-                    self.kept += len(batch) - gone
-                    yield gone
-                    if self._queue.fifo and gone < len(batch):
+                    moved_of_batch = self._send(batch)
+                    moved_count += moved_of_batch
+                    self.kept += len(batch) - moved_of_batch
+                    yield moved_of_batch
+                    if self._queue.fifo and moved_of_batch < len(batch):
                         return
         finally:
             self.put_back()
 
     def _send(self, batch: list[DeadLetter]) -> int:
         """How many the queue took; they are out of the dead-letter queue then."""
-        entries = [self._entry(at, each) for at, each in enumerate(batch)]
+        entries = [self._entry(index, letter) for index, letter in enumerate(batch)]
         reply = self._client.send_message_batch(QueueUrl=source_url(self._queue.url), Entries=entries)
-        taken = reply.get("Successful", ())
-        gone = [batch[int(each["Id"])] for each in taken]
+        accepted = reply.get("Successful", ())
+        letters = [batch[int(entry["Id"])] for entry in accepted]
         # A message keeps its id when it dies: what was moved once is not moved twice.
-        self._skipped |= {each["MessageId"] for each in taken if "MessageId" in each}
-        if gone:
+        self._skipped |= {entry["MessageId"] for entry in accepted if "MessageId" in entry}
+        if letters:
+            handles = enumerate(letter.receipt for letter in letters)
             self._client.delete_message_batch(
                 QueueUrl=self._queue.url,
-                Entries=[{"Id": str(at), "ReceiptHandle": each.receipt} for at, each in enumerate(gone)],
+                Entries=[{"Id": str(index), "ReceiptHandle": handle} for index, handle in handles],
             )
-        for each in gone:
-            del self._held[each.message_id]
-            self.moved |= _names(each)
-        return len(gone)
+        for letter in letters:
+            del self._held[letter.message_id]
+            self.moved |= _names(letter)
+        return len(letters)
 
-    def _entry(self, at: int, dead_letter: DeadLetter) -> Any:
-        entry: dict[str, Any] = {"Id": str(at), "MessageBody": dead_letter.body}
+    def _entry(self, index: int, dead_letter: DeadLetter) -> Any:
+        entry: dict[str, Any] = {"Id": str(index), "MessageBody": dead_letter.body}
         # Without the scheduler's words: it is sent now, and a later death has another cause.
         attributes = {
             name: {part: value[part] for part in ("DataType", "StringValue", "BinaryValue") if part in value}
@@ -144,8 +145,8 @@ def _names(dead_letter: DeadLetter) -> set[str | Key]:
     subject = subject_of(dead_letter)
     if subject.key is None:
         return {dead_letter.message_id}
-    own = {subject.key} if subject.kind == "message" else set()
-    return {dead_letter.message_id, subject.key.id, *own}
+    keys = {subject.key} if subject.kind == "message" else set()
+    return {dead_letter.message_id, subject.key.id, *keys}
 
 
 def _size(dead_letter: DeadLetter) -> int:

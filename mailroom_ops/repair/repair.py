@@ -128,33 +128,33 @@ def repair(
         if channel is not None and (not ids or dead_letters):
             raise Refused("--channel needs ids: give ids too, or leave --channel out.")
         if given_up:
-            left = _hand_over(stage, dry_run=dry_run, yes=yes, as_json=as_json)
+            incomplete = _hand_over(stage, dry_run=dry_run, yes=yes, as_json=as_json)
         elif dead_letters:
             planned = _redrives(stage, dead_letters, ids or [])
-            left = _redrive(planned, stage, dry_run=dry_run, yes=yes, as_json=as_json)
+            incomplete = _redrive(planned, stage, dry_run=dry_run, yes=yes, as_json=as_json)
         else:
             seconds = None if older_than is None else float(seconds_of(older_than))
             refs = selected(ids, channel, sys.stdin, stage) if ids else None
             deployed = DeployedStage.of(aws_session(), stage)
-            named = refs is not None
-            if named and seconds is None:
+            by_id = refs is not None
+            if by_id and seconds is None:
                 seconds = PATIENCE_SECONDS  # no queue hides what an operator looks for
-            repairs = Repairs.of(deployed, older_than=seconds, confirmed=include_forgotten or named)
+            repairs = Repairs.of(deployed, older_than=seconds, confirmed=include_forgotten or by_id)
             ask = partial(confirm, yes=yes, piped="-" in (ids or ()))
             if refs is not None and word is not None:
                 answer = _end(repairs, deployed, refs, word, ask, dry_run=dry_run, quiet=as_json)
             else:
                 candidates = _scan(repairs, stage, quiet=as_json) if refs is None else repairs.named(refs)
                 answer = _repair(repairs, candidates, ask, dry_run=dry_run, quiet=as_json)
-            print_answer(answer, partial(_show, named=named), as_json=as_json)
-            left = answer.incomplete
-    raise typer.Exit(1 if left else 0)
+            print_answer(answer, partial(_show, by_id=by_id), as_json=as_json)
+            incomplete = answer.incomplete
+    raise typer.Exit(1 if incomplete else 0)
 
 
 def _check(ids: list[str] | None, *, scan: bool, dead_letters: str | None, given_up: bool) -> None:
     """Refuse what does not say what to repair, or says it twice."""
-    asked = [bool(ids) and not dead_letters, scan, dead_letters is not None, given_up]
-    if sum(asked) != 1 or (ids and not dead_letters and (scan or given_up)):
+    modes = [bool(ids) and not dead_letters, scan, dead_letters is not None, given_up]
+    if sum(modes) != 1 or (ids and not dead_letters and (scan or given_up)):
         raise Refused(
             "Say what to repair: the ids of messages, or one of --scan, --dead-letters QUEUE and --given-up. "
             "Only --dead-letters takes ids beside it."
@@ -175,8 +175,10 @@ def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
     seconds = repairs.second_look_in(candidates)
     if seconds:
         if not quiet:
-            said = f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
-            errors.print(said, soft_wrap=True)
+            words = (
+                f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
+            )
+            errors.print(words, soft_wrap=True)
         with status("waiting", quiet=quiet):
             time.sleep(seconds)
     return candidates
@@ -207,41 +209,41 @@ def _end(
 ) -> Repaired:
     candidates = repairs.named(refs)
     answer = repairs.look(candidates, dry_run=dry_run)
-    judged = [each for batch in repairs.judged(candidates) for each in batch]
-    can = [each for each in judged if "end" in each[0].cures]
+    pairs = [pair for batch in repairs.judged(candidates) for pair in batch]
+    possible = [message for diagnosis, message in pairs if "end" in diagnosis.cures]
     if not quiet:
-        for _, message in judged:
+        for _, message in pairs:
             if message.ledger is not None:
-                found, now = of_ledger(message.ledger), deployed.clock()
-                show(found, view_of(found, deployed.stage, now), now)
-    if can and not dry_run:
-        named = ", ".join(f"{each.key.event_type} {each.key.id}" for _, each in can[:_SHOWN])
-        more = f" and {len(can) - _SHOWN:,} more" if len(can) > _SHOWN else ""
-        ask(f"End {named}{more} of {deployed.stage} as {word}? {FOLLOWS[word]}")
-    reasons = [each[0].not_ended if dry_run else repairs.end(each, word) for each in judged]
+                entry, now_s = of_ledger(message.ledger), deployed.clock()
+                show(entry, view_of(entry, deployed.stage, now_s), now_s)
+    if possible and not dry_run:
+        names = ", ".join(f"{message.key.event_type} {message.key.id}" for message in possible[:_SHOWN])
+        further = f" and {len(possible) - _SHOWN:,} more" if len(possible) > _SHOWN else ""
+        ask(f"End {names}{further} of {deployed.stage} as {word}? {FOLLOWS[word]}")
+    reasons = [pair[0].not_ended if dry_run else repairs.end(pair, word) for pair in pairs]
     messages = [
         structs.replace(message, done=None if reason or dry_run else "end", why=reason)
         for message, reason in zip(answer.messages, reasons, strict=True)
     ]
-    ended = Counter(each.event_type for each in messages if each.done)
-    left = sum(bool(each.why) for each in messages)
-    return structs.replace(answer, messages=messages, ready=len(can), repaired=dict(ended), failed=left)
+    counts = dict(Counter(message.event_type for message in messages if message.done))
+    failed = sum(bool(message.why) for message in messages)
+    return structs.replace(answer, messages=messages, ready=len(possible), repaired=counts, failed=failed)
 
 
 def _question(answer: Repaired) -> str:
-    asked = f"Repair {answer.ready:,} message{'' if answer.ready == 1 else 's'} of {answer.stage}?"
+    question = f"Repair {answer.ready:,} message{'' if answer.ready == 1 else 's'} of {answer.stage}?"
     if not answer.may_go_twice:
-        return asked
+        return question
     return (
-        f"{asked} The ledger may have forgotten {answer.may_go_twice:,} of them. Confirm that they were "
+        f"{question} The ledger may have forgotten {answer.may_go_twice:,} of them. Confirm that they were "
         "never sent. A message that was sent would be sent again."
     )
 
 
 def _sentences(answer: Repaired) -> Iterator[str]:
-    for each in answer.messages[:_SHOWN]:
-        channel = f" ({each.event_type})" if each.event_type else ""
-        yield f"{each.id}{channel}: {SENTENCES[each.state]}."
+    for message in answer.messages[:_SHOWN]:
+        channel = f" ({message.event_type})" if message.event_type else ""
+        yield f"{message.id}{channel}: {SENTENCES[message.state]}."
     if len(answer.messages) > _SHOWN:
         yield f"and {len(answer.messages) - _SHOWN:,} more; --json has all."
     for state, counts in () if answer.messages else answer.found.items():
@@ -252,20 +254,20 @@ def _by_channel(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{channel} {count:,}".strip() for channel, count in counts.items())
 
 
-def _show(answer: Repaired, *, named: bool) -> None:
+def _show(answer: Repaired, *, by_id: bool) -> None:
     looked = " and ".join(f"{count:,} of the {table}" for table, count in answer.looked_at.items())
-    if named:
+    if by_id:
         looked = f"{len(answer.messages):,} named"
-    for each in answer.messages:
-        if each.why:
-            print_line(f"{each.id}: not ended: {each.why}.")
+    for message in answer.messages:
+        if message.why:
+            print_line(f"{message.id}: not ended: {message.why}.")
     if answer.dry_run:
         done = f"{answer.ready:,} would be repaired"
     else:
         done = f"{sum(answer.repaired.values()):,} repaired"
     failed = f", {answer.failed:,} could not be" if answer.failed else ""
     screen.print(f"{looked} looked at; {done}{failed}.")
-    if answer.failed and not any(each.why for each in answer.messages):
+    if answer.failed and not any(message.why for message in answer.messages):
         screen.print("To see why, read the log groups of dispatch and outcomes at the time of this command.")
 
 
@@ -274,39 +276,39 @@ def _show(answer: Repaired, *, named: bool) -> None:
 
 def _redrives(stage: str, queue: str, only: list[str]) -> list[Redrive]:
     queues = DeadQueues(aws_session(), stage)
-    chosen = queues.named(None if queue == ALL else queue)
+    dead_queues = queues.named(None if queue == ALL else queue)
     if only and queue == ALL:
         raise Refused("Name the queue of these dead letters, as in --dead-letters mail.")
-    planned = [Redrive(queues.client, each, only) for each in chosen]
-    return [each for each in planned if each.found or each.only]
+    planned = [Redrive(queues.client, dead_queue, only) for dead_queue in dead_queues]
+    return [redrive for redrive in planned if redrive.found or redrive.only]
 
 
 def _redrive(planned: list[Redrive], stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
     """Whether any are left."""
     if not as_json:
-        for each in planned:
-            print_line(each.sentence())
+        for redrive in planned:
+            print_line(redrive.sentence())
         if planned:
             print_line("The ledger drops messages that were sent already; expired messages are not sent.")
     if dry_run:
-        moved = [Redriven(each.queue.queue, each.found, 0, each.found) for each in planned]
+        results = [Redriven(redrive.queue.queue, redrive.found, 0, redrive.found) for redrive in planned]
     else:
         if planned:
             confirm(f"Put them back into the queues of {stage}?", yes=yes)
-        moved = []
+        results = []
         with bar("moved", quiet=as_json) as advance:
-            for each in planned:
-                moved.append(each.run(partial(advance, name=each.queue.queue)))
-    print_answer(RedrivenQueues(stage, dry_run, moved), _show_redriven, as_json=as_json)
-    return any(each.left for each in moved)
+            for redrive in planned:
+                results.append(redrive.run(partial(advance, name=redrive.queue.queue)))
+    print_answer(RedrivenQueues(stage, dry_run, results), _show_redriven, as_json=as_json)
+    return any(result.left for result in results)
 
 
 def _show_redriven(answer: RedrivenQueues) -> None:
-    for each in answer.queues:
-        print_line(f"{each.queue}: {each.moved} moved, {each.left} left.")
+    for result in answer.queues:
+        print_line(f"{result.queue}: {result.moved} moved, {result.left} left.")
     if not answer.queues:
         screen.print(f"No dead letters in {answer.stage}.")
-    elif not answer.dry_run and any(each.left for each in answer.queues):
+    elif not answer.dry_run and any(result.left for result in answer.queues):
         print_line(
             "The dead letters that are left are hidden by another reader, or are gone. Run this again."
         )
@@ -327,11 +329,11 @@ def _hand_over(stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
         confirm(f"{many} since {short(iso(since))}, {ago} ago. Replay into {stage}?", yes=yes)
     with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
         # One after another, so that memory does not grow with them.
-        for at, (since_, key) in enumerate(waiting, 1):
-            found = batches.read(key, since_)
-            if found is not None:
-                answer.take(found[0] if dry_run else batches.replay(*found))
-            advance(at, len(waiting))
+        for number, (since_, key) in enumerate(waiting, 1):
+            batch = batches.read(key, since_)
+            if batch is not None:
+                answer.take(batch[0] if dry_run else batches.replay(*batch))
+            advance(number, len(waiting))
     print_answer(answer, _show_batches, as_json=as_json)
     return bool(answer.left)
 

@@ -31,15 +31,16 @@ Judged = tuple[Diagnosis, StoredMessage]
 
 
 class NamedMessage(Struct, frozen=True):
-    """Result for a message that was named. `state` and `cures` are those from before; `done`: the cure that
-    was applied, None: none. `why` it was left as it was, "": it was not, or nothing had to be done."""
+    """Result for a message that was named. `state` and `cures` are those from before."""
 
     id: str
     event_type: str
     state: State
     cures: tuple[Cure, ...]
     done: Cure | None = None
+    """Cure that was applied, if any."""
     why: str = ""
+    """Reason for which an operator could not end the message."""
 
 
 class Repaired(Struct, frozen=True, kw_only=True):
@@ -62,8 +63,8 @@ class Repaired(Struct, frozen=True, kw_only=True):
     @property
     def incomplete(self) -> bool:
         """Whether a message is left that should be on its way and is not, or may not be."""
-        found = sum(count for counts in self.found.values() for count in counts.values())
-        return bool(self.failed or found > (0 if self.dry_run else sum(self.repaired.values())))
+        total = sum(count for counts in self.found.values() for count in counts.values())
+        return bool(self.failed or total > (0 if self.dry_run else sum(self.repaired.values())))
 
 
 class Candidates(Struct):
@@ -130,24 +131,24 @@ class Repairs:
     def judged(self, candidates: Candidates) -> Iterator[list[Judged]]:
         """The candidates with what is the matter with them, as many at once as are read together."""
         for part in parts(candidates.keys, TOGETHER):
-            there = [key for key in part if key.event_type]
-            ledger = self._stage.read("ledger", there)
-            mailbox = self._stage.read("mailbox", there)
-            now = self._stage.clock()
+            full_keys = [key for key in part if key.event_type]
+            ledger = self._stage.read("ledger", full_keys)
+            mailbox = self._stage.read("mailbox", full_keys)
+            now_s = self._stage.clock()
             messages = [StoredMessage(key, ledger.get(key), mailbox.get(key)) for key in part]
-            yield [(self._judge.judge(each, now), each) for each in messages]
+            yield [(self._judge.judge(message, now_s), message) for message in messages]
 
     def look(self, candidates: Candidates, *, dry_run: bool) -> Repaired:
         """Judge each candidate as of now, without changing anything."""
         counts: dict[State, Counter[str]] = {}
         messages, ready, twice = [], 0, 0
-        for each, message in (pair for batch in self.judged(candidates) for pair in batch):
+        for diagnosis, message in (pair for batch in self.judged(candidates) for pair in batch):
             id_, event_type = message.key.id, message.key.event_type
-            counts.setdefault(each.state, Counter())[event_type] += 1
-            ready += self._cure(each, candidates) is not None
-            twice += each.twice
+            counts.setdefault(diagnosis.state, Counter())[event_type] += 1
+            ready += self._cure(diagnosis, candidates) is not None
+            twice += diagnosis.twice
             if candidates.named:
-                messages.append(NamedMessage(id_, event_type, each.state, each.cures))
+                messages.append(NamedMessage(id_, event_type, diagnosis.state, diagnosis.cures))
         counts.pop("fine", None)
         return Repaired(
             stage=self._stage.stage,
@@ -166,47 +167,47 @@ class Repairs:
         repaired: Counter[str] = Counter()
         failed = 0
         for batch in self.judged(candidates):
-            cured = [(self._cure(each, candidates), each.route, message) for each, message in batch]
-            moved = self._redriven({message.key for cure, _, message in cured if cure == "redrive"})
-            repaired += Counter(key.event_type for key in moved)
-            # A message whose dead letter no queue has any more is requeued.
-            left = [(route, message) for cure, route, message in cured if cure and message.key not in moved]
-            done, refused = requeuer.requeue([(route, each) for route, each in left if route is not None])
+            cures = {message.key: self._cure(diagnosis, candidates) for diagnosis, message in batch}
+            redriven = self._redriven({key for key, cure in cures.items() if cure == "redrive"})
+            repaired += Counter(key.event_type for key in redriven)
+            # A message whose dead letter is gone from the queues is requeued.
+            remaining = [pair for pair in batch if cures[pair[1].key] and pair[1].key not in redriven]
+            done, unqueued = requeuer.requeue((diagnosis.route, message) for diagnosis, message in remaining)
             repaired += done
-            failed += refused + sum(route is None for route, _ in left)
+            failed += unqueued
         return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)
 
-    def end(self, each: Judged, word: Word) -> str:
-        """End a message as an operator says it ended, if it is still as it was judged. Return why the message
-        was not ended, or an empty text if it was."""
-        diagnosis, message = each
+    def end(self, candidate: Judged, word: Word) -> str:
+        """End a message by an operator's word, unless it has changed since it was judged. Return the reason
+        if the message was not ended, or an empty text if it was."""
+        diagnosis, message = candidate
         if "end" not in diagnosis.cures or message.ledger is None:
             return diagnosis.not_ended
         token = token_hex(16)
         free_since = self._judge.free_since(message.key.event_type, self._stage.clock())
         ledger = self._stage.ledger(lambda: token)
-        ended = ledger.settle(message.key, message.ledger, word, free_since)
-        if ended or self._stage.written(message.key, token) is not None:
+        settled = ledger.settle(message.key, message.ledger, word, free_since)
+        if settled or self._stage.written(message.key, token) is not None:
             return ""
         return "it has changed since it was shown; run this again"
 
     @staticmethod
-    def _cure(each: Diagnosis, candidates: Candidates) -> Cure | None:
-        """Return the cure that a run applies by itself, if any. A scan leaves dead letters where they
-        lie: their cause has to be fixed first."""
-        first = next(iter(each.cures), None)
+    def _cure(diagnosis: Diagnosis, candidates: Candidates) -> Cure | None:
+        """Return the cure that a run applies by itself, if any. A scan does not move dead letters: their
+        cause has to be fixed first."""
+        first = next(iter(diagnosis.cures), None)
         return None if first == "end" or (first == "redrive" and not candidates.named) else first
 
     def _redriven(self, keys: set[Key]) -> set[Key]:
         """Move the dead letters of these messages back; the messages whose dead letters were found."""
         channels = {key.event_type for key in keys}
-        found: set[Key] = set()
+        moved_keys: set[Key] = set()
         for queue in dead_queues(self._stage.sqs, self._stage.stage) if keys else ():
             if any(queue.holds(channel) for channel in channels):
                 mover = DeadLetterMover(self._stage.sqs, queue)
                 sum(mover.move(None, keys))
-                found |= {key for key in keys if key in mover.moved}
-        return found
+                moved_keys |= {key for key in keys if key in mover.moved}
+        return moved_keys
 
     def _page(self, table: Table, position: Position) -> tuple[tuple[int, list[Key]], Any]:
         """Read a page of a table: how many items it has, and its candidates; and its LastEvaluatedKey."""
@@ -219,13 +220,13 @@ class Repairs:
         reply = self._stage.dynamodb.scan(TableName=self._stage.name(table), **query, **position)
         items = {key_of(image): plain(image) for image in reply["Items"]}
         if table == "mailbox":
-            known = self._stage.read("ledger", items)
-            keys = [key for key in items if key not in known]
+            stored = self._stage.read("ledger", items)
+            keys = [key for key in items if key not in stored]
         else:
             keys = [key for key, item in items.items() if self._judge.overdue(item, moment)]
         return (reply["ScannedCount"], keys), reply.get("LastEvaluatedKey")
 
     def _channels(self, ref: MessageRef) -> set[str]:
         """The channels that have a message of that id."""
-        items = (each for table in _TABLES for each in self._stage.items(table, ref))
-        return {each["event_type"] for each in items}
+        items = (item for table in _TABLES for item in self._stage.items(table, ref))
+        return {item["event_type"] for item in items}

@@ -73,9 +73,10 @@ class Requeuer:
         self._stage = stage
         self._routes = stage.dispatch.routes
 
-    def requeue(self, stuck: Iterable[tuple[Route, StoredMessage]]) -> tuple[Counter[str], int]:
-        """Requeue each message by its route. How many were, by channel, and how many could not be."""
-        groups: dict[tuple[Route, str], list[StoredMessage]] = defaultdict(list)
+    def requeue(self, stuck: Iterable[tuple[Route | None, StoredMessage]]) -> tuple[Counter[str], int]:
+        """Requeue each message by its route. Return the numbers of requeued messages by channel, and the
+        number of messages that could not be requeued, such as those without a route."""
+        groups: dict[tuple[Route | None, str], list[StoredMessage]] = defaultdict(list)
         for route, message in stuck:
             groups[route, message.key.event_type].append(message)
         counts: Counter[str] = Counter()
@@ -83,29 +84,31 @@ class Requeuer:
         for (route, channel), group in groups.items():
             match route:
                 case "dispatch":
-                    left = self._hand_over("dispatch", map(_put, group))
+                    failures = self._hand_over("dispatch", map(_put, group))
                 case "outcomes":
-                    left = self._hand_over("outcomes", map(_change, group))
+                    failures = self._hand_over("outcomes", map(_change, group))
                 case "queue":
-                    left = self._queue(group)
-            counts[channel] += len(group) - left
-            failed += left
+                    failures = self._queue(group)
+                case None:
+                    failures = len(group)
+            counts[channel] += len(group) - failures
+            failed += failures
         return +counts, failed
 
     def read(self, item: Item, attempt: int) -> Message:
         """Return the message as the worker will read it. Raises Invalid for what would end as failed at
         once."""
-        message, now = self._parsed(item, attempt), self._stage.clock()
-        if message.expired(now):
+        message, now_s = self._parsed(item, attempt), self._stage.clock()
+        if message.expired(now_s):
             raise Invalid("expires_at", f"{message.expires_at} is past")
-        if (message.due() or 0) > now:
+        if (message.due() or 0) > now_s:
             raise Invalid("send_at", f"{message.send_at} is yet to come; a new id waits for it")
         return message
 
     def entry(self, reference: str, item: Item, attempt: int) -> tuple[str, Entry]:
-        """The queue's URL, and the message for it; not of a fax, whose message outcomes makes. Raises Invalid
-        for what has no queue. What has expired goes there all the same: its worker ends it. It has the
-        version of its template that counts now, as what dispatch queues."""
+        """Return the queue's URL and the queue message of an item, but not of a fax, whose message `outcomes`
+        makes. The message gets the current version of its template, like a message that dispatch queues. An
+        expired message is queued as well: its worker ends it. Raises Invalid for an item without a queue."""
         message = self._parsed(item, attempt)
         if self._stage.versions is not None:
             item = self._stage.versions.bound(message, item)
@@ -137,15 +140,16 @@ class Requeuer:
 
     def _queue(self, messages: Sequence[StoredMessage]) -> int:
         entries, unfit = [], 0
-        for at, each in enumerate(messages):
+        for index, message in enumerate(messages):
             try:
-                entries.append(self.entry(str(at), each.mailbox or {}, next_attempt(each.ledger or {})))
+                attempt = next_attempt(message.ledger or {})
+                entries.append(self.entry(str(index), message.mailbox or {}, attempt))
             except Invalid:
                 unfit += 1
         return unfit + len(self.send(entries))
 
     def _parsed(self, item: Item, attempt: int) -> Message:
-        contracts = {name: each for name, each in self._stage.contracts.items() if name in self._routes}
+        contracts = {name: kind for name, kind in self._stage.contracts.items() if name in self._routes}
         message = parse({**item, "attempt": attempt}, contracts)
         if message.lane not in self._routes[message.event_type]:
             raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}")
@@ -175,6 +179,6 @@ def _change(message: StoredMessage) -> dict[str, Any]:
 
 def _texts(records: Iterable[dict[str, Any]]) -> Iterator[str]:
     """The records as JSON, numbered."""
-    for at, record in enumerate(records):
-        record["dynamodb"]["SequenceNumber"] = str(at)
+    for number, record in enumerate(records):
+        record["dynamodb"]["SequenceNumber"] = str(number)
         yield json.dumps(record, ensure_ascii=False, separators=(",", ":"))

@@ -69,22 +69,22 @@ def resend(
             looked = resender.evaluate(refs)
         if not as_json:
             _show(looked)
-        ready = [each for each in looked if each.result == "ready"]
-        refused = [each for each in looked if each.result != "ready"]
+        ready = [message for message in looked if message.result == "ready"]
+        refusals = [message for message in looked if message.result != "ready"]
         done = ready
         if ready and not dry_run:
-            twice = sum(each.may_arrive_twice for each in ready)
+            twice = sum(message.may_arrive_twice for message in ready)
             risk = f" {twice:,} of them may arrive twice." if twice else ""
             question = f"Send {_messages(len(ready))} of {stage} again?{risk}"
             confirm(question, yes=yes or not (twice or len(ready) > UNASKED), piped="-" in ids)
             with status("sending", quiet=as_json):
                 done = resender.send(ready)
-    messages = [*done, *refused]
-    counts = Counter(each.result for each in messages)
+    messages = [*done, *refusals]
+    counts = Counter(message.result for message in messages)
     answer = Resent(stage, dry_run, dict(sorted(counts.items())), messages)
-    print_answer(answer, partial(_say, shown=looked), as_json=as_json)
-    left = [each for each in messages if each.result not in ("ready", "resent")]
-    raise typer.Exit(1 if left else 0)
+    print_answer(answer, partial(_say, printed=looked), as_json=as_json)
+    unsent = [message for message in messages if message.result not in ("ready", "resent")]
+    raise typer.Exit(1 if unsent else 0)
 
 
 def _messages(count: int) -> str:
@@ -105,11 +105,10 @@ def _show(looked: Sequence[ResentMessage]) -> None:
         screen.print(f"and {len(ordered) - _SHOWN:,} more; --json has all.")
 
 
-def _say(answer: Resent, shown: Sequence[ResentMessage]) -> None:
+def _say(answer: Resent, printed: Sequence[ResentMessage]) -> None:
     """Print the results, and by name the messages that should have been sent again and were not."""
-    known = set(shown)
-    for each in answer.messages:
-        if each.result in ("unqueued", "refused") and each not in known:
-            print_line(f"{each.id} ({each.event_type}): {each.why}", "red", errors)
+    for message in answer.messages:
+        if message.result in ("unqueued", "refused") and message not in printed:
+            print_line(f"{message.id} ({message.event_type}): {message.why}", "red", errors)
     counted = ", ".join(f"{count:,} {result}" for result, count in answer.counts.items())
     screen.print(f"{_messages(len(answer.messages))} of {answer.stage}{': ' if counted else ''}{counted}.")

@@ -60,9 +60,9 @@ class ResentMessage(Struct, frozen=True):
     attempt: int | None = None
     may_arrive_twice: bool = False
 
-    def refused(self, why: str) -> "ResentMessage":
+    def refused(self, reason: str) -> "ResentMessage":
         """Result for a message that was not changed."""
-        return ResentMessage(self.id, self.event_type, self.status, "refused", why)
+        return ResentMessage(self.id, self.event_type, self.status, "refused", reason)
 
 
 class Resent(Struct, frozen=True):
@@ -92,23 +92,23 @@ def judge(item: Item, *, force: bool) -> Judgement:
         return Judgement(go=False, why="its recipient was erased, so it is never sent again")
     status, error = str(item["status"]), item.get("error", {})
     if error.get("code") == "outcome_unknown":
-        why = "its outcome is unknown: it may have arrived, so ask its provider first"
-        return Judgement(go=True, why=why, twice=True)
+        reason = "its outcome is unknown: it may have arrived, so ask its provider first"
+        return Judgement(go=True, why=reason, twice=True)
     reached = ARRIVED.get(status) or _partly(item, status)
     if reached:
         again = "it may arrive twice" if force else f"it would arrive twice{FORCED}"
         return Judgement(force, f"{status}: {reached}, so {again}", twice=True)
     if (code := error.get("code")) in CANCELLED:
-        why = f"{status}: {error.get('message')}. {CANCELLED[code].rstrip('.')}"
-        return Judgement(go=False, why=why)
+        reason = f"{status}: {error.get('message')}. {CANCELLED[code].rstrip('.')}"
+        return Judgement(go=False, why=reason)
     if status == "cancelled" and not force:
         return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")
-    said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
-    why = f"{status}: {said}" if said else status
+    error_text = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
+    reason = f"{status}: {error_text}" if error_text else status
     # An operator ends what nobody can tell of.
     if error.get("code") == "settled" and ("unsettled_tries" in item or "provider_id" in item):
-        return Judgement(go=True, why=f"{why}; an earlier try may have arrived", twice=True)
-    return Judgement(go=True, why=why)
+        return Judgement(go=True, why=f"{reason}; an earlier try may have arrived", twice=True)
+    return Judgement(go=True, why=reason)
 
 
 def _under_way(item: Item) -> Judgement:
@@ -125,7 +125,7 @@ def _under_way(item: Item) -> Judgement:
 def _partly(item: Item, status: str) -> str:
     """Say of a mail to several that some of them have it, or may have."""
     entries = item.get("recipients", {}).values()
-    if status not in _UNREACHED[:2] or all(each.get("status") in _UNREACHED for each in entries):
+    if status not in _UNREACHED[:2] or all(entry.get("status") in _UNREACHED for entry in entries):
         return ""
     return "others of its recipients have had it"
 
@@ -147,7 +147,7 @@ class Resender:
         )
 
     def evaluate(self, refs: Iterable[MessageRef]) -> list[ResentMessage]:
-        """Return the state of each message, and whether it can be sent again. Changes nothing."""
+        """Return the state of each message and whether it can be sent again, without a change."""
         with ThreadPoolExecutor(_WORKERS) as pool:
             return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
@@ -158,10 +158,10 @@ class Resender:
             for step in parts(ready, AT_ONCE):
                 done = list(pool.map(self._reopen, map(str, range(len(step))), step))
                 failed = self._requeuer.send(queued for _, queued in done if queued is not None)
-                for reference, (each, _) in enumerate(done):
+                for reference, (message, _) in enumerate(done):
                     if str(reference) in failed:
-                        each = structs.replace(each, result="unqueued", why=_UNTAKEN)
-                    sent.append(each)
+                        message = structs.replace(message, result="unqueued", why=_UNTAKEN)
+                    sent.append(message)
         return sent
 
     def _evaluate(self, ref: MessageRef) -> tuple[ResentMessage, Item, Item | None]:
@@ -190,7 +190,7 @@ class Resender:
         if len(items) == 1:
             return items[0]
         if items:
-            names = " and ".join(each["event_type"] for each in items)
+            names = " and ".join(item["event_type"] for item in items)
             return f"{names} have messages with that id; choose one with --channel"
         if self._stage.items("mailbox", ref):
             days = REMEMBERED_SECONDS // 86_400
@@ -201,7 +201,7 @@ class Resender:
         return "there is no such message in the ledger"
 
     def _content(self, item: Item) -> Item | None:
-        """Return the item to send: the mailbox's, or for a fax the ledger's copy; None if that is gone."""
+        """Return the item to send, from the mailbox, or for a fax from the ledger; None if that is gone."""
         if item["event_type"] == "fax":
             return fax_of(item)
         key = Key(item["id"], item["event_type"])
@@ -210,8 +210,8 @@ class Resender:
     def _fit(self, item: Item, content: Item | None, judgement: Judgement) -> Judgement:
         """The judgement, or what about the content forbids it."""
         # Under a new id nothing keeps it from arriving twice.
-        known = f"{judgement.why}; " if judgement.twice else ""
-        anew = f"{known}to send it after all, put it there under a new id"
+        prefix = f"{judgement.why}; " if judgement.twice else ""
+        anew = f"{prefix}to send it after all, put it there under a new id"
         if content is None:
             return Judgement(go=False, why=f"its item is gone from the mailbox; {anew}")
         try:
@@ -221,8 +221,8 @@ class Resender:
             return Judgement(go=False, why=f"it would fail: {fault}; {anew}")
         blocked = "" if self._force else self._blocked(message)
         if blocked:
-            why = f"it would be suppressed again: {blocked}{SUPPRESSED}"
-            return Judgement(go=False, why=why)
+            reason = f"it would be suppressed again: {blocked}{SUPPRESSED}"
+            return Judgement(go=False, why=reason)
         return judgement
 
     def _blocked(self, message: Message) -> str:
@@ -238,25 +238,27 @@ class Resender:
         """Reopen a message. Return its state, and the queue message for it (None if `outcomes` makes that).
         Does not raise errors of AWS: others of its step are reopened already, and have to be queued."""
         try:
-            now, item, content = self._evaluate(MessageRef(ready.id, ready.event_type))
+            message, item, content = self._evaluate(MessageRef(ready.id, ready.event_type))
         except _FAULTS as fault:
             return ready.refused(f"it could not be read, so it is as it was: {fault}; run this again"), None
-        if now.result != "ready" or content is None:
-            return now, None
-        if now.status != "retrying" and (now.status, now.attempt) != (ready.status, ready.attempt):
+        if message.result != "ready" or content is None:
+            return message, None
+        status, attempt = message.status, message.attempt
+        if status != "retrying" and (status, attempt) != (ready.status, ready.attempt):
             # Force and consent were given for what was shown, and for nothing else.
-            return now.refused(f"{now.status}: it has changed since it was looked at; look again"), None
+            return message.refused(f"{status}: it has changed since it was looked at; look again"), None
         try:
-            attempt = now.attempt if now.status == "retrying" else self._next_life(item, now.may_arrive_twice)
+            if status != "retrying":
+                attempt = self._next_life(item, message.may_arrive_twice)
         except _FAULTS as fault:
-            why = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom repair"
-            return structs.replace(now, result="unqueued", why=why), None
+            reason = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom repair"
+            return structs.replace(message, result="unqueued", why=reason), None
         if attempt is None:
-            return now.refused(
+            return message.refused(
                 "it has changed just now: another operator or worker was faster, or an event came"
             ), None
-        resent = structs.replace(now, result="resent", attempt=attempt)
-        if now.event_type == "fax":
+        resent = structs.replace(message, result="resent", attempt=attempt)
+        if message.event_type == "fax":
             return resent, None
         return resent, self._requeuer.entry(reference, content, attempt)
 

@@ -41,21 +41,24 @@ Table = Literal["ledger", "mailbox", "contents", "suppressions", "preferences", 
 
 
 class Restored(Struct, frozen=True):
-    """Answer of `restore`: of `read` items of the table `source`, `copied` were missing or older in the
-    stage's table, and `kept` were not: those were left as they are."""
+    """Answer of `restore`."""
 
     stage: str
     table: str
     source: str
     read: int
+    """Items of the table `source`."""
     copied: int
+    """Items that were missing or older in the stage's table."""
     kept: int
+    """Items that are the same or newer in the stage's table."""
     unknown: int
     """Messages of the mailbox, restored by this run or an earlier one, that the ledger does not know."""
     unknown_file: str
     """File with their ids and event_types, a JSON object a line; empty if there are none."""
     too_large: list[Key]
-    """Messages of the mailbox whose items have no room for the mark: they are not restored."""
+    """Messages of the mailbox that were not restored, because their items would be too large with the
+    mark."""
 
 
 def restore(
@@ -96,18 +99,18 @@ def restore(
             pages = client.get_paginator("scan").paginate(TableName=source, ConsistentRead=True)
             for items in (page["Items"] for page in pages):
                 if table == "mailbox":
-                    items = [{**each, RESTORED: each["id"]} for each in items]
+                    items = [{**item, RESTORED: item["id"]} for item in items]
                 items = [_without_past_wait(item) for item in items]
                 stored = [*threads.map(lambda item: _put(client, target, keys, item), items)]
                 copied += sum(map(is_, items, stored))
-                too_large += [key_of(item) for item, there in zip(items, stored, strict=True) if not there]
+                too_large += [key_of(item) for item, row in zip(items, stored, strict=True) if not row]
                 unknown += _unknown(client, name(stage, "ledger"), stored)
                 read += len(items)
                 advance(read, total)
         if file := f"{target}-unknown.jsonl" if unknown else "":
             write_whole(Path(file), "".join(f"{encode(key)}\n" for key in unknown).encode())
-    kept = read - copied - len(too_large)
-    answer = Restored(stage, table, source, read, copied, kept, len(unknown), file, too_large)
+    unchanged = read - copied - len(too_large)
+    answer = Restored(stage, table, source, read, copied, unchanged, len(unknown), file, too_large)
     print_answer(answer, partial(_show, first=unknown[:_SHOWN]), as_json=as_json)
 
 
@@ -120,7 +123,7 @@ def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keys(client: "DynamoDBClient", table: str) -> list[str]:
-    return [each["AttributeName"] for each in client.describe_table(TableName=table)["Table"]["KeySchema"]]
+    return [key["AttributeName"] for key in client.describe_table(TableName=table)["Table"]["KeySchema"]]
 
 
 def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> Item:
@@ -130,7 +133,7 @@ def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> I
     if "updatedAt" in item:
         condition += " OR #at < :restored"
         names["#at"], values[":restored"] = "updatedAt", item["updatedAt"]
-    more: dict[str, Any] = {"ExpressionAttributeValues": values} if values else {}
+    options: dict[str, Any] = {"ExpressionAttributeValues": values} if values else {}
     try:
         client.put_item(
             TableName=table,
@@ -138,7 +141,7 @@ def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> I
             ConditionExpression=condition,
             ExpressionAttributeNames=names,
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **more,
+            **options,
         )
     except ClientError as error:
         if RESTORED in item and "Item size" in error.response["Error"].get("Message", ""):
@@ -151,10 +154,10 @@ def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> I
 
 def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> list[Key]:
     """The messages of restored mailbox items that the ledger does not know."""
-    keys = [key_of(each) for each in items if RESTORED in each]
+    keys = [key_of(item) for item in items if RESTORED in item]
     entries = batch_get(client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
-    known = {Key(each["id"], each["event_type"]) for each in entries}
-    return [key for key in keys if key not in known]
+    known_keys = {Key(item["id"], item["event_type"]) for item in entries}
+    return [key for key in keys if key not in known_keys]
 
 
 def _show(answer: Restored, *, first: Sequence[Key]) -> None:

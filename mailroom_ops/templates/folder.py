@@ -35,14 +35,18 @@ class TemplateName(Struct, frozen=True, order=True):
 
 def named(templates: Sequence[TemplateName], name: str, channel: str | None, place: str) -> TemplateName:
     """Return the template of that name. Raises Refused if the name is unknown, or ambiguous between two
-    channels; `place` is where the templates lie."""
-    found = [each for each in templates if each.name == name and channel in (None, each.channel)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Refused(f"{name} is a template of {found[0].channel} and {found[1].channel}; say --channel.")
-    known = ", ".join(each.path for each in templates) or "none"
-    raise Refused(f"There is no template {name!r:.60} {place}. There are: {known}.")
+    channels; `place` names the folder or stage in the error."""
+    matches = [
+        template for template in templates if template.name == name and channel in (None, template.channel)
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise Refused(
+            f"{name} is a template of {matches[0].channel} and {matches[1].channel}; say --channel."
+        )
+    paths = ", ".join(template.path for template in templates) or "none"
+    raise Refused(f"There is no template {name!r:.60} {place}. There are: {paths}.")
 
 
 class TemplateFolder:
@@ -64,21 +68,21 @@ class TemplateFolder:
         return named(self.all(), name, channel, f"in {self.root}")
 
     def examples(self, template: TemplateName) -> dict[str, Item]:
-        """The examples of a template by their names: attributes of an item. Raises Refused for a file that
-        holds no JSON object."""
+        """Return the examples of a template by their names: attributes of an item. Raises Refused for a file
+        without a JSON object."""
         files = sorted((self.root / template.path / EXAMPLES).glob("*.json"))
-        return {each.stem: read_item(str(each)) for each in files}
+        return {file.stem: read_item(str(file)) for file in files}
 
     def languages(self, template: TemplateName) -> list[str]:
         """Languages of the template besides the default one."""
         folders = (self.root / template.path).glob(f"*/{TOP[template.channel]}")
-        return sorted(each.parent.name for each in folders)
+        return sorted(path.parent.name for path in folders)
 
     def item(self, template: TemplateName, attributes: Mapping[str, Any]) -> Item:
         """An item for a template, with these attributes; what it needs beside them is made up."""
-        about = {"id": "example", "event_type": template.channel, "template": template.name}
+        identity = {"id": "example", "event_type": template.channel, "template": template.name}
         to = {} if {"to", "email"} & attributes.keys() else {"to": TO[template.channel]}
-        return {**about, **to, **attributes}
+        return {**identity, **to, **attributes}
 
     def look(self, item: Mapping[str, Any]) -> Preview:
         """Return the item rendered as the sender would. Raises Invalid, Malformed."""
@@ -86,7 +90,7 @@ class TemplateFolder:
 
     def used(self, template: TemplateName) -> frozenset[str]:
         """The variables that a template uses, in any of its languages. Raises Refused."""
-        return frozenset().union(*(each.variables for each in self._reached(template).values()))
+        return frozenset().union(*(part.variables for part in self._reached(template).values()))
 
     def used_in(self, parts: Mapping[str, str]) -> frozenset[str]:
         """The variables that these sources of a template use."""
@@ -113,7 +117,7 @@ class TemplateFolder:
 
     def _incomplete(self, template: TemplateName) -> Iterator[str]:
         folder = self.root / template.path
-        parts = [each for each in FILES if (folder / each).exists()]
+        parts = [name for name in FILES if (folder / name).exists()]
         for language in self.languages(template):
             if language != canonical(language):
                 yield f"{template.path}/{language}: is found by nobody; call it {canonical(language)}"
@@ -142,5 +146,5 @@ class TemplateFolder:
 
     def _own(self, template: TemplateName) -> list[str]:
         folder = self.root / template.path
-        files = sorted(each for each in folder.rglob("*") if each.name in FILES)
-        return [each.relative_to(self.root / template.channel).as_posix() for each in files]
+        files = sorted(file for file in folder.rglob("*") if file.name in FILES)
+        return [file.relative_to(self.root / template.channel).as_posix() for file in files]

@@ -1,8 +1,8 @@
 """The published versions of a stage's templates: objects that never change, and one that says which count.
 
-A version is written whole before anything names it, and the object that names it is written on the condition
-that nobody has written it since: a crash leaves a version that nothing names, and no two publishers lose each
-other's.
+A version is written before the object that names it. That object is written on the condition that it has not
+changed since it was read. So a crash leaves at most an unnamed version, and of two publishers at once one is
+refused.
 """
 
 import time
@@ -35,7 +35,7 @@ NOTHING = Choice(DEPLOYED, "", "")
 
 
 class Published(Struct, frozen=True):
-    """The bucket of one stage. `by` is who acts, as AWS has it; it is asked for when something is written."""
+    """Bucket of one stage. `by` returns the ARN of the operator, and is called only for a write."""
 
     client: "S3Client"
     bucket: str
@@ -52,8 +52,8 @@ class Published(Struct, frozen=True):
         try:
             reply = self.client.get_object(Bucket=self.bucket, Key=key)
         except self.client.exceptions.NoSuchKey:
-            there = ", ".join(map(str, self.numbers(template))) or "none"
-            raise Refused(f"{template.path} has no version {number}. There are: {there}.") from None
+            numbers = ", ".join(map(str, self.numbers(template))) or "none"
+            raise Refused(f"{template.path} has no version {number}. There are: {numbers}.") from None
         return read_version(reply["Body"].read())
 
     def numbers(self, template: TemplateName) -> list[int]:
@@ -61,8 +61,8 @@ class Published(Struct, frozen=True):
         pages = self.client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=f"{template.path}/"
         )
-        names = (each["Key"].rpartition("/")[2] for page in pages for each in page.get("Contents", ()))
-        return sorted(int(each.removesuffix(".json")) for each in names)
+        names = (entry["Key"].rpartition("/")[2] for page in pages for entry in page.get("Contents", ()))
+        return sorted(int(name.removesuffix(".json")) for name in names)
 
     def put(
         self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]
@@ -71,14 +71,14 @@ class Published(Struct, frozen=True):
         already makes no other version. Raises Refused if it is too large, or if somebody published
         meanwhile."""
         choices, unchanged = self._read()
-        now = choices.get(template.path, NOTHING)
-        if now.version != DEPLOYED:
-            version = self.version(template, now.version)
+        current = choices.get(template.path, NOTHING)
+        if current.version != DEPLOYED:
+            version = self.version(template, current.version)
             if (version.parts, version.examples) == (parts, examples):
                 return version, False
         number = max(self.numbers(template), default=0) + 1
-        about = (template.channel, template.name, number)
-        version = Version(*about, parts, examples, self.by(), iso(self.clock()))
+        identity = (template.channel, template.name, number)
+        version = Version(*identity, parts, examples, self.by(), iso(self.clock()))
         size = len(encode(version).encode())
         if size > MAX_VERSION_BYTES:
             raise Refused(f"{template.path} has {size:,} bytes; a version has {MAX_VERSION_BYTES:,} at most.")
@@ -88,13 +88,13 @@ class Published(Struct, frozen=True):
 
     def roll_back(self, template: TemplateName, to: int | None = None) -> int:
         """Let another version count, by default the one that counted before; DEPLOYED is the stage's deployed
-        template. Returns the number. Raises Refused if there is no such version, or if somebody published
+        template. Returns the number. Raises Refused for an unknown version, or if somebody published
         meanwhile."""
         choices, unchanged = self._read()
-        now = choices.get(template.path, NOTHING)
+        current = choices.get(template.path, NOTHING)
         if to is None:
-            to = now.before[-1] if now.before else now.version
-        if to == now.version:
+            to = current.before[-1] if current.before else current.version
+        if to == current.version:
             raise Refused(f"{template.path} is at {words_of(to)} already.")
         if to != DEPLOYED:
             self.version(template, to)
@@ -106,8 +106,8 @@ class Published(Struct, frozen=True):
     ) -> None:
         """Let a version count, if `choices` are still those that were read. A version that counted before
         takes back all that counted since: a later rollback must not return to them."""
-        now = choices.get(template.path, NOTHING)
-        before = (*now.before, now.version)
+        current = choices.get(template.path, NOTHING)
+        before = (*current.before, current.version)
         before = before[: before.index(number)] if number in before else before[-MAX_BEFORE:]
         choice = Choice(number, self.by(), iso(self.clock()), before)
         self._put(CURRENT, {**choices, template.path: choice}, **unchanged)

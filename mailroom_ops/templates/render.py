@@ -1,9 +1,5 @@
 """`render`: a template as its recipient would get it, without a stage."""
 
-import html
-import tempfile
-import webbrowser
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,9 +21,6 @@ from mailroom_ops.templates.folder import TO, Item, TemplateFolder, TemplateName
 from mailroom_stacks.paths import TEMPLATES
 
 Channel = Annotated[str | None, typer.Option(help=f"One of {', '.join(TO)}, where both have the template.")]
-Templates = Annotated[
-    Path, typer.Option("--templates", help="The folder of the templates.", show_default="templates")
-]
 
 
 def render(
@@ -45,9 +38,7 @@ def render(
     example: Annotated[
         str | None, typer.Option(help="One of the template's examples; default: its first.")
     ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="Render all templates with all examples.")] = False,
-    templates: Templates = TEMPLATES,
 ) -> None:
     """Render a template as it would be sent: headers, text, HTML and size, or a text message's segments.
 
@@ -57,10 +48,10 @@ def render(
     With --all, each template is rendered with each of its examples in each of its languages. Exit code 1: one
     of them fails; each fault has its file and line.
 
-    Example: mailroom render weekly-followers --set new_followers=1 --open
+    Example: mailroom render weekly-followers --set new_followers=1
     """
     with refusals():
-        folder = TemplateFolder(templates)
+        folder = TemplateFolder(TEMPLATES)
         if all_:
             raise typer.Exit(_all(folder, channel))
         if name is None:
@@ -72,10 +63,7 @@ def render(
             preview = folder.look(folder.item(template, attributes))
         except (Invalid, Malformed) as fault:
             raise Refused(ended(f"{template.path} cannot be sent so: {fault}")) from None
-    if open_:
-        webbrowser.open(_page(template, preview).as_uri())
-    else:
-        _show(preview)
+    _show(preview)
 
 
 def _attributes(
@@ -87,16 +75,16 @@ def _attributes(
     if example is None:
         return dict(next(iter(examples.values()), {}))
     if example not in examples:
-        known = ", ".join(examples) or "none"
-        raise Refused(f"{template.path} has no example {example!r:.60}. There are: {known}.")
+        names = ", ".join(examples) or "none"
+        raise Refused(f"{template.path} has no example {example!r:.60}. There are: {names}.")
     return dict(examples[example])
 
 
 def _show(preview: Preview) -> None:
     for field, value in preview.headers.items():
         print_line(f"{field}: {value}")
-    for each in preview.attachments:
-        print_line(f"Attachment: {each}")
+    for attachment in preview.attachments:
+        print_line(f"Attachment: {attachment}")
     for title, body in (("Text", preview.text), ("HTML", preview.html)):
         if body is not None:
             parts = "segment" if preview.segments == 1 else "segments"
@@ -111,29 +99,6 @@ def _show(preview: Preview) -> None:
         print_line(f"Nothing uses {', '.join(preview.unused)}.")
 
 
-_PAGE = """<!doctype html><meta charset="utf-8"><title>{title}</title>
-<body style="font: 15px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto">
-<h1>{title}</h1><p>{headers}</p>
-{frame}<pre style="white-space: pre-wrap; border-top: 1px solid #ccc; padding-top: 1rem">{text}</pre>
-"""
-
-
-def _page(template: TemplateName, preview: Preview) -> Path:
-    """A page that shows the message; its HTML lies in a frame that runs no script."""
-    headers = "<br>".join(f"<b>{html.escape(n)}</b>: {html.escape(v)}" for n, v in preview.headers.items())
-    frame = ""
-    if preview.html is not None:
-        source = html.escape(preview.html)
-        frame = f'<iframe sandbox srcdoc="{source}" style="width: 100%; height: 70vh; border: 0"></iframe>'
-    page = _PAGE.format(
-        title=html.escape(template.path), headers=headers, frame=frame, text=html.escape(preview.text or "")
-    )
-    path = Path(tempfile.mkdtemp(prefix="mailroom-")) / f"{template.name}.html"
-    path.write_text(page, encoding="utf-8")
-    print_line(f"{path}")
-    return path
-
-
 def _all(folder: TemplateFolder, channel: str | None) -> int:
     """Render all, and say which fail. The exit code."""
     table = table_of("template", right("examples"), "languages", "")
@@ -141,12 +106,12 @@ def _all(folder: TemplateFolder, channel: str | None) -> int:
     for template in folder.all():
         if channel in (None, template.channel):
             wrong = list(folder.faults(template))
-            said = f"{len(wrong)} faults" if wrong else "" if folder.examples(template) else "has no example"
+            examples = folder.examples(template)
+            result = f"{len(wrong)} faults" if wrong else "renders" if examples else "has no example"
             languages = ", ".join(folder.languages(template))
-            count = f"{len(folder.examples(template)):,}"
-            table.add_row(template.path, count, languages, said or "renders")
+            table.add_row(template.path, f"{len(examples):,}", languages, result)
             faults += wrong
     screen.print(table)
-    for each in faults:
-        print_line(f"{folder.root.name}/{each}", "red")
+    for fault in faults:
+        print_line(f"{folder.root.name}/{fault}", "red")
     return 1 if faults else 0

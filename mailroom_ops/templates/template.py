@@ -29,7 +29,7 @@ from mailroom_ops.shared.screen import (
 from mailroom_ops.shared.times import short
 from mailroom_ops.templates.folder import TemplateFolder, TemplateName, named
 from mailroom_ops.templates.published import NOTHING, Published, published_of, words_of
-from mailroom_ops.templates.render import Channel, Templates
+from mailroom_ops.templates.render import Channel
 from mailroom_stacks.paths import TEMPLATES
 
 app = typer.Typer(
@@ -51,12 +51,14 @@ class PutAnswer(Struct, frozen=True):
 
 
 class TemplateLine(Struct, frozen=True):
-    """A template of a stage, as mail/welcome: the version that counts (0: the deployed one), who chose it,
-    and when."""
+    """Template of a stage."""
 
     template: str
+    """Channel and name, as in mail/welcome."""
     version: int
+    """Current version; the deployed template has the number 0."""
     by: str = ""
+    """Operator who chose the version."""
     at: str = ""
     fault: str = ""
     """Reason why the version does not render, such as a filter that the language does not have."""
@@ -71,7 +73,7 @@ class DiffAnswer(Struct, frozen=True):
 
 
 class RollbackAnswer(Struct, frozen=True):
-    """The answer of `template rollback`: the version that counts now (0: the deployed template)."""
+    """Answer of `template rollback`: the current version; the deployed template has the number 0."""
 
     stage: str
     template: str
@@ -91,7 +93,6 @@ def put(
     stage: Stage = "dev",
     channel: Channel = None,
     *,
-    templates: Templates = TEMPLATES,
     as_json: AsJson = False,
 ) -> None:
     """Publish a template as it lies in the folder. It counts everywhere within a minute.
@@ -105,13 +106,13 @@ def put(
     Example: mailroom template put weekly-followers --stage prod
     """
     with aws_faults(stage):
-        folder = TemplateFolder(templates)
+        folder = TemplateFolder(TEMPLATES)
         template = folder.named(name, channel)
         examples = folder.examples(template)
         if wrong := [*folder.faults(template)]:
-            raise Refused("\n".join(f"{templates.name}/{each}" for each in wrong))
+            raise Refused("\n".join(f"{TEMPLATES.name}/{fault}" for fault in wrong))
         if not examples:
-            path = f"{templates.name}/{template.path}/examples/one.json"
+            path = f"{TEMPLATES.name}/{template.path}/examples/one.json"
             raise Refused(f"{template.path} has no example to check it with: write one, such as {path}.")
         published = published_of(aws_session(), stage)
         before = published.choices().get(template.path)
@@ -122,7 +123,7 @@ def put(
 
 
 @app.command("list")
-def list_(stage: Stage = "dev", *, templates: Templates = TEMPLATES, as_json: AsJson = False) -> None:
+def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     """List the templates, with the version of each that counts, and why it does not render if it does not.
 
     A new release may read templates in another way: list them with it before you deploy it.
@@ -131,9 +132,9 @@ def list_(stage: Stage = "dev", *, templates: Templates = TEMPLATES, as_json: As
     """
     with aws_faults(stage):
         published = published_of(aws_session(), stage)
-        folder = TemplateFolder(templates, Payloads(published.client, published.bucket))
+        folder = TemplateFolder(TEMPLATES, Payloads(published.client, published.bucket))
         choices, lines = published.choices(), []
-        for path in sorted({*choices, *(each.path for each in folder.all())}):
+        for path in sorted({*choices, *(template.path for template in folder.all())}):
             choice, fault = choices.get(path, NOTHING), ""
             if choice.version != DEPLOYED:
                 fault = folder.fault_in(published.version(_of_path(path), choice.version))
@@ -157,15 +158,15 @@ def show(
     with aws_faults(stage):
         published = published_of(aws_session(), stage)
         template = _named(published, name, channel)
-        found = published.version(template, version or published.choices()[template.path].version)
+        content = published.version(template, version or published.choices()[template.path].version)
         numbers = published.numbers(template)
     if as_json:
-        print_json(msgspec.Raw(encode(found).encode()))  # numbers as numbers, and not as texts
+        print_json(msgspec.Raw(encode(content).encode()))  # numbers as numbers, and not as texts
         return
-    print_line(f"{template.path}, version {found.number} of {', '.join(map(str, numbers))}", "bold")
-    print_line(f"published {short(found.at)} by {found.by}")
-    print_line(f"examples: {', '.join(found.examples)}")
-    for path, source in found.parts.items():
+    print_line(f"{template.path}, version {content.number} of {', '.join(map(str, numbers))}", "bold")
+    print_line(f"published {short(content.at)} by {content.by}")
+    print_line(f"examples: {', '.join(content.examples)}")
+    for path, source in content.parts.items():
         print_line("")
         print_line(path, "bold")
         print_lines(source)
@@ -177,7 +178,6 @@ def diff(
     stage: Stage = "dev",
     channel: Channel = None,
     *,
-    templates: Templates = TEMPLATES,
     as_json: AsJson = False,
 ) -> None:
     """Compare what counts in the stage with the folder. Exit code 1: they differ.
@@ -187,14 +187,14 @@ def diff(
     Example: mailroom template diff weekly-followers --stage prod
     """
     with aws_faults(stage):
-        published, folder = published_of(aws_session(), stage), TemplateFolder(templates)
+        published, folder = published_of(aws_session(), stage), TemplateFolder(TEMPLATES)
         choices = published.choices()
-        asked = [_named(published, name, channel)] if name else [_of_path(each) for each in choices]
+        compared = [_named(published, name, channel)] if name else [*map(_of_path, choices)]
         lines = [
             line
-            for each in asked
-            if (number := choices[each.path].version) != DEPLOYED
-            for line in _compared(published.version(each, number), folder)
+            for template in compared
+            if (number := choices[template.path].version) != DEPLOYED
+            for line in _compared(published.version(template, number), folder)
         ]
     print_answer(DiffAnswer(stage, lines), _show_diff, as_json=as_json)
     raise typer.Exit(1 if lines else 0)
@@ -233,7 +233,7 @@ def rollback(
 
 def _named(published: Published, name: str, channel: str | None) -> TemplateName:
     """The published template of that name. Raises Refused."""
-    return named([_of_path(each) for each in published.choices()], name, channel, "among the published")
+    return named([_of_path(path) for path in published.choices()], name, channel, "among the published")
 
 
 def _of_path(path: str) -> TemplateName:
@@ -249,9 +249,9 @@ def _needs(published: Published, folder: TemplateFolder, template: TemplateName,
 
 def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:
     template = TemplateName(version.channel, version.name)
-    there = folder.parts(template)
-    for path in sorted({*version.parts, *there}):
-        published, mine = version.parts.get(path, ""), there.get(path, "")
+    folder_parts = folder.parts(template)
+    for path in sorted({*version.parts, *folder_parts}):
+        published, mine = version.parts.get(path, ""), folder_parts.get(path, "")
         yield from difflib.unified_diff(
             published.splitlines(),
             mine.splitlines(),
@@ -264,8 +264,8 @@ def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:
 
 
 def _show_put(answer: PutAnswer) -> None:
-    said = "counts within a minute" if answer.new else "counts already, with this content"
-    print_line(f"{answer.channel}/{answer.name}: version {answer.version} {said}.", "bold")
+    sentence = "counts within a minute" if answer.new else "counts already, with this content"
+    print_line(f"{answer.channel}/{answer.name}: version {answer.version} {sentence}.", "bold")
     if answer.needs:
         print_line(
             f"It needs what the version before did not: {', '.join(answer.needs)}. Messages without fail."
@@ -285,9 +285,9 @@ def _show_rollback(answer: RollbackAnswer) -> None:
 
 def _show_list(answer: TemplatesAnswer) -> None:
     table = table_of("template", right("version"), "since", "by")
-    for each in answer.templates:
-        number = f"{each.version}" if each.version else "deployed"
-        table.add_row(each.template, number, short(each.at) if each.at else "", each.by)
+    for line in answer.templates:
+        number = f"{line.version}" if line.version else "deployed"
+        table.add_row(line.template, number, short(line.at) if line.at else "", line.by)
     screen.print(table)
     for line in answer.templates:
         if line.fault:

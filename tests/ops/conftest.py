@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import boto3
 import pytest
 from moto import mock_aws
 
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.campaign import NOW, World
-from tests.support.ops.shared import BUCKET, REGION, Shelf
+from tests.support.ops.shared import BUCKET, Shelf, client
 from tests.support.stacks.refusals import OURS
 
 
@@ -25,7 +24,7 @@ def _stages_of_our_own() -> Iterator[None]:
 @pytest.fixture
 def shelf() -> Iterator[Shelf]:
     with mock_aws(), in_memory_dynamodb():
-        s3 = boto3.client("s3", region_name=REGION)
+        s3 = client("s3")
         s3.create_bucket(Bucket=BUCKET)
         yield Shelf(s3)
 

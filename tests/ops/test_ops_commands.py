@@ -22,7 +22,7 @@ def dispatch(monkeypatch: pytest.MonkeyPatch) -> FakeDispatch:
 
 
 def in_place_of_aws(monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch) -> FakeDispatch:
-    session = Session(dispatch)
+    session = Session({"lambda": dispatch})
     monkeypatch.setattr("boto3.Session", lambda: session)
     return dispatch
 

@@ -4,21 +4,16 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from moto import mock_aws
 
 from mailroom_ops.repair.dead_letters import app
-from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.dead_letters import Stage, run
+from tests.support.ops.dead_letters import Stage, run, with_dead_letters
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with mock_aws(), in_memory_dynamodb():
-        stage = Stage()
-        monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
+    with with_dead_letters(monkeypatch) as stage:
         yield stage
 
 
@@ -42,12 +37,6 @@ def test_each_queue_says_how_many_since_when_and_of_what_causes(stage: Stage) ->
         "oldest": None,
         "causes": {},
     }
-
-
-def test_looking_takes_nothing(stage: Stage) -> None:
-    stage.send("mail-dlq", MAIL)
-    run(app, "list")
-    assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
 
 
 def test_the_cause_is_what_the_ledger_says_now(stage: Stage) -> None:
@@ -124,14 +113,6 @@ def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage
     stage.sqs_calls = {"receive_message": first_ten}
     answer = json.loads(run(app, "show", "nobody", "--queue", "fax", "--json").stdout)
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["fax"])
-
-
-def test_a_line_that_was_seen_whole_is_complete(stage: Stage) -> None:
-    for number in range(10):
-        more = {"MessageGroupId": "+1", "MessageDeduplicationId": f"d-{number}"}
-        stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
-    answer = json.loads(run(app, "show", "nobody", "--queue", "fax", "--json").stdout)
-    assert (answer["looked_at"], answer["incomplete"]) == (10, [])
 
 
 def test_letters_that_come_again_do_not_end_a_look(stage: Stage) -> None:

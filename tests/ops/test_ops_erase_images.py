@@ -1,9 +1,55 @@
-"""Items without a person: what others have in the same item stays, each under a name of its own."""
+"""A person in all spellings, and items without the person: what others have in the same item stays."""
+
+import pytest
 
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom_ops.people.person import Person, mentioned, without
+from mailroom_ops.shared.screen import Refused
 
 ADA = Person("ada@example.com")
+TOKEN = "fcm:APA91bHun4MxP5egoKMwt2KZFBaFUH"
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("ada@example.com", "Ada Lovelace <ADA@Example.com>"),
+        ("Ada <Ada@Example.Com>", " ada@EXAMPLE.com "),
+        ("+1 617 555 1234", "+1 (617) 555-1234"),
+        ("+1 617 555 1234", "(617) 555-1234"),
+        *((typed, "+541123456789") for typed in ("+54 9 11 2345-6789", "+54 11 15 2345-6789")),
+        *((typed, "+54 9 11 2345-6789") for typed in ("+54 11 2345-6789", "+54 11 15 2345-6789")),
+        (TOKEN, f"android#{TOKEN}"),
+    ],
+)
+def test_a_recipient_is_the_person_however_both_are_written(typed: str, written: str) -> None:
+    assert Person(typed, "US").is_named_by(written)
+
+
+@pytest.mark.parametrize(
+    "other", ["aada@example.com", "ada@example.com.au", "ada@example.co", "x.ada@example.com"]
+)
+def test_an_address_that_merely_contains_the_persons_belongs_to_another(other: str) -> None:
+    assert not ADA.is_named_by(other)
+    assert not ADA.is_in(f"by {other}")
+
+
+@pytest.mark.parametrize(
+    ("typed", "channel", "words"),
+    [
+        *((text, "", "is no mail address, no number") for text in ("ada", "ada@", "555-1234", "", "1" * 20)),
+        ("12345", "pigeon", "there is no channel 'pigeon'; there are: mail, sms"),
+        ("ada@example.com", "mail", "leave --channel out"),
+    ],
+)
+def test_a_text_that_names_no_recipient_or_channel_is_refused(typed: str, channel: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        Person(typed, channel=channel)
+
+
+def test_of_a_set_of_recipients_one_goes_and_the_others_stay() -> None:
+    image = image_of({"id": "m-1", "event_type": "mail", "to": {"ada@example.com", "bob@example.com"}})
+    assert without(image, ADA)["to"] == {"SS": ["bob@example.com"]}
 
 
 def test_two_names_that_hold_the_person_stay_two() -> None:

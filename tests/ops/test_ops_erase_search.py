@@ -60,13 +60,6 @@ def test_of_a_mail_to_several_the_others_rows_stay(stage: Stage) -> None:
     assert rows(stage) == [("newest", "m-1"), ("to", "m-1")]
 
 
-def test_a_number_is_found_by_its_one_form(stage: Stage) -> None:
-    sent(stage, "s-1", event_type="sms", to="+16175551234", **AT)
-    index(stage.dynamodb)
-    erased(recipient="+1 (617) 555-1234")
-    assert rows(stage) == []
-
-
 def test_a_row_that_outlived_its_message_goes_too(stage: Stage) -> None:
     sent(stage, "m-1", **AT)
     index(stage.dynamodb)
@@ -78,20 +71,7 @@ def test_a_row_that_outlived_its_message_goes_too(stage: Stage) -> None:
     assert rows(stage) == [("newest", "m-1")]
 
 
-def test_a_look_counts_the_rows_and_leaves_them(stage: Stage) -> None:
-    sent(stage, "m-1", **AT)
-    index(stage.dynamodb)
-    answer = erased("--dry-run")
-    assert places(answer, "found") == {"mailbox": 1, "ledger": 1, "search": 1}
-    assert len(rows(stage)) == 2
-
-
-def test_a_stage_without_search_is_erased_from_all_the_same(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tests.support.ops import dead_letters
-
-    nothing: dict[str, Any] = {}
-    monkeypatch.setattr(dead_letters, "SEARCH", nothing)
+def test_a_stage_without_search_is_erased_from_all_the_same(stage: Stage) -> None:
+    del stage.functions.environment["SEARCH_TABLE"]
     sent(stage, "m-1", **AT)
     assert places(erased(), "erased") == {"mailbox": 1, "ledger": 1}

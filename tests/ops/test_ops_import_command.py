@@ -11,6 +11,7 @@ from tests.support.ops.message import Stage, answer, deployed, run, write, write
 from tests.support.unit.fakes import client_error
 
 MAIL = ("--channel", "mail")
+NUMBERED = (*MAIL, "--id-prefix", "n")
 HELLO_ITEM = {"event_type": "mail", "subject": "Hello", "text": "Hi", "lane": "bulk"}
 
 
@@ -24,9 +25,9 @@ def test_each_line_of_a_csv_file_becomes_a_message_with_the_id_of_its_column(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(
-        tmp_path / "people.csv", "user,email,name", "u-1,ada@example.com,Ada", "u-2,bob@example.com,"
+        tmp_path / "people.csv", "id,email,name", "u-1,ada@example.com,Ada", "u-2,bob@example.com,"
     )
-    result = run("import", str(file), *MAIL, "--map", "user=id", "--json")
+    result = run("import", str(file), *MAIL, "--json")
     assert result.exit_code == 0, result.stderr
     assert (answer(result)["put"], answer(result)["state"]) == (2, "done")
     assert stage.mailbox() == {
@@ -50,16 +51,13 @@ def test_a_prefix_stands_before_the_ids_of_a_column_too(stage: Stage, tmp_path: 
     assert set(stage.mailbox()) == {"news-7"}
 
 
-def test_columns_are_mapped_and_empty_cells_of_what_the_channel_knows_say_nothing(
-    stage: Stage, tmp_path: Path
-) -> None:
+def test_empty_cells_of_what_the_channel_knows_say_nothing(stage: Stage, tmp_path: Path) -> None:
     file = write(
         tmp_path / "p.csv",
-        "nr;mail address;send_at;ttl;lane;subject;text",
+        "id;to;send_at;ttl;lane;subject;text",
         "1;ada@example.com;;1900000000;normal;Hello;Hi",
     )
-    words = ("--map", "mail address=to", "--map", "nr=id")
-    assert run("import", str(file), *MAIL, *words).exit_code == 0
+    assert run("import", str(file), *MAIL).exit_code == 0
     said = {"id": "1", "to": "ada@example.com", "ttl": 1_900_000_000, "lane": "normal"}
     assert stage.mailbox()["1"] == HELLO_ITEM | said
 
@@ -152,9 +150,6 @@ def test_a_dry_run_judges_all_shows_three_and_leaves_nothing_behind(stage: Stage
         ("p.csv", "email", MAIL, "The lines have no ids"),
         ("p.csv", "id,id", MAIL, "two columns are called 'id'"),
         ("p.csv", "id,email", (), "Which channel is it?"),
-        ("p.csv", "id,email", (*MAIL, "--map", "mail=to"), "there is no column 'mail'"),
-        ("p.csv", "id,to,mail", (*MAIL, "--map", "mail=to"), "two columns are called 'to'"),
-        ("p.jsonl", "", (*MAIL, "--map", "a=to", "--map", "b=to"), "gives two columns the same attribute"),
         ("p.csv", "id,email", ("--channel", "fxa"), "--channel 'fxa' is unknown"),
         ("p.csv", "id,email", (*MAIL, "--id-prefix", "a@b"), "--id-prefix"),
         ("p.xlsx", "id,email", MAIL, "does not end in .csv or .jsonl"),
@@ -173,22 +168,10 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_put(
 
 
 def test_an_id_that_is_a_mail_address_is_refused_for_ids_stand_in_logs(tmp_path: Path) -> None:
-    file = write_mails(tmp_path / "p.csv", "email", "ada@example.com")
-    result = run("import", str(file), *MAIL, "--map", "email=id", "--json")
+    file = write_mails(tmp_path / "p.csv", "id", "ada@example.com")
+    result = run("import", str(file), *MAIL, "--json")
     assert result.exit_code == 1
     assert "ids appear in logs" in answer(result)["faults"][0]["problem"]
-
-
-def test_a_line_without_the_id_that_map_names_is_refused_and_gets_no_number(
-    stage: Stage, tmp_path: Path
-) -> None:
-    lines = ('{"user": "u-1", "to": "a@example.com", "subject": "S", "text": "T"}', '{"to": "b@example.com"}')
-    file = write(tmp_path / "p.jsonl", *lines)
-    result = run("import", str(file), *MAIL, "--id-prefix", "n", "--map", "user=id", "--json")
-    assert set(stage.mailbox()) == {"n-u-1"}
-    assert answer(result)["faults"] == [
-        {"line": 2, "column": "user", "problem": "is empty; every line needs an id of its own"}
-    ]
 
 
 def test_items_get_the_ttl_of_the_stage_and_are_the_same_ones_when_they_come_again(
@@ -199,13 +182,6 @@ def test_items_get_the_ttl_of_the_stage_and_are_the_same_ones_when_they_come_aga
     assert run("import", str(file), *MAIL).exit_code == 0
     assert stage.mailbox()["1"]["ttl"] > 0
     assert answer(run("import", str(file), *MAIL, "--json"))["existed"] == 1
-
-
-def test_a_stage_that_is_not_deployed_is_said_with_what_to_check(tmp_path: Path) -> None:
-    file = write_mails(tmp_path / "p.csv", "id,email", "1,ada@example.com")
-    result = run("import", str(file), *MAIL, "--stage", "prod")
-    assert result.exit_code == 2
-    assert "mailroom-prod-messages-api" in result.stderr
 
 
 class Gone:
@@ -227,3 +203,49 @@ def test_a_table_that_is_gone_stops_the_import_and_says_how_to_go_on(stage: Stag
     again = answer(run("import", str(file), *MAIL, "--json"))
     assert (again["put"], again["failed"]) == (200, 0)
     assert list(tmp_path.iterdir()) == [file]
+
+
+# lines that are refused, fixed where they stand, and imported again
+
+
+def refused(file: Path) -> list[tuple[int, str, str]]:
+    """Import the file, and return the refused lines that the answer names."""
+    result = run("import", str(file), *NUMBERED, "--json")
+    faults = json.loads(result.stdout)["faults"]
+    assert result.exit_code == (1 if faults else 0)
+    return [(each["line"], each["column"], each["problem"]) for each in faults]
+
+
+def test_of_many_refused_lines_a_terminal_shows_twenty_and_json_names_a_thousand(tmp_path: Path) -> None:
+    file = write_mails(tmp_path / "p.csv", "email", *(["bad"] * 1_001))
+    assert [line for line, _, _ in refused(file)] == [*range(2, 1_002)]
+    shown = run("import", str(file), *NUMBERED).stdout
+    assert "- line 21, email" in shown
+    assert "- line 22, email" not in shown
+    assert "and 981 more; --json names the first 1,000." in shown
+
+
+def test_lines_that_were_fixed_where_they_stand_are_put_by_the_next_run(stage: Stage, tmp_path: Path) -> None:
+    file = write_mails(
+        tmp_path / "p.csv", "email,name", "a@example.com,A", "bad,B", "worse,C", "d@example.com,D"
+    )
+    assert [line for line, _, _ in refused(file)] == [3, 4]
+    file.write_text(file.read_text().replace(",bad,", ",b@example.com,"))
+    assert [line for line, _, _ in refused(file)] == [4]
+    assert {id_: item["email"] for id_, item in stage.mailbox().items()} == {
+        "n-2": "a@example.com",
+        "n-3": "b@example.com",
+        "n-5": "d@example.com",
+    }
+    file.write_text(file.read_text().replace(",worse,", ",c@example.com,"))
+    assert refused(file) == []
+
+
+def test_lines_of_json_are_named_in_the_same_way(stage: Stage, tmp_path: Path) -> None:
+    numbers = ("1.50", "1E999999999999999999999", "1E300", "2")
+    lines = [
+        f'{{"to": "a@example.com", "subject": "Hello", "text": "Hi", "n": {number}}}' for number in numbers
+    ]
+    file = write(tmp_path / "p.jsonl", *lines, '{"to": ', "[1]")
+    assert [line for line, _, _ in refused(file)] == [2, 3, 5, 6]
+    assert set(stage.mailbox()) == {"n-1", "n-4"}

@@ -178,17 +178,6 @@ def test_a_lane_whose_mapping_no_pause_explains_is_left_to_doctor(
     assert stage.functions.mappings == before
 
 
-def test_a_fifo_lane_of_a_local_stage_cannot_be_paused_because_the_pump_reads_it(stage: RepairStage) -> None:
-    url = stage.sqs.create_queue(QueueName="mailroom-dev-fax.fifo", Attributes={"FifoQueue": "true"})[
-        "QueueUrl"
-    ]
-    stage.variables["mailroom-dev-dispatch"]["ROUTES"] = json.dumps({"fax": {"normal": url}})
-    stage.functions.mappings["fax.fifo"] = "Disabled"
-    deployed = DeployedStage.of(stage.session, "dev")
-    with pytest.raises(Refused, match="A local stage cannot pause fax: its pump reads the queue"):
-        DeployedLanes(deployed).pause("fax", "normal", REASON)
-
-
 def test_the_console_pauses_and_resumes_a_lane_and_its_overview_says_so(browser: Browser) -> None:
     form = {"channel": "mail", "lane": "bulk"}
     assert browser.post("/lanes", {**form, "why": REASON}).headers["location"] == "/lanes"

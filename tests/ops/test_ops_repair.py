@@ -14,9 +14,7 @@ from mailroom.clock import iso
 from mailroom.message.message import Key
 from mailroom_ops.repair.judge import DAY, Diagnosis, Judge, Memory
 from mailroom_ops.repair.requeuer import Requeuer
-from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage
-from mailroom_ops.shared.times import seconds_of, written
 from tests.support.ops.repair import RepairStage, repair_stage, run, scanned
 from tests.support.pipeline.items import mail
 
@@ -244,15 +242,6 @@ def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairSt
     assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 repaired.\n"
 
 
-def test_it_says_what_is_the_matter_and_asks(stage: RepairStage) -> None:
-    stage.put(mail("a"))
-    result = run("repair", "--scan", "--older-than", "0s", typed="n\n")
-    assert result.exit_code == 1
-    assert "1 (mail 1): in the mailbox, and unknown to the ledger" in result.stdout
-    assert "Repair 1 message of dev?" in result.stderr
-    assert not stage.functions.invoked
-
-
 def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("a"), mail("b"))
     stage.functions.failing = {"1"}
@@ -260,14 +249,6 @@ def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairSt
     stage.functions.error = "Unhandled"
     code, answer = scanned("--yes")
     assert (code, answer["repaired"], answer["failed"]) == (1, {}, 2)
-
-
-def test_of_a_lost_item_it_says_that_it_may_have_been_sent_and_exits_with_1(stage: RepairStage) -> None:
-    stage.know("a", status="sending")
-    result = run("repair", "--scan", "--older-than", "0s", "--yes")
-    assert result.exit_code == 1
-    assert "1 (mail 1): begun, and its item is gone" in result.stdout
-    assert "may have been sent, or may still be queued" in result.stdout
 
 
 def test_what_moved_on_between_the_looks_is_left_alone(
@@ -300,14 +281,6 @@ def test_a_span_that_is_none_exits_with_2(stage: RepairStage) -> None:
     assert "use one like 90s, 15m, 2h, 1d or 2w" in result.stderr
 
 
-def test_spans_are_read_and_written() -> None:
-    assert [seconds_of(text) for text in ("90s", "15m", "2h", "1d")] == [90, 900, 7200, 86_400]
-    assert [written(seconds) for seconds in (0, 90, 900, 7200, 86_400)] == ["0s", "90s", "15m", "2h", "1d"]
-    for text in ("", "15", "m", "-1m", "1.5h", "\u0661m"):
-        with pytest.raises(Refused):
-            seconds_of(text)
-
-
 # dead letters
 
 
@@ -321,17 +294,6 @@ def test_a_dead_letter_is_left_where_it_lies_and_exits_with_1(stage: RepairStage
 def _ago(seconds: float) -> int:
     """The mark of so long ago."""
     return round((time.time() - seconds) * 1000)
-
-
-def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1(
-    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage.put(mail("a"))
-    monkeypatch.setattr("mailroom_ops.repair.judge.Memory.of", lambda *_, **__: FORGETFUL)
-    result = run("repair", "--scan", "--older-than", "0s")
-    assert result.exit_code == 1
-    assert "1 (mail 1): unknown to the ledger, which may have forgotten it" in result.stdout
-    assert not stage.functions.invoked
 
 
 # many

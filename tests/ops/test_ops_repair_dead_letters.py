@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 import typer
-from moto import mock_aws
 
 from mailroom_ops.repair.repair import repair
-from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.dead_letters import Stage, run
+from tests.support.ops.dead_letters import Stage, run, with_dead_letters
 
 app = typer.Typer()
 app.command()(repair)
@@ -19,10 +17,7 @@ MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with mock_aws(), in_memory_dynamodb():
-        stage = Stage()
-        monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
+    with with_dead_letters(monkeypatch) as stage:
         yield stage
 
 
@@ -142,34 +137,12 @@ def test_only_the_chosen_letters_move_and_the_others_are_there_for_everybody(sta
     assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
 
 
-def test_a_chosen_letter_that_is_not_there_exits_with_1(stage: Stage) -> None:
-    two_letters(stage)
-    assert redriven("m-9") == (1, {"queue": "mail", "found": 2, "moved": 0, "left": 1})
-
-
 def test_a_letter_that_the_queue_does_not_take_stays_dead(stage: Stage) -> None:
     two_letters(stage)
     failed = {"Failed": [{"Id": "0", "Code": "x", "SenderFault": False}], "Successful": [{"Id": "1"}]}
     stage.sqs_calls = {"send_message_batch": lambda **_: failed}
     assert redriven() == (1, {"queue": "mail", "found": 2, "moved": 1, "left": 1})
     assert len(stage.waiting("mail-dlq")) == 1
-
-
-def test_nothing_is_deleted_before_it_was_sent(stage: Stage) -> None:
-    two_letters(stage)
-    order: list[str] = []
-
-    def noted(name: str) -> Any:
-        def call(**arguments: Any) -> Any:
-            order.append(name)
-            return getattr(stage.sqs, name)(**arguments)
-
-        return call
-
-    calls = {name: noted(name) for name in ("send_message_batch", "delete_message_batch")}
-    stage.sqs_calls = {**calls}
-    run(app, "--dead-letters", "mail", "--yes")
-    assert order == ["send_message_batch", "delete_message_batch"]
 
 
 def test_a_process_that_dies_in_between_leaves_a_copy_in_both_and_the_rest_in_place(stage: Stage) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mailroom.clock import iso
 from mailroom_ops.repair.judge import DAY, Memory
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run, scanned
 from tests.support.pipeline.items import mail
@@ -74,24 +73,6 @@ def test_after_the_ledger_was_made_anew_no_old_message_is_repaired(stage: Repair
     code, answer = scanned("--yes")
     assert not stage.functions.invoked
     assert (code, answer["found"], answer["repaired"]) == (1, {"forgotten": {"mail": 1}}, {})
-
-
-def test_after_the_ledger_was_restored_under_its_name_no_old_message_is_repaired(stage: RepairStage) -> None:
-    stage.put(mail("sent since the backup"))
-    stage.restored(LEDGER)
-    code, answer = scanned("--yes")
-    assert not stage.functions.invoked
-    assert (code, answer["found"]) == (1, {"forgotten": {"mail": 1}})
-
-
-def test_a_raised_setting_brings_back_nothing_of_what_was_forgotten_before(stage: RepairStage) -> None:
-    stage.put(mail("sent long ago"), mail("postponed too late", send_at=iso(time.time() - HOUR)))
-    for made in (MAILBOX, LEDGER):
-        stage.made(made, time.time() - 180 * DAY)
-    stage.variables["mailroom-dev-dispatch"]["LEDGER_TTL_SECONDS"] = str(365 * DAY)
-    code, answer = scanned("--yes")
-    assert not stage.functions.invoked
-    assert (code, answer["found"], answer["repaired"]) == (1, {"forgotten": {"mail": 2}}, {})
 
 
 def test_forgotten_messages_go_back_when_the_operator_confirms_and_the_question_says_so(

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
-import boto3
 import pytest
 
 from mailroom.message.message import Key
 from mailroom.recipients.choices import Suppression, Suppressions
+from mailroom_ops.repair.resender import judge
+from mailroom_ops.shared.screen import Refused
+from mailroom_ops.shared.selected_messages import selected
 from tests.support.ops.repair import RepairStage, repair_stage, run
-from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail
 
 
@@ -36,6 +38,7 @@ def test_a_failed_message_is_reopened_and_queued_with_its_next_attempt(stage: Re
     assert (row["status"], row["generation"]) == ("retrying", 1)
     assert "completedAt" not in row
     assert row["reopened_by"] == "arn:aws:sts::123456789012:user/moto"
+    assert "arrived_before" not in row
     assert stage.bodies("mail") == [mail("a", subject="Now", text="as it is now") | {"attempt": 2}]
     assert not stage.functions.invoked
 
@@ -64,75 +67,61 @@ def test_a_fax_is_reopened_alone_for_its_attempt_comes_of_the_ledgers_stream(sta
     assert not stage.bodies("fax-retry")
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "sent": ({"status": "sent"}, "--force"),
-    "delivered": ({"status": "delivered"}, "--force"),
-    "complained": ({"status": "complained"}, "--force"),
-    "cancelled": ({"status": "cancelled"}, "took it back"),
-    "partly": (
-        {
-            "status": "bounced",
-            "recipients": {"a@b.example": {"status": "bounced"}, "c@b.example": {"status": "delivered"}},
-        },
-        "others of its recipients have had it",
-    ),
+PARTLY = {"a@b.example": {"status": "bounced"}, "c@b.example": {"status": "delivered"}}
+OVER: dict[str, tuple[dict[str, Any], str]] = {
+    "sent": ({"status": "sent"}, "so it would arrive twice; --force"),
+    "delivered": ({"status": "delivered"}, "so it would arrive twice; --force"),
+    "complained": ({"status": "complained"}, "so it would arrive twice; --force"),
+    "cancelled": ({"status": "cancelled"}, "its producer took it back; --force"),
+    "partly": ({"status": "bounced", "recipients": PARTLY}, "others of its recipients have had it"),
 }
-
-
-@pytest.mark.parametrize(("attributes", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_has_arrived_or_was_taken_back_is_refused_without_force(
-    stage: RepairStage, attributes: dict[str, Any], why: str
-) -> None:
-    stage.failed("a", **attributes)
-    stage.put(mail("a"))
-    code, found = resent("a")
-    assert (code, found["a"]["result"]) == (1, "refused")
-    assert why in found["a"]["why"]
-    assert stage.ledger("a")["completedAt"] == 1
-    assert not stage.bodies("mail")
-    assert resent("a", "--force", "--yes")[0] == 0
-    assert len(stage.bodies("mail")) == 1
-
-
-def test_a_message_that_its_unless_cancelled_is_refused_force_or_not_for_it_would_end_the_same_way(
-    stage: RepairStage,
-) -> None:
-    other = {"id": "code-17", "event_type": "sms", "status": "delivered"}
-    error = {"code": "unless", "message": "unless: sms code-17 is delivered"}
-    stage.failed("a", status="cancelled", error=error, unless_fulfilled=other)
-    code, answered = resent("a", "--force", "--yes")
-    assert (code, answered["a"]["result"]) == (1, "refused")
-    assert "unless: sms code-17 is delivered. To send it after all" in answered["a"]["why"]
-
-
-def test_a_message_whose_recipient_was_erased_is_refused_force_or_not(stage: RepairStage) -> None:
-    stage.failed("a", erased_at=1)
-    stage.put(mail("a"))
-    code, found = resent("a", "--force", "--yes")
-    assert (code, found["a"]["result"]) == (1, "refused")
-    assert "was erased" in found["a"]["why"]
-    assert "completedAt" in stage.ledger("a")
-    assert not stage.bodies("mail")
-
-
-UNDER_WAY: dict[str, tuple[dict[str, Any], str]] = {
+NEVER: dict[str, tuple[dict[str, Any], str]] = {
+    "erased": ({"completedAt": 1, "status": "sent", "erased_at": 1}, "its recipient was erased"),
+    "unless": (
+        {"completedAt": 1, "status": "cancelled", "error": {"code": "unless", "message": "sms is delivered"}},
+        "sms is delivered. To send it after all",
+    ),
     "sending": ({"status": "sending", "startedAt": 1}, "on its way"),
     "scheduled": ({"status": "scheduled", "wait": {"reason": "day_used_up"}}, "waits for the day's quota"),
     "handed over": ({"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00Z"}, "on its way"),
     "dead": ({"status": "sending", "dead_lettered_at": 1}, "mailroom dead-letters"),
 }
+BEGUN: dict[str, Any] = {"status": "failed", "error": {"code": "settled", "message": "?"}, "completedAt": 1}
 
 
-@pytest.mark.parametrize(("attributes", "why"), UNDER_WAY.values(), ids=UNDER_WAY)
-def test_what_is_under_way_is_refused_force_or_not(
-    stage: RepairStage, attributes: dict[str, Any], why: str
+@pytest.mark.parametrize(("item", "why"), OVER.values(), ids=OVER)
+def test_what_has_arrived_or_was_taken_back_is_refused_without_force(item: dict[str, Any], why: str) -> None:
+    judgement = judge({**item, "completedAt": 1}, force=False)
+    assert (judgement.go, why in judgement.why) == (False, True)
+    assert judge({**item, "completedAt": 1}, force=True).go
+
+
+@pytest.mark.parametrize(("item", "why"), NEVER.values(), ids=NEVER)
+def test_what_is_under_way_erased_or_made_needless_is_refused_force_or_not(
+    item: dict[str, Any], why: str
 ) -> None:
-    stage.know("a", **attributes)
+    judgement = judge({"event_type": "mail", **item}, force=True)
+    assert (judgement.go, why in judgement.why) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "twice"), [({"unsettled_tries": ["1 "]}, True), ({"provider_id": "p-1"}, True), ({}, False)]
+)
+def test_what_an_operator_settled_may_arrive_twice_if_it_was_begun(
+    more: dict[str, Any], *, twice: bool
+) -> None:
+    judgement = judge({**BEGUN, **more}, force=False)
+    assert (judgement.go, judgement.twice) == (True, twice)
+
+
+def test_a_delivered_message_is_refused_and_sent_again_with_force(stage: RepairStage) -> None:
+    stage.failed("a", status="delivered")
     stage.put(mail("a"))
-    code, found = resent("a", "--force", "--yes")
-    assert (code, found["a"]["result"]) == (1, "refused")
-    assert why in found["a"]["why"]
+    code, found = resent("a")
+    assert (code, found["a"]["result"], stage.ledger("a")["completedAt"]) == (1, "refused", 1)
     assert not stage.bodies("mail")
+    assert resent("a", "--force", "--yes")[0] == 0
+    assert (len(stage.bodies("mail")), "arrived_before" in stage.ledger("a")) == (1, True)
 
 
 def test_what_was_reopened_and_not_queued_is_queued_without_another_life(stage: RepairStage) -> None:
@@ -147,10 +136,8 @@ def test_what_was_reopened_and_not_queued_is_queued_without_another_life(stage: 
 UNFIT: dict[str, tuple[dict[str, Any] | None, str]] = {
     "gone": (None, "gone from the mailbox"),
     "wrong": ({"email": "nobody"}, "is not a mail address"),
-    "expired": ({"expires_at": "2020-01-01T00:00:00Z"}, "is past"),
     "to come": ({"send_at": "2030-01-01T00:00:00Z"}, "is yet to come"),
     "no lane": ({"lane": "express"}, "no lane"),
-    "unknown template": ({"subject": None, "text": None, "template": "nosuch"}, "'nosuch' is unknown"),
     "missing variable": (
         {"subject": None, "text": None, "template": "weekly-followers", "followers": []},
         "is missing; weekly-followers/subject.txt:1 uses it",
@@ -172,15 +159,9 @@ def test_what_would_fail_again_is_refused_and_says_what_to_do_instead(
     assert stage.ledger("a")["completedAt"] == 1
 
 
-@pytest.mark.parametrize("changes", [None, {"email": "nobody"}], ids=["gone", "wrong"])
-def test_what_may_have_arrived_is_not_put_anew_without_asking(
-    stage: RepairStage, changes: dict[str, Any] | None
-) -> None:
+def test_what_may_have_arrived_is_not_put_anew_without_asking(stage: RepairStage) -> None:
     stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
-    if changes is not None:
-        stage.put(mail("a", **changes))
-    _, found = resent("a", "--force", "--yes")
-    assert "ask its provider first" in found["a"]["why"]
+    assert "ask its provider first" in resent("a", "--force", "--yes")[1]["a"]["why"]
 
 
 def test_a_fax_that_was_refused_before_it_was_a_fax_is_refused_again(stage: RepairStage) -> None:
@@ -208,24 +189,11 @@ def test_an_unknown_outcome_may_arrive_twice_and_is_asked_about(stage: RepairSta
     refused = run("resend", "a", typed="n\n")
     assert refused.exit_code == 1
     assert "1 of them may arrive twice" in refused.stderr
+    piped = run("resend", "-", typed="a\n")
+    assert (piped.exit_code, "use --yes" in piped.stderr) == (2, True)
     assert stage.ledger("a")["completedAt"] == 1
     assert run("resend", "a", typed="y\n").exit_code == 0
     assert len(stage.bodies("mail")) == 1
-
-
-@pytest.mark.parametrize("begun", [{"unsettled_tries": ["1 "], "startedAt": 1}, {"provider_id": "p-1"}])
-def test_what_an_operator_settled_as_failed_may_arrive_twice(
-    stage: RepairStage, begun: dict[str, Any]
-) -> None:
-    stage.failed("a", error={"code": "settled", "message": "?"}, **begun)
-    stage.put(mail("a"))
-    assert "1 of them may arrive twice" in run("resend", "a", typed="n\n").stderr
-
-
-def test_what_was_settled_before_it_was_begun_arrives_once(stage: RepairStage) -> None:
-    stage.failed("a", error={"code": "settled", "message": "?"})
-    stage.put(mail("a"))
-    assert not resent("a")[1]["a"]["may_arrive_twice"]
 
 
 @pytest.mark.parametrize(("count", "asked"), [(10, False), (11, True)])
@@ -253,32 +221,23 @@ def test_more_than_ten_are_asked_about(stage: RepairStage, count: int, *, asked:
     ],
     ids=["lines", "object", "objects"],
 )
-def test_ids_are_read_from_what_is_piped_in(stage: RepairStage, piped: str) -> None:
-    for id_ in ("a", "b"):
-        stage.failed(id_)
-        stage.put(mail(id_))
-    code, found = resent("-", "--yes", typed=piped)
-    assert (code, sorted(found)) == (0, ["a", "b"])
-    assert len(stage.bodies("mail")) == 2
+def test_ids_are_read_from_what_is_piped_in(piped: str) -> None:
+    assert [ref.id for ref in selected(["-"], None, StringIO(piped), "dev")] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
-    ("piped", "said"),
+    ("piped", "words"),
     [
         ('{"stage": "moon", "failures": [{"id": "a", "event_type": "mail"}]}', "is about the stage moon"),
         ('{"id": "a", "stage": "dev"}\n{"id": "b", "event_type": "sms", "stage": "moon"}', "the stage moon"),
         ('{"stage": "dev", "more": true, "failures": [{"id": "a", "event_type": "mail"}]}', "--limit"),
+        ('{"id": "a", "event_type": "mail"}\nb\n', "is not JSON: b"),
     ],
-    ids=["another stage", "a line of another stage", "cut off by its limit"],
+    ids=["another stage", "a line of another stage", "cut off by its limit", "a line that is not JSON"],
 )
-def test_what_was_found_in_another_stage_or_not_whole_is_refused(
-    stage: RepairStage, piped: str, said: str
-) -> None:
-    stage.failed("a")
-    stage.put(mail("a"))
-    result = run("resend", "-", "--yes", typed=piped)
-    assert (result.exit_code, said in result.stderr) == (2, True)
-    assert stage.ledger("a")["completedAt"] == 1
+def test_what_was_found_in_another_stage_or_not_whole_is_refused(piped: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        selected(["-"], None, StringIO(piped), "dev")
 
 
 def test_what_changed_after_it_was_shown_is_refused_though_forced(
@@ -296,21 +255,6 @@ def test_what_changed_after_it_was_shown_is_refused_though_forced(
     assert "has changed since" in found["a"]["why"]
     assert stage.ledger("a")["status"] == "sent"
     assert not stage.bodies("mail")
-
-
-def test_what_is_piped_in_cannot_be_asked_about(stage: RepairStage) -> None:
-    stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
-    stage.put(mail("a"))
-    result = run("resend", "-", typed="a\n")
-    assert result.exit_code == 2
-    assert "use --yes" in result.stderr
-    assert stage.ledger("a")["completedAt"] == 1
-
-
-def test_a_line_that_is_no_json_among_such_is_named(stage: RepairStage) -> None:
-    result = run("resend", "-", typed='{"id": "a", "event_type": "mail"}\nb\n')
-    assert result.exit_code == 2
-    assert "is not JSON: b" in result.stderr
 
 
 def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
@@ -340,20 +284,6 @@ def test_a_dry_run_says_what_each_is_and_does_nothing(stage: RepairStage) -> Non
     assert not stage.bodies("mail")
 
 
-def test_what_sqs_would_not_take_is_told_and_found_by_the_next_run(
-    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage.failed("a")
-    stage.put(mail("a"))
-    with monkeypatch.context() as broken:
-        broken.setattr("mailroom.aws.queues.send", lambda *_: {"0"})
-        result = run("resend", "a", "--json")
-    (found,) = json.loads(result.stdout)["messages"]
-    assert (result.exit_code, found["result"]) == (1, "unqueued")
-    assert resent("a")[0] == 0
-    assert [each["attempt"] for each in stage.bodies("mail")] == [2]
-
-
 def test_a_reopening_whose_answer_was_lost_is_known_by_its_token(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,24 +297,5 @@ def test_a_reopening_whose_answer_was_lost_is_known_by_its_token(
         return update(**arguments)
 
     monkeypatch.setattr(client, "update_item", twice)
-    monkeypatch.setattr(
-        stage.session, "client", lambda name, **_: {"dynamodb": client}.get(name) or _client(stage, name)
-    )
     code, found = resent("a")
     assert (code, found["a"]["result"], found["a"]["attempt"]) == (0, "resent", 2)
-
-
-def _client(stage: RepairStage, name: str) -> Any:
-    if name == "sts":
-        return boto3.client("sts", region_name=REGION)
-    return stage.functions if name == "lambda" else stage.sqs
-
-
-@pytest.mark.parametrize("status", ["delivered", "bounced"])
-def test_the_ledger_keeps_that_a_message_had_arrived_before_it_was_sent_again(
-    stage: RepairStage, status: str
-) -> None:
-    stage.failed("a", status=status)
-    stage.put(mail("a"))
-    assert resent("a", "--force", "--yes")[0] == 0
-    assert ("arrived_before" in stage.ledger("a")) is (status == "delivered")

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from mailroom.errors import OutcomeUnknown
 from mailroom_local.providers.http import SimulatorServer
@@ -14,25 +13,17 @@ from mailroom_local.providers.resend_mail import ResendSimulator
 from mailroom_ops.people.suppressions import Lists
 from mailroom_ops.shared.resend_account import ResendAccount
 from tests.support.local.served import served
+from tests.support.ops.shared import LambdaDouble
 
 
-class NotFound(ClientError):
-    def __init__(self) -> None:
-        super().__init__({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionConfiguration")
-
-
-class Functions:
-    """The Lambda client: the variables of each function."""
-
-    exceptions = SimpleNamespace(ResourceNotFoundException=NotFound)
+class Functions(LambdaDouble):
+    """Lambda client of a stage with such a mail sender, if it has variables."""
 
     def __init__(self, **variables: str) -> None:
         self._variables = variables
 
-    def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
-        if FunctionName != "mailroom-dev-send-mail" or not self._variables:
-            raise NotFound
-        return {"Environment": {"Variables": self._variables}}
+    def environment_of(self, name: str) -> dict[str, str] | None:
+        return self._variables if name == "send-mail" and self._variables else None
 
 
 def session(**variables: str) -> Any:

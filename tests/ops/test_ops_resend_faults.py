@@ -4,13 +4,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from mailroom.aws.dynamo_batches import UnprocessedKeys
 from tests.support.ops.repair import RepairStage, repair_stage, run
-from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
@@ -20,17 +17,8 @@ OUT_OF_REACH = ReadTimeoutError(endpoint_url="https://dynamodb")
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    """Three mails that failed, and clients that every part of the command shares."""
+    """Three mails that failed."""
     with repair_stage(monkeypatch) as stage:
-        sts, s3 = boto3.client("sts", region_name=REGION), boto3.client("s3", region_name=REGION)
-        clients = {
-            "dynamodb": stage.dynamodb,
-            "lambda": stage.functions,
-            "sqs": stage.sqs,
-            "sts": sts,
-            "s3": s3,
-        }
-        monkeypatch.setattr(stage.session, "client", lambda name, **_: clients[name])
         for id_ in IDS:
             stage.failed(id_)
             stage.put(mail(id_))
@@ -107,23 +95,6 @@ def test_one_that_cannot_be_read_any_more_is_left_as_it_was_and_the_others_are_q
     assert queued(stage) == ["a", "c"]
 
 
-def test_a_suppression_list_that_cannot_be_read_leaves_that_one_as_it_was(
-    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = [0]
-
-    def find(*_: object) -> dict[Any, Any]:
-        calls[0] += 1
-        if calls[0] == 5:
-            raise UnprocessedKeys("suppressions could not be read whole: DynamoDB throttles")
-        return {}
-
-    monkeypatch.setattr("mailroom.recipients.choices.Choices.find", find)
-    code, found = resent()
-    assert (code, sorted(each["result"] for each in found.values())) == (1, ["refused", "resent", "resent"])
-    assert len(queued(stage)) == 2
-
-
 def test_a_fault_at_the_first_look_changes_nothing_and_exits_with_2(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,11 +118,3 @@ def test_without_json_it_names_those_that_were_to_be_sent_and_were_not(
     assert "b (mail): it may be reopened, and is not queued" in result.stderr
     assert "c (mail)" not in result.stderr
     assert "3 messages of dev: 1 resent, 2 unqueued." in result.stdout
-
-
-def test_what_was_shown_as_refused_is_not_said_again(stage: RepairStage) -> None:
-    result = run("resend", "nowhere", "a")
-    assert result.exit_code == 1
-    assert "nowhere" in result.stdout
-    assert "nowhere" not in result.stderr
-    assert queued(stage) == ["a"]

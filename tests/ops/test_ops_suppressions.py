@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
@@ -14,32 +13,20 @@ from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops import cli
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.dead_letters import FakeSes
-from tests.support.ops.shared import REGION, make_table
+from tests.support.ops.shared import Session, client, make_table
 
 AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
 ADA = "ada@example.com"
 NUMBER = "+16175551234"
 
 
-class Session(boto3.Session):
-    """A session in process; its SES is the fake one."""
-
-    def __init__(self, ses: FakeSes) -> None:
-        super().__init__(region_name=REGION)
-        self._ses = ses
-
-    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._ses if service_name == "sesv2" else super().client(service_name, *args, **kwargs)
-
-
 @pytest.fixture
 def ses(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSes]:
     """The account: an empty table, and SES."""
     with mock_aws(), in_memory_dynamodb():
-        client = boto3.client("dynamodb", region_name=REGION)
-        make_table(client, "mailroom-dev-suppressions", "recipient", "channel")
+        make_table(client("dynamodb"), "mailroom-dev-suppressions", "recipient", "channel")
         ses = FakeSes()
-        session = Session(ses)
+        session = Session({"sesv2": ses})
         monkeypatch.setattr("boto3.Session", lambda: session)
         yield ses
 
@@ -53,7 +40,7 @@ def on_list(recipient: str = ADA, channel: str = "mail", **changes: Any) -> Supp
 
 
 def the_list() -> Suppressions:
-    return Suppressions(boto3.client("dynamodb", region_name=REGION), "mailroom-dev-suppressions")
+    return Suppressions(client("dynamodb"), "mailroom-dev-suppressions")
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:
@@ -103,12 +90,6 @@ def test_the_list_of_one_channel_leaves_the_others_out() -> None:
 
 
 @pytest.mark.usefixtures("ses")
-def test_an_empty_list_says_so() -> None:
-    assert run("list").stdout == "0 on the list of dev.\n"
-    assert run("list", "--json").stdout == '{"stage":"dev","suppressions":[]}\n'
-
-
-@pytest.mark.usefixtures("ses")
 def test_the_list_as_json_is_all_that_is_known() -> None:
     on_list()
     (found,) = json.loads(run("list", "--json").stdout)["suppressions"]
@@ -137,19 +118,10 @@ def test_a_recipient_is_found_however_it_is_written_and_the_sentence_says_why() 
 
 
 @pytest.mark.usefixtures("ses")
-@pytest.mark.parametrize("typed", ["+54 11 2345-6789", "+54 9 11 2345-6789", "+54 11 15 2345-6789"])
-def test_a_number_of_several_forms_is_lifted_by_each(typed: str) -> None:
+def test_a_number_of_several_forms_is_lifted_by_another_of_them() -> None:
     on_list("+5491123456789", "sms", reason="complaint", detail="", message_id="")
-    assert run("lift", typed, "--channel", "sms", "--yes").exit_code == 0
+    assert run("lift", "+54 11 15 2345-6789", "--channel", "sms", "--yes").exit_code == 0
     assert list(the_list().listed()) == []
-
-
-@pytest.mark.usefixtures("ses")
-def test_an_endpoint_is_found_as_it_is() -> None:
-    arn = "arn:aws:sns:us-east-1:123456789012:endpoint/GCM/App/0a1b"
-    on_list(arn, "push", reason="gone")
-    assert arn in run("show", arn).stdout
-    assert json.loads(run("show", arn, "--json").stdout)["suppressions"][0]["recipient"] == arn
 
 
 @pytest.mark.usefixtures("ses")
@@ -178,21 +150,12 @@ def test_lifting_says_why_it_stands_there_asks_and_then_does_it_in_both_lists(se
     assert not ses.listed
 
 
-@pytest.mark.parametrize("typed", ["n\n", "\n", ""])
-def test_without_a_yes_nothing_is_lifted(ses: FakeSes, typed: str) -> None:
+def test_without_a_yes_nothing_is_lifted(ses: FakeSes) -> None:
     on_list()
-    result = run("lift", ADA, "--channel", "mail", typed=typed)
+    result = run("lift", ADA, "--channel", "mail", typed="\n")
     assert result.exit_code == 1
     assert the_list().find("mail", [ADA])
     assert not ses.asked
-
-
-def test_yes_asks_nothing(ses: FakeSes) -> None:
-    on_list()
-    result = run("lift", ADA, "--channel", "mail", "--yes")
-    assert result.exit_code == 0
-    assert "?" not in result.stdout
-    assert f"{ADA} was not on SES's own list." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -247,11 +210,6 @@ def test_a_lift_as_json_is_what_was_lifted_and_says_the_rest_beside_it(ses: Fake
     refused = run("lift", NUMBER, "--channel", "sms", "--json", typed="n\n")
     assert (refused.exit_code, "{" in refused.stdout) == (1, False)
     assert the_list().find("sms", [NUMBER])
-
-
-def test_a_number_on_no_list_exits_with_1_and_asks_nothing(ses: FakeSes) -> None:
-    result = run("lift", NUMBER, "--channel", "sms")
-    assert (result.exit_code, result.stdout) == (1, f"{NUMBER} is not on the sms list of dev.\n")
 
 
 def test_an_odd_entry_can_be_lifted_as_it_is_listed(ses: FakeSes) -> None:

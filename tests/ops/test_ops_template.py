@@ -19,8 +19,10 @@ from mailroom_ops.shared.screen import Refused
 from mailroom_ops.templates.folder import TemplateFolder, TemplateName
 from mailroom_ops.templates.published import Published
 from mailroom_ops.templates.template import app
+from tests.support.ops.dead_letters import Over
 from tests.support.ops.message import Stage, deployed
 from tests.support.ops.shared import ACCOUNT, REGION
+from tests.support.unit.fakes import client_error
 from tests.support.unit.shared import before_each_call
 from tests.support.unit.shelf import Shelf
 
@@ -51,8 +53,7 @@ class Desk:
         return publisher.put(template, parts, {"ada": {"name": "Ada"}})[0]
 
     def run(self, *words: str) -> Result:
-        options = [] if words[0] in ("show", "rollback") else ["--templates", str(self.root)]
-        return CliRunner().invoke(app, [*words, *options])
+        return CliRunner().invoke(app, words)
 
     def counts(self) -> dict[str, int]:
         return {path: each.version for path, each in self.published.choices().items()}
@@ -70,6 +71,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
     with deployed(monkeypatch) as stage:
         stage.s3.create_bucket(Bucket=BUCKET)
         stage.functions.environment["TEMPLATES_BUCKET"] = BUCKET
+        monkeypatch.setattr("mailroom_ops.templates.template.TEMPLATES", tmp_path / "templates")
         yield Desk(stage, tmp_path / "templates")
 
 
@@ -127,9 +129,7 @@ def test_what_the_new_version_needs_and_the_old_one_did_not_is_named(desk: Desk)
     ("text", "said"),
     [
         ("{{ name | nosuch }}", "templates/mail/a/body.txt:1 uses the filter 'nosuch', which is unknown"),
-        ("{{ missing }}", "templates/mail/a/body.txt:1: missing: is missing"),
         ("{% include name %}", "a/body.txt:1 takes the name of a part from a variable"),
-        ("{% include 'nosuch' %}", "a/body.txt:1 failed: tried to include non-existing template"),
         ("x" * MAX_VERSION_BYTES, "a version has 1,048,576 at most."),
     ],
 )
@@ -229,18 +229,9 @@ def test_the_list_shows_what_counts_and_what_was_only_deployed(desk: Desk) -> No
     assert "deployed" in desk.run("list").stdout
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("{% if name == 1 %}{{ no | xmlattr }}{% endif %}", "mail/a/body.txt:1 uses the filter 'xmlattr'"),
-        ("{% if name %}", "mail/a/body.txt:1 cannot be read: "),
-        ("{{ name | truncate(9) }}", "mail/a/body.txt:1 failed: too many arguments"),
-    ],
-)
-def test_the_list_names_a_version_that_counts_and_does_not_render(
-    desk: Desk, text: str, problem: str
-) -> None:
-    desk.put(text)
+def test_the_list_names_a_version_that_counts_and_does_not_render(desk: Desk) -> None:
+    desk.put("{% if name == 1 %}{{ no | xmlattr }}{% endif %}")
+    problem = "mail/a/body.txt:1 uses the filter 'xmlattr'"
     desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))
     lines = json.loads(desk.run("list", "--json").stdout)["templates"]
     assert [line["fault"][: len(problem)] for line in lines] == [problem, ""]
@@ -332,16 +323,10 @@ def _die(patch: pytest.MonkeyPatch, at: int, *, after: bool) -> None:
 
 
 def test_an_error_of_aws_is_not_taken_for_another_publisher(desk: Desk) -> None:
-    class Broken:
-        exceptions = desk.s3.exceptions
+    def refuse(**_: Any) -> Any:
+        raise client_error("AccessDenied")
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(desk.s3, name)
-
-        def put_object(self, **_: Any) -> Any:
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, "PutObject")
-
-    client: Any = Broken()
+    client: Any = Over(desk.s3, put_object=refuse)
     with pytest.raises(ClientError, match="AccessDenied"):
         Published(client, BUCKET, lambda: "arn:me", lambda: NOW).put(A, {"a/body.txt": "x"}, {})
 

@@ -144,14 +144,11 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
     assert of("failed", error=unknown).startswith("Nobody can tell whether it was sent.")
     trouble = {"code": "throttled", "message": "slow down"}
     assert of("sending", trouble=trouble) == "It is being sent. slow down (throttled)"
-    assert of("sent", provider="ses") == "SES accepted it, and has not said more yet."
     assert of("sent", "fax", provider="telnyx") == "Telnyx says that it went through."
     assert of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It may not be sent yet."
-    assert of("scheduled") == "Its wait is over, and it is about to be sent."
     assert of("a status of a later version") == ""
     two = {"ada@example.com": {"status": "delivered"}, "bob@example.com": {}}
     assert of("sent", recipients=two) == "1 delivered, 1 without a report."
-    assert of("sending", recipients=two) == "It is being sent."
 
 
 def test_since_when_a_message_is_in_doubt_is_a_step() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
 from moto import mock_aws
 from standardwebhooks import Webhook as Receiver
@@ -14,7 +13,7 @@ from typer.testing import CliRunner, Result
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.webhook.standard_webhooks import Signer
 from mailroom_ops import cli
-from tests.support.ops.shared import REGION
+from tests.support.ops.shared import Session
 from tests.support.unit.webhooks import KEY, KEY_2, key_of
 
 NAME = "mailroom-dev-webhook-keys"
@@ -24,7 +23,7 @@ NAME = "mailroom-dev-webhook-keys"
 def secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The account's Secrets Manager, with the secret of stage dev."""
     with mock_aws():
-        session = boto3.Session(region_name=REGION)
+        session = Session()
         monkeypatch.setattr("boto3.Session", lambda: session)
         client = session.client("secretsmanager")
         client.create_secret(Name=NAME, SecretString=KEY)

@@ -24,7 +24,7 @@ SOME = 50
 """Rows that a process puts before it is killed."""
 SECONDS = 240.0
 WORDS = (
-    *("--channel", "mail", "--map", "user=id", "--id-prefix", PREFIX, "--map", "address=to"),
+    *("--channel", "mail", "--id-prefix", PREFIX),
     *("--workers", "4", "--stage", "local", "--json"),
 )
 
@@ -61,7 +61,7 @@ def killed(pipeline: Pipeline, file: Path) -> int:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("import") / "people.csv"
     with path.open("w") as lines:
-        lines.write("user,address,subject,text,first_name\n")
+        lines.write("id,to,subject,text,first_name\n")
         for row in range(ROWS):
             address = "nowhere" if row in BAD else f"person-{row}@example.com"
             lines.write(f"{row},{address},Hello,Hi,Person {row}\n")
@@ -71,7 +71,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def answer(pipeline: Pipeline, file: Path) -> dict[str, Any]:
     """The answer of a process that goes on where one was killed. tests/ops/test_ops_import_resume.py kills
-    them again and again."""
+    it among many rows."""
     assert 0 < killed(pipeline, file) < ROWS - len(BAD)
     done = operator(pipeline, "import", str(file), *WORDS)
     assert done.returncode == 1, done.stderr

@@ -1,7 +1,5 @@
 """Job of a person's erasure: first a survey, then, after a confirmation, the erasing."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,7 +7,7 @@ import msgspec
 from mailroom_ops.console.job import Job
 from mailroom_ops.people.erase import Survey, carry_out, take_stock
 from mailroom_ops.people.person import Person
-from mailroom_ops.people.stage_data import Erased, ErasureRun, Read, StageData
+from mailroom_ops.people.stage_data import Erased, ErasureRun, StageData
 
 if TYPE_CHECKING:
     import boto3
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 class EraseJob(Job):
     """Survey and erasure of a person's data. `survey` and `answer` are None until the survey and the erasing
-    have ended; `step` is the current step, and `read` the number of items that it has read."""
+    have ended; `step` is the table that is read, and `read` the number of items read so far."""
 
     def __init__(self, session: "boto3.Session", stage: str, recipient: str) -> None:
         super().__init__(stage)
@@ -39,20 +37,15 @@ class EraseJob(Job):
 
     def _look(self) -> None:
         data = StageData(self._session, self.stage)
+        data.report = self._reported
         self._run = ErasureRun(data, Person(self._who, data.default_region))
-        self.survey = take_stock(self._run, self._counted)
+        self.survey = take_stock(self._run)
 
     def _erase(self, keep_choices: bool) -> None:
         run, survey = self._run, self.survey
         if run is not None and survey is not None:
             run.keep_choices = keep_choices
-            self.answer = carry_out(run, survey, self._counted)
+            self.answer = carry_out(run, survey)
 
-    @contextmanager
-    def _counted(self, name: str) -> Iterator[Read]:
-        self.step, self.read = name, 0
-
-        def read(count: int) -> None:
-            self.read += count
-
-        yield read
+    def _reported(self, table: str, count: int) -> None:
+        self.step, self.read = table, count

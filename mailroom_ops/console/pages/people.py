@@ -8,8 +8,8 @@ from mailroom_ops.console.pages.erasing import EraseJob
 from mailroom_ops.console.pages.messages import finder_at
 from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.search import MessageRow, row_of
-from mailroom_ops.people.preferences import OptedOut, OptOuts, opted_out
-from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient, suppressed
+from mailroom_ops.people.preferences import OptedOut, OptOuts
+from mailroom_ops.people.suppressions import CHANNELS, FAULTS, Lists, SuppressedRecipient
 from mailroom_ops.shared.screen import Refused
 
 LISTED = 10
@@ -68,8 +68,8 @@ def show(site: Site, request: Request) -> Answer:
         return Shown(People())
     finder = finder_at(site)
     change = _CHANGES.get(request["done"])
-    suppressions = [suppressed(entry) for entry in _lists(site).find(recipient)]
-    opt_outs = [opted_out(entry) for entry in _opt_outs(site).of(recipient)]
+    suppressions = _lists(site).find(recipient)
+    opt_outs = _opt_outs(site).of(recipient)
     rows = [row_of(message) for message in finder.to(recipient).messages[:LISTED]] if finder else []
     done = change.after.format(**_named(request)) if change else ""
     channels = tuple(channel for channel in CHANNELS if (channel == "mail") == ("@" in recipient))

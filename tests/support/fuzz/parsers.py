@@ -361,7 +361,6 @@ def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], obje
         "format": kind,
         "channel": "mail",
         "id_prefix": "p",
-        "maps": {"name": "text"},
     }
     options = Options(**{**known, **changes})
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import boto3
-from botocore.exceptions import ClientError
 from msgspec import structs
 from typer.testing import CliRunner, Result
 
@@ -19,7 +17,7 @@ from mailroom_ops import cli
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import REGION, make_table
+from tests.support.ops.shared import LambdaDouble, Session, client, make_table
 
 NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
 RUN = "2026-11-21T14:00Z"
@@ -53,12 +51,8 @@ API = {name: value for name, value in ENVIRONMENT.items() if name not in SEARCH}
 """A stage without search."""
 
 
-class FakeFunctions:
-    """The Lambda client: the functions that have an answer are there; `error` makes them fail."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ResourceNotFoundException(ClientError):
-            """There is no such function."""
+class FakeFunctions(LambdaDouble):
+    """Lambda client: functions that have an answer can be invoked; `error` makes them fail."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -67,8 +61,8 @@ class FakeFunctions:
         self.variables: dict[str, str] = {}
         """The environment of each."""
 
-    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
-        return {"Environment": {"Variables": {**API, **self.variables}}}
+    def environment_of(self, name: str) -> dict[str, str]:
+        return {**API, **self.variables}
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
         short, question = FunctionName.removeprefix("mailroom-dev-"), json.loads(Payload)["dry_run"]
@@ -80,29 +74,16 @@ class FakeFunctions:
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
 
 
-class Session(boto3.Session):
-    """A session in process; its Lambda is the fake one."""
-
-    def __init__(self, functions: FakeFunctions) -> None:
-        super().__init__(region_name=REGION)
-        self._functions = functions
-
-    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        if service_name == "lambda":
-            return self._functions
-        return super().client(service_name, *args, **kwargs)
-
-
 class World:
     """The deployed stage `dev`, and the repository that it was deployed from."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.functions = FakeFunctions()
-        self.session = Session(self.functions)
-        self.sqs = boto3.client("sqs", region_name=REGION)
-        self.scheduler = boto3.client("scheduler", region_name=REGION)
-        self.dynamodb = boto3.client("dynamodb", region_name=REGION)
+        self.session = Session({"lambda": self.functions})
+        self.sqs = client("sqs")
+        self.scheduler = client("scheduler")
+        self.dynamodb = client("dynamodb")
         self.runs = Runs(self.dynamodb, RUNS, lease=60, clock=lambda: NOW)
         self._make()
 
@@ -187,7 +168,7 @@ class World:
             GroupName="mailroom-dev-campaigns",
             ScheduleExpression="cron(0 13 ? * WED *)",
             FlexibleTimeWindow={"Mode": "OFF"},
-            State=state,  # type: ignore[arg-type]
+            State=state,
             Target={
                 "Arn": "arn:aws:sqs:us-east-1:123456789012:q",
                 "RoleArn": "arn:aws:iam::123456789012:role/r",

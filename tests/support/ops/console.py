@@ -155,9 +155,7 @@ def values_of(answer: Answer) -> dict[str, Any]:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    """A stage whose dead letters can be put back; no look waits."""
-    monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
-    monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
+    """A stage whose dead letters can be put back."""
     with repair_stage(monkeypatch) as stage:
         yield stage
 

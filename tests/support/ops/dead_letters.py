@@ -1,12 +1,10 @@
 """One stage in process: tables, queues and buckets, for what operators do to dead letters and to people."""
 
-import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
@@ -14,10 +12,9 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo_values import image_of, plain
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.message import DISPATCH, ENVIRONMENT
-from tests.support.ops.search import VARIABLES as SEARCH
+from tests.support.ops.message import PAYLOADS, FakeFunctions
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION, make_table
+from tests.support.ops.shared import Session, make_table
 
 STAGE = "dev"
 TABLES = {
@@ -28,8 +25,6 @@ TABLES = {
     "preferences": ("recipient", "topic"),
     "campaign-runs": ("campaign", "run"),
 }
-PAYLOADS = f"mailroom-{STAGE}-payloads-{ACCOUNT}-{REGION}"
-UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
 Item = dict[str, Any]
 
 
@@ -65,32 +60,13 @@ class FakeSes:
         self.listed.remove(EmailAddress)
 
 
-class Functions:
-    """The Lambda client: dispatch, and what it has in its environment."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ResourceNotFoundException(ClientError):
-            """There is no such function."""
-
-    def __init__(self) -> None:
-        self.dispatch = {**DISPATCH, "PAYLOAD_BUCKET": PAYLOADS}
-
-    def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
-        if FunctionName == f"mailroom-{STAGE}-messages-api":
-            variables = {**ENVIRONMENT, "LEDGER_TABLE": f"mailroom-{STAGE}-ledger", **SEARCH}
-            return {"Environment": {"Variables": variables}}
-        if FunctionName != f"mailroom-{STAGE}-dispatch":
-            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
-        return {"Environment": {"Variables": self.dispatch}}
-
-
-class Stage(boto3.Session):
+class Stage(Session):
     """The stage, and a session in its account. `sqs_calls` replace SQS's own."""
 
     def __init__(self) -> None:
-        super().__init__(region_name=REGION)
         self.ses = FakeSes()
-        self.functions = Functions()
+        self.functions = FakeFunctions()
+        super().__init__({"sesv2": self.ses, "lambda": self.functions})
         self.sqs_calls: dict[str, Callable[..., Any]] = {}
         self.dynamodb: Any = super().client("dynamodb")
         self.sqs: Any = super().client("sqs")
@@ -98,9 +74,11 @@ class Stage(boto3.Session):
         for name, keys in TABLES.items():
             make_table(self.dynamodb, f"mailroom-{STAGE}-{name}", *keys)
         make_search(self.dynamodb)
-        for bucket in (PAYLOADS, UNPROCESSED):
-            self.s3.create_bucket(Bucket=bucket)
+        self.s3.create_bucket(Bucket=PAYLOADS)
         self.urls: dict[str, str] = {}
+
+    def make_queues(self) -> None:
+        """Create queues and their dead-letter queues, which an erasure does not look at."""
         for name in ("mail", "collect", "webhook", "audience"):
             self._queue(name)
             self._queue(f"{name}-dlq")
@@ -108,14 +86,8 @@ class Stage(boto3.Session):
             self._queue(name, FifoQueue="true")
 
     def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        match service_name:
-            case "sesv2":
-                return self.ses
-            case "lambda":
-                return self.functions
-            case "sqs":
-                return Over(super().client("sqs"), **self.sqs_calls)
-        return super().client(service_name, *args, **kwargs)
+        found = super().client(service_name)
+        return Over(found, **self.sqs_calls) if service_name == "sqs" else found
 
     def put(self, table: str, **item: Any) -> None:
         self.dynamodb.put_item(TableName=f"mailroom-{STAGE}-{table}", Item=image_of(item))
@@ -148,35 +120,12 @@ class Stage(boto3.Session):
     def bodies(self, queue: str) -> list[Any]:
         return [each["Body"] for each in self.waiting(queue)]
 
-    def put_batch(self, name: str, *images: Item, waiting: bool = True) -> str:
-        """A batch that dispatch gave up on; the object's key."""
-        records = [
-            {"eventName": "INSERT", "dynamodb": {"SequenceNumber": str(at), "NewImage": image_of(each)}}
-            for at, each in enumerate(images)
-        ]
-        key = f"aws/lambda/mapping/{name}" if waiting else f"replayed/aws/lambda/mapping/{name}"
-        document = {"requestContext": {"condition": "x"}, "payload": json.dumps({"Records": records})}
-        self.s3.put_object(Bucket=UNPROCESSED, Key=key, Body=json.dumps(document).encode())
-        return key
-
-    def batch(self, key: str) -> list[Item]:
-        """The items of a batch that lies there."""
-        document = json.loads(self.s3.get_object(Bucket=UNPROCESSED, Key=key)["Body"].read())
-        return [plain(each["dynamodb"]["NewImage"]) for each in json.loads(document["payload"])["Records"]]
-
     def objects(self, bucket: str) -> list[str]:
         return [each["Key"] for each in self.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
 
     def everything(self) -> str:
-        """All that the stage has, as one text."""
-        found = io.StringIO()
-        for table in (*TABLES, "search"):
-            found.write(json.dumps(self.items(table), default=str))
-        for key in self.objects(UNPROCESSED):
-            found.write(self.s3.get_object(Bucket=UNPROCESSED, Key=key)["Body"].read().decode())
-        for queue in self.urls:
-            found.write("".join(self.bodies(queue)))
-        return found.getvalue()
+        """Return all tables as one text."""
+        return "".join(json.dumps(self.items(table), default=str) for table in (*TABLES, "search"))
 
     def _queue(self, name: str, **attributes: str) -> None:
         reply = self.sqs.create_queue(QueueName=f"mailroom-{STAGE}-{name}", Attributes=attributes)
@@ -193,6 +142,15 @@ def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterat
     with mock_aws(), in_memory_dynamodb():
         stage = of()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
         monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
+        yield stage
+
+
+@contextmanager
+def with_dead_letters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """The stage in place of AWS, until the block ends, with queues of which no look waits for messages."""
+    monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
+    with erasable(monkeypatch) as stage:
+        stage.make_queues()
         yield stage

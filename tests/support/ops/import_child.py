@@ -74,7 +74,7 @@ def main(file: Path, counts: Path, signal_name: str = "SIGKILL", number: str = "
     """Import it; the answer goes to standard output."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a script's background ignores Ctrl-C
     death = Death(signal_name, int(number))
-    options = options_of(file, channel="mail", id_prefix=None, maps=())
+    options = options_of(file, channel="mail", id_prefix=None)
     with closing(Source(file)) as source, counts.open("r+b") as opened:
         client = StubDynamoDB(mmap.mmap(opened.fileno(), 0), death)
         session: Any = SimpleNamespace(client=lambda *_, **__: client, region_name="eu-central-1")

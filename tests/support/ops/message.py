@@ -1,15 +1,13 @@
 """A stage with a mailbox, a ledger and queues, in process, and the commands about messages pointed at it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
 import typer
-from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
@@ -22,7 +20,10 @@ from mailroom_ops.messages.status import status
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import ACCOUNT, REGION, make_table
+from tests.support.ops.shared import ACCOUNT, REGION, LambdaDouble, Session, client, make_table
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
 
 MAILBOX, LEDGER = "mailroom-dev-mailbox", "mailroom-dev-ledger"
 PAYLOADS = f"mailroom-dev-payloads-{ACCOUNT}-{REGION}"
@@ -51,37 +52,15 @@ app.command("list")(list_)
 app.command("import")(import_)
 
 
-class FakeFunctions:
-    """The Lambda client: the HTTP API's function with its environment, and what a test adds to it:
-    environments by the functions' short names."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ResourceNotFoundException(ClientError):
-            """There is no such function."""
+class FakeFunctions(LambdaDouble):
+    """Lambda client with the HTTP API's function, dispatch, and the functions that a test adds."""
 
     def __init__(self) -> None:
         self.environment = dict(ENVIRONMENT)
         self.environments: dict[str, dict[str, str]] = {"dispatch": dict(DISPATCH)}
 
-    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803
-        there = {"messages-api": self.environment, **self.environments}
-        found = there.get(FunctionName.removeprefix("mailroom-dev-"))
-        if found is None:
-            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
-        return {"Environment": {"Variables": found}}
-
-
-class Session(boto3.Session):
-    """A session in process; services that are `instead` answer in AWS's place."""
-
-    def __init__(self, instead: Mapping[str, Any]) -> None:
-        super().__init__(region_name=REGION)
-        self._instead = instead
-
-    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        if service_name in self._instead:
-            return self._instead[service_name]
-        return super().client(service_name, *args, **kwargs)
+    def environment_of(self, name: str) -> dict[str, str] | None:
+        return self.environment if name == "messages-api" else self.environments.get(name)
 
 
 class Stage:
@@ -89,11 +68,10 @@ class Stage:
 
     def __init__(self) -> None:
         self.functions = FakeFunctions()
-        self.instead: dict[str, Any] = {"lambda": self.functions}
-        self.session = Session(self.instead)
-        self.dynamodb = boto3.client("dynamodb", region_name=REGION)
-        self.s3 = boto3.client("s3", region_name=REGION)
-        self.sqs = boto3.client("sqs", region_name=REGION)
+        self.session = Session({"lambda": self.functions})
+        self.instead = self.session.instead
+        self.dynamodb, self.s3 = client("dynamodb"), client("s3")
+        self.sqs: SQSClient = client("sqs")
         self._make()
         make_search(self.dynamodb)
 

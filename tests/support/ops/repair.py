@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
 import typer
-from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
@@ -25,7 +23,7 @@ from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.message import ENVIRONMENT
 from tests.support.ops.search import VARIABLES as SEARCH
 from tests.support.ops.search import make_search
-from tests.support.ops.shared import REGION, make_table
+from tests.support.ops.shared import REGION, LambdaDouble, Session, client, make_table
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
 QUEUES = ("mail", "mail-bulk", "sms", "webhook", "fax-retry")
@@ -43,12 +41,8 @@ def run(*arguments: str, typed: str | None = None) -> Result:
     return CliRunner().invoke(app, arguments, input=typed)
 
 
-class Functions:
-    """The Lambda client: says how functions are set up, remembers what they are invoked with."""
-
-    class exceptions:  # noqa: N801 - as boto3 has it
-        class ResourceNotFoundException(ClientError):
-            """There is no such function."""
+class Functions(LambdaDouble):
+    """Lambda client that remembers the invocations."""
 
     def __init__(self, variables: Mapping[str, Mapping[str, str]]) -> None:
         self._variables = variables
@@ -59,10 +53,8 @@ class Functions:
         self.mappings: dict[str, str] = {}
         """State of the mapping of each queue, by the queue's short name, which is the mapping's id too."""
 
-    def get_function_configuration(self, *, FunctionName: str) -> Item:  # noqa: N803 - boto3's names
-        if FunctionName not in self._variables:
-            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "Get")
-        return {"Environment": {"Variables": self._variables[FunctionName]}}
+    def environment_of(self, name: str) -> Mapping[str, str] | None:
+        return self._variables.get(f"mailroom-dev-{name}")
 
     def get_paginator(self, _operation: str) -> "Functions":
         return self
@@ -95,19 +87,6 @@ class Functions:
         return [each for name, records in self.invoked if name == f"mailroom-dev-{short}" for each in records]
 
 
-class Session(boto3.Session):
-    """A session in process; its Lambda is the fake one."""
-
-    def __init__(self, functions: Functions) -> None:
-        super().__init__(region_name=REGION)
-        self._functions = functions
-
-    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        if service_name == "lambda":
-            return self._functions
-        return super().client(service_name, *args, **kwargs)
-
-
 INDEXES: dict[str, dict[str, tuple[str, ...]]] = {
     "ledger": {
         "failures": ("failed_on", "completedAt", "error", "to", "attempts"),
@@ -122,8 +101,8 @@ class RepairStage:
     """The stage dev."""
 
     def __init__(self) -> None:
-        self.dynamodb: Any = boto3.client("dynamodb", region_name=REGION)
-        self.sqs = boto3.client("sqs", region_name=REGION)
+        self.dynamodb: Any = client("dynamodb")
+        self.sqs = client("sqs")
         for name, keys in (
             ("ledger", ("id", "event_type")),
             ("mailbox", ("id", "event_type")),
@@ -144,7 +123,7 @@ class RepairStage:
         """What each function has in its environment."""
         self.functions = Functions(self.variables)
         self.functions.mappings = dict.fromkeys(QUEUES, "Enabled")
-        self.session = Session(self.functions)
+        self.session = Session({"lambda": self.functions})
 
     def put(self, *items: Item) -> None:
         """Put items into the mailbox."""
@@ -170,10 +149,6 @@ class RepairStage:
     def made(self, table: str, at: float) -> None:
         """Let a table be one that was made then (epoch seconds)."""
         self.dynamodb.tables[table].about["CreationDateTime"] = datetime.fromtimestamp(at, UTC)
-
-    def restored(self, table: str) -> None:
-        """Let a table be one that was made of a backup."""
-        self.dynamodb.tables[table].about["RestoreSummary"] = {"RestoreInProgress": False}
 
     def verbs(self) -> Ledger:
         """The ledger, as functions write it."""
@@ -237,7 +212,9 @@ class RepairStage:
 
 @contextmanager
 def repair_stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    """A stage that the commands take for the account's own."""
+    """A stage that the commands take for the account's own; no look at a queue waits."""
+    monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
     with mock_aws(), in_memory_dynamodb():
         stage = RepairStage()
         monkeypatch.setattr("boto3.Session", lambda: stage.session)

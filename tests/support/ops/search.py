@@ -3,13 +3,11 @@
 import time
 from typing import Any
 
-import boto3
-
 from mailroom.aws.secret import CachedSecret
 from mailroom.environment import IndexSettings
 from mailroom.search.indexer import Indexer
 from mailroom.search.rows import Rows
-from tests.support.ops.shared import REGION, make_table
+from tests.support.ops.shared import client, make_table
 from tests.support.unit.searching import record
 
 LEDGER, SEARCH, SEARCH_KEY = "mailroom-dev-ledger", "mailroom-dev-search", "mailroom-dev-search-key"
@@ -22,8 +20,7 @@ CAMPAIGNS = ["spring"]
 def make_search(dynamodb: Any) -> None:
     """The table and the key."""
     make_table(dynamodb, SEARCH, "found_by", "put")
-    secrets = boto3.client("secretsmanager", region_name=REGION)
-    secrets.create_secret(Name=SEARCH_KEY, SecretString='{"key": "0123456789abcdefKEY"}')
+    client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString='{"key": "0123456789abcdefKEY"}')
 
 
 def index(dynamodb: Any) -> None:
@@ -31,8 +28,7 @@ def index(dynamodb: Any) -> None:
     settings = IndexSettings(
         ledger_table=LEDGER, search_table=SEARCH, search_key_name=SEARCH_KEY, campaigns=CAMPAIGNS
     )
-    secrets = boto3.client("secretsmanager", region_name=REGION)
-    rows = Rows(CachedSecret(secrets, SEARCH_KEY, time.time))
+    rows = Rows(CachedSecret(client("secretsmanager"), SEARCH_KEY, time.time))
     items = dynamodb.scan(TableName=LEDGER)["Items"]
     known = [record(each["id"]["S"], each["event_type"]["S"]) for each in items]
     Indexer(settings, dynamodb, rows).handle(known)

@@ -2,10 +2,12 @@
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore.exceptions import ClientError
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -83,6 +85,24 @@ def document(
     }
 
 
+class LambdaDouble:
+    """Lambda client of the stage dev, whose functions have environments."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ResourceNotFoundException(ClientError):
+            """There is no such function."""
+
+    def environment_of(self, name: str) -> Mapping[str, str] | None:
+        """Return the environment of a function by its short name, or None for an unknown function."""
+        raise NotImplementedError
+
+    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
+        variables = self.environment_of(FunctionName.removeprefix("mailroom-dev-"))
+        if variables is None:
+            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
+        return {"Environment": {"Variables": variables}}
+
+
 class FakeDispatch:
     """The Lambda client: remembers what it was invoked with, gives prepared answers, then good ones."""
 
@@ -98,17 +118,32 @@ class FakeDispatch:
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
 
 
-class Session(boto3.Session):
-    """A session in process; its Lambda is the fake one."""
+@cache
+def _aws() -> boto3.Session:
+    return boto3.Session(region_name=REGION)
 
-    def __init__(self, dispatch: FakeDispatch) -> None:
-        super().__init__(region_name=REGION)
-        self._dispatch = dispatch
+
+@cache
+def _kept(service: str) -> Any:
+    return _aws().client(service)  # type: ignore[call-overload] # a name that is no literal
+
+
+def client(service: str) -> Any:
+    """Return boto3's client of a service, made once a process: making one takes longer than most tests. moto
+    forgets with each test what was written. DynamoDB's client is the test's own table double."""
+    return _aws().client("dynamodb") if service == "dynamodb" else _kept(service)
+
+
+class Session(boto3.Session):
+    """Session in process, without the start of a real one. The clients in `instead` answer in AWS's place."""
+
+    region_name = REGION
+
+    def __init__(self, instead: Mapping[str, Any] | None = None) -> None:
+        self.instead = dict(instead or {})
 
     def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        if service_name == "lambda":
-            return self._dispatch
-        return super().client(service_name, *args, **kwargs)
+        return self.instead[service_name] if service_name in self.instead else client(service_name)
 
 
 class Shelf:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from moto import mock_aws
 from msgspec import structs
@@ -27,7 +26,7 @@ from tests.support.ops.console import Browser
 from tests.support.ops.message import PAYLOADS
 from tests.support.ops.repair import Item, RepairStage
 from tests.support.ops.search import index
-from tests.support.ops.shared import BUCKET, REGION, make_table
+from tests.support.ops.shared import BUCKET, client, make_table
 from tests.support.unit.webhooks import KEY
 
 MS = int(NOW * 1000)
@@ -42,11 +41,10 @@ class WholeStage(RepairStage):
         super().__init__()
         self.world, self.store = World(root), InboxStore()
         make_table(self.dynamodb, "mailroom-dev-contents", "message")
-        self.s3 = boto3.client("s3", region_name=REGION)
+        self.s3 = client("s3")
         for bucket in (PAYLOADS, BUCKET):
             self.s3.create_bucket(Bucket=bucket)
-        secrets = boto3.client("secretsmanager", region_name=REGION)
-        secrets.create_secret(Name="mailroom-dev-webhook-keys", SecretString=KEY)
+        client("secretsmanager").create_secret(Name="mailroom-dev-webhook-keys", SecretString=KEY)
         self.variables["mailroom-dev-collect"] = {}
         self.variables["mailroom-dev-dispatch"]["PAYLOAD_BUCKET"] = PAYLOADS
         for channel in ("sms", "push", "fax"):
