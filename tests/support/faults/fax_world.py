@@ -30,7 +30,7 @@ FUNCTION_SECONDS = 60.0
 OURS, GIVEN_UP = "+12025550123", "+12025550124"
 """The stage's number, and one that it had before."""
 TIMES = Times(
-    longest_fax=900,
+    longest_fax=300,
     fax_timeout=int(FUNCTION_SECONDS),
     fax_submit=10,
     fax_record=5,
