@@ -93,8 +93,8 @@ def test_a_mail_that_waits_because_its_provider_takes_no_more_can_be_cancelled(
 
 
 def campaign(start: int, window: tuple[str, str] | None, expires: int | None) -> DayWorld:
-    """Run a campaign to 120 people, of whom a day reaches 48, from an hour of the day on."""
-    world = DayWorld(120, [], 60, 0.2)
+    """Run a campaign to 60 people, of whom a day reaches 24, from an hour of the day on."""
+    world = DayWorld(60, [], 30, 0.2)
     world.clock.now = world.begun = datetime(2026, 11, 18, start, tzinfo=UTC).timestamp()
     world.campaign.definition = structs.replace(
         world.campaign.definition,
@@ -110,7 +110,7 @@ def campaign(start: int, window: tuple[str, str] | None, expires: int | None) ->
 @pytest.mark.parametrize("start", [10, 21])
 def test_a_campaign_with_a_window_loses_nobody_as_expired(start: int) -> None:
     world = campaign(start, ("09:00", "20:00"), 24 * 4)
-    assert len(world.accepted()) == 120
+    assert len(world.accepted()) == 60
     assert max(at for at, _ in world.accepted()) < 4 * DAY
 
 

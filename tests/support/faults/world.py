@@ -208,9 +208,9 @@ class World:
 
     def parts(self) -> dict[str, float]:
         """The shards and the line that have something to do, and when. A limit may change, so a line is
-        looked at every hour."""
+        looked at every four hours."""
         parts: dict[str, float] = {}
-        room_at = min(self.budget().room().again, self._released_at + HOUR)
+        room_at = min(self.budget().room().again, self._released_at + 4 * HOUR)
         for item in self.dynamodb.tables["ledger"].items.values():
             if "waits_in" in item:
                 name, at = item["waits_in"]["S"], float(item["waits_at"]["N"]) - AHEAD_SECONDS
