@@ -90,12 +90,8 @@ _COMPARISONS: dict[type, Callable[[Value | None, Value | None], bool]] = {
 
 def _test(tree: Any) -> Callable[[Item, Values], bool]:
     match tree:
-        case comparisons.OpAnd():
-            left, right = _test(tree.lhs), _test(tree.rhs)
-            return lambda item, values: left(item, values) and right(item, values)
-        case comparisons.OpOr():
-            left, right = _test(tree.lhs), _test(tree.rhs)
-            return lambda item, values: left(item, values) or right(item, values)
+        case comparisons.OpAnd() | comparisons.OpOr():
+            return _joined(tree)
         case comparisons.OpNot():
             inner = _test(tree.lhs)
             return lambda item, values: not inner(item, values)
@@ -115,6 +111,13 @@ def _test(tree: Any) -> Callable[[Item, Values], bool]:
     else:
         one, other = _operand(tree.lhs), _operand(tree.rhs)
     return lambda item, values: holds(one(item, values), other(item, values))
+
+
+def _joined(tree: Any) -> Callable[[Item, Values], bool]:
+    left, right = _test(tree.lhs), _test(tree.rhs)
+    if isinstance(tree, comparisons.OpAnd):
+        return lambda item, values: left(item, values) and right(item, values)
+    return lambda item, values: left(item, values) or right(item, values)
 
 
 def _between(tree: comparisons.FuncBetween) -> Callable[[Item, Values], bool]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppression, Suppressions
 from tests.support.dynamodb import in_memory_client
-from tests.support.faults.world import create_table
+from tests.support.tables import create_table
 from tests.support.unit.shared import NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock
 
 ADA = "+16175551234"
