@@ -154,7 +154,7 @@ def references_in(value: Any) -> set[str]:
         return set()
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(bent(BASES), st.booleans())
 def test_a_corrupted_event_is_rejected_or_affects_only_the_messages_that_the_event_names(
     event: Any, wrapped: bool
