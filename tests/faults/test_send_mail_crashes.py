@@ -1,8 +1,7 @@
 """send_mail, stopped before and after every outside call, then redelivered as the queue would."""
 
 import shutil
-from collections.abc import Callable, Container, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from mailroom.ledger.reader import may_have_arrived_twice
 from tests.support.faults.resend import KEY_SECONDS
 from tests.support.faults.stops import stops
-from tests.support.faults.world import MAIL, TEMPLATES, Item, World, mail
+from tests.support.faults.world import MAIL, TEMPLATES, World, mail
 
 NewWorld = Callable[..., World]
 
@@ -39,17 +38,16 @@ def twice_by_ledger(world: World) -> set[str]:
 def stopped(
     new_world: NewWorld, on_unknown: str, *, keyed: bool = False
 ) -> Iterator[tuple[World, str, frozenset[str]]]:
-    """Yield a world for each place to stop at, with the batch in either order, and the messages that cannot
-    be sent and whose outcome is unknown by then."""
+    """Yield a world for each place to stop at, and the messages that cannot be sent and whose outcome is
+    unknown by then. The batch of `hold` has the other order."""
 
-    def begin(batch: Iterable[Item | str]) -> World:
+    def begin() -> World:
         world = new_world(on_unknown, keyed=keyed)
-        world.enqueue(*batch)
+        world.enqueue(*(BATCH if on_unknown == "resend" else BATCH[::-1]))
         return world
 
-    for batch in (BATCH, BATCH[::-1]):
-        for world, where in stops(partial(begin, batch), World.deliver, least=16):
-            yield world, where, frozenset(name for name in UNSENDABLE if is_begun(world, name))
+    for world, where in stops(begin, World.deliver, least=16):
+        yield world, where, frozenset(name for name in UNSENDABLE if is_begun(world, name))
 
 
 def is_begun(world: World, name: str) -> bool:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.faults.campaign_world import CampaignWorld, People
 from tests.support.faults.changes import changed
 from tests.support.faults.people_world import (
     ENDPOINT,
@@ -125,23 +124,3 @@ def test_each_push_is_redirected_wherever_its_sender_stops(new_people_world: New
         assert {each["TargetArn"] for each in world.sns.published} == {target}, where
         assert {world.found(name, "push")["status"] for name in ("p", "disabled")} == {"sent"}, where
         assert world.listed() == [], where
-
-
-@pytest.mark.parametrize(
-    ("reachable", "to", "end"),
-    [(REDIRECTED, {TESTERS}, "sent"), (REFUSED, set(), "suppressed: not_allowed_here")],
-)
-def test_a_campaigns_mails_meet_the_stages_rule_at_their_sender(
-    new_world: Callable[..., World], reachable: dict[str, Any], to: set[str], end: str
-) -> None:
-    campaign = CampaignWorld(People(5))
-    campaign.start()
-    campaign.settle()
-    assert len(campaign.mailbox()) == 5
-    world = new_world("resend")
-    world.reachable = reachable
-    for each in campaign.mailbox().values():
-        world.enqueue({**each, "topic": None, "lane": "normal"})
-    world.settle()
-    assert reached(world) == to
-    assert {world.end(each["id"]) for each in campaign.mailbox().values()} == {end}

@@ -63,12 +63,12 @@ def test_a_line_takes_the_days_that_its_size_needs_whatever_its_windows(
     begun = world.clock.now = datetime(2026, 11, 23, 9, tzinfo=UTC).timestamp()
     world.day = {**LIMIT, "per_day": (("0001-01-01", 48),)}
     more = {"window": {"from": hours[0], "to": hours[1], "zone": "UTC"}} if hours else {}
-    world.put(*(mail(f"news-{number:03}", lane="bulk", **more) for number in range(120)))
+    world.put(*(mail(f"news-{number:03}", lane="bulk", **more) for number in range(72)))
     world.stream()
     world.settle()
     assert world.sends() == dict.fromkeys((item["id"] for item in world.items), 1)
-    # Five days of 24. What was sent counts for a day and up to two hours, and so may miss a short window.
-    assert max(world.ses.times) - begun < 7 * DAY
+    # Three days of 24. What was sent counts for a day and up to two hours, and so may miss a short window.
+    assert max(world.ses.times) - begun < 5 * DAY
 
 
 @pytest.mark.parametrize("url", [MAIL, BULK])
@@ -93,8 +93,8 @@ def test_a_mail_that_waits_because_its_provider_takes_no_more_can_be_cancelled(
 
 
 def campaign(start: int, window: tuple[str, str] | None, expires: int | None) -> DayWorld:
-    """Run a campaign to 120 people, of whom a day reaches 48, from an hour of the day on."""
-    world = DayWorld(120, [], 60, 0.2)
+    """Run a campaign to 60 people, of whom a day reaches 24, from an hour of the day on."""
+    world = DayWorld(60, [], 30, 0.2)
     world.clock.now = world.begun = datetime(2026, 11, 18, start, tzinfo=UTC).timestamp()
     world.campaign.definition = structs.replace(
         world.campaign.definition,
@@ -110,7 +110,7 @@ def campaign(start: int, window: tuple[str, str] | None, expires: int | None) ->
 @pytest.mark.parametrize("start", [10, 21])
 def test_a_campaign_with_a_window_loses_nobody_as_expired(start: int) -> None:
     world = campaign(start, ("09:00", "20:00"), 24 * 4)
-    assert len(world.accepted()) == 120
+    assert len(world.accepted()) == 60
     assert max(at for at, _ in world.accepted()) < 4 * DAY
 
 

@@ -10,7 +10,7 @@ from mailroom.clock import epoch, iso
 from mailroom.message.message import Key
 from tests.support.faults.world import BULK, HOUR, LINE, MAIL, MINUTE, World, mail
 
-SEEDS = range(20)
+SEEDS = range(8)
 DAY = 86_400
 LIMITS = (4, 6, 10, 16)
 """Recipients a day, half of which are bulk's."""

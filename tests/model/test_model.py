@@ -16,6 +16,17 @@ from tests.support.model.replay import Replay
 Made = dict[Item | None, list[tuple[Call, Item | None, Answer]]]
 """Calls by the item before; each with the item after and the answer, as the model has them."""
 STARTS = (None, Item("scheduled", mark=1))
+UNPROTECTED = (
+    "text, another account",
+    "mail, claimed together",
+    "mail, reopened by two",
+    "mail, settled",
+    "mail, taken back",
+    "mail, waits, release dies",
+    "fax, taken back",
+    "fax, waits",
+)
+"""Small channels that ask for every condition of SECOND_PROTECTION between them."""
 
 explored = cache(lambda name: explore(CHANNELS[name]))
 
@@ -47,15 +58,17 @@ def test_without_a_condition_a_promise_is_broken(promise: str, mutant: Mutant) -
     assert (len(found.trace), found.broken) == (mutant.steps, promise), told(found)
 
 
-@pytest.mark.parametrize("name", CHANNELS)
-def test_without_all_conditions_that_the_model_does_not_need_nothing_is_broken(name: str) -> None:
-    found = explore(CHANNELS[name], *[*SECOND_PROTECTION][:-1])
-    assert not found.broken, told(found)
+def test_without_all_conditions_that_the_model_does_not_need_nothing_is_broken() -> None:
+    named = set()
+    for name in UNPROTECTED:
+        found = explore(CHANNELS[name], *[*SECOND_PROTECTION][:-1])
+        assert not found.broken, told(found)
+        named |= found.model.named
+    assert named >= {*SECOND_PROTECTION}
 
 
-@pytest.mark.parametrize("name", [name for name in CHANNELS if CHANNELS[name].operator == "settle"])
-def test_what_stands_in_for_another_condition_is_not_needed_beside_it(name: str) -> None:
-    found = explore(CHANNELS[name], [*SECOND_PROTECTION][-1])
+def test_what_stands_in_for_another_condition_is_not_needed_beside_it() -> None:
+    found = explore(CHANNELS["fax, settled"], [*SECOND_PROTECTION][-1])
     assert not found.broken, told(found)
 
 

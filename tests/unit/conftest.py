@@ -16,9 +16,9 @@ from moto.sqs.models import sqs_backends
 from mailroom import telemetry
 from mailroom.aws import clients
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.waits import INDEX, PROJECTED
 from tests.support.bounds import holding_bounds
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.tables import create_ledger, create_table
 from tests.support.unit.consequences import outcomes as outcomes
 from tests.support.unit.dispatching import dispatcher as dispatcher
 from tests.support.unit.fax_credentials import stand_in as stand_in
@@ -58,25 +58,6 @@ _CREDENTIALS = {
     "AWS_SESSION_TOKEN": "testing",
     "AWS_DEFAULT_REGION": REGION,
 }
-_KEYS: Any = {
-    "KeySchema": [
-        {"AttributeName": "id", "KeyType": "HASH"},
-        {"AttributeName": "event_type", "KeyType": "RANGE"},
-    ],
-    "BillingMode": "PAY_PER_REQUEST",
-}
-
-
-def _keyed(first: str, second: str) -> Any:
-    """What makes a table with two keys of strings."""
-    return {
-        "KeySchema": [
-            {"AttributeName": first, "KeyType": "HASH"},
-            {"AttributeName": second, "KeyType": "RANGE"},
-        ],
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in (first, second)],
-        "BillingMode": "PAY_PER_REQUEST",
-    }
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -123,57 +104,14 @@ def _world() -> Iterator[Aws]:
 
 
 def _make(aws: Aws) -> None:
-    keys: Any = [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "event_type")]
-    aws.dynamodb.create_table(TableName=MAILBOX, AttributeDefinitions=keys, **_KEYS)
-    failures: Any = {
-        "IndexName": "failures",
-        "KeySchema": [
-            {"AttributeName": "failed_on", "KeyType": "HASH"},
-            {"AttributeName": "completedAt", "KeyType": "RANGE"},
-        ],
-        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["error", "to", "attempts"]},
-    }
-    lines: Any = {
-        "IndexName": "lines",
-        "KeySchema": [
-            {"AttributeName": "line", "KeyType": "HASH"},
-            {"AttributeName": "submittedAt", "KeyType": "RANGE"},
-        ],
-        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["provider_ids"]},
-    }
-    waiting: Any = {
-        "IndexName": INDEX,
-        "KeySchema": [
-            {"AttributeName": "waits_in", "KeyType": "HASH"},
-            {"AttributeName": "waits_at", "KeyType": "RANGE"},
-        ],
-        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(PROJECTED)},
-    }
-    keys += [
-        {"AttributeName": "failed_on", "AttributeType": "S"},
-        {"AttributeName": "completedAt", "AttributeType": "N"},
-        {"AttributeName": "line", "AttributeType": "S"},
-        {"AttributeName": "submittedAt", "AttributeType": "N"},
-        {"AttributeName": "waits_in", "AttributeType": "S"},
-        {"AttributeName": "waits_at", "AttributeType": "N"},
-    ]
-    aws.dynamodb.create_table(
-        TableName=LEDGER,
-        AttributeDefinitions=keys,
-        GlobalSecondaryIndexes=[failures, lines, waiting],
-        **_KEYS,
-    )
-    aws.dynamodb.create_table(TableName=CONTENTS, **_keyed("message", "version"))
-    aws.dynamodb.create_table(TableName=SUPPRESSIONS, **_keyed("recipient", "channel"))
-    aws.dynamodb.create_table(TableName=PREFERENCES, **_keyed("recipient", "topic"))
-    aws.dynamodb.create_table(TableName=RUNS, **_keyed("campaign", "run"))
-    aws.dynamodb.create_table(
-        TableName=BUDGETS,
-        KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    aws.dynamodb.create_table(TableName=SEARCH, **_keyed("found_by", "put"))
+    create_table(aws.dynamodb, MAILBOX)
+    create_ledger(aws.dynamodb, LEDGER)
+    create_table(aws.dynamodb, CONTENTS, "message", "version")
+    create_table(aws.dynamodb, SUPPRESSIONS, "recipient", "channel")
+    create_table(aws.dynamodb, PREFERENCES, "recipient", "topic")
+    create_table(aws.dynamodb, RUNS, "campaign", "run")
+    create_table(aws.dynamodb, BUDGETS, "name", None)
+    create_table(aws.dynamodb, SEARCH, "found_by", "put")
     secret = '{"key": "0123456789abcdefKEY"}'  # that of tests/support/unit/searching.py
     boto3.client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString=secret)
     for name in QUEUES:

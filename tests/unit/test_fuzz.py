@@ -101,7 +101,7 @@ def test_a_parser_takes_an_input_or_refuses_it_with_a_sentence(
         assert not (parser.private and SECRET in json.dumps(lines)), lines
         return refused
 
-    fuzzed(parser.inputs, tried, 25, record_property)
+    fuzzed(parser.inputs, tried, 15, record_property)
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -120,7 +120,7 @@ def test_a_bad_record_keeps_no_neighbour_from_being_done_and_is_not_lost(
         assert ended.back or ended.kept
         return ended.back
 
-    fuzzed(BATCHES[name].inputs, tried, 25, record_property)
+    fuzzed(BATCHES[name].inputs, tried, 15, record_property)
 
 
 @pytest.mark.parametrize("name", GROWING)
@@ -150,4 +150,4 @@ def test_a_parser_makes_no_more_work_than_in_proportion_to_its_input(
         log.look()
         return refused
 
-    fuzzed(parser.growing, tried, 10, record_property)
+    fuzzed(parser.growing, tried, 6, record_property)

@@ -301,8 +301,8 @@ class Delivery(Generic[M, R]):
             logger.exception("the provider could not be asked about an earlier try")
             return self._release(claim, self.look_up_wait(record), "look_up_failed", _cause(error))
         account = account_for(session.account, claim.redirected_to)
-        asked = account == ANY_ACCOUNT or claim.accounts <= {account}
-        if isinstance(evidence, NotFound | Repeatable) and not asked:
+        searched = account == ANY_ACCOUNT or claim.accounts <= {account}
+        if isinstance(evidence, NotFound | Repeatable) and not searched:
             return Unknowable()  # the earlier try was made at another account
         if isinstance(evidence, Repeatable) and evidence.until <= self._tools.clock():
             return Unknowable()  # the provider has dropped the key, and would send a second message
@@ -566,16 +566,16 @@ class Delivery(Generic[M, R]):
         """Method for channels to override, called if the provider did not accept a submit and the message is
         retried."""
 
-    def retry_wait(self, receives: int, least: float = 0) -> float:
+    def retry_wait(self, receives: int, minimum: float = 0) -> float:
         """Return the seconds until the next try after receive number `receives`: growing, with a random part,
-        and at least `least` seconds if possible.
+        and at least `minimum` seconds if possible.
 
         The wait is never longer than the maximum wait of the settings, because the queue's retention is
         derived from that maximum.
         """
         cap = self._settings.backoff_cap_seconds
         wait = backoff(receives, self._settings.backoff_seconds, cap, self._tools.jitter)
-        return max(min(least, cap), wait)
+        return max(min(minimum, cap), wait)
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:  # noqa: ARG002 - FaxDelivery uses the record
         """Return the wait after a look-up that failed: as long as after an unknown outcome, so that the

@@ -52,8 +52,8 @@ class SendingTime:
         """`retry_wait`: see `ChannelDelivery.retry_wait`."""
         self._bulk = settings.bulk
         self._window = convert(settings.window, Window | None)
-        once = tools.once or tools.dynamodb
-        self._waits = Waits(once, settings.ledger_table, settings.ledger_ttl_seconds, tools.clock)
+        client = tools.once or tools.dynamodb
+        self._waits = Waits(client, settings.ledger_table, settings.ledger_ttl_seconds, tools.clock)
         self._contents = Contents(tools.dynamodb, settings.contents_table, tools.clock)
         self._tools = tools
         self._retry_wait = retry_wait
@@ -81,14 +81,14 @@ class SendingTime:
         could not be held comes back later. `paused`: ids of messages whose run is paused."""
         self._paused = paused
         self._spent, self._results, self._unheld = {}, {}, {}
-        now = self._tools.clock()
+        moment = self._tools.clock()
         waits: list[Waiting] = []
         asking: list[Entry] = []
         for message, record in entries:
-            if message.expired(now):
+            if message.expired(moment):
                 continue
             try:
-                wait = self._wait_for(message, record, now)
+                wait = self._wait_for(message, record, moment)
             except Invalid as fault:  # its time_zone, which nobody checks without a window of its own
                 self._results[message.key] = fault
                 continue
@@ -97,7 +97,7 @@ class SendingTime:
             else:
                 waits.append((wait, record))
         if self._bulk and self._budget is not None and asking:
-            waits += self._ask(self._budget, asking, now)
+            waits += self._ask(self._budget, asking, moment)
         self._hold(waits)
 
     def postponed(self, key: Key) -> Result | Invalid | None:
@@ -163,19 +163,19 @@ class SendingTime:
         except Exception:  # noqa: BLE001 - logged; the messages are sent, and the provider's own count holds
             logger.warning("the day's budget was not told of a batch", recipients=sent, exc_info=True)
 
-    def _wait_for(self, message: Message, record: QueueRecord, now: float) -> Wait | None:
+    def _wait_for(self, message: Message, record: QueueRecord, moment: float) -> Wait | None:
         """Return the wait for a paused run, for the message's time and window, or for a provider that refuses
         messages; None if there is none. Raises Invalid for an unknown time zone."""
         if message.id in self._paused:
-            return self._wait(message, record, PAUSED, now)
+            return self._wait(message, record, PAUSED, moment)
         window = message.window or self._window
-        due = message.due() or now
+        due = message.due() or moment
         # Dispatch holds a message until its `send_at`, but not a message that a stopped run sends after all.
-        earliest = due if self._bulk and due > now + AHEAD_SECONDS else now
+        earliest = due if self._bulk and due > moment + AHEAD_SECONDS else moment
         opens = earliest if window is None else window.opens(earliest, message.time_zone)
-        if opens > now:
+        if opens > moment:
             return self._wait(message, record, OUTSIDE_WINDOW, opens)
-        if now < self._closed_until and record.receives == 1:
+        if moment < self._closed_until and record.receives == 1:
             return self._wait(message, record, PROVIDER_REFUSES, self._closed_until)
         return None
 
@@ -194,13 +194,13 @@ class SendingTime:
             new=record.fresh and message.attempt == 1 and message.send_at is None,
         )
 
-    def _ask(self, budget: Budget, asking: Sequence[Entry], now: float) -> Iterable[Waiting]:
+    def _ask(self, budget: Budget, asking: Sequence[Entry], moment: float) -> Iterable[Waiting]:
         """Ask for the messages' part of the day, and return the waits of those that get none. Those that were
         put first are served first, and a smaller one behind does not overtake. Never raises."""
         # An older grant would let messages go past a line that has opened since.
-        if now >= self._asked_at + 1 or self._left.hour != hour_of(now):
-            self._left = Grant(0, hour_of(now))
-        in_order = sorted(asking, key=lambda entry: _place(entry, now))
+        if moment >= self._asked_at + 1 or self._left.hour != hour_of(moment):
+            self._left = Grant(0, hour_of(moment))
+        in_order = sorted(asking, key=lambda entry: _place(entry, moment))
         try:
             part = budget.largest_part()
             fitting = []
@@ -209,7 +209,7 @@ class SendingTime:
                     self._results[message.key] = _larger_than_day(message, part)
                 else:
                     fitting.append((message, record))
-            over = self._over(budget, fitting, now)
+            over = self._over(budget, fitting, moment)
         except Exception:  # noqa: BLE001 - logged; they wait in the queue, as when the ledger cannot be asked
             logger.exception("the day's budget could not be asked; they go back to the queue unsent")
             self._tools.tally.add("Errors")
@@ -217,16 +217,16 @@ class SendingTime:
                 message.key: ComeBack(self._retry_wait(record.receives)) for message, record in asking
             }
             return []
-        return [(self._wait(message, record, DAY_USED_UP, now), record) for message, record in over]
+        return [(self._wait(message, record, DAY_USED_UP, moment), record) for message, record in over]
 
-    def _over(self, budget: Budget, asking: Sequence[Entry], now: float) -> Sequence[Entry]:
+    def _over(self, budget: Budget, asking: Sequence[Entry], moment: float) -> Sequence[Entry]:
         """Return the messages for which today lacks room, of messages in the order of their places."""
         turn, behind = asking, list[Entry]()
-        line_at = self._take(budget, turn, now, self._second if now < self._asked_at + 1 else 0)
+        line_at = self._take(budget, turn, moment, self._second if moment < self._asked_at + 1 else 0)
         if line_at < math.inf:  # others wait who were put earlier than some of these
-            turn = [entry for entry in asking if _place(entry, now) <= line_at]
-            behind = [entry for entry in asking if _place(entry, now) > line_at]
-            self._take(budget, turn, now)
+            turn = [entry for entry in asking if _place(entry, moment) <= line_at]
+            behind = [entry for entry in asking if _place(entry, moment) > line_at]
+            self._take(budget, turn, moment)
         promised = 0
         for number, (message, _) in enumerate(turn):
             promised += message.recipient_count
@@ -234,15 +234,15 @@ class SendingTime:
                 return [*turn[number:], *behind]
         return behind
 
-    def _take(self, budget: Budget, messages: Sequence[Entry], now: float, least: int = 0) -> float:
-        """Ask for what the messages need beside what is left, and for at least `least` recipients. Returns
-        the place up to which messages may ask, if some of these may not; else infinity."""
-        wanted = sum(message.recipient_count for message, _ in messages) - self._left.recipients
-        if wanted <= 0:
+    def _take(self, budget: Budget, messages: Sequence[Entry], moment: float, minimum: int = 0) -> float:
+        """Ask for what the messages need beside what is left, and for at least `minimum` recipients.
+        Returns the place up to which messages may ask, if some of these may not; else infinity."""
+        lacking = sum(message.recipient_count for message, _ in messages) - self._left.recipients
+        if lacking <= 0:
             return math.inf
-        self._asked_at = now
-        place = _place(messages[-1], now)
-        grant = budget.ask(max(wanted, least), place)
+        self._asked_at = moment
+        place = _place(messages[-1], moment)
+        grant = budget.ask(max(lacking, minimum), place)
         self._left = self._left._replace(recipients=self._left.recipients + grant.recipients)
         return grant.line_at if grant.line_at < place else math.inf
 
@@ -256,10 +256,10 @@ class SendingTime:
             self._contents.put(
                 [(Held(wait.message.key, wait.version), encode(record.item)) for wait, record in waiting]
             )
-            held = self._waits.hold(waits)
-            unheld = [wait for wait, is_held in zip(waits, held, strict=True) if not is_held]
+            results = self._waits.hold(waits)
+            unheld = [wait for wait, is_held in zip(waits, results, strict=True) if not is_held]
             self._contents.delete(Held(wait.message.key, wait.version) for wait in unheld)
-            self._join([wait for wait, is_held in zip(waits, held, strict=True) if is_held])
+            self._join([wait for wait, is_held in zip(waits, results, strict=True) if is_held])
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
             logger.exception("not held; they go back to the queue unsent")
             self._tools.tally.add("Errors")
@@ -267,7 +267,7 @@ class SendingTime:
                 self._results[wait.message.key] = ComeBack(self._retry_wait(record.receives))
             return
         self._unheld |= {wait.message.key: wait for wait in unheld}
-        for wait, is_held in zip(waits, held, strict=True):
+        for wait, is_held in zip(waits, results, strict=True):
             if is_held:
                 self._tools.tally.add(_METRICS[wait.reason])
                 self._results[wait.message.key] = DONE
@@ -279,10 +279,10 @@ class SendingTime:
         result = self._results.get(key)
         return result if isinstance(result, Result) else ComeBack(USED_UP_SECONDS)
 
-    def _join(self, held: Sequence[Wait]) -> None:
+    def _join(self, waits: Sequence[Wait]) -> None:
         """Open the line for those who wait for the day now, so that no later message overtakes them."""
-        now = self._tools.clock()
-        places = [wait.put_at or now for wait in held if wait.lines_up and wait.reason == DAY_USED_UP]
+        moment = self._tools.clock()
+        places = [wait.put_at or moment for wait in waits if wait.lines_up and wait.reason == DAY_USED_UP]
         if self._budget is not None and places:
             self._budget.join(min(places))
 
@@ -295,9 +295,9 @@ class SendingTime:
             self._tools.tally.add("BulkClosed")
 
 
-def _place(entry: Entry, now: float) -> int:
+def _place(entry: Entry, moment: float) -> int:
     """Return when the message was put, in whole epoch seconds, as the queue's attribute has it."""
-    return int(entry[1].put_at or now)
+    return int(entry[1].put_at or moment)
 
 
 def _larger_than_day(message: Message, part: int) -> Invalid:

@@ -91,9 +91,9 @@ class ChannelDelivery(Protocol[T]):
     def end(self) -> None:
         """End the batch. Never raises."""
 
-    def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try after receive number `receives`: at least `least` seconds if
-        possible."""
+    def retry_wait(self, receives: int, minimum: float = 0) -> float:
+        """Return the seconds until the next try after receive number `receives`: at least `minimum` seconds
+        if possible."""
 
 
 class Pace:

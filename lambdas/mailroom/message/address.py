@@ -70,7 +70,8 @@ def _name(name_addr: re.Match[str]) -> str:
         # A name in an unknown charset, or with an encoded line break, stays encoded: harmless ASCII.
         with suppress(MessageError, LookupError, ValueError):
             decoded = str(make_header(decode_header(name))).strip()
-            if decoded.encode() and not has_control(decoded):
+            decoded.encode()  # raises ValueError for half a surrogate pair
+            if not has_control(decoded):
                 return decoded
     return name
 

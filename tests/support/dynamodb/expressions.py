@@ -91,9 +91,7 @@ _COMPARISONS: dict[type, Callable[[Value | None, Value | None], bool]] = {
 def _test(tree: Any) -> Callable[[Item, Values], bool]:
     match tree:
         case comparisons.OpAnd() | comparisons.OpOr():
-            parts = _test(tree.lhs), _test(tree.rhs)
-            joined = all if isinstance(tree, comparisons.OpAnd) else any
-            return lambda item, values: joined(part(item, values) for part in parts)
+            return _joined(tree)
         case comparisons.OpNot():
             inner = _test(tree.lhs)
             return lambda item, values: not inner(item, values)
@@ -109,10 +107,17 @@ def _test(tree: Any) -> Callable[[Item, Values], bool]:
         unknown(f"condition {tree!r}")
     holds = _COMPARISONS[type(tree)]
     if isinstance(tree, comparisons.FuncContains):
-        left, right = _operand(tree.attr), _operand(tree.operand)
+        one, other = _operand(tree.attr), _operand(tree.operand)
     else:
-        left, right = _operand(tree.lhs), _operand(tree.rhs)
-    return lambda item, values: holds(left(item, values), right(item, values))
+        one, other = _operand(tree.lhs), _operand(tree.rhs)
+    return lambda item, values: holds(one(item, values), other(item, values))
+
+
+def _joined(tree: Any) -> Callable[[Item, Values], bool]:
+    left, right = _test(tree.lhs), _test(tree.rhs)
+    if isinstance(tree, comparisons.OpAnd):
+        return lambda item, values: left(item, values) and right(item, values)
+    return lambda item, values: left(item, values) or right(item, values)
 
 
 def _between(tree: comparisons.FuncBetween) -> Callable[[Item, Values], bool]:

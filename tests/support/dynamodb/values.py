@@ -107,9 +107,9 @@ def scalar(value: Value) -> Any:
 
 def equal(one: Value | None, other: Value | None) -> bool:
     """By type and value: numbers whatever their text, sets in any order. A missing value equals nothing."""
-    if one is None or other is None:
+    if one is None or other is None or one.keys() != other.keys():
         return False
-    return one == other or _comparable(one) == _comparable(other)
+    return one == other or ("S" not in one and _comparable(one) == _comparable(other))
 
 
 def _comparable(value: Value) -> Any:

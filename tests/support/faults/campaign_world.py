@@ -19,7 +19,7 @@ from mailroom.mailbox import MailboxWriter
 from mailroom.recipients.choices import Preferences
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import Clock, Outside, Queues, Stopped
-from tests.support.faults.world import create_table
+from tests.support.tables import create_table
 
 FUNCTION_SECONDS = 60.0
 LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS

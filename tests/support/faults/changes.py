@@ -20,11 +20,12 @@ W = TypeVar("W", bound=Changeable)
 
 
 def changed(begun: Callable[[], W], after: dict[str, Any]) -> Iterator[tuple[W, str]]:
-    """A world for each outside call at which the settings change: there the function goes on, or stops before
-    the call, or after it. Whoever starts after that has the new settings."""
+    """A world for each outside call at which the settings change: there the function goes on, or stops after
+    the call. A stop before it leaves the world that a stop after the call before leaves. Whoever starts after
+    that has the new settings."""
     whole = begun()
     whole.settle()
-    sides: tuple[Side | None, ...] = (None, "before", "after")
+    sides: tuple[Side | None, ...] = (None, "after")
     for at, call in enumerate(whole.outside.calls):
         for side in sides:
             world = begun()

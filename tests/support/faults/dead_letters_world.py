@@ -17,7 +17,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import Clock, Outside, Queued, Queues, Stopped
-from tests.support.faults.world import create_table
+from tests.support.tables import create_table
 
 FUNCTION_SECONDS = 50.0
 EVERY_SECONDS = 3600.0
@@ -101,12 +101,7 @@ class DeadLettersWorld:
         """Ids of messages that an operator has put back."""
         self.dynamodb = in_memory_client()
         create_table(self.dynamodb, "ledger")
-        self.dynamodb.create_table(
-            TableName="dead-letters",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-        )
+        create_table(self.dynamodb, "dead-letters", "message_id", None)
         # The senders' writes: they are no place for this function to stop. Whoever claims anew has waited.
         self.ledger = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self._watched: Any = self.outside.watch(

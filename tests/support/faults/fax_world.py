@@ -24,13 +24,13 @@ from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
 from tests.support.faults.outside import NO_BUCKET, Bus, Clock, Outside, Queues, Stopped
 from tests.support.faults.stream import Recording
-from tests.support.faults.world import create_ledger
+from tests.support.tables import create_ledger
 
 FUNCTION_SECONDS = 60.0
 OURS, GIVEN_UP = "+12025550123", "+12025550124"
 """The stage's number, and one that it had before."""
 TIMES = Times(
-    longest_fax=900,
+    longest_fax=300,
     fax_timeout=int(FUNCTION_SECONDS),
     fax_submit=10,
     fax_record=5,

@@ -26,7 +26,7 @@ from mailroom.recipients.choices import Suppressions
 from tests.support.bodies import SENT, TOPIC, twilio
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused
-from tests.support.faults.world import create_ledger, create_table
+from tests.support.tables import create_ledger, create_table
 
 FUNCTION_SECONDS = 60.0
 LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS

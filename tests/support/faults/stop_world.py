@@ -9,7 +9,7 @@ from mailroom.campaigns.runs import Runs
 from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN, CampaignWorld
 from tests.support.faults.day_world import DayWorld
 from tests.support.faults.outside import Stopped
-from tests.support.faults.world import create_table
+from tests.support.tables import create_table
 from tests.support.unit.fakes import Meddler
 
 CALLS = ("update_item", "put_item", "get_item", "batch_get_item")

@@ -24,7 +24,7 @@ from mailroom.message.message import Message
 from mailroom.outcomes import Callback
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
-from tests.support.faults.world import create_table
+from tests.support.tables import create_table
 from tests.support.unit.webhooks import key_of
 
 FUNCTION_SECONDS = 60.0

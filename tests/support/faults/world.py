@@ -22,17 +22,19 @@ from mailroom.dispatch.release import Lease, Mailbox, Release
 from mailroom.environment import LineSettings, SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
-from mailroom.ledger.items import LINES, PAUSED
+from mailroom.ledger.items import PAUSED
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.run_states import RunStates
-from mailroom.ledger.waits import AHEAD_SECONDS, INDEX, PROJECTED, Waits
+from mailroom.ledger.waits import AHEAD_SECONDS, Waits
 from mailroom.message.message import Key, Reference
 from mailroom.recipients.choices import Suppressions
 from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Ses, Stopped
 from tests.support.faults.resend import Resend
+from tests.support.tables import create_ledger as create_ledger
+from tests.support.tables import create_table as create_table
 from tests.support.told import told
 
 FUNCTION_SECONDS = 60.0
@@ -208,9 +210,9 @@ class World:
 
     def parts(self) -> dict[str, float]:
         """The shards and the line that have something to do, and when. A limit may change, so a line is
-        looked at every hour."""
+        looked at every four hours."""
         parts: dict[str, float] = {}
-        room_at = min(self.budget().room().again, self._released_at + HOUR)
+        room_at = min(self.budget().room().again, self._released_at + 4 * HOUR)
         for item in self.dynamodb.tables["ledger"].items.values():
             if "waits_in" in item:
                 name, at = item["waits_in"]["S"], float(item["waits_at"]["N"]) - AHEAD_SECONDS
@@ -311,39 +313,3 @@ class World:
 def _reference(request: Mapping[str, Any]) -> Reference:
     headers = {each["Name"]: each["Value"] for each in request["Content"]["Simple"]["Headers"]}
     return Reference.read(headers["X-Correlation-ID"])
-
-
-def create_table(client: Any, table: str, partition: str = "id", sort: str | None = "event_type") -> None:
-    keys = [partition] if sort is None else [partition, sort]
-    client.create_table(
-        TableName=table,
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=_schema(*keys),
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
-    )
-
-
-def create_ledger(client: Any) -> None:
-    """Create the ledger's table with its indexes."""
-    types = {"id": "S", "event_type": "S", "line": "S", "submittedAt": "N", "waits_in": "S", "waits_at": "N"}
-    client.create_table(
-        TableName="ledger",
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
-        KeySchema=_schema("id", "event_type"),
-        GlobalSecondaryIndexes=[
-            _index(LINES, ("line", "submittedAt"), ("provider_ids",)),
-            _index(INDEX, ("waits_in", "waits_at"), PROJECTED),
-        ],
-    )
-
-
-def _index(name: str, keys: tuple[str, str], others: tuple[str, ...]) -> Item:
-    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*others]}
-    return {"IndexName": name, "KeySchema": _schema(*keys), "Projection": projection}
-
-
-def _schema(*keys: str) -> list[dict[str, str]]:
-    return [
-        {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
-    ]

@@ -50,6 +50,7 @@ from mailroom.recipients.choices import Suppressions
 from tests.support.faults.campaign_world import RUN, CampaignWorld, People
 from tests.support.fuzz.inputs import bent, bodies
 from tests.support.fuzz.parsers import CAMPAIGN, CHUNK, EVENTS, RIGHT, TEMPLATED, NoObjects
+from tests.support.tables import create_table
 from tests.support.unit import push, sms, unsubscribing
 from tests.support.unit.api_requests import Api
 from tests.support.unit.consequences import change
@@ -455,12 +456,7 @@ class DeadLetters:
 def _dead_letters(queue: str) -> Callable[[Aws], Run]:
     def open_(aws: Aws) -> Run:
         if DEAD_LETTERS not in aws.dynamodb.list_tables()["TableNames"]:
-            aws.dynamodb.create_table(
-                TableName=DEAD_LETTERS,
-                BillingMode="PAY_PER_REQUEST",
-                KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-                AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-            )
+            create_table(aws.dynamodb, DEAD_LETTERS, "message_id", None)
 
         def run(bad: str) -> Ended:
             _empty(aws)

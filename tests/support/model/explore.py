@@ -23,9 +23,9 @@ class Exploration:
 
 
 class _Arrival(NamedTuple):
-    """How a world was reached first: by that step of an earlier one."""
+    """How a world was reached first: by that step of the world of that number."""
 
-    parent: World | None
+    parent: int
     step: int
 
 
@@ -33,69 +33,72 @@ def explore(channel: Channel, *without: str) -> Exploration:
     """Until a promise is broken, or all is seen. `without`: see LedgerModel."""
     model = LedgerModel(*without)
     steps = Steps(channel, model)
-    start = first(channel)
-    arrivals = {start: _Arrival(None, 0)}
-    onward: dict[World, list[World]] = {}
-    frontier, count = [start], 0
-    for world in frontier:  # grows meanwhile
-        onward[world] = []
+    worlds = [first(channel)]
+    numbers = {worlds[0]: 0}  # of each world, its place in `worlds`: to hash a world takes long
+    arrivals = [_Arrival(0, 0)]
+    onward: list[list[int]] = []
+    count = 0
+    for parent, world in enumerate(worlds):  # grows meanwhile
+        onward.append([])
         for at, step in enumerate(steps.of(world)):
             count += 1
-            after, broken = ordered(step.after), broken_by(world, step)
-            if after not in arrivals:
-                arrivals[after] = _Arrival(world, at)
-                frontier.append(after)
+            after, broken = ordered(world, step.after), broken_by(world, step)
+            number = numbers.setdefault(after, len(worlds))
+            if number == len(worlds):
+                worlds.append(after)
+                arrivals.append(_Arrival(parent, at))
                 broken = broken or broken_in(after, channel)
             if broken:
-                trace = (*_trace(world, arrivals), (world, at))
-                return Exploration(len(arrivals), count, broken, _told(trace, steps), model)
+                trace = [*_trace(parent, worlds, arrivals), (world, at)]
+                return Exploration(len(worlds), count, broken, _told(trace, steps), model)
             if step.of_workers:
-                onward[world].append(after)
-    stuck = _stuck(frontier, onward)
-    trace = () if stuck is None else _trace(stuck, arrivals)
-    return Exploration(len(arrivals), count, STUCK if stuck else "", _told(trace, steps), model)
+                onward[parent].append(number)
+    stuck = _stuck(worlds, onward)
+    trace = [] if stuck is None else _trace(stuck, worlds, arrivals)
+    return Exploration(len(worlds), count, "" if stuck is None else STUCK, _told(trace, steps), model)
 
 
-def ordered(world: World) -> World:
+def ordered(before: World, after: World) -> World:
     """The world without workers that are gone; who of the others is who makes no difference."""
-    return world._replace(workers=tuple(sorted(each for each in world.workers if each)))
+    if after.workers is before.workers:
+        return after
+    return after._replace(workers=tuple(sorted(each for each in after.workers if each)))
 
 
-def _stuck(worlds: list[World], onward: dict[World, list[World]]) -> World | None:
+def _stuck(worlds: list[World], onward: list[list[int]]) -> int | None:
     """The first world from which workers and time alone do not lead to an outcome and an empty queue."""
-    before: dict[World, list[World]] = {world: [] for world in worlds}
-    for world, reached in onward.items():
+    before: list[list[int]] = [[] for _ in worlds]
+    for number, reached in enumerate(onward):
         for each in reached:
-            before[each].append(world)
+            before[each].append(number)
     good = [
-        world
-        for world in worlds
+        number
+        for number, world in enumerate(worlds)
         if world.item and world.item.completed and not (world.queue or world.workers)
     ]
     known = set(good)
-    for world in good:  # grows meanwhile
-        new = [each for each in before[world] if each not in known]
-        known.update(new)
+    for number in good:  # grows meanwhile
+        new = {*before[number]} - known
+        known |= new
         good += new
-    return next((world for world in worlds if world not in known), None)
+    return next((number for number in range(len(worlds)) if number not in known), None)
 
 
-def _trace(world: World, arrivals: dict[World, _Arrival]) -> tuple[tuple[World, int], ...]:
+def _trace(number: int, worlds: list[World], arrivals: list[_Arrival]) -> list[tuple[World, int]]:
     """The steps to a world, each by the world before and its number there."""
     trace = []
-    arrival = arrivals[world]
-    while arrival.parent is not None:
-        trace.append((arrival.parent, arrival.step))
-        arrival = arrivals[arrival.parent]
-    return tuple(reversed(trace))
+    while number:
+        number, step = arrivals[number]
+        trace.append((worlds[number], step))
+    return trace[::-1]
 
 
-def _told(trace: tuple[tuple[World, int], ...], steps: Steps) -> tuple[str, ...]:
+def _told(trace: list[tuple[World, int]], steps: Steps) -> tuple[str, ...]:
     """A trace in words; workers are A, B, C by the order in which they come."""
     return tuple(_lines(trace, steps))
 
 
-def _lines(trace: tuple[tuple[World, int], ...], steps: Steps) -> Iterator[str]:
+def _lines(trace: list[tuple[World, int]], steps: Steps) -> Iterator[str]:
     names: list[str] = []
     came = 0
     for world, number in trace:

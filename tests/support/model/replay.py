@@ -12,20 +12,12 @@ from mailroom.ledger.waits import OUTSIDE_WINDOW, Wait, WaitingRow, Waits
 from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
 from tests.support.model.ledger import DONE, HALF, LOST, MOST_TRIES, NOT_CERTAIN, Answer, Call, Item
+from tests.support.tables import create_table
 from tests.support.told import told
 from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
 
 Found = dict[str, Any]
 _WHERE = image(id=KEY.id, event_type=KEY.event_type)
-_TABLE: Any = {
-    "TableName": LEDGER,
-    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "event_type")],
-    "KeySchema": [
-        {"AttributeName": "id", "KeyType": "HASH"},
-        {"AttributeName": "event_type", "KeyType": "RANGE"},
-    ],
-    "BillingMode": "PAY_PER_REQUEST",
-}
 
 
 class Replay:
@@ -34,7 +26,7 @@ class Replay:
     def __init__(self) -> None:
         self._clock = FakeClock()
         self._client = in_memory_client()
-        self._client.create_table(**_TABLE)
+        create_table(self._client, LEDGER)
         tokens = (f"token-{number}" for number in itertools.count())
         self._ledger = Ledger(
             self._client, LEDGER, lease=LEASE, ttl=TTL, clock=self._clock, new_token=lambda: next(tokens)

@@ -386,8 +386,9 @@ class Steps:
             for status in EVENTS if accounts else ():
                 call = Call("observe", attempt=at + 1, word=status)
                 item, answer = self._model.apply(world.item, call)
-                does = f"tells that attempt {at + 1} is {status}: {answer.kind}"
-                yield Step("provider", does, world._replace(item=item), call, answer)
+                if item != world.item:
+                    does = f"tells that attempt {at + 1} is {status}: {answer.kind}"
+                    yield Step("provider", does, world._replace(item=item), call, answer)
 
     def _released(self, world: World) -> Iterator[Step]:
         """`release` reads an entry of the index, maybe one of before, and does what it says at any time

@@ -8,6 +8,7 @@ from typing import Any
 from mailroom.aws.dynamo_values import plain
 from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.ledger.ledger import Ledger
+from tests.support.tables import create_table
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.rights import others
@@ -90,10 +91,5 @@ def open_office(aws: Aws, clock: FakeClock) -> Office:
         reply = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=fifo)
         urls[name] = reply["QueueUrl"]
     if TABLE not in aws.dynamodb.list_tables()["TableNames"]:
-        aws.dynamodb.create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-        )
+        create_table(aws.dynamodb, TABLE, "message_id", None)
     return Office(aws, clock, urls)

@@ -74,8 +74,3 @@ def test_a_presigned_url_for_a_local_endpoint_has_the_bucket_in_its_path(
 
 def _presigned(bucket: str) -> str:
     return clients.s3().generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "f-1.pdf"})
-
-
-@pytest.mark.parametrize("make", [*REPEATABLE, clients.dynamodb_once, *SUBMITTING])
-def test_each_aws_client_is_created_once_per_process(make: Make) -> None:
-    assert make() is make()

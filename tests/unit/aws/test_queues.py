@@ -9,7 +9,7 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.aws.queues import DUE_AT, MAX_BYTES, MAX_ENTRIES, Entry, depth, due_at, send
+from mailroom.aws.queues import MAX_BYTES, MAX_ENTRIES, Entry, depth, send
 from mailroom.aws.queues import batches as batches_by
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Log
@@ -149,20 +149,6 @@ def test_after_a_failed_batch_call_to_sqs_each_entry_is_sent_by_a_separate_call(
 def test_while_sqs_is_down_sending_returns_the_references_of_all_entries_as_unsent(aws: Aws) -> None:
     client = Meddler(aws.sqs, send_message_batch=failing(*[client_error("ServiceUnavailable")] * 99))
     assert send(client, aws.urls["mail"], entries(12)) == {str(number) for number in range(12)}  # type: ignore[arg-type]
-
-
-# Records of messages that have waited
-
-
-def test_a_record_of_a_message_that_has_waited_says_from_when_its_delay_counts() -> None:
-    waited = {"messageAttributes": {DUE_AT: {"stringValue": "30", "dataType": "String"}}}
-    assert due_at(waited) == 30
-    assert due_at({"messageAttributes": {}}) is None
-
-
-@pytest.mark.parametrize("text", ["", "soon", "-1", "1e3", "9" * 5000, "253402300800"])
-def test_a_time_that_is_none_counts_as_missing(text: str) -> None:
-    assert due_at({"messageAttributes": {DUE_AT: {"stringValue": text, "dataType": "String"}}}) is None
 
 
 # Depth

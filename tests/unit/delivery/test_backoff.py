@@ -20,17 +20,6 @@ def test_a_backoff_is_between_half_and_all_of_its_exponential_step_and_never_ove
     assert step / 2 <= backoff(n, base, cap, lambda: chance) <= min(step, cap)
 
 
-@given(receives, bases, caps, chances)
-def test_with_equal_jitter_the_backoff_never_shrinks_as_the_receive_count_grows(
-    n: int, base: float, cap: float, chance: float
-) -> None:
-    assert backoff(n, base, cap, lambda: chance) <= backoff(n + 1, base, cap, lambda: chance)
-
-
 @pytest.mark.parametrize(("n", "seconds"), [(1, 2), (2, 4), (3, 8), (7, 128), (8, 200), (1000, 200)])
 def test_backoff_doubles_with_each_receive_up_to_the_cap(n: int, seconds: float) -> None:
     assert backoff(n, 2, 200, lambda: 1.0) == seconds
-
-
-def test_messages_that_failed_together_are_retried_at_different_times() -> None:
-    assert len({backoff(3, 2, 200, lambda chance=chance: chance) for chance in (0.0, 0.3, 0.9)}) == 3  # type: ignore[misc]

@@ -12,7 +12,6 @@ from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Invalid
-from mailroom.ledger.erasure import ERASED_UNSENT, Erasure
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import of_ledger
 from mailroom.message.outcome import (
@@ -35,7 +34,6 @@ from tests.support.unit.shared import (
     LEDGER,
     NOW_MS,
     SUPPRESSIONS,
-    TTL,
     Aws,
     FakeClock,
     claimed,
@@ -157,14 +155,6 @@ def released_in_doubt(post: Make, ledger: Ledger, clock: FakeClock) -> None:
     claimed(ledger)  # its worker dies after the provider accepted
     clock.advance(LEASE)
     post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend").handle(item())
-
-
-def test_erase_does_not_cancel_a_message_that_may_have_been_sent(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    released_in_doubt(post, ledger, clock)
-    erasure = Erasure(aws.dynamodb, LEDGER, TTL, clock)
-    assert not erasure.cancel(KEY, ERASED_UNSENT), aws.item()["error"]
 
 
 def test_a_dead_letter_with_a_try_of_unknown_outcome_has_the_cause_outcome_unknown(

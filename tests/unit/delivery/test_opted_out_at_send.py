@@ -41,26 +41,6 @@ def test_a_mail_of_a_topic_that_its_recipient_opted_out_of_is_suppressed_with_th
     assert "example.com" not in str(log())
 
 
-@pytest.mark.parametrize("topic", [..., "other", "News"])
-def test_an_opt_out_of_one_topic_does_not_suppress_mails_of_another_topic_or_without_a_topic(
-    post: Make, list_: Suppressions, preferences: Preferences, topic: Any
-) -> None:
-    preferences.opt_out(ADA, "news", "page")
-    worker = post(suppressions=list_)
-    worker.handle(item(to=ADA, topic=topic))
-    assert worker.submitted == ["m-1"]
-
-
-def test_a_recipient_who_opted_in_again_gets_mails_of_the_topic(
-    post: Make, list_: Suppressions, preferences: Preferences
-) -> None:
-    preferences.opt_out(ADA, "news", "page")
-    preferences.opt_in(ADA, "news")
-    worker = post(suppressions=list_)
-    worker.handle(item(to=ADA, topic="news"))
-    assert worker.submitted == ["m-1"]
-
-
 def test_recipients_who_opted_out_are_left_out_of_a_mail_to_several_recipients(
     post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
 ) -> None:

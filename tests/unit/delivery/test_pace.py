@@ -95,13 +95,13 @@ def poisson(rate: float, count: int) -> list[float]:
     return [now := now + random.expovariate(rate) for _ in range(count)]
 
 
-@pytest.mark.parametrize("seconds", [0.02, 0.2])
+@pytest.mark.parametrize("seconds", [0.1])
 @pytest.mark.parametrize("workers", [2, 4, 10])
 @pytest.mark.parametrize(("load", "rate"), [(0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
 def test_all_workers_together_never_exceed_the_configured_rate_at_low_full_or_excess_load(
     workers: int, seconds: float, load: float, rate: float
 ) -> None:
-    sent = sorted(when for _, when in submits(poisson(load * RATE, 20_000), workers, seconds))
+    sent = sorted(when for _, when in submits(poisson(load * RATE, 5_000), workers, seconds))
     assert len(sent) / (sent[-1] - sent[0]) == pytest.approx(rate * RATE, rel=0.05)
     # No window of ten seconds exceeds the rate by more than one burst.
     window = int(10 * RATE)

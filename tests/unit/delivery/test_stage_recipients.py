@@ -11,7 +11,7 @@ from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender, Sender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
-from mailroom.message.outcome import NotFound, Rejected, Sent
+from mailroom.message.outcome import Rejected, Sent
 from mailroom.recipients.choices import Preferences, Suppression, Suppressions
 from tests.support.unit import push, sms
 from tests.support.unit.fakes import FakeAdapter
@@ -26,7 +26,6 @@ from tests.support.unit.shared import (
     SUPPRESSIONS,
     Aws,
     FakeClock,
-    Item,
     item,
     mail,
 )
@@ -205,19 +204,6 @@ def test_a_look_up_for_a_redirected_text_searches_by_the_number_it_was_redirecte
     ledger = aws.item("s-1", "sms")
     assert (ledger["provider_id"], ledger["line"]) == ("SM9", PHONE)
     assert (ledger["to"], ledger["redirected_to"]) == (sms.TO, PHONE)
-
-
-@pytest.mark.parametrize("after", [{}, {"recipients_only": [], "redirect_to": "+12025550177"}])
-def test_a_redirected_text_is_held_if_the_look_up_searched_by_another_number(
-    aws: Aws, clock: FakeClock, after: Item
-) -> None:
-    lost = sms.FakeSms(TimeoutError("no answer"))
-    texting(aws, clock, lost, recipients_only=[], redirect_to=PHONE).handle(sms.sms_item())
-    clock.advance(LEASE + 1)
-    provider = sms.FakeSms(finds=NotFound())
-    texting(aws, clock, provider, on_unknown="hold", **after).handle(sms.sms_item())
-    assert provider.submitted == []
-    assert aws.item("s-1", "sms")["error"]["code"] == "outcome_unknown"
 
 
 @pytest.mark.parametrize(

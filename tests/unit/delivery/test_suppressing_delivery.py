@@ -39,15 +39,6 @@ def test_a_mail_to_a_recipient_on_the_suppression_list_is_suppressed_with_the_re
     assert "example.com" not in str(log())
 
 
-def test_a_mail_to_a_recipient_suppressed_for_another_channel_is_sent(
-    post: Make, list_: Suppressions, aws: Aws
-) -> None:
-    list_.mark(_bounced(ADA, "sms"))
-    worker = post(suppressions=list_)
-    worker.handle(item(to=ADA))
-    assert worker.submitted == ["m-1"]
-
-
 def test_suppressed_recipients_are_left_out_of_a_mail_to_several_recipients(
     post: Make, list_: Suppressions, aws: Aws, counted: Counted
 ) -> None:

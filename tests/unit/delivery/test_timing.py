@@ -454,24 +454,6 @@ def test_a_message_in_doubt_that_is_resent_without_asking_counts_in_the_day(
     assert (bulk.submitted, spent(aws, clock)) == (["m-1"], (1, 1))
 
 
-@TO_WAIT
-def test_a_message_that_another_worker_holds_is_not_held(
-    post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
-) -> None:
-    claimed(ledger)
-    assert to_wait(post, aws, clock).handle(item()) == {"r-0": int(LEASE) + 1}
-    assert "wait" not in aws.item()
-
-
-@TO_WAIT
-def test_a_copy_of_a_message_that_was_sent_leaves_the_queue(
-    post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
-) -> None:
-    ledger.complete(claimed(ledger), "ses", "p-1")
-    assert to_wait(post, aws, clock).handle(item()) == {}
-    assert aws.item()["status"] == "sent"
-
-
 def test_a_message_in_doubt_for_which_the_provider_takes_no_more_comes_back_with_its_doubt(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
@@ -502,15 +484,6 @@ def test_a_message_within_its_time_window_is_sent(post: Make, aws: Aws, clock: F
     clock.now = OPENS
     assert lane(post, bulk=False).handle(item(window=NIGHT)) == {}
     assert aws.item()["status"] == "sent"
-
-
-def test_the_time_zone_of_a_message_overrides_the_zone_of_its_window(
-    post: Make, aws: Aws, clock: FakeClock
-) -> None:
-    codes = lane(post, bulk=False)
-    codes.handle(item(window=NIGHT, time_zone="Asia/Tokyo"))  # 18:00 there
-    assert due_of(aws, clock) == {"m-1": ("outside_window", NOW + 2 * 3_600)}
-    assert aws.item()["wait"]["window"]["zone"] == "Asia/Tokyo"
 
 
 def test_messages_without_a_time_window_use_the_window_of_their_lane(

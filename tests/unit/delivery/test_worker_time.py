@@ -43,19 +43,6 @@ def test_a_message_whose_preparation_takes_too_long_is_not_submitted_and_its_cla
     assert "startedAt" not in aws.item()
 
 
-def test_messages_of_a_batch_for_which_no_time_remains_are_released_and_retried(
-    post: Make, clock: FakeClock, aws: Aws
-) -> None:
-    deadline = clock() + 35
-    worker = post(pace_seconds=4)
-    bodies = [item(id=f"m-{at}") for at in range(10)]
-    waits = worker.handle(*bodies, remaining=lambda: int((deadline - clock()) * 1000))
-    assert worker.submitted == ["m-0", "m-1", "m-2", "m-3", "m-4"]
-    assert waits == {f"r-{at}": 0 for at in range(5, 10)}
-    # It was claimed with the batch, and its claim was released.
-    assert "startedAt" not in aws.item("m-5")
-
-
 def test_a_worker_waits_for_the_gap_after_each_submit_including_the_last(
     post: Make, clock: FakeClock
 ) -> None:

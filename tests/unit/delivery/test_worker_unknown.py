@@ -81,16 +81,6 @@ def test_a_message_that_a_look_up_does_not_find_is_sent_if_its_channel_does_not_
     assert worker.submitted == ["m-1"]
 
 
-def test_if_on_unknown_is_resend_a_message_that_another_account_may_have_sent_is_sent_again(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
-) -> None:
-    after_a_crash(ledger, clock, "another/account")
-    worker = post(evidence=NotFound(), on_unknown="resend")
-    worker.adapter.account = "this/account"
-    assert worker.handle(item()) == {}
-    assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
-
-
 def test_if_on_unknown_is_resend_a_message_whose_look_up_is_inconclusive_after_a_crash_is_sent_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
 ) -> None:

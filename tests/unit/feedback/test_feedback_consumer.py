@@ -129,12 +129,6 @@ def test_all_events_of_a_batch_about_one_mail_are_recorded_in_one_write(
     assert client.names() == ["update_item"]
 
 
-def test_after_a_workers_crash_a_send_event_marks_its_mail_sent(desk: Desk, ledger: Ledger, aws: Aws) -> None:
-    claimed(ledger, mail(to=ADA))
-    desk.handle(by_sns(ses("Send", "m-1", provider_id="ses-9")))
-    assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "ses-9")
-
-
 def test_an_event_about_an_unknown_message_is_dropped_logged_and_counted(
     desk: Desk, aws: Aws, log: Log, counted: Counted
 ) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
-from mailroom.feedback.resend import READERS
 from mailroom.message.message import Key, encode
 from mailroom.message.outcome import Event
 from tests.support.unit.post import Log
@@ -85,11 +84,6 @@ def test_each_type_of_resend_event_is_read_like_the_corresponding_event_of_ses(
     assert (sent.key, sent.attempt, sent.provider) == (Key("order 7 / ä", "mail"), 3, "resend")
     assert (sent.provider_id, sent.at, sent.kind) == (EMAIL_ID, AT, kind)
     assert (sent.status, sent.facts, sent.suppress) == (status, facts, suppress)
-
-
-def test_every_type_of_resend_event_that_is_read_has_a_test_case() -> None:
-    (case,) = test_each_type_of_resend_event_is_read_like_the_corresponding_event_of_ses.pytestmark
-    assert {kind for kind, *_ in case.args[1]} == READERS.keys()
 
 
 @pytest.mark.parametrize("kind", ["email.bounced", "email.complained", "email.delivered"])

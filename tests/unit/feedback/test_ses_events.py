@@ -142,12 +142,6 @@ def test_a_complaint_without_a_feedback_report_is_read_without_a_complaint_type(
     assert "complaint_type" not in sent.facts
 
 
-def test_the_time_of_a_complaint_is_the_time_of_the_report_and_not_of_the_mails_arrival() -> None:
-    complaint = ses("complaint")
-    assert complaint["complaint"]["arrivalDate"] != complaint["complaint"]["timestamp"]
-    assert event(complaint).facts["complainedAt"] == ms("2017-08-05T00:41:02.669")
-
-
 def test_a_not_spam_report_neither_changes_the_status_nor_suppresses_the_recipient() -> None:
     complaint = ses("complaint")
     complaint["complaint"]["complaintFeedbackType"] = "not-spam"

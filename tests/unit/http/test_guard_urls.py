@@ -212,7 +212,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.sampled_from(["https://", "http://", ""]), st.lists(st.sampled_from(PIECES), max_size=6))
 def test_the_guard_and_the_standard_library_read_a_url_alike(scheme: str, pieces: list[str]) -> None:
     url = scheme + "".join(pieces)

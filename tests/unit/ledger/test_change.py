@@ -21,10 +21,6 @@ def record(name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) ->
     }
 
 
-def test_the_deletion_of_a_ledger_item_is_not_an_outcome() -> None:
-    assert change_of(record("REMOVE", {**FAX, "status": "sent"}, None)) is None
-
-
 def test_a_modified_ledger_item_is_read_from_its_stream_record() -> None:
     new = {**FAX, "status": "retrying", "attempts": 3, "generation": 1, "updatedAt": iso(NOW)}
     stored = change_of(record("MODIFY", FAX, new))

@@ -4,7 +4,6 @@ import pytest
 
 from mailroom.ledger.claims import (
     Claim,
-    Claimed,
     Completed,
     InProgress,
     OutOfSequence,
@@ -28,20 +27,6 @@ def test_the_first_claim_writes_the_ledger_item_and_reports_no_earlier_tries(
     assert stored["callback_url"] == "https://shop.example/told"
     assert stored["updatedAt"] == "2026-11-21T09:00:00.000Z"
     assert stored["ttl"] == NOW_MS // 1000 + TTL
-
-
-@pytest.mark.parametrize("ended", [1, 2])
-def test_after_an_attempt_has_ended_only_the_next_attempt_can_be_claimed(ledger: Ledger, ended: int) -> None:
-    for attempt in range(1, ended + 1):
-        ledger.retry_later(claimed(ledger, mail(attempt=attempt)), "busy", "the line is busy")
-    assert ledger.claim(mail(attempt=ended)) == Superseded()
-    assert ledger.claim(mail(attempt=ended + 2)) == OutOfSequence()
-    assert isinstance(ledger.claim(mail(attempt=ended + 1)), Claimed)
-
-
-def test_a_second_attempt_cannot_be_claimed_without_a_ledger_item(ledger: Ledger, aws: Aws) -> None:
-    assert ledger.claim(mail(attempt=2)) == OutOfSequence()
-    assert aws.item() == {}
 
 
 @pytest.mark.parametrize(

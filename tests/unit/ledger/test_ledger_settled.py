@@ -6,11 +6,9 @@ from typing import Literal
 
 import pytest
 
-from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Completed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, Item, claimed, mail
-from tests.support.unit.verbs import OWN_VERBS
 
 Ending = Literal["sent", "failed"]
 HOUR = 3600.0
@@ -66,20 +64,6 @@ def test_an_operator_can_set_the_final_status_of_a_message_that_waits_for_its_ne
 
 
 @both
-@pytest.mark.parametrize("verb", OWN_VERBS)
-def test_a_worker_cannot_write_to_a_message_whose_final_status_an_operator_has_set(
-    ledger: Ledger, aws: Aws, clock: FakeClock, verb: str, status: Ending
-) -> None:
-    followed(ledger, clock)
-    late = claimed(ledger)
-    assert settled(ledger, aws.item(), status, clock)
-    before = aws.item()
-    with pytest.raises(ClaimLost):
-        OWN_VERBS[verb](ledger, late)
-    assert aws.item() == before
-
-
-@both
 @pytest.mark.parametrize("age", [LEASE, HOUR - 0.001])
 def test_an_operator_cannot_set_the_final_status_of_a_message_whose_try_began_recently(
     ledger: Ledger, aws: Aws, clock: FakeClock, age: float, status: Ending
@@ -94,18 +78,6 @@ def test_an_operator_cannot_set_the_final_status_of_a_message_whose_try_began_re
     before = aws.item()
     assert not settled(ledger, before, status, clock)
     assert aws.item() == before
-
-
-def test_an_operator_cannot_set_the_final_status_of_a_message_submitted_again_after_it_was_read(
-    ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    followed(ledger, clock)
-    snapshot = aws.item()
-    claim = claimed(ledger)
-    ledger.retry_later(claim, "busy", "no")
-    ledger.checkpoint(claimed(ledger, mail(attempt=2)), "signalwire", "p-2")
-    clock.advance(2 * HOUR)
-    assert not settled(ledger, {**snapshot, "attempts": 1}, "failed", clock)
 
 
 def test_an_operator_cannot_set_the_final_status_of_a_message_without_a_ledger_item(

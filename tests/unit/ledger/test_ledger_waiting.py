@@ -3,21 +3,17 @@
 import pytest
 
 from mailroom.errors import Malformed
-from mailroom.ledger.claims import Completed, Superseded
+from mailroom.ledger.claims import Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import SHARDS, WaitingRow
-from mailroom.message.message import MAX_AHEAD_SECONDS, Message
 from tests.support.told import told
 from tests.support.unit.shared import (
     KEY,
-    LEASE,
     LEDGER,
     NOW,
     NOW_MS,
-    TTL,
     Aws,
-    FakeClock,
     claimed,
     item,
     mail,
@@ -68,20 +64,6 @@ def test_a_long_event_type_is_cut_in_the_key_of_the_index_of_failures(ledger: Le
     assert aws.item(event_type="x" * 900)["failed_on"] == "2026-11-21#" + "x" * 40
 
 
-def test_the_ledger_item_of_a_message_that_waits_outlives_any_wait(ledger: Ledger, aws: Aws) -> None:
-    assert hold(ledger, due=NOW + 86400)
-    stored = aws.item()
-    assert (stored["status"], stored["scheduledFor"]) == ("scheduled", "2026-11-22T09:00:00.000Z")
-    assert stored["ttl"] == int(NOW + 86400 + MAX_AHEAD_SECONDS + TTL)
-
-
-def test_a_message_that_is_held_twice_waits_once_and_can_be_claimed(ledger: Ledger) -> None:
-    assert hold(ledger)
-    assert hold(ledger, due=NOW + 60, version="v-2")
-    assert [row.version for row in waiting(ledger)] == ["v-2"]
-    assert claimed(ledger).unsettled == ()
-
-
 def test_a_cancelled_message_has_a_reason_and_cannot_be_claimed(ledger: Ledger, aws: Aws) -> None:
     hold(ledger)
     assert ledger.cancel(KEY, "the item was deleted")
@@ -91,17 +73,6 @@ def test_a_cancelled_message_has_a_reason_and_cannot_be_claimed(ledger: Ledger, 
     assert "failed_on" not in stored
     assert ledger.claim(mail()) == Completed()
     assert [row.waits for row in waiting(ledger)] == [False]
-
-
-def test_copies_of_a_cancelled_message_stay_dropped_after_it_was_reopened_for_a_resend(
-    ledger: Ledger, aws: Aws
-) -> None:
-    hold(ledger)
-    ledger.cancel(KEY)
-    assert ledger.reopen(KEY, aws.item()) == 2
-    assert ledger.claim(mail()) == Superseded()
-    assert not hold(ledger, version="of the copy")
-    assert hold(ledger, mail(attempt=2), version="of the resend")
 
 
 def test_a_due_message_whose_mailbox_item_was_deleted_fails_as_content_gone_instead_of_cancelled(
@@ -114,18 +85,6 @@ def test_a_due_message_whose_mailbox_item_was_deleted_fails_as_content_gone_inst
     assert (stored["status"], stored["completedAt"]) == ("failed", NOW_MS)
     assert stored["error"] == {"code": "content_gone", "message": "the item is gone"}
     assert ledger.claim(mail()) == Completed()
-
-
-def test_a_message_that_was_held_again_is_neither_cancelled_nor_lost_by_its_earlier_wait(
-    ledger: Ledger, aws: Aws
-) -> None:
-    hold(ledger)
-    hold(ledger, version="v-2")
-    before = aws.item()
-    assert not ledger.cancel(KEY, "the item was deleted", since=0, version="v-1")
-    assert not ledger.lose(KEY, "v-1", "the item is gone")
-    assert aws.item() == before
-    assert ledger.cancel(KEY, "the item was deleted", since=0, version="v-2")
 
 
 def test_cancelling_or_failing_an_unknown_message_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
@@ -147,21 +106,6 @@ def test_a_message_that_may_have_been_sent_cannot_be_cancelled_held_or_failed_as
     assert not ledger.lose(KEY, "v-1", "the item is gone")
     assert not hold(ledger, version="v-2")
     assert aws.item() == before
-
-
-def test_a_message_that_was_claimed_and_not_sent_can_be_held_and_cancelled(ledger: Ledger) -> None:
-    ledger.release(claimed(ledger), "day_used_up", "no more today")
-    assert hold(ledger)
-    assert ledger.cancel(KEY)
-
-
-def test_a_message_with_a_try_in_doubt_is_not_held(ledger: Ledger, clock: FakeClock) -> None:
-    claimed(ledger)
-    clock.advance(LEASE)
-    claim = claimed(ledger)
-    assert claim.unsettled
-    ledger.release(claim)
-    assert not hold(ledger)
 
 
 def test_a_message_reopened_for_a_resend_can_be_sent_again_by_its_next_attempt(
@@ -212,11 +156,3 @@ def test_a_message_cannot_be_reopened_with_a_ledger_item_that_lacks_a_recipients
     assert changed["recipients"] != snapshot["recipients"]
     assert ledger.reopen(KEY, snapshot) is None
     assert ledger.reopen(KEY, changed) == 2
-
-
-def test_messages_with_the_same_id_but_different_channels_have_separate_ledger_items(
-    ledger: Ledger, aws: Aws
-) -> None:
-    ledger.complete(claimed(ledger), "ses", "p-1")
-    assert hold(ledger, Message(id="m-1", event_type="sms"))
-    assert aws.item()["status"] == "sent"

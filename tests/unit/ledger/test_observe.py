@@ -68,13 +68,6 @@ def test_a_later_event_does_not_overwrite_details_of_an_earlier_event(ledger: Le
     assert (aws.item()["deliveredAt"], aws.item()["bounce_type"]) == (7, "Permanent")
 
 
-def test_a_late_event_adds_its_details_and_keeps_the_newer_status(ledger: Ledger, aws: Aws) -> None:
-    ledger.complete(claimed(ledger), "ses", "p-1")
-    observe(ledger, [told(KEY, "bounced")])
-    assert isinstance(observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7})]), Seen)
-    assert (aws.item()["status"], aws.item()["deliveredAt"]) == ("bounced", 7)
-
-
 def test_a_repeated_event_makes_one_write_that_leaves_the_ledger_item_unchanged(
     aws: Aws, clock: FakeClock
 ) -> None:
@@ -125,16 +118,6 @@ def test_the_providers_reason_is_stored_as_the_error_until_a_delivery_event_remo
     assert "error" not in aws.item()
 
 
-def test_an_event_that_changes_the_status_is_added_to_the_history_once_despite_repeats(
-    ledger: Ledger, aws: Aws
-) -> None:
-    ledger.complete(claimed(ledger), "ses", "p-1")
-    for _ in range(3):
-        observe(ledger, [told(KEY, "delivered")])
-    entries = [(entry["status"], entry.get("code")) for entry in aws.item()["history"]]
-    assert entries == [("sent", None), ("delivered", "Delivery")]
-
-
 def test_a_delivery_event_removes_a_held_message_from_the_index_of_failures(ledger: Ledger, aws: Aws) -> None:
     ledger.fail(claimed(ledger), "outcome_unknown", "ask the provider")
     observe(ledger, [told(KEY, "delivered")])
@@ -153,12 +136,6 @@ def test_a_message_that_fails_at_the_provider_enters_the_index_of_failures_under
     assert (stored["failed_on"], stored["completedAt"]) == ("2026-11-22#mail", NOW_MS)
     assert ledger.reopen(KEY, stored)
     assert "failed_on" not in aws.item()
-
-
-def test_a_mail_with_one_bounced_recipient_is_in_the_index_of_failures(ledger: Ledger, aws: Aws) -> None:
-    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
-    observe(ledger, [told(KEY, "bounced", recipients=("ada@example.com",), several=True)])
-    assert (aws.item()["status"], aws.item()["failed_on"]) == ("bounced", "2026-11-21#mail")
 
 
 def test_a_sent_event_removes_the_dead_letter_mark_and_the_recorded_trouble(ledger: Ledger, aws: Aws) -> None:

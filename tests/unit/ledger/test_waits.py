@@ -84,36 +84,6 @@ def test_a_later_hold_replaces_an_earlier_one(waits: Waits) -> None:
     assert [(row.version, row.at) for row in due(waits, LATER + 60)] == [("v-2", int(LATER + 60))]
 
 
-def test_what_a_worker_holds_may_have_sent_or_has_ended_does_not_wait(
-    waits: Waits, ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    claim = claimed(ledger)
-    assert waits.hold([wait()]) == [False]
-    clock.advance(86_400)  # the lease is over, and the worker has crashed
-    assert waits.hold([wait()]) == [False]
-    ledger.complete(claim, "ses", "p-1")
-    assert waits.hold([wait()]) == [False]
-    assert "wait" not in aws.item()
-
-
-def test_what_was_claimed_and_certainly_not_sent_may_wait(waits: Waits, ledger: Ledger) -> None:
-    ledger.release(claimed(ledger), "busy", "no")
-    assert waits.hold([wait()]) == [True]
-
-
-def test_a_later_attempt_waits_once_the_attempt_before_it_has_ended(waits: Waits, ledger: Ledger) -> None:
-    second = wait(mail(attempt=2), "v-2")
-    assert waits.hold([second]) == [False]
-    ledger.retry_later(claimed(ledger), "busy", "no")
-    assert waits.hold([wait(), second]) == [False, True]
-
-
-def test_a_message_that_was_cancelled_does_not_wait(waits: Waits, ledger: Ledger) -> None:
-    waits.hold([wait()])
-    assert ledger.cancel(KEY)
-    assert waits.hold([wait(), wait(mail(attempt=2), "v-2")]) == [False, False]
-
-
 def test_a_hold_that_cannot_be_written_raises(aws: Aws, clock: FakeClock) -> None:
     def throttled(_real: Any, **_arguments: Any) -> Any:
         raise client_error("ThrottlingException")

@@ -30,6 +30,7 @@ LOCAL_64 = "n" * 64
         ("=?ISO-8859-1?B?SvxyZ2Vu?= <j@example.com>", "Jürgen", "j@example.com"),
         ("=?utf-8?q?J=C3=BCr?= =?utf-8?q?gen?= <j@example.com>", "Jürgen", "j@example.com"),
         ("=?no-such-charset?q?J=FC?= <j@example.com>", "=?no-such-charset?q?J=FC?=", "j@example.com"),
+        ("=?utf-8?b?wqA=?= <j@example.com>", "", "j@example.com"),
         ("=?utf-8?q?=FF?= <j@example.com>", "=?utf-8?q?=FF?=", "j@example.com"),
         ("=?utf-8?b?SvxyZ2V?= <j@example.com>", "=?utf-8?b?SvxyZ2V?=", "j@example.com"),
         ("=?unicode_escape?q?=5Cud800?= <j@example.com>", "=?unicode_escape?q?=5Cud800?=", "j@example.com"),

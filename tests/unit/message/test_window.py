@@ -125,7 +125,7 @@ MOMENTS = st.datetimes(datetime(2026, 10, 20), datetime(2026, 11, 5)) | st.datet
 
 
 @given(MOMENTS, CLOCKS, CLOCKS, st.sets(st.sampled_from(DAYS), min_size=1), ZONES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_time_window_opens_at_the_first_minute_of_local_time_that_is_inside_the_window(
     moment: datetime, begin: str, end: str, days: set[str], zone: str
 ) -> None:

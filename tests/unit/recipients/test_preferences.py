@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo_values import plain
-from mailroom.recipients.choices import OptOut, Preferences, choice_key, opt_out_of
-from tests.support.unit.aws_models import problems
-from tests.support.unit.fakes import Meddler, asked_twice
+from mailroom.recipients.choices import OptOut, Preferences
+from tests.support.unit.fakes import asked_twice
 from tests.support.unit.shared import NOW_MS, PREFERENCES, Aws, FakeClock
 from tests.support.unit.unsubscribing import ADA, TOPIC, preferences_of
 
@@ -118,29 +117,3 @@ def test_the_choice_of_one_recipient_is_read_with_a_consistent_read(preferences:
     client: Any = preferences.client
     name, arguments = client.calls[-1]
     assert (name, arguments["ConsistentRead"]) == ("get_item", True)
-
-
-def test_every_request_about_opt_outs_is_valid_in_boto3s_model_of_dynamodb(preferences: Preferences) -> None:
-    preferences.opt_out(ADA, TOPIC, "page")
-    preferences.find([(ADA, TOPIC)])
-    preferences.get(ADA, TOPIC)
-    preferences.opt_in(ADA, TOPIC)
-    client = preferences.client
-    assert isinstance(client, Meddler)
-    operations = {
-        "update_item": "UpdateItem",
-        "batch_get_item": "BatchGetItem",
-        "get_item": "GetItem",
-    }
-    requests = [(operations[name], arguments) for name, arguments in client.calls if name in operations]
-    assert len(requests) == 4
-    for operation, arguments in requests:
-        assert problems("dynamodb", operation, arguments) == ""
-
-
-def test_module_functions_build_the_key_of_an_opt_out_and_parse_the_opt_out_of_an_item() -> None:
-    assert choice_key(ADA, TOPIC) == {"recipient": {"S": ADA}, "topic": {"S": TOPIC}}
-    row = {"recipient": ADA, "topic": TOPIC, "opted_out_at": NOW_MS, "by": "page"}
-    assert opt_out_of(row) == OUT
-    assert opt_out_of({"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS}) is None
-    assert opt_out_of({}) is None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppression, Suppressions
 from tests.support.dynamodb import in_memory_client
-from tests.support.faults.world import create_table
+from tests.support.tables import create_table
 from tests.support.unit.shared import NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock
 
 ADA = "+16175551234"
@@ -49,21 +49,6 @@ def test_the_reason_for_a_blocked_text_names_the_number_that_received_the_stop(
         "on the suppression list since 2026-11-21: its owner opted out (STOP sent to +12025550123); a text "
         "START ends it"
     )
-
-
-def test_a_repeated_start_that_is_older_than_a_stop_does_not_end_the_suppression(list_: Suppressions) -> None:
-    list_.mark(stop(NOW_MS - 2000))
-    list_.start(ADA, "sms", NOW_MS - 1000)
-    list_.mark(stop())
-    assert not list_.start(ADA, "sms", NOW_MS - 1000)
-    assert of_ada(list_) == stop()
-
-
-def test_a_late_or_repeated_stop_does_not_undo_a_newer_start(list_: Suppressions) -> None:
-    list_.start(ADA, "sms", NOW_MS + 1)
-    assert list_.mark(stop())
-    assert not list_.mark(stop())
-    assert of_ada(list_) is None
 
 
 def test_a_late_copy_of_a_stop_does_not_suppress_a_number_whose_suppression_was_lifted(

@@ -63,14 +63,6 @@ def test_every_address_and_topic_can_be_signed_as_a_token_and_decoded(recipient:
     assert tokens().read(signed) == Choice(recipient, topic)
 
 
-@pytest.mark.parametrize("recipient", ["björn@example.com", "用户@例子.example", "o'hara+x@a.example", '"@x'])
-@pytest.mark.parametrize("topic", ["Neuigkeiten über Köln", "ニュース", "<script>", "a/b?c#d %"])
-def test_addresses_and_topics_in_any_script_can_be_signed_as_a_token_and_decoded(
-    recipient: str, topic: str
-) -> None:
-    assert tokens().read(token(recipient, topic)) == Choice(recipient, topic)
-
-
 def test_a_token_whose_address_or_topic_was_replaced_is_refused() -> None:
     _, _, signature = token().rpartition(".")
     for choice in (["eve@example.com", TOPIC], [ADA, "news"], [ADA, ""], [ADA]):

@@ -35,14 +35,14 @@ class MessageDelivery(Delivery[Webhook, Post]):
         self._cap = settings.retry_after_cap_seconds
         self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
 
-    def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Return the seconds until the next try. `receives` is the number of the present receive; `least` is
+    def retry_wait(self, receives: int, minimum: float = 0) -> float:
+        """Return the seconds until the next try. `receives` is the number of the present receive; `minimum` is
         the wait that the response requested. Return 0 after the last receive, so that the record becomes a
         dead letter at once."""
         if self.is_last(receives):
             return 0
         delay = self._delays[receives - 1] * (1 - JITTER * self._tools.jitter())
-        return max(delay, min(least, self._cap))
+        return max(delay, min(minimum, self._cap))
 
     def retried(self, message: Webhook | Callback, record: QueueRecord) -> None:
         """Log a warning about an endpoint that keeps failing, so that an operator can contact its owner long
@@ -86,10 +86,10 @@ class WebhookDelivery:
     def end(self) -> None:
         """End the batch. The method is empty, because webhooks do not use up a daily quota."""
 
-    def retry_wait(self, receives: int, least: float = 0) -> float:
+    def retry_wait(self, receives: int, minimum: float = 0) -> float:
         """Return the seconds until the next try. Status callbacks have the same delays as webhook
         messages."""
-        return self._messages.retry_wait(receives, least)
+        return self._messages.retry_wait(receives, minimum)
 
     def _call_back(self, callback: Callback, record: QueueRecord) -> Result:
         if not self._tools.pace.in_time(record):

@@ -7,7 +7,7 @@ import pytest
 from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
-from tests.support.unit.fax import LINE, OTHER_LINE, PDF, TOLD, fax, fax_body, fax_item
+from tests.support.unit.fax import LINE, PDF, TOLD, fax, fax_body, fax_item
 from tests.support.unit.shared import BUCKET, Item
 
 NUMBER = "is not a number in international form; use + and country, such as +16175551234"
@@ -18,10 +18,6 @@ NOT_HTTPS = "pdf_url: is not an https URL; use https://host/file.pdf"
 @pytest.mark.parametrize("to", [LINE, "+1 (617) 555-1234", "+1-617-555-1234"])
 def test_all_spellings_of_a_number_have_the_same_fax_line(to: str) -> None:
     assert (fax(to=to).line, fax(to=to).group, fax(to=to).recipient) == (LINE, LINE, LINE)
-
-
-def test_different_numbers_have_different_fax_lines() -> None:
-    assert fax(to=OTHER_LINE).group != fax().group
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxState, Pending
-from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import Meddler, client_error
-from tests.support.unit.fax import LINE, SENDING, FakeLine, ends_after, entry, fax_body, fax_item, on_line
+from tests.support.unit.fax import LINE, SENDING, FakeLine, ends_after, entry, fax_body, fax_item
 from tests.support.unit.fax_post import FUNCTION_SECONDS, FaxMake
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.rights import others
@@ -65,30 +64,6 @@ def test_near_the_functions_deadline_a_fax_returns_to_the_queue_and_the_next_rec
     assert worker.handle(fax_body(), receives=2) is None
     assert (line.submits, entry(aws)["status"], entry(aws)["attempts"]) == (1, "sent", 1)
     assert "find" not in line.calls
-
-
-def test_a_fax_that_takes_forty_minutes_needs_three_invocations_and_one_submit(
-    fax_post: FaxMake, aws: Aws, clock: FakeClock
-) -> None:
-    line = FakeLine(script=ends_after(clock, 2400, Delivered()))
-    worker = fax_post(line)
-    for receives, wait in ((1, 5), (2, 5), (3, None)):
-        start = clock()
-        assert worker.handle(fax_body(), receives=receives) == wait
-        assert clock() - start <= FUNCTION_SECONDS - 30  # a poll takes up to 20 s, its record up to 10 s
-    assert (line.submits, entry(aws)["status"]) == (1, "sent")
-
-
-def test_after_a_crash_of_its_worker_a_submitted_fax_is_polled_by_the_next_worker(
-    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    on_line(fax_ledger)
-    line = FakeLine(Delivered())
-    assert fax_post(line).handle(fax_body()) == 961
-    clock.advance(961)
-    assert fax_post(line).handle(fax_body(), receives=2) is None
-    assert line.calls == ["fetch p-0"]
-    assert (entry(aws)["status"], entry(aws)["provider_id"]) == ("sent", "p-0")
 
 
 def test_a_fax_whose_submit_was_not_recorded_is_found_by_the_look_up_and_not_sent_again(

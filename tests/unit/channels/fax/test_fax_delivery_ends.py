@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, Undelivered
-from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, Retry, Sent
 from tests.support.unit.fax import BUSY, SENDING, FakeLine, entry, fax_body
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.post import Counted
@@ -36,14 +36,6 @@ def test_after_a_busy_line_the_next_attempt_is_submitted_and_a_copy_of_the_old_a
     assert [request.reference for request in line.requests] == ["Zi0x.1", "Zi0x.2"]
 
 
-def test_queue_records_of_earlier_attempts_are_removed_without_a_submit(fax_post: FaxMake, aws: Aws) -> None:
-    worker = fax_post(FakeLine(BUSY))
-    for attempt in (1, 2, 3):
-        worker.handle(fax_body(attempt=attempt))
-    assert [worker.handle(fax_body(attempt=attempt)) for attempt in (1, 2, 3)] == [None] * 3
-    assert (worker.line.submits, entry(aws)["attempts"]) == (3, 3)
-
-
 @pytest.mark.parametrize(("retry_count", "attempts"), [(0, 4), (2, 2), (3, 1), (4, 1), (90, 1)])
 def test_a_faxs_retry_count_of_an_earlier_gateway_reduces_the_remaining_attempts(
     fax_post: FaxMake, aws: Aws, retry_count: int, attempts: int
@@ -65,11 +57,6 @@ def test_a_permanent_failure_of_a_fax_is_final_without_another_attempt(
     assert (entry(aws)["status"], entry(aws)["attempts"]) == ("failed", 1)
     assert entry(aws)["error"]["message"] == "Fax status: failed (receiver_incompatible_destination)"
     assert counted() == {"Submitted": 1, "Rejected": 1}
-
-
-def test_a_fax_that_the_provider_rejects_ends_as_failed(fax_post: FaxMake, aws: Aws) -> None:
-    assert fax_post(FakeLine(submits=[Rejected("21211: invalid To")])).handle(fax_body()) is None
-    assert entry(aws)["error"] == {"code": "rejected", "message": "21211: invalid To"}
 
 
 @pytest.mark.parametrize(("outcome", "wait"), [(Retry("429", after=30), 30), (Misconfigured("401"), 20)])

@@ -34,12 +34,6 @@ def test_a_submitted_fax_is_polled_even_if_too_few_receives_are_left_for_a_new_s
     assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
 
 
-def test_an_expired_fax_is_not_sent(fax_post: FaxMake, aws: Aws) -> None:
-    worker = fax_post()
-    assert worker.handle(fax_body(expires_at="2026-11-21T08:59:59Z")) is None
-    assert (worker.line.calls, entry(aws)["error"]["code"]) == ([], "expired")
-
-
 def test_a_fax_that_expires_during_transmission_is_polled_to_the_end(
     fax_post: FaxMake, aws: Aws, clock: FakeClock
 ) -> None:

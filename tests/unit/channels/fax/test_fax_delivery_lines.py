@@ -10,7 +10,6 @@ from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import client_error, failing
 from tests.support.unit.fax import (
-    FAX_LEASE,
     LINE,
     OTHER_LINE,
     TOLD,
@@ -23,7 +22,7 @@ from tests.support.unit.fax import (
 )
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.post import Counted, Log, Visibilities
-from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item, claimed
+from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item
 
 
 @pytest.mark.parametrize("group", [OTHER_LINE, "faxes", "+1 (617) 555-1234", "16175551234"])
@@ -231,36 +230,3 @@ def test_a_fax_with_an_invalid_or_forbidden_callback_url_is_not_submitted(
     assert worker.handle(fax_body(callback_url=url)) is None
     assert (worker.line.calls, entry(aws)["status"]) == ([], "failed")
     assert entry(aws)["error"]["message"].startswith(f"callback_url: {fault}")
-
-
-NARROWED: dict[str, Any] = {"callback_ports": [443]}
-"""Settings that no longer allow the callback of PORT_9443."""
-PORT_9443 = {"callback_url": "https://app.example:9443/faxes"}
-
-
-def test_a_submitted_fax_is_polled_even_if_new_settings_forbid_its_callback_url(
-    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
-) -> None:
-    fax_ledger.hand_back(on_line(fax_ledger, **PORT_9443))
-    worker = fax_post(**NARROWED)
-    assert worker.handle(fax_body(**PORT_9443)) is None
-    assert (worker.line.calls, entry(aws)["status"]) == (["fetch p-0"], "sent")
-
-
-def test_a_fax_is_tried_again_even_if_new_settings_forbid_its_callback_url(
-    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
-) -> None:
-    fax_ledger.retry_later(claimed(fax_ledger, fax(**PORT_9443)), "busy", "Fax status: busy")
-    worker = fax_post(**NARROWED)
-    assert worker.handle(fax_body(attempt=2, **PORT_9443)) is None
-    assert (worker.line.submits, entry(aws)["status"]) == (1, "sent")
-
-
-def test_after_a_crash_a_fax_is_looked_up_before_its_callback_url_is_checked(
-    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    claimed(fax_ledger, fax(**PORT_9443))
-    clock.advance(FAX_LEASE)
-    worker = fax_post(FakeLine(finds=["p-7"]), **NARROWED)
-    assert worker.handle(fax_body(**PORT_9443)) is None
-    assert (worker.line.calls, entry(aws)["status"]) == (["find", "fetch p-7"], "sent")

@@ -24,15 +24,6 @@ def crashed(aws: Aws, fax_ledger: Ledger, clock: FakeClock) -> None:
     clock.advance(FAX_LEASE)
 
 
-def test_a_submit_without_a_response_keeps_the_claim_and_locks_the_fax_line(
-    fax_post: FaxMake, aws: Aws, counted: Counted
-) -> None:
-    worker = fax_post(FakeLine(submits=[TimeoutError("no answer")]))
-    assert worker.handle(fax_body()) == WAIT
-    assert entry(aws)["startedAt"] == NOW_MS
-    assert counted() == {"Unknown": 1}
-
-
 @pytest.mark.usefixtures("crashed")
 @pytest.mark.parametrize("body", [fax_body(), fax_body(**NOT_OURS)], ids=["ours", "number given up"])
 def test_a_fax_that_the_look_up_finds_is_polled_and_not_submitted_again(
@@ -62,15 +53,6 @@ def test_if_a_look_up_finds_several_faxes_and_on_unknown_is_hold_the_fax_ends_as
     assert line.calls == ["find"]
     assert (entry(aws)["status"], entry(aws)["error"]["code"]) == ("failed", "outcome_unknown")
     assert counted() == {"Held": 1}
-
-
-@pytest.mark.usefixtures("crashed")
-def test_if_a_look_up_finds_several_faxes_and_on_unknown_is_resend_the_fax_is_submitted_again(
-    fax_post: FaxMake, aws: Aws
-) -> None:
-    line = FakeLine(Delivered(), finds=["p-7", "p-8"])
-    assert fax_post(line, on_unknown="resend").handle(fax_body(), receives=2) is None
-    assert line.submits == 1
 
 
 @pytest.mark.usefixtures("crashed")

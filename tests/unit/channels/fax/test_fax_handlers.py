@@ -3,18 +3,16 @@
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 import pytest
 
-from mailroom.clock import iso
 from mailroom.environment import FaxSender, variables_of
 from tests.support.unit.events import failures, lambda_context, sqs_event
-from tests.support.unit.fax import FAX_SETTINGS, LINE, PDF, TOLD, entry, fax_body
+from tests.support.unit.fax import FAX_SETTINGS, entry, fax_body
 from tests.support.unit.fax_credentials import SIGNALWIRE, Secret, StandIn
 from tests.support.unit.functions import Load
-from tests.support.unit.shared import LEDGER, Aws, Item, image
+from tests.support.unit.shared import Aws, Item
 
 VARIABLES = {"send_fax": "FAX_PROVIDER", "retry_fax": "FAX_QUEUE_URL", "outcomes": "RETRY_QUEUE_URL"}
 """A required variable of each handler."""
@@ -80,28 +78,3 @@ def test_retry_fax_moves_due_faxes_and_leaves_all_other_records_queued(
     reply = load_fax("retry_fax")(sqs_event(*bodies), lambda_context())
     assert failures(reply) == ["r-1", "r-2"]
     assert [(body["id"], body["attempt"]) for body in aws.bodies("fax.fifo")] == [("due", 2)]
-
-
-def busy(ago: float) -> dict[str, Any]:
-    """Return the stream's record of a first attempt that ended on a busy line, `ago` seconds ago."""
-    fax = {"id": "f-1", "event_type": "fax", "to": LINE, "pdf_url": PDF, "callback_url": TOLD}
-    error = {"code": "busy", "message": "Fax status: busy"}
-    new = {**fax, "status": "retrying", "attempts": 1, "error": error, "updatedAt": iso(time.time() - ago)}
-    images = {"OldImage": image(**fax, status="sending"), "NewImage": image(**new)}
-    return {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "100", **images}}
-
-
-def test_after_a_busy_line_a_callback_is_queued_and_the_fax_functions_submit_the_next_attempt(
-    load_fax: Load, aws: Aws
-) -> None:
-    aws.put(LEDGER, id="f-1", event_type="fax", attempts=1, status="retrying")
-    load_fax("outcomes")({"Records": [busy(ago=602)]}, lambda_context())
-    (callback,) = aws.bodies("webhook")
-    assert callback["payload"]["message"] == "Failed to deliver fax (attempt 1 of 20). Fax status: busy"
-    (retry,) = aws.receive("fax-retry")
-    assert failures(load_fax("retry_fax")(sqs_event(retry["Body"]), lambda_context())) == []
-    (message,) = aws.receive("fax.fifo")
-    event = sqs_event(message["Body"])
-    event["Records"][0]["attributes"]["MessageGroupId"] = message["Attributes"]["MessageGroupId"]
-    assert failures(load_fax("send_fax")(event, lambda_context(900_000))) == []
-    assert (entry(aws)["status"], entry(aws)["attempts"]) == ("sent", 2)

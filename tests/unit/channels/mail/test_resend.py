@@ -25,7 +25,7 @@ from mailroom.message.outcome import (
 )
 from tests.support.unit.publishing import publish
 from tests.support.unit.resend import adapter
-from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, closed, scripted
+from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
 from tests.support.unit.shared import BUCKET, NOW, NOW_MS, SENDER, TEMPLATES, Aws, mail
 from tests.support.unit.shelf import OURS
 from tests.support.unit.unsubscribing import KEY, NEWER, TOPIC, URL, keys, tokens
@@ -213,18 +213,16 @@ def test_the_reason_of_a_refusal_contains_no_mail_address() -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        Silence(),
         Break(),
         refusal(500, "application_error"),
         refusal(409, "concurrent_idempotent_requests"),
         Answer(200, {}),
         Answer(200, b"<html>"),
-        Answer(302, {}),
     ],
 )
 def test_without_a_clear_response_of_resend_the_outcome_is_unknown(step: Step) -> None:
     with scripted(step) as server:
-        sender = adapter(server.url, seconds=0.5)
+        sender = adapter(server.url)
         with pytest.raises(OutcomeUnknown):
             sender.open().submit(sender.prepare(mail()))
 

@@ -68,11 +68,6 @@ def test_a_mail_without_content_is_rendered_from_the_default_template_and_all_at
     assert set(simple["Body"]) == {"Html", "Text"}
 
 
-def test_the_error_about_a_missing_template_variable_names_the_variable() -> None:
-    reason = problem(subject=None, text=None, template="default")
-    assert reason == "first_name: is missing; default/subject.txt:1 uses it, so the item must have it"
-
-
 @pytest.mark.parametrize(
     ("from_", "expected"),
     [

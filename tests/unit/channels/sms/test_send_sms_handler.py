@@ -13,7 +13,7 @@ from tests.support import ROOT
 from tests.support.unit.events import failures, lambda_context, sqs_event
 from tests.support.unit.functions import Load
 from tests.support.unit.scripted_server import Answer, ScriptedServer, Step, scripted
-from tests.support.unit.shared import LEDGER, NOW_MS, SUPPRESSIONS, Aws, image
+from tests.support.unit.shared import LEDGER, NOW_MS, Aws, image
 from tests.support.unit.sms import FROM, TO, settings, sms_item
 
 ACCOUNT = '{"account_sid": "AC1", "auth_token": "t-1"}'
@@ -86,16 +86,6 @@ def test_an_invalid_text_ends_as_failed_and_the_other_text_of_the_batch_is_sent(
     assert aws.item("bad", "sms")["error"]["message"].startswith(sentence)
     assert aws.item("good", "sms")["status"] == "sent"
     assert len(twilio.requests) == 1
-
-
-def test_a_text_to_a_number_on_the_suppression_list_is_not_sent(
-    load_sms: Load, aws: Aws, twilio: ScriptedServer
-) -> None:
-    aws.put(SUPPRESSIONS, recipient=TO, channel="sms", reason="bounce", at=1, message_id="s-0")
-    event = sqs_event(sms_item(to="(555) 555-0100"))
-    assert failures(load_sms("send_sms")(event, lambda_context())) == []
-    assert aws.item("s-1", "sms")["status"] == "suppressed"
-    assert twilio.requests == []
 
 
 def test_a_text_submitted_by_a_crashed_worker_is_looked_up_and_not_sent_again(

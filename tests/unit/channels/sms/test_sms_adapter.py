@@ -178,14 +178,6 @@ def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
     return sms_adapter, sms_adapter._open
 
 
-def test_after_a_failed_look_up_the_providers_client_is_made_again() -> None:
-    sms_adapter, open_ = opening(FakeSms(finds=TimeoutError("slow")), FakeSms(finds=Sent("SM2")))
-    with pytest.raises(TimeoutError):
-        sms_adapter.open().look_up(sms(), NOW_MS, ())
-    assert sms_adapter.open().look_up(sms(), NOW_MS, ()) == Sent("SM2")
-    assert open_.call_count == 2
-
-
 def test_after_a_request_that_could_not_be_made_the_providers_secret_is_read_again() -> None:
     sms_adapter, open_ = opening(FakeSms(InvalidRequest("cannot be asked: x")), FakeSms(Sent("SM2")))
     request = sms_adapter.prepare(sms())

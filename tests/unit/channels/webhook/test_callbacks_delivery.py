@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from mailroom.errors import RequestFailed
-from mailroom.http.https import Answer
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log
@@ -34,12 +33,6 @@ def test_a_delivered_callback_is_recorded_and_leaves_the_queue(
     assert body == b'{"fax_id":"f-1","status":"tmp_fail","timestamp":1795251600}'
     assert results(aws) == {"retrying.3": {"status": "delivered", "at": NOW_MS, "code": 204, "tries": 3}}
     assert counted() == {"CallbacksDelivered": 1}
-
-
-def test_recording_a_callback_keeps_its_messages_other_attributes(webhooks: MakeWebhooks, aws: Aws) -> None:
-    before = aws.item("f-1", "fax")
-    webhooks().handle(callback())
-    assert {**aws.item("f-1", "fax"), "callbacks": {}} == before
 
 
 def test_a_callback_is_sent_each_time_its_queue_record_is_received(webhooks: MakeWebhooks) -> None:
@@ -81,10 +74,6 @@ def test_after_the_last_failed_try_a_callback_is_recorded_and_goes_to_the_dead_l
     assert result == {"status": "failed", "at": NOW_MS, "code": code, "tries": LAST}
 
 
-def test_a_failed_callback_waits_as_long_as_the_header_retry_after_requests(webhooks: MakeWebhooks) -> None:
-    assert webhooks(Answer(503, {"retry-after": "120"})).handle(callback()) == {"r-0": 120}
-
-
 @pytest.mark.parametrize(
     ("answer", "url", "code", "reason"),
     [
@@ -118,13 +107,6 @@ def test_a_callback_whose_failure_cannot_be_recorded_is_retried(webhooks: MakeWe
     assert post.handle(callback()) == {"r-0": 5}
     assert post.handle(callback(), receives=2) == {}
     assert results(aws)["retrying.3"]["status"] == "failed"
-
-
-def test_the_result_of_a_callback_is_not_recorded_if_the_ledger_lacks_its_message(
-    webhooks: MakeWebhooks, aws: Aws
-) -> None:
-    assert webhooks().handle(callback(id="f-2")) == {}
-    assert aws.item("f-2", "fax") == {}
 
 
 def test_without_a_signing_key_a_callback_is_not_sent_and_is_retried_soon(

@@ -5,7 +5,7 @@ import pytest
 from mailroom.errors import RequestFailed
 from mailroom.http.https import Answer
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.shared import BUCKET, LEASE, LEDGER, NOW_MS, Aws, Item
+from tests.support.unit.shared import BUCKET, Aws, Item
 from tests.support.unit.webhook_post import DELAYS, LAST, MakeWebhooks, callback
 from tests.support.unit.webhook_post import webhooks as webhooks
 from tests.support.unit.webhooks import webhook_item
@@ -22,13 +22,6 @@ def test_a_delivered_webhook_is_recorded_and_its_queue_record_is_removed(
     assert (entry["status"], entry["provider"], entry["provider_id"]) == ("sent", "webhook", post.ids[0])
     assert entry["to"] == "hooks.example"
     assert counted() == {"Sent": 1}
-
-
-def test_a_webhook_is_sent_once_however_often_its_queue_record_is_received(webhooks: MakeWebhooks) -> None:
-    post = webhooks()
-    for _ in range(3):
-        assert post.handle(webhook_item()) == {}
-    assert len(post.ids) == 1
 
 
 def test_a_failed_try_is_retried_with_the_same_id_after_the_configured_delays(
@@ -78,25 +71,6 @@ def test_a_payload_in_the_payload_bucket_is_sent(webhooks: MakeWebhooks, aws: Aw
     post = webhooks()
     assert post.handle(webhook_item(payload=..., payload_ref=f"s3://{BUCKET}/w-1")) == {}
     assert post.wire.posts[0][2] == b'{"lines":[1,2]}'
-
-
-def test_a_webhook_ends_as_failed_if_the_object_in_the_payload_bucket_lacks_a_payload(
-    webhooks: MakeWebhooks, aws: Aws
-) -> None:
-    aws.s3.put_object(Bucket=BUCKET, Key="w-1", Body=b'{"lines": [1, 2]}')
-    post = webhooks()
-    assert post.handle(webhook_item(payload=..., payload_ref=f"s3://{BUCKET}/w-1")) == {}
-    assert aws.item("w-1", "webhook")["error"]["message"].startswith("payload: is missing")
-    assert post.ids == []
-
-
-def test_after_a_crash_a_webhook_is_sent_again_with_the_same_id(webhooks: MakeWebhooks, aws: Aws) -> None:
-    lost = NOW_MS - int(LEASE * 1000) - 1
-    aws.put(LEDGER, id="w-1", event_type="webhook", status="sending", startedAt=lost, claim_token="gone")
-    post = webhooks()
-    assert post.handle(webhook_item(), receives=2) == {}
-    assert aws.item("w-1", "webhook")["status"] == "sent"
-    assert post.ids == [aws.item("w-1", "webhook")["provider_id"]]
 
 
 @pytest.mark.parametrize(

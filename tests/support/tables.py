@@ -1,0 +1,50 @@
+"""The tables of a stage, for tests: with their keys and indexes, as the stacks make them."""
+
+from typing import Any
+
+from mailroom.ledger.items import LINES
+from mailroom.ledger.waits import INDEX, PROJECTED
+
+_LEDGER_TYPES = {
+    **dict.fromkeys(("id", "event_type", "failed_on", "line", "waits_in"), "S"),
+    **dict.fromkeys(("completedAt", "submittedAt", "waits_at"), "N"),
+}
+
+
+def create_table(client: Any, table: str, partition: str = "id", sort: str | None = "event_type") -> None:
+    """Create a table whose keys are strings."""
+    keys = [partition] if sort is None else [partition, sort]
+    client.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=_schema(*keys),
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+    )
+
+
+def create_ledger(client: Any, table: str = "ledger") -> None:
+    """Create the ledger's table with its indexes."""
+    client.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": name, "AttributeType": kind} for name, kind in _LEDGER_TYPES.items()
+        ],
+        KeySchema=_schema("id", "event_type"),
+        GlobalSecondaryIndexes=[
+            _index("failures", ("failed_on", "completedAt"), ("error", "to", "attempts")),
+            _index(LINES, ("line", "submittedAt"), ("provider_ids",)),
+            _index(INDEX, ("waits_in", "waits_at"), PROJECTED),
+        ],
+    )
+
+
+def _index(name: str, keys: tuple[str, str], others: tuple[str, ...]) -> dict[str, Any]:
+    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*others]}
+    return {"IndexName": name, "KeySchema": _schema(*keys), "Projection": projection}
+
+
+def _schema(*keys: str) -> list[dict[str, str]]:
+    return [
+        {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+    ]
