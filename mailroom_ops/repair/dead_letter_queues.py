@@ -5,15 +5,12 @@ A new queue needs no entry anywhere.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo_batches import batch_get
-from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
-from mailroom.ledger.items import where
-from mailroom.message.message import Key
+from mailroom.dead_letters.cause import ExplainedDeadLetter, explain
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.screen import NotDeployed, Refused
 
@@ -48,15 +45,6 @@ class DeadQueue(Struct, frozen=True):
         return self.name.endswith(".fifo")
 
 
-class ExplainedDeadLetter(Struct, frozen=True):
-    """A dead letter, and what is known of it. `item` is the ledger's ({}: none)."""
-
-    dead_letter: DeadLetter
-    subject: Subject
-    cause: Cause
-    item: dict[str, Any]
-
-
 def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
     """The dead-letter queues of a stage, by name. Raises NotDeployed if it has none."""
     urls = {name: url for name, url in stages.queue_urls(sqs, stage).items() if stages.is_dead(name)}
@@ -70,8 +58,9 @@ class DeadQueues:
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self.client = session.client("sqs")
-        self._dynamodb = session.client("dynamodb")
+        self.dynamodb = session.client("dynamodb")
         self._stage = stage
+        self.ledger = stages.name(stage, "ledger")
 
     def named(self, name: str | None) -> list[DeadQueue]:
         """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
@@ -97,19 +86,6 @@ class DeadQueues:
         finally:
             pass_.put_back()
 
-    def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
-        """Yield the facts about each of these dead letters. The cause is read anew from the ledger, because
-        it may have changed since the dead letter died."""
-        subjects = {each.message_id: subject_of(each) for each in dead_letters}
-        keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
-        wanted = {stages.name(self._stage, "ledger"): [where(key) for key in keys]}
-        (found,) = batch_get(self._dynamodb, wanted, consistent=True).values()
-        items = {Key(each["id"], each["event_type"]): each for each in found}
-        for dead_letter in dead_letters:
-            subject = subjects[dead_letter.message_id]
-            item = items.get(subject.key, {}) if subject.key is not None else {}
-            yield ExplainedDeadLetter(dead_letter, subject, cause_of(dead_letter, subject, item), item)
-
 
 class ScanPass(DeadLetterQueue):
     """Hands out the dead letters of a queue, each once. When it has ended, `complete` says whether those were
@@ -122,4 +98,4 @@ class ScanPass(DeadLetterQueue):
 
     def __iter__(self) -> Iterator[ExplainedDeadLetter]:
         while not self.full and (dead_letters := self.receive(HIDDEN_SECONDS)):
-            yield from self._queues.explain(dead_letters)
+            yield from explain(self._queues.dynamodb, self._queues.ledger, dead_letters)

@@ -18,7 +18,7 @@ from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, Validator
-from mailroom.dispatch.release import Lease, Mailbox, Release
+from mailroom.dispatch.release import Lease, Release
 from mailroom.environment import LineSettings, SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
@@ -184,7 +184,8 @@ class World:
             self.dispatcher(),
             self.waits,
             self.contents,
-            Mailbox(watched, "mailbox"),
+            watched,
+            "mailbox",
             self.ledger,
             Lease(watched, "budgets", LEASE, self.clock),
             {"mail": line},
