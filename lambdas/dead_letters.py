@@ -1,4 +1,4 @@
-"""Reads the dead-letter queues: logs each dead letter once, and marks its message in the ledger."""
+"""Reads the dead-letter queues: marks the messages of dead letters in the ledger, and logs their causes."""
 
 from mailroom import environment
 from mailroom.dead_letters.passes import DeadLetterInspector
@@ -6,4 +6,4 @@ from mailroom.telemetry import instrumented
 
 inspector = DeadLetterInspector.of(environment.read(environment.DeadLettersSettings))
 handler = instrumented(lambda _event, context: inspector.handle(context.get_remaining_time_in_millis))
-"""Handle one pass, and return the number of dead letters and of new dead letters by queue."""
+"""Handle one pass, and return the number of dead letters by queue."""

@@ -22,7 +22,7 @@ def _arn(service: str, name: str) -> str:
 
 
 _TABLES = (
-    *("ledger", "idempotency", "suppressions", "preferences", "dead-letters", "mailbox", "budgets"),
+    *("ledger", "idempotency", "suppressions", "preferences", "mailbox", "budgets"),
     "contents",
 )
 _QUEUES = ("audience", "feedback", "fax", "webhook", "retry")

@@ -298,10 +298,10 @@ class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):
-    """Dead letters': every dead-letter queue's URL by its short name, and the table of what was logged."""
+    """Variables of `dead-letters`."""
 
     dead_letter_queues: dict[str, str]
-    dead_letters_table: str
+    """URL of each dead-letter queue, by the queue's short name."""
 
 
 class RetryFaxSettings(Struct, frozen=True, kw_only=True, rename="upper"):

@@ -22,7 +22,6 @@ EXPORTED = {
     "MAILROOM_FAX_QUEUE": "FaxQueueUrl",
     "MAILROOM_PAYLOADS": "PayloadBucketName",
     "MAILROOM_SUPPRESSIONS": "SuppressionsTableName",
-    "MAILROOM_DEAD_LETTERS": "DeadLettersTableName",
     "MAILROOM_FEEDBACK_TOPIC": "FeedbackTopicArn",
 }
 """Outputs of the stacks that `.local/env` exports, by the variable's name."""

@@ -3,15 +3,12 @@ there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo_batches import batch_get
-from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
-from mailroom.ledger.items import where
-from mailroom.message.message import Key
+from mailroom.dead_letters.cause import ExplainedDeadLetter, explain
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.screen import NotDeployed, Refused
 
@@ -46,15 +43,6 @@ class DeadQueue(Struct, frozen=True):
         return self.name.endswith(".fifo")
 
 
-class ExplainedDeadLetter(Struct, frozen=True):
-    """Dead letter with its cause. `item` is the item of the ledger, or an empty map."""
-
-    dead_letter: DeadLetter
-    subject: Subject
-    cause: Cause
-    item: dict[str, Any]
-
-
 def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
     """The dead-letter queues of a stage, by name. Raises NotDeployed if it has none."""
     urls = {name: url for name, url in stages.queue_urls(sqs, stage).items() if stages.is_dead(name)}
@@ -68,8 +56,9 @@ class DeadQueues:
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self.client = session.client("sqs")
-        self._dynamodb = session.client("dynamodb")
+        self.dynamodb = session.client("dynamodb")
         self._stage = stage
+        self.ledger = stages.name(stage, "ledger")
 
     def named(self, name: str | None) -> list[DeadQueue]:
         """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
@@ -95,19 +84,6 @@ class DeadQueues:
         finally:
             pass_.put_back()
 
-    def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
-        """Yield the facts about each of these dead letters. The cause is read anew from the ledger, because
-        it may have changed since the dead letter died."""
-        subjects = {entry.message_id: subject_of(entry) for entry in dead_letters}
-        keys = dict.fromkeys(entry.key for entry in subjects.values() if entry.key is not None)
-        keys_by_table = {stages.name(self._stage, "ledger"): [where(key) for key in keys]}
-        (stored,) = batch_get(self._dynamodb, keys_by_table, consistent=True).values()
-        items = {Key(entry["id"], entry["event_type"]): entry for entry in stored}
-        for dead_letter in dead_letters:
-            subject = subjects[dead_letter.message_id]
-            item = items.get(subject.key, {}) if subject.key is not None else {}
-            yield ExplainedDeadLetter(dead_letter, subject, cause_of(dead_letter, subject, item), item)
-
 
 class ScanPass(DeadLetterQueue):
     """Hands out the dead letters of a queue, each once. When it has ended, `complete` says whether those were
@@ -120,4 +96,4 @@ class ScanPass(DeadLetterQueue):
 
     def __iter__(self) -> Iterator[ExplainedDeadLetter]:
         while not self.full and (dead_letters := self.receive(HIDDEN_SECONDS)):
-            yield from self._queues.explain(dead_letters)
+            yield from explain(self._queues.dynamodb, self._queues.ledger, dead_letters)

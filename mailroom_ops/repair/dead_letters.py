@@ -8,8 +8,8 @@ import typer
 from msgspec import Struct
 
 from mailroom.clock import iso
-from mailroom.dead_letters.cause import Cause
-from mailroom_ops.repair.dead_letter_queues import DeadQueue, DeadQueues, ExplainedDeadLetter
+from mailroom.dead_letters.cause import Cause, ExplainedDeadLetter
+from mailroom_ops.repair.dead_letter_queues import DeadQueue, DeadQueues
 from mailroom_ops.shared.deployed_stage import aws_session, depth
 from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import (

@@ -17,9 +17,9 @@ import typer
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from mailroom.aws.dynamo_batches import batch_get
 from mailroom.aws.dynamo_updates import item_of
-from mailroom.ledger.items import MARK, where
+from mailroom.ledger.batch import items_of
+from mailroom.ledger.items import MARK
 from mailroom.mailbox import RESTORED
 from mailroom.message.message import Key, encode
 from mailroom_ops.shared.deployed_stage import aws_session, config_for_puts, name
@@ -155,8 +155,7 @@ def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> I
 def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> list[Key]:
     """The messages of restored mailbox items that the ledger does not know."""
     keys = [key_of(item) for item in items if RESTORED in item]
-    entries = batch_get(client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
-    known_keys = {Key(item["id"], item["event_type"]) for item in entries}
+    known_keys = items_of(client, ledger, keys)
     return [key for key in keys if key not in known_keys]
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo_batches import batch_get
 from mailroom.aws.dynamo_values import plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.versions import CurrentVersions
 from mailroom.environment import DispatchSettings
-from mailroom.ledger.items import where
+from mailroom.ledger.batch import items_of
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
 from mailroom_ops.shared.deployed_stage import caller, config_for_invocations, function_settings
@@ -109,6 +108,4 @@ class DeployedStage:
 
     def read(self, table: Table, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
         """Return the existing items of keys. Raises UnprocessedKeys."""
-        wheres = {self.name(table): [where(key) for key in dict.fromkeys(keys)]}
-        (items,) = batch_get(self.dynamodb, wheres, consistent=True).values()
-        return {Key(item["id"], item["event_type"]): item for item in items}
+        return items_of(self.dynamodb, self.name(table), keys)

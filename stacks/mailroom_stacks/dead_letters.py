@@ -1,4 +1,4 @@
-"""Who looks at dead letters: a function, when an alarm begins and every so often."""
+"""Stack of the function that looks through dead letters when an alarm begins, and by a schedule."""
 
 from collections.abc import Sequence
 
@@ -13,29 +13,20 @@ from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.naming import StageStack
-from mailroom_stacks.constructs.storage import TTL, Table
 from mailroom_stacks.constructs.worker import Worker
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.settings import Settings
 
 
 class DeadLettersStack(StageStack):
-    """`dead-letters` receives what lies in the dead-letter queues, says what it is, and deletes nothing."""
+    """Function `dead-letters`, which marks and explains dead letters and deletes nothing, and its rules."""
 
     def __init__(
         self, scope: Construct, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
     ) -> None:
         super().__init__(scope, settings, "dead-letters")
-        self.table = Table(
-            self,
-            "DeadLetters",
-            settings,
-            name="dead-letters",
-            key="message_id",
-            time_to_live_attribute=TTL,
-        )
         function = self._function(settings, storage, workers)
-        # Late is useless here: the next one sees the same letters.
+        # A late event is useless, because the next pass sees the same letters.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
         alarms = events.Rule(
             self,
@@ -81,13 +72,11 @@ class DeadLettersStack(StageStack):
                         [f"sqs:{action}" for action in look],
                         [worker.dead_letters.queue_arn for worker in workers],
                     ),
-                    # Marks messages; of a dead callback it reads what became of it.
-                    Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
-                    Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
+                    # Reads the causes, and marks the messages.
+                    Grant(["dynamodb:BatchGetItem", "dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 ],
                 environment=DeadLettersSettings(
                     **storage.common,
-                    dead_letters_table=self.table.table_name,
                     dead_letter_queues={
                         worker.work.dead_letter_name: worker.dead_letters.queue_url for worker in workers
                     },

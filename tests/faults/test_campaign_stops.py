@@ -15,6 +15,7 @@ from tests.support.faults.stop_world import StopWorld
 from tests.support.faults.stops import SIDES, stops
 
 PEOPLE = 16
+FEW = 7
 
 
 def ends(world: StopWorld) -> dict[str, int]:
@@ -32,7 +33,15 @@ def check_sent_once(world: StopWorld) -> None:
     assert not any(world.queues.dead.values())
 
 
+@pytest.fixture
+def rare_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look a few times an hour, not each minute, whether a day or a pause is over."""
+    monkeypatch.setattr("mailroom.campaigns.collector.LOOK_AGAIN_SECONDS", 900)
+    monkeypatch.setattr("tests.support.faults.world.MINUTE", 900)
+
+
 @pytest.mark.parametrize("per_day", [10**6, 12])
+@pytest.mark.usefixtures("rare_looks")
 def test_after_a_stop_nothing_more_is_sent_until_the_run_goes_on_and_then_each_message_once(
     per_day: int,
 ) -> None:
@@ -51,7 +60,8 @@ def test_after_a_stop_nothing_more_is_sent_until_the_run_goes_on_and_then_each_m
     check_sent_once(world)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.usefixtures("rare_looks")
 def test_whatever_stops_pauses_and_crashes_everybody_gets_one_message_in_the_end(seed: int) -> None:
     random = Random(seed)
     world = StopWorld(PEOPLE, random.choice((10**6, 12)))
@@ -77,9 +87,9 @@ def test_whatever_stops_pauses_and_crashes_everybody_gets_one_message_in_the_end
     check_sent_once(world)
 
 
-def stopped() -> StopWorld:
+def stopped(people: int = PEOPLE) -> StopWorld:
     """Return a world whose run was stopped, and whose messages that were not sent are cancelled."""
-    world = StopWorld(PEOPLE)
+    world = StopWorld(people)
     world.begin()
     while len(world.accepted_ids()) < 4:
         assert world.play()
@@ -98,7 +108,7 @@ def test_a_stopped_run_goes_on_when_workers_that_saw_its_stop_have_cancelled_the
 
 def going_on() -> StopWorld:
     """Return a world whose run was stopped, with its audience collected anew and not composed yet."""
-    world = stopped()
+    world = stopped(FEW)
     world.begin()
     while not world.queues.messages[AUDIENCE]:
         world.clock.now = world.next_due() or world.clock.now
@@ -107,10 +117,10 @@ def going_on() -> StopWorld:
 
 
 def test_each_message_is_sent_once_wherever_the_composer_of_a_run_that_goes_on_stops() -> None:
-    for world, where in stops(going_on, lambda world: world.campaign.deliver(AUDIENCE), least=20):
+    for world, where in stops(going_on, lambda world: world.campaign.deliver(AUDIENCE), least=10):
         world.play_on()
         assert {*world.sends().values()} == {1}, where
-        assert ends(world) == {"sent": PEOPLE}, where
+        assert ends(world) == {"sent": FEW}, where
 
 
 class Corrected:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
+
 from mailroom.budget import Budget
 from tests.support.faults.stops import stops
 from tests.support.faults.world import BULK, MAIL, World, mail
@@ -16,6 +18,12 @@ CODES = ("code-1", "code-2")
 NEWS = ("news-1", "throttled-once", "news-2", "news-3", "news-4")
 DAY = 86_400
 IN_DOUBT = ("after send_email", "before update_item")
+
+
+@pytest.fixture(autouse=True)
+def rare_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at a line that waits for the day every six hours: here no limit changes meanwhile."""
+    monkeypatch.setattr("tests.support.faults.world.HOUR", 6 * 3600)
 
 
 def limited(new_world: NewWorld) -> World:

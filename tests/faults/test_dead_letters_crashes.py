@@ -1,10 +1,5 @@
-"""dead_letters, stopped before and after every outside call: every letter is logged, marked and kept.
+"""dead_letters, stopped before and after every outside call: every letter is marked and kept."""
 
-A stop between the log line and the record of it lets the line come twice. The other order would be worse: a
-letter that is recorded and not logged would never be logged.
-"""
-
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -26,10 +21,7 @@ STUCK = [Key(f"stuck-{at}", "mail") for at in range(3)]
 MARKED = [*STUCK, Key("head", "fax"), Key("other", "fax")]
 UNMARKED = [Key("done", "mail"), Key("told-of", "mail"), Key("behind", "fax")]
 MARGIN = 60.0
-READS_THE_LOG = True
 LETTERS = [f"m{at}" for at in range(1, 10)]
-BEHIND = "m7"
-"""The second fax to a number: its group's head hides it."""
 
 
 @pytest.fixture
@@ -56,13 +48,8 @@ def put(world: DeadLettersWorld) -> None:
     world.put(CALLBACKS, {"webhook_id": "msg_1", "id": "told-of", "event_type": "mail", "name": "sent.1"})
 
 
-def check(world: DeadLettersWorld, where: str, *, twice: int = 0) -> None:
+def check(world: DeadLettersWorld, where: str) -> None:
     """Check what holds after any stop."""
-    told = world.told()
-    expected = set(LETTERS) - {BEHIND}
-    assert set(told) == expected, where
-    assert sum(told.values()) == len(expected) + twice, where
-    assert world.remembered() == expected, where
     marked = [key for key in MARKED + UNMARKED if "dead_lettered_at" in world.found(key)]
     assert marked == MARKED, where
     there = [letter.message_id for letters in world.queues.messages.values() for letter in letters]
@@ -70,18 +57,18 @@ def check(world: DeadLettersWorld, where: str, *, twice: int = 0) -> None:
     assert world.queues.hidden() == 0, where
 
 
-def test_every_letter_is_logged_marked_and_kept_wherever_the_pass_stops(new_world: NewWorld) -> None:
+def test_every_letter_is_marked_and_kept_wherever_the_pass_stops(new_world: NewWorld) -> None:
     undisturbed = new_world()
     run(undisturbed)
     check(undisturbed, "undisturbed")
-    for world, where in stops(new_world, DeadLettersWorld.invoke, least=31):
+    for world, where in stops(new_world, DeadLettersWorld.invoke, least=20):
         world.clock.sleep(FUNCTION_SECONDS + MARGIN)
         assert world.queues.hidden() == 0
         world.settle()
-        check(world, where, twice=where.startswith("before put_item"))
+        check(world, where)
 
 
-def test_two_passes_at_once_log_each_letter_once(new_world: NewWorld) -> None:
+def test_two_passes_at_once_mark_and_keep_each_letter(new_world: NewWorld) -> None:
     """The schedule's pass begins while an alarm's is at any of its calls."""
     for world, where in entries(new_world, run, DeadLettersWorld.invoke):
         check(world, where)
@@ -107,7 +94,7 @@ def redrive(world: DeadLettersWorld) -> None:
         world.redriven.append(name)
 
 
-def test_a_letter_that_becomes_a_dead_letter_again_is_logged_and_marked_again(new_world: NewWorld) -> None:
+def test_a_letter_that_becomes_a_dead_letter_again_is_marked_again(new_world: NewWorld) -> None:
     world = new_world()
     world.invoke()
     redrive(world)
@@ -115,7 +102,5 @@ def test_a_letter_that_becomes_a_dead_letter_again_is_logged_and_marked_again(ne
     assert not any("dead_lettered_at" in world.found(key) for key in STUCK)
     for name in world.redriven:
         world.put(STANDARD, {"id": name, "event_type": "mail", "to": "ada@example.com"})
-    before = world.told()
     world.settle()
-    assert Counter((world.told() - before).values()) == {1: len(STUCK)}
     assert all("dead_lettered_at" in world.found(key) for key in STUCK)

@@ -24,6 +24,8 @@ WINDOW = {"from": "09:00", "to": "20:00", "zone": "UTC"}
 REASONS = ("send_at", "window", "day")
 """What the messages wait for: each by another hold, and the last in the line."""
 of_each_reason = pytest.mark.parametrize("reason", REASONS)
+of_time_and_line = pytest.mark.parametrize("reason", ["send_at", "day"])
+"""Waits that end by their time and in the line; a window's ends by its time as well."""
 
 
 def put(new_world: NewWorld, reason: str) -> World:
@@ -87,7 +89,7 @@ def test_a_message_that_waited_is_sent_once_whatever_stops_release(new_world: Ne
         check(world, where, reason)
 
 
-@of_each_reason
+@of_time_and_line
 def test_nothing_is_left_of_a_wait_that_is_over(new_world: NewWorld, reason: str) -> None:
     world = ready(new_world, reason)
     check(world, "no stop", reason)
@@ -104,7 +106,7 @@ def second_round(world: World) -> None:
         world.deliver(url)
 
 
-@of_each_reason
+@of_time_and_line
 def test_a_second_round_beside_a_slow_one_sends_nothing_twice(new_world: NewWorld, reason: str) -> None:
     for world, where in entries(partial(ready, new_world, reason), World.release, second_round):
         check(world, where, reason)
@@ -128,7 +130,7 @@ def test_a_message_that_a_worker_holds_again_keeps_its_new_wait(new_world: NewWo
     assert held
 
 
-@of_each_reason
+@of_time_and_line
 def test_a_message_that_is_cancelled_while_release_works_is_sent_only_if_the_answer_is_no(
     new_world: NewWorld, reason: str
 ) -> None:

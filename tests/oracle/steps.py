@@ -299,7 +299,6 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
     "hand_back": lambda side, call: side.ledger.hand_back(side.claim_of(call)),
     "retry_later": lambda side, call: side.ledger.retry_later(side.claim_of(call), "busy", call.word),
     "dead_lettered": lambda side, call: side.ledger.dead_lettered(call.message.key),
-    "callbacks": lambda side, call: side.ledger.callbacks(call.message.key),
     "note_callback": lambda side, call: side.ledger.note_callback(
         call.message.key, call.word, {"reason": string("refused")}
     ),

@@ -121,7 +121,7 @@ def test_the_documented_deploy_makes_every_stack(deployed: str) -> None:
 
 def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promises(deployed: str) -> None:
     dynamodb = LocalSession().client("dynamodb", endpoint_url=deployed, config=patient())
-    tables = ("mailbox", "ledger", "suppressions", "preferences", "dead-letters", "budgets", "contents")
+    tables = ("mailbox", "ledger", "suppressions", "preferences", "budgets", "contents")
     assert set(dynamodb.list_tables()["TableNames"]) == {
         f"mailroom-dev-{name}" for name in (*tables, "search")
     }

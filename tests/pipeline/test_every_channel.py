@@ -3,7 +3,6 @@ bodies that nobody can read."""
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -120,24 +119,6 @@ def test_a_body_that_nobody_can_read_is_soon_a_dead_letter(pipeline: Pipeline) -
         ]
 
     until(lambda: not alive(), SECONDS, lambda: f"not dead: {alive()}")
-
-
-def test_a_dead_callback_is_logged_with_what_the_ledger_knows_of_it(pipeline: Pipeline) -> None:
-    name = {
-        "name": "sent.1",
-        "webhook_id": "x",
-        "url": pipeline.receiver("gone/callbacks/dead"),
-        "payload": {},
-    }
-    body = json.dumps({"id": "dead-callback", "event_type": "mail", **name})
-    pipeline.send(pipeline.output("WebhookDlqUrl"), [body])
-    reply: Any = pipeline.functions.invoke(
-        FunctionName=pipeline.output("DeadLettersFunctionName"), Payload=json.dumps({"queue": "webhook-dlq"})
-    )
-    assert "FunctionError" not in reply, reply["Payload"].read()
-    known: Any = pipeline.dynamodb.scan(TableName=pipeline.output("DeadLettersTableName"))["Items"]
-    (letter,) = [each for each in known if each.get("id", {}).get("S") == "dead-callback"]
-    assert letter["cause"]["M"]["code"]["S"] == "callback_unsent"
 
 
 @pytest.mark.usefixtures("sent")

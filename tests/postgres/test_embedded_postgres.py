@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from mailroom_local.database import postgres
+from mailroom_local.database.postgres import Postgres
 from mailroom_local.processes import LOOPBACK, StartError, free_ports, wait_until
 from tests.support import ROOT
 
@@ -60,32 +61,27 @@ def test_a_server_goes_with_its_data_however_its_starter_dies(place: Path, death
         assert (folder / "data").is_dir()
         assert answers(port)
         assert not answers(port, "another word")
+        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        assert PASSWORD not in listed
         starter.send_signal(death)
     assert wait_until(lambda: not answers(port), 10)
     # Folders may go while they are looked into, of which `walk` makes nothing.
     assert wait_until(lambda: not any(inside or files for _, inside, files in os.walk(folder)), 10)
 
 
-def test_a_port_that_is_taken_is_said_with_the_servers_own_words(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_said_with_the_servers_own_words(server: Postgres, tmp_path: Path) -> None:
     with (
-        postgres.serving(tmp_path / "one") as first,
         pytest.raises(StartError, match="Address already in use"),
-        postgres.serving(tmp_path / "two", first.port),
+        postgres.serving(tmp_path / "two", server.port),
     ):
         pass
-
-
-def test_a_password_is_shown_nowhere(tmp_path: Path) -> None:
-    with postgres.serving(tmp_path / "server", password=PASSWORD) as server:
-        assert PASSWORD not in repr(server)
-        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert PASSWORD not in listed
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run the programs where they lie")
 def test_programs_out_of_nobodys_reach_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "_reaches", lambda user, folder: False)
-    with postgres.serving(tmp_path / "server") as server:
+    with postgres.serving(tmp_path / "server", password=PASSWORD) as server:
+        assert PASSWORD not in repr(server)
         running = Path(f"/proc/{server.guard}/cmdline").read_bytes()
         assert f"{server.folder}/programs/".encode() in running
         with server.connect() as connection:

@@ -120,10 +120,10 @@ def test_prod_outlives_mistakes(prod: Templates) -> None:
         for each in stack.body["Resources"].values()
         if each["Type"] in kept
     ]
-    assert len(data) == 15
+    assert len(data) == 14
     # What else becomes of them: test_deploy_protection.py.
     assert {each["UpdateReplacePolicy"] for each in data} == {"Retain"}
-    for table in (*prod["mailbox"].all("DynamoDB::Table"), *prod["dead-letters"].all("DynamoDB::Table")):
+    for table in prod["mailbox"].all("DynamoDB::Table"):
         assert table["DeletionProtectionEnabled"] is True
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 

@@ -10,7 +10,7 @@ from tests.support.unit.shared import FakeClock
 
 CALLS = 2_000
 BESIDE_MESSAGES = {
-    *("callbacks", "ids_on_line", "rows", "contents", "lease", "lease, back"),
+    *("ids_on_line", "rows", "contents", "lease", "lease, back"),
     *("budget, ask", "budget, join", "budget, move_line", "budget, close_line"),
 }
 """Verbs that read messages, or write other tables."""

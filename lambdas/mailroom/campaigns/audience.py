@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 Cursor = Any
-"""Where the next page begins: any JSON value, of a few hundred bytes, that travels in a queue message."""
+"""Beginning of the next page: any JSON value of a few hundred bytes, which travels in a queue message."""
 
 
 class Connections(Protocol):
@@ -29,21 +29,24 @@ class Connections(Protocol):
 
 
 class Recipient(Struct, frozen=True):
-    """One person: `key` is the audience's own (never an address, for it becomes part of an id and appears in
-    logs), a text: of a whole number or UUID that a module gives, its text is taken. `attributes` become those
-    of the message, its address among them."""
+    """Person of an audience."""
 
     key: str
+    """Key of the person in the audience; never an address, because the key becomes part of an id and appears
+    in logs. A whole number or UUID of a module becomes text."""
     attributes: dict[str, Any] = {}
+    """Attributes of the person's message, including the address."""
 
 
 class Fault(Struct, frozen=True):
-    """What is wrong with one entry of an audience, which gets no message: `where` it stands (line 17), in
-    which `column` ("": the whole entry), and the `problem`, with what would be right. Never a value."""
+    """Problem of an entry of an audience, which gets no message. No field quotes a value of the entry."""
 
     where: str
+    """Place of the entry, such as line 17."""
     column: str
+    """Column at fault; empty for the whole entry."""
     problem: str
+    """Problem, and the remedy."""
 
     def __str__(self) -> str:
         column = f", column {self.column}" if self.column else ""
@@ -51,31 +54,34 @@ class Fault(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """What is asked for: up to `size` people from `cursor` on (None: from the beginning), for the `run` of a
-    campaign whose time is `scheduled_at` (ISO 8601, UTC): what a campaign calls now."""
+    """Request for a page of people for a run of a campaign."""
 
     cursor: Cursor
+    """Beginning of the page; None for the first page."""
     size: int
+    """Maximum number of people."""
     run: str
     scheduled_at: str
+    """Time of the run (ISO 8601, UTC), which counts as the present time for the campaign."""
     databases: Connections | None = None
 
     def connection(self, name: str) -> "AbstractContextManager[Connection[Any]]":
-        """A connection to one of the stage's databases. Raises LookupError where there are none."""
+        """Open a connection to a database of the stage. Raises LookupError if the stage has none."""
         return _connection(self.databases, name)
 
 
 class Found(Struct, frozen=True):
-    """One page's people and faults. `cursor` is where the next page begins; None: there is no more."""
+    """Page of people and faults."""
 
     recipients: Sequence[Recipient]
     cursor: Cursor = None
+    """Beginning of the next page; None if this page is the last."""
     faults: Sequence[Fault] = ()
 
 
 class Recipients(Struct, frozen=True):
-    """Some people of a page, for `compose` to say more about: one query for all of them is better than one
-    each."""
+    """People of a page, for whom `compose` returns further attributes: one query for all of them is better
+    than a query for each."""
 
     people: Sequence[Recipient]
     run: str
@@ -90,20 +96,20 @@ class Recipients(Struct, frozen=True):
 
     @property
     def keys(self) -> list[str]:
-        """The keys of all."""
-        return [each.key for each in self.people]
+        """Keys of the people."""
+        return [person.key for person in self.people]
 
     def connection(self, name: str) -> "AbstractContextManager[Connection[Any]]":
-        """A connection to one of the stage's databases. Raises LookupError where there are none."""
+        """Open a connection to a database of the stage. Raises LookupError if the stage has none."""
         return _connection(self.databases, name)
 
 
 class Audience(Protocol):
-    """A source that hands out people by pages. The same cursor hands out the same people again, as far as
-    they have not changed. The order must be stable: otherwise people are left out."""
+    """Source of people, a page at a time. The same cursor returns the same people again unless the data has
+    changed. The order must be stable: otherwise people are left out."""
 
     def page(self, page: Page) -> Found:
-        """One page. Raises what its source raises: then the page is asked for again."""
+        """Return a page. After any error of the source, collect requests the page again."""
 
 
 def _connection(databases: Connections | None, name: str) -> "AbstractContextManager[Connection[Any]]":
@@ -113,14 +119,14 @@ def _connection(databases: Connections | None, name: str) -> "AbstractContextMan
 
 
 MAX_KEY_BYTES = 64
-"""Bytes of a recipient's key: between the campaign with the run and what `Run.id_of` adds, so that an id has
-at most 180. A SHA-256 in hexadecimal fits."""
+"""Maximum number of bytes of a recipient's key. With the campaign, the run and the end that `Run.id_of` adds,
+an id has at most 180. A SHA-256 in hexadecimal fits."""
 OWN = ("id", "event_type")
-"""Attributes that every message has of its own: a key column of that name is not one of them."""
+"""Attributes that identify a message. A key column of such a name does not become an attribute."""
 
 
 class Rows:
-    """One page's entries, as recipients where they are right, and as faults where they are not."""
+    """Entries of a page: valid ones as recipients, and invalid ones as faults."""
 
     def __init__(self, key: str, columns: Iterable[str]) -> None:
         self._key = key
@@ -132,34 +138,34 @@ class Rows:
     def __len__(self) -> int:
         return len(self.recipients) + len(self.faults)
 
-    def add(self, where: str, values: dict[str, Any]) -> None:
-        """One entry, whose values become the recipient's. A key column is left out where it has the name of
-        an attribute that every message has. Spaces around a key do not count."""
+    def add(self, place: str, values: dict[str, Any]) -> None:
+        """Add an entry, whose values become attributes of the recipient. A key column with a name of OWN is
+        left out. Spaces around a key do not count."""
         value = values.get(self._key)
         if isinstance(value, str):
             values[self._key] = value = value.strip()
         problem = self._problem_of_key(value)
         if problem:
-            return self.refuse(where, self._key, problem)
+            return self.refuse(place, self._key, problem)
         for name in self._needed:
             cell = values.get(name)
             if cell is None or (isinstance(cell, str) and not cell.strip()):
-                return self.refuse(where, name, "is empty; fill it, or take the entry out")
+                return self.refuse(place, name, "is empty; fill it, or take the entry out")
         key = str(value)
         if key in self._keys:
-            return self.refuse(where, self._key, "is the same as an entry's before it; keep one of them")
+            return self.refuse(place, self._key, "is the same as an entry's before it; keep one of them")
         self._keys.add(key)
         if self._key in OWN:
             del values[self._key]
         self.recipients.append(Recipient(key, values))
         return None
 
-    def refuse(self, where: str, column: str, problem: str) -> None:
-        """One entry that gets no message."""
-        self.faults.append(Fault(where, column, problem))
+    def refuse(self, place: str, column: str, problem: str) -> None:
+        """Add a fault for an entry, which gets no message."""
+        self.faults.append(Fault(place, column, problem))
 
     def found(self, cursor: Cursor) -> Found:
-        """All of the page; the next one begins at the cursor."""
+        """Return the page; `cursor` is the beginning of the next one."""
         return Found(self.recipients, cursor, self.faults)
 
     def _problem_of_key(self, value: Any) -> str:
@@ -180,33 +186,33 @@ class Rows:
 
 def check_columns(columns: Iterable[str], needed: Iterable[str]) -> None:
     """Raise Invalid unless each column has a name of its own, and the needed ones are there."""
-    named: set[str] = set()
-    for at, name in enumerate(columns, 1):
+    names: set[str] = set()
+    for number, name in enumerate(columns, 1):
         if not name.strip():
-            raise Invalid("audience.columns", f"column {at} has no name; give it one")
-        if name in named:
+            raise Invalid("audience.columns", f"column {number} has no name; give it one")
+        if name in names:
             raise Invalid("audience.columns", f"two columns are called {name!r:.60}; rename one")
-        named.add(name)
+        names.add(name)
     for name in needed:
-        if name not in named:
-            there = ", ".join(sorted(named))
-            raise Invalid("audience.columns", f"the audience has no column {name!r}; it has: {there:.300}")
+        if name not in names:
+            listed = ", ".join(sorted(names))
+            raise Invalid("audience.columns", f"the audience has no column {name!r}; it has: {listed:.300}")
 
 
 def name_of(values: Mapping[str, Any], key: str, otherwise: str) -> str:
-    """Where an entry of a database is: at its key, if that may be shown; `otherwise` if not."""
+    """Return the place of a database's entry: its key if logs may show the key, or `otherwise`."""
     value = values.get(key)
-    shown = isinstance(value, int | UUID) or (isinstance(value, str) and 0 < len(value) <= MAX_KEY_BYTES)
-    return f"key {value!s}" if shown and str(value).isprintable() else otherwise
+    valid = isinstance(value, int | UUID) or (isinstance(value, str) and 0 < len(value) <= MAX_KEY_BYTES)
+    return f"key {value!s}" if valid and str(value).isprintable() else otherwise
 
 
 _PORTABLE_DIGITS = 18
-"""Whole numbers beyond are not the same number to every reader of JSON."""
+"""Maximum digits of a whole number that every reader of JSON reads exactly."""
 
 
 def portable(value: Any) -> Any:
-    """The value as JSON has it. Raises ValueError, which names the problem and never the value; a ValueError
-    as the value, of which a database's driver could make none, is raised.
+    """Return the value for JSON. Raises ValueError, which names the problem and never the value. A ValueError
+    as the value, which stands for a value that the driver could not convert, is raised.
 
     Times become ISO 8601, UUIDs text, arrays lists. A `numeric` without decimals becomes a whole number; one
     with them becomes text, exactly as the database shows it: 12.50 stays a price, which a number would make
@@ -227,16 +233,16 @@ def portable(value: Any) -> Any:
     if isinstance(value, ValueError):
         raise value
     bytes_like = isinstance(value, bytes | bytearray | memoryview)
-    what = "holds bytes" if bytes_like else "is of a type that a message cannot carry"
-    raise ValueError(f"{what}; leave it out, or make a text of it")
+    problem = "holds bytes" if bytes_like else "is of a type that a message cannot carry"
+    raise ValueError(f"{problem}; leave it out, or make a text of it")
 
 
 def _nested(value: Any) -> Any:
     if lies_too_deep(value, MAX_LEVELS):
         raise ValueError(f"has over {MAX_LEVELS} levels of lists and objects; use fewer")
     if isinstance(value, dict):
-        return {_text(str(name)): portable(each) for name, each in value.items()}
-    return [portable(each) for each in value]
+        return {_text(str(name)): portable(item) for name, item in value.items()}
+    return [portable(item) for item in value]
 
 
 def _text(text: str) -> str:

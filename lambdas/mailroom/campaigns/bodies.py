@@ -16,14 +16,16 @@ T = TypeVar("T", bound=Struct)
 
 
 class Start(Struct, frozen=True):
-    """Begin a run: a schedule's, or an operator's. `scheduled_at` is ISO 8601; `start` is its id, by which
-    a second copy of the message is known; `by` is the operator ("": a schedule)."""
+    """Request to begin a run."""
 
     campaign: str
     scheduled_at: str
+    """Time of the run in ISO 8601."""
     run: str
     start: str
+    """Id of the start, which is the same in copies of the message."""
     by: str = ""
+    """Operator who has started the run; empty for a schedule."""
 
 
 class Next(Struct, frozen=True):
@@ -46,7 +48,7 @@ class Chunk(Struct, frozen=True):
 
 
 class PageRequest(Struct, frozen=True):
-    """An operator's dry run asks for one page of a campaign, and for so many people of it as samples."""
+    """Request of an operator's dry run for a page of a campaign, with a number of people as samples."""
 
     campaign: str
     run: str
@@ -56,28 +58,28 @@ class PageRequest(Struct, frozen=True):
 
 
 def as_json(answer: dict[str, Any]) -> dict[str, Any]:
-    """A function's answer as a queue message would carry it: decimals are numbers."""
+    """Convert the answer of a function like the body of a queue message: decimals become numbers."""
     return dict(json.loads(encode(answer)))
 
 
 def collect_body(text: str) -> Start | Next:
-    """What a message of the collect queue asks for. Raises Malformed."""
+    """Read the body of a message of the collect queue. Raises Malformed."""
     body = scheduled(text)
     if "page" in body:
-        asked = _convert(body, Next)
-        checked(asked.run)
-        return asked
+        request = _convert(body, Next)
+        checked(request.run)
+        return request
     scheduled_at = body.get("scheduled_at")
     if not isinstance(scheduled_at, str):
         raise Malformed("no page, and no scheduled_at of type string: neither a start nor a page")
     run = body.get("run") or scheduled_at
-    given = _convert({**body, "run": run, "start": body.get("start") or scheduled_at}, Start)
-    name_of(given.scheduled_at)
-    return msgspec.structs.replace(given, run=canonical(given.run))
+    start = _convert({**body, "run": run, "start": body.get("start") or scheduled_at}, Start)
+    name_of(start.scheduled_at)
+    return msgspec.structs.replace(start, run=canonical(start.run))
 
 
 def chunk_of(text: str) -> Chunk:
-    """What a message of the audience queue asks for. Raises Malformed."""
+    """Read the body of a message of the audience queue. Raises Malformed."""
     chunk = _convert(decode(text), Chunk)
     checked(chunk.run)
     name_of(chunk.scheduled_at)
@@ -92,28 +94,30 @@ def _convert(body: dict[str, Any], kind: type[T]) -> T:
 
 
 MAX_CHUNK_BYTES = 256 * 1024
-"""Bytes of the people in one queue message: a call takes 1 MiB, and composing holds the people in memory."""
+"""Maximum number of bytes of the people in one queue message: a call takes 1 MiB, and composing holds the
+people in memory."""
 
 
-def chunked(people: Iterable[Recipient], most: int) -> tuple[list[list[Recipient]], list[Fault]]:
-    """Chunks of up to `most` people, in order; and a fault for each who is too large for any."""
+def chunked(people: Iterable[Recipient], size: int) -> tuple[list[list[Recipient]], list[Fault]]:
+    """Divide people into chunks of up to `size` people, in order. Returns the chunks, and a fault for each
+    person who is too large for any."""
     chunks: list[list[Recipient]] = []
     faults: list[Fault] = []
-    left = 0
-    for each in people:
+    room = 0
+    for person in people:
         try:
-            size = len(msgspec.json.encode(each)) + 1
+            bytes_ = len(msgspec.json.encode(person)) + 1
         except (UnicodeEncodeError, RecursionError):
             problem = "holds half of a surrogate pair, or too many levels of lists and objects; correct it"
-            faults.append(Fault(f"entry {each.key}", "", problem))
+            faults.append(Fault(f"entry {person.key}", "", problem))
             continue
-        if size > MAX_CHUNK_BYTES:
-            problem = f"has {size} bytes of attributes; use at most {MAX_CHUNK_BYTES}"
-            faults.append(Fault(f"entry {each.key}", "", problem))
+        if bytes_ > MAX_CHUNK_BYTES:
+            problem = f"has {bytes_} bytes of attributes; use at most {MAX_CHUNK_BYTES}"
+            faults.append(Fault(f"entry {person.key}", "", problem))
             continue
-        if not chunks or len(chunks[-1]) == most or size > left:
+        if not chunks or len(chunks[-1]) == size or bytes_ > room:
             chunks.append([])
-            left = MAX_CHUNK_BYTES
-        chunks[-1].append(each)
-        left -= size
+            room = MAX_CHUNK_BYTES
+        chunks[-1].append(person)
+        room -= bytes_
     return chunks, faults

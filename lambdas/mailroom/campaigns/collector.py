@@ -1,7 +1,7 @@
-"""Collect: one page of an audience an invocation, its people on to be composed, its cursor into a message.
+"""Collect: reads a page of an audience, and queues its people for compose and the next page for collect.
 
-An invocation never has more than a page of people, however many there are. The chain of messages goes on by
-itself, so Lambda's loop detection is off for this function.
+An invocation never has more than a page of people, however large the audience is. Each message leads to the
+next, so Lambda's loop detection is off for this function.
 """
 
 import time
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 Wait = float | None
-"""Seconds until the record should come back; None: it is finished with."""
+"""Seconds until the record should come back, or None for a record that is done."""
 LOGGED_FAULTS = 20
 GO_ON_SECONDS = 60
 """Seconds from the new start of a stopped run to its first page. By then each worker that has read that the
@@ -64,26 +64,27 @@ Source = Callable[[Definition], Audience]
 
 
 class Collector(Struct, frozen=True):
-    """Works for the collect queue. `source` gives a campaign's audience."""
+    """Works for the collect queue."""
 
     campaigns: Mapping[str, Definition]
     source: Source
+    """Function that returns the audience of a campaign."""
     runs: Runs
     sqs: "SQSClient"
     queue_url: str
     audience_queue_url: str
     databases: Connections | None = None
     rooms: Mapping[str, PageRoom] = MappingProxyType({})
-    """By channel, where the day has a limit."""
+    """Rooms of the channels with a limit of the day."""
     versions: CurrentVersions | None = None
-    """Of templates; None: the stage publishes none."""
+    """Versions of templates, or None for a stage without published templates."""
     tallies: Tallies | None = None
     """Counts of how a run's messages ended, or None for a stage without search, which counts them."""
     clock: Clock = time.time
 
     @classmethod
     def of(cls, settings: CollectSettings) -> "Collector":
-        """What a function's settings describe."""
+        """Make the collector of a function with these settings."""
         runs = Runs(
             clients.dynamodb(),
             settings.runs_table,
@@ -104,7 +105,7 @@ class Collector(Struct, frozen=True):
         )
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """One batch; the records that must come back."""
+        """Handle a batch. Returns the records that must come back."""
         back, waits = [], []
         for record in event["Records"]:
             try:
@@ -118,70 +119,74 @@ class Collector(Struct, frozen=True):
                 back.append(record["messageId"])
                 waits.append((record["receiptHandle"], wait))
         queues.set_visibility(self.sqs, self.queue_url, waits)
-        return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in back]}
 
     def dry_run(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One page as an operator's dry run counts it: how many people it has, what is wrong with others, the
-        next page's cursor (None: no more), and a few of its people. Nothing is written or queued. Raises
-        Invalid for a campaign that is not deployed, Malformed for a bad run."""
-        asked = msgspec.convert(request, PageRequest)
-        definition = deployed(self.campaigns, asked.campaign)
+        """Return a page for an operator's dry run: the number of people, the faults of other entries, the
+        cursor of the next page, and a few people. Writes and queues no data. Raises Invalid for a campaign
+        that is not deployed, and Malformed for a bad run."""
+        wanted_page = msgspec.convert(request, PageRequest)
+        definition = deployed(self.campaigns, wanted_page.campaign)
         page = Page(
-            asked.cursor, definition.page_size, checked(asked.run), asked.scheduled_at, self.databases
+            wanted_page.cursor,
+            definition.page_size,
+            checked(wanted_page.run),
+            wanted_page.scheduled_at,
+            self.databases,
         )
         chunks, faults, cursor = self._read(definition, page)
-        people = [each for chunk in chunks for each in chunk]
+        people = [person for chunk in chunks for person in chunk]
         answer = {
             "recipients": len(people),
             "cursor": cursor,
             "refused": len(faults),
-            "faults": [str(each) for each in faults[:MAX_FAULTS]],
-            "samples": [structs.asdict(each) for each in people[: asked.samples]],
+            "faults": [str(fault) for fault in faults[:MAX_FAULTS]],
+            "samples": [structs.asdict(person) for person in people[: wanted_page.samples]],
         }
         return as_json(answer)
 
     def _read(self, definition: Definition, page: Page) -> tuple[list[list[Recipient]], list[Fault], Cursor]:
-        """A page's people in chunks, what is wrong with its other entries, and the next page's cursor."""
-        found = self.source(definition).page(page)
-        chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
-        return chunks, [*found.faults, *too_large], found.cursor
+        """Return the people of a page in chunks, the faults of other entries, and the next page's cursor."""
+        answer = self.source(definition).page(page)
+        chunks, too_large = chunked(answer.recipients, definition.recipients_per_message)
+        return chunks, [*answer.faults, *too_large], answer.cursor
 
     def _take(self, record: Mapping[str, Any]) -> Wait:
         try:
-            asked = collect_body(record["body"])
-            definition = deployed(self.campaigns, asked.campaign)
+            request = collect_body(record["body"])
+            definition = deployed(self.campaigns, request.campaign)
         except (Malformed, Invalid) as fault:
             return self._dead("not a page of a campaign", reason=str(fault), message_id=record["messageId"])
-        logger.append_keys(campaign=asked.campaign, run=asked.run)
+        logger.append_keys(campaign=request.campaign, run=request.run)
         try:
-            if isinstance(asked, Next) and asked.page == LOOK_BACK:
-                return self._look_back(definition, asked)
-            return self._asked(definition, asked)
+            if isinstance(request, Next) and request.page == LOOK_BACK:
+                return self._look_back(definition, request)
+            return self._requested(definition, request)
         finally:
             logger.remove_keys(["campaign", "run"])
 
-    def _asked(self, definition: Definition, asked: Start | Next) -> Wait:
-        if isinstance(asked, Start):
-            first = self._begun(definition, asked)
+    def _requested(self, definition: Definition, request: Start | Next) -> Wait:
+        if isinstance(request, Start):
+            first = self._begun(definition, request)
             if first is None:
                 return None
-            asked = first
-        match self.runs.claim(asked.campaign, asked.run, asked.start, asked.page):
+            request = first
+        match self.runs.claim(request.campaign, request.run, request.start, request.page):
             case PageClaim() as claim:
-                return self._claimed(definition, claim, asked)
+                return self._claimed(definition, claim, request)
             case InProgress(seconds):
                 return seconds + 1
             case Unsent(run, cursor):
                 # The worker that collected this page died before it sent the next one on its way.
-                self._send_next(run, asked.page + 1, cursor)
+                self._send_next(run, request.page + 1, cursor)
             case PageOutOfSequence():
-                return self._dead("no run leads up to this page", page=asked.page)
-            case Passed(why):
-                logger.info("page is over", page=asked.page, why=why)
+                return self._dead("no run leads up to this page", page=request.page)
+            case Passed(reason):
+                logger.info("page is over", page=request.page, why=reason)
         return None
 
     def _begun(self, definition: Definition, start: Start) -> Next | None:
-        """Begin a run, and return its first page; None for a run that was stopped, whose first page waits."""
+        """Begin a run, and return its first page. Returns None for a stopped run, whose first page waits."""
         templates = None if self.versions is None else self.versions.of(definition.channel)
         of_start = (start.campaign, start.run, start.start)
         if self.runs.begin(*of_start, start.scheduled_at, start.by, templates):
@@ -193,44 +198,44 @@ class Collector(Struct, frozen=True):
         self._send_next(run, 1, None, GO_ON_SECONDS)
         return None
 
-    def _claimed(self, definition: Definition, claim: PageClaim, asked: Next) -> Wait:
+    def _claimed(self, definition: Definition, claim: PageClaim, request: Next) -> Wait:
         try:
-            self._collect(definition, claim, asked)
+            self._collect(definition, claim, request)
         except ClaimLost as lost:
-            # The page's message comes back, and its next claim says what became of the run.
-            logger.info("page is not passed on", page=asked.page, reason=str(lost))
+            # The page's message comes back, and its next claim shows the run's state.
+            logger.info("page is not passed on", page=request.page, reason=str(lost))
             raise
         except Invalid as fault:
             # The campaign is at fault, and not an entry: only a person can fix that.
             self.runs.release(claim, str(fault))
-            return self._dead("page cannot be collected", page=asked.page, reason=str(fault))
+            return self._dead("page cannot be collected", page=request.page, reason=str(fault))
         except Exception as error:
-            self.runs.release(claim, f"page {asked.page}: {_reason(error)}; see the log of collect")
+            self.runs.release(claim, f"page {request.page}: {_reason(error)}; see the log of collect")
             raise
         return None
 
-    def _collect(self, definition: Definition, claim: PageClaim, asked: Next) -> None:
+    def _collect(self, definition: Definition, claim: PageClaim, request: Next) -> None:
         run = claim.run
         expires = expiry(definition, run.scheduled_at)
         if expires is not None and expires <= self.clock():
             trouble = f"its messages are not sent any more: they expired at {iso(expires)}"
             self.runs.release(claim, trouble, "expired")
-            logger.warning("run has expired", page=asked.page)
+            logger.warning("run has expired", page=request.page)
             return
         if trouble := self._obstacle(definition, run):
-            self._wait(claim, asked, trouble)
+            self._wait(claim, request, trouble)
             return
-        if asked.page > definition.max_pages:
+        if request.page > definition.max_pages:
             raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
-        page = Page(asked.cursor, definition.page_size, run.run, run.scheduled_at, self.databases)
+        page = Page(request.cursor, definition.page_size, run.run, run.scheduled_at, self.databases)
         chunks, faults, cursor = self._read(definition, page)
         for fault in faults[:LOGGED_FAULTS]:
             logger.warning("no message for an entry of the audience", reason=str(fault))
         if faults:
             count("AudienceRefused", len(faults))
         self._send_people(run, chunks)
-        if asked.page == 1 and len(run.starts) == 1 and self.tallies is not None:
-            # A later start finds messages that failed before, and says nothing of the campaign as it is now.
+        if request.page == 1 and len(run.starts) == 1 and self.tallies is not None:
+            # A later start finds messages that failed before, which prove nothing about the present campaign.
             self._send_next(run, LOOK_BACK, 0, FIRST_LOOK_SECONDS)
         # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
         people = sum(map(len, chunks))
@@ -239,7 +244,7 @@ class Collector(Struct, frozen=True):
         if cursor is None:
             logger.info("audience is collected", recipients=run.recipients + people)
         else:
-            self._send_next(run, asked.page + 1, cursor)
+            self._send_next(run, request.page + 1, cursor)
 
     def _look_back(self, definition: Definition, request: Next) -> Wait:
         """Stop the run if each message of its first page has failed. Then the campaign is at fault, and the
@@ -265,7 +270,7 @@ class Collector(Struct, frozen=True):
         return None
 
     def _obstacle(self, definition: Definition, run: Run) -> str:
-        """Return why no page of a run may be collected now; empty if one may."""
+        """Return the reason why a page of the run may not be collected yet; empty if it may."""
         if run.paused:
             return "its run was paused"
         room = self.rooms.get(definition.channel)
@@ -273,19 +278,19 @@ class Collector(Struct, frozen=True):
         if again is None:
             return ""
         count("PagesWaitForDay")
-        about = f"{iso(again)[:16]}Z"
-        return f"it waits for the day's quota of {definition.channel}, until about {about}"
+        minute = f"{iso(again)[:16]}Z"
+        return f"it waits for the day's quota of {definition.channel}, until about {minute}"
 
-    def _wait(self, claim: PageClaim, asked: Next, trouble: str) -> None:
+    def _wait(self, claim: PageClaim, request: Next, trouble: str) -> None:
         """Let a page wait that may not be collected yet: as a new message, so that no receive counts."""
-        self._send_next(claim.run, asked.page, asked.cursor, LOOK_AGAIN_SECONDS)
+        self._send_next(claim.run, request.page, request.cursor, LOOK_AGAIN_SECONDS)
         self.runs.release(claim, trouble)
-        logger.info("the page is not collected yet", page=asked.page, reason=trouble)
+        logger.info("the page is not collected yet", page=request.page, reason=trouble)
 
     def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
         bodies = [encode(Chunk(run.campaign, run.run, run.scheduled_at, chunk)) for chunk in chunks]
         # A group makes the queue fair: a large campaign does not keep a small one waiting.
-        entries = [Entry(str(at), body, group=run.campaign) for at, body in enumerate(bodies)]
+        entries = [Entry(str(number), body, group=run.campaign) for number, body in enumerate(bodies)]
         if failed := queues.send(self.sqs, self.audience_queue_url, entries):
             raise OSError(f"SQS did not take {len(failed)} of {len(entries)} messages; the page comes again")
 
@@ -295,7 +300,7 @@ class Collector(Struct, frozen=True):
             raise OSError("SQS did not take the next page's message")
 
     def _dead(self, sentence: str, **details: object) -> float:
-        """Log what no time fixes; the record goes to the dead letters at once."""
+        """Log a fault that time does not mend; the record becomes a dead letter at once."""
         logger.error(sentence, extra=details)
         count("CollectMalformed")
         return queues.AT_ONCE
@@ -307,8 +312,8 @@ def _room(settings: CollectSettings, channel: str, limit: DayLimit) -> PageRoom:
 
 
 def _reason(error: Exception) -> str:
-    """What an operator may read: our own sentences and AWS's codes. Of other errors it is the kind, for their
-    sentences may quote what was asked."""
+    """Return the text of an error that an operator may read: sentences of ours and codes of AWS. Other errors
+    are named by their class, because their sentences may quote a query."""
     if isinstance(error, ClientError):
         code, call = error.response["Error"]["Code"], error.operation_name
         return f"AWS refused {call} ({code}): let collect do that, or correct the name in campaign.toml"

@@ -1,4 +1,4 @@
-"""Compose: people of a campaign into items of the mailbox, each once however often it is composed."""
+"""Compose: makes one item of the mailbox for each person of a campaign, however often compose runs."""
 
 import math
 import time
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PRESENT = ("accepted", "existed", "conflict")
 """States of items that are in the mailbox. One that was put now may have left it since the stop."""
 PUTS_AT_ONCE = 8
-"""Conditional puts have no batch call; their waiting goes on side by side."""
+"""Number of puts that wait at the same time: conditional puts cannot go in batches."""
 _METRICS = {
     "composed": "Composed",
     "existed": "ComposedBefore",
@@ -64,7 +64,7 @@ class Composer(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: ComposeSettings) -> "Composer":
-        """What a function's settings describe."""
+        """Make the composer of a function with these settings."""
         drafter = Drafter(
             Modules(),
             Preferences.of(settings.preferences_table),
@@ -83,7 +83,7 @@ class Composer(Struct, frozen=True):
         )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
-        """One batch; the records that must come back. `remaining` is Lambda's
+        """Handle a batch. Returns the records that must come back. `remaining` is Lambda's
         `get_remaining_time_in_millis`."""
         back: list[str] = []
         dead: list[tuple[str, float]] = []
@@ -103,24 +103,25 @@ class Composer(Struct, frozen=True):
             if not composed:
                 back.append(record["messageId"])
         queues.set_visibility(self.sqs, self.queue_url, dead)
-        return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in back]}
 
     def dry_run(self, request: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
-        """The items that an operator's dry run shows; and by their keys, who has opted out, who is left out,
-        and for whom the campaign's code fails. Nothing is put. Raises Invalid for a campaign that is not
+        """Return the items for an operator's dry run, and the keys of people who have opted out, are left
+        out, or make the campaign's code fail. Puts no item. Raises Invalid for a campaign that is not
         deployed."""
         chunk = msgspec.convert(request, Chunk)
         drafted = self.drafter.drafts(deployed(self.campaigns, chunk.campaign), chunk, remaining)
         answer = {
-            "items": [each.item for each in drafted.drafts if each.blocked is None],
-            "opted_out": [each.key for each in drafted.drafts if each.blocked is not None],
+            "items": [draft.item for draft in drafted.drafts if draft.blocked is None],
+            "opted_out": [draft.key for draft in drafted.drafts if draft.blocked is not None],
             "left_out": drafted.left_out,
             "failed": drafted.failed,
         }
         return as_json(answer)
 
     def _composed(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> bool:
-        """Compose one chunk; whether it is done. Raises only UnknownRun: no fault may end the batch."""
+        """Compose a chunk, and return whether it is done. Only UnknownRun is raised, because any other error
+        must not end the batch."""
         logger.append_keys(campaign=chunk.campaign, run=chunk.run)
         try:
             self._compose(definition, chunk, remaining)
@@ -153,24 +154,24 @@ class Composer(Struct, frozen=True):
             raise Unfinished("no time is left; it comes again")
         drafted = self.drafter.drafts(definition, chunk, remaining)
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
-        wanted = []
-        for draft in (self._of_run(each, run) for each in drafted.drafts):
-            if (why := draft.blocked) is None:
-                wanted.append(draft)
+        drafts = []
+        for draft in (self._of_run(draft, run) for draft in drafted.drafts):
+            if (blocked := draft.blocked) is None:
+                drafts.append(draft)
                 continue
-            # The ledger says why there is no message, unless one was sent before.
+            # The ledger gets the reason, unless the message was sent before.
             tally["opted_out"] += 1
             item = draft.item
             to = item.get("to") or item.get("email")
             key = Key(item["id"], item["event_type"])
-            self.ledger.leave_out(key, to, item.get("topic"), why.code, why.sentence)
-        self._put(wanted, run, tally)
+            self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence)
+        self._put(drafts, run, tally)
         self._count(chunk, tally)
         if tally["failed"]:
             raise Unfinished(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
 
     def _of_run(self, draft: Draft, run: Run) -> Draft:
-        """The draft with the id that the run gives it, and the version of its template that the run began
+        """Return the draft with the id of its run, and with the version of its template that the run began
         with."""
         draft = structs.replace(draft, item={**draft.item, "id": run.id_of(draft.key)})
         if run.templates is None:
@@ -178,7 +179,7 @@ class Composer(Struct, frozen=True):
         try:
             message = parse(draft.item, self.drafter.contracts)
         except Invalid:
-            return draft  # put as it is: dispatch refuses it and says why
+            return draft  # dispatch refuses it, with the reason
         name = unbound(message)
         if name is None:
             return draft
@@ -192,8 +193,8 @@ class Composer(Struct, frozen=True):
                 count(_METRICS[name], value)
 
     def _put(self, drafts: Sequence[Draft], run: Run, tally: Counter[str]) -> None:
-        """Put all. An item that the mailbox cannot hold is the campaign's fault, not the person's: it comes
-        again, like one that AWS did not take, and no ledger item says that it is over."""
+        """Put the items. An item that the mailbox cannot hold comes again, like one that AWS did not take: it
+        is a fault of the campaign, so the ledger gets no outcome."""
         results = self.mailbox.put_all([draft.item for draft in drafts], self.puts_at_once)
         states = {draft.key: result.state for draft, result in zip(drafts, results, strict=True)}
         if run.stopped_by:
@@ -214,9 +215,9 @@ class Composer(Struct, frozen=True):
     def _resume(
         self, run: Run, drafts: Sequence[Draft], states: Mapping[str, PutState]
     ) -> dict[str, PutState]:
-        """Send the messages that a stop of the run has cancelled, as they are composed now. Returns the
-        states of their items. A crash is harmless: what was reopened and not queued is queued by the next
-        try. Raises Unfinished."""
+        """Send the messages that a stop of the run has cancelled, with the content of this start. Returns the
+        states of their items. After a crash the next try queues the messages that were reopened but not
+        queued. Raises Unfinished."""
         keys = {draft.key: Key(draft.item["id"], draft.item["event_type"]) for draft in drafts}
         items = self.ledger.items(keys.values())
         resumed: dict[str, PutState] = {}
@@ -247,9 +248,9 @@ class Composer(Struct, frozen=True):
         return resumed
 
     def _next_attempt(self, key: Key, item: Mapping[str, Any], run: Run, *, changed: bool) -> int | None:
-        """Reopen a message that a stop of the run has cancelled, or that waits and is composed otherwise now,
-        and return its next attempt; None for other messages. A message that was reopened before, and not
-        begun, may not be queued."""
+        """Reopen a message that a stop of the run has cancelled, or that waits with other content, and return
+        its next attempt; None for other messages. A message that was reopened before and has not begun may be
+        missing from the queue, so its attempt is returned as well."""
         status, code = item.get("status"), item.get("error", {}).get("code")
         if changed and status == "scheduled" and self.ledger.cancel(key, REASON, code=STOPPED):
             item = {**item, "status": "cancelled", "attempts": int(item.get("attempts", 0)) + 1}

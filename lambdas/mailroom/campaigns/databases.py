@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
 
 APPLICATION = "mailroom"
-"""What the server's own lists of connections show."""
+"""Name of the connections in the server's own lists."""
 
 _Text = Annotated[str, Meta(min_length=1)]
 
 
 class Login(Struct, frozen=True):
-    """Who connects, and where to. Never log it."""
+    """User and address of a database. Never log it."""
 
     host: _Text
     username: _Text
@@ -44,23 +44,24 @@ class Login(Struct, frozen=True):
 
 
 class Logins(Struct, frozen=True):
-    """The login of one database, as its secret has it; what that lacks is the settings'."""
+    """Reader of the login of one database: from its secret, and from the settings if the secret lacks a
+    field."""
 
     name: str
     database: DatabaseSettings
     secrets: "SecretsManagerClient"
 
     def read(self) -> Login:
-        """The login as it is now: a password that was rotated must not wait for a kept one to age. Raises
-        botocore's errors, and LookupError that names the field at fault."""
+        """Read the present login, because a rotated password counts at once. Raises botocore's errors, and
+        LookupError that names the field at fault."""
         text = CachedSecret(self.secrets, self.database.secret_arn, time.time).current().text
         try:
-            found = msgspec.json.decode(text)
-            if isinstance(found, dict):
+            login = msgspec.json.decode(text)
+            if isinstance(login, dict):
                 # A secret that RDS itself manages holds the username and the password only.
                 settings = {name: getattr(self.database, name) for name in ("host", "port", "dbname")}
-                found = {**{name: value for name, value in settings.items() if value}, **found}
-            return msgspec.convert(found, Login, strict=False)
+                login = {**{name: value for name, value in settings.items() if value}, **login}
+            return msgspec.convert(login, Login, strict=False)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise LookupError(
                 f"the secret of database {self.name!r} is not a login: {error}; it needs host, port, "
@@ -68,7 +69,7 @@ class Logins(Struct, frozen=True):
             ) from None
 
     def parameters(self, login: Login) -> dict[str, Any]:
-        """The parameters of a connection, by libpq's names."""
+        """Return the parameters of a connection, by the names of libpq."""
         database = self.database
         return {
             "host": login.host,
@@ -77,7 +78,7 @@ class Logins(Struct, frozen=True):
             "password": login.password,
             "dbname": login.dbname,
             "connect_timeout": max(1, round(database.connect_seconds)),
-            # In milliseconds: a server that is gone without a word is not waited for either.
+            # In milliseconds, and for a server that does not answer any more.
             "tcp_user_timeout": round(database.connect_seconds * 1000),
             "application_name": APPLICATION,
             "sslmode": database.sslmode,
@@ -85,8 +86,8 @@ class Logins(Struct, frozen=True):
         }
 
     def _trusted(self) -> dict[str, str]:
-        """The certificates that the server's must be signed by. The libpq that psycopg brings looks for the
-        system's where its builder had them; Python knows where they are."""
+        """Return the parameter for the authorities that the server's certificate needs. The libpq in psycopg
+        has the paths of the machine that built it; Python has the paths of this machine."""
         if not self.database.sslmode.startswith("verify"):
             return {}
         file = self.database.ca_file or ssl.get_default_verify_paths().cafile
@@ -94,7 +95,7 @@ class Logins(Struct, frozen=True):
 
 
 class Databases:
-    """Connections by the database's name. A process has one of these."""
+    """Connections by the name of the database."""
 
     def __init__(self, settings: Mapping[str, DatabaseSettings], secrets: "SecretsManagerClient") -> None:
         self._settings = settings
@@ -105,12 +106,12 @@ class Databases:
         """Open a connection. It is committed and closed at the context's end, and rolled back if the context
         ends by an error.
 
-        Raises LookupError for a name that the settings lack or a secret that is no login, ConnectError, and
-        botocore's errors if the secret cannot be read.
+        Raises LookupError for an unknown name or a secret that is not a login, ConnectError, and botocore's
+        errors if the secret cannot be read.
         """
         if name not in self._settings:
-            known = ", ".join(sorted(self._settings)) or "none"
-            raise LookupError(f"no database {name!r}: the settings have {known}; add it under databases")
+            names = ", ".join(sorted(self._settings)) or "none"
+            raise LookupError(f"no database {name!r}: the settings have {names}; add it under databases")
         try:
             connection = _connect(Logins(name, self._settings[name], self._secrets))
         except OperationalError as error:

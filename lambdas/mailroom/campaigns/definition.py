@@ -1,6 +1,6 @@
-"""What a campaign is: its entry in the bundle's `campaigns.json`, and its own Python file.
+"""Definition of a campaign: its entry in the bundle's `campaigns.json`, and its own Python file.
 
-The stack wrote that entry and checked all of it against the stage's settings; here it is only read.
+The stack wrote that entry and checked it against the stage's settings; here it is only read.
 """
 
 import importlib.util
@@ -19,17 +19,17 @@ PAGE_SIZE = 1000
 RECIPIENTS_PER_MESSAGE = 50
 MAX_PAGES = 100_000
 LANE = "bulk"
-"""Of every campaign's messages: they never delay what somebody waits for."""
+"""Lane of the messages of every campaign, so that they never delay other messages."""
 
 
 class Postgresql(Struct, frozen=True, tag_field="kind", tag="postgresql"):
-    """The rows of a `query` of the `database` of that name, in the order of `key`, one of its columns."""
+    """Rows of a `query` of the `database` with that name, ordered by the column `key`."""
 
     database: str
     query: str
     key: str
     columns: tuple[str, ...] = ()
-    """Columns that may not be empty; of every kind."""
+    """Columns that may not be empty."""
 
 
 class File(Struct, frozen=True, tag_field="kind", tag="file"):
@@ -40,11 +40,11 @@ class File(Struct, frozen=True, tag_field="kind", tag="file"):
     key: str
     columns: tuple[str, ...] = ()
     map: dict[str, str] = {}
-    """Attributes that columns of the file become: `{"First Name": "first_name"}`."""
+    """Attributes by the columns of the file: `{"First Name": "first_name"}`."""
 
 
 class Module(Struct, frozen=True, tag_field="kind", tag="module"):
-    """What the campaign's own `recipients(page)` hands out."""
+    """People that the campaign's own `recipients(page)` returns."""
 
     columns: tuple[str, ...] = ()
 
@@ -62,73 +62,76 @@ class Unless(Struct, frozen=True):
 
 
 class Definition(Struct, frozen=True):
-    """One campaign. `module` is the path of its own Python file, from the bundle's root."""
+    """Definition of a campaign."""
 
     name: str
     channel: str
     audience: AudienceDefinition
     topic: str | None = None
     attributes: dict[str, Any] = {}
-    """What every message has: `template`, `from`, …; what the module composes goes before them."""
+    """Attributes of each message, such as `template` and `from`; those that the module composes override
+    them."""
     lane: str = LANE
     page_size: int = PAGE_SIZE
     recipients_per_message: int = RECIPIENTS_PER_MESSAGE
-    """How many people one message of the audience queue holds: what is composed, and retried, together."""
+    """Maximum number of people in a message of the audience queue, who are composed and retried together."""
     max_pages: int = MAX_PAGES
     expires_after_hours: float | None = None
     window: dict[str, str] | None = None
-    """The hours in which its messages may go out."""
+    """Hours in which the messages may be sent."""
     unless: Unless | None = None
     module: str | None = None
+    """Path of the campaign's own Python file, from the bundle's root."""
 
 
 def read(path: Path) -> dict[str, Definition]:
-    """The campaigns of a bundle by name. Raises msgspec.ValidationError, OSError."""
+    """Read the campaigns of a bundle, by name. Raises msgspec.ValidationError, OSError."""
     return msgspec.json.decode(path.read_bytes(), type=dict[str, Definition])
 
 
 def deployed(campaigns: Mapping[str, Definition], name: str) -> Definition:
-    """The campaign of that name. Raises Invalid with those that there are."""
+    """Return the campaign of that name. Raises Invalid, which lists the deployed ones."""
     if name not in campaigns:
         raise Invalid("campaign", f"{name!r:.60} is not deployed; there are: {', '.join(campaigns)}")
     return campaigns[name]
 
 
 Composed = Mapping[str, Mapping[str, Any]]
-"""Further attributes of each one's message, by the recipient's key; whose key is missing gets none."""
+"""Further attributes of messages, by the recipient's key. A person without an entry gets no message."""
 
 
 class Modules(Struct, frozen=True):
-    """The modules of a bundle's campaigns. What one of them raises is raised on."""
+    """Modules of the campaigns of a bundle. Their errors are raised on."""
 
     root: Path = Path()
     loaded: dict[str, ModuleType] = {}
 
     def recipients(self, definition: Definition, page: Page) -> Found:
-        """A page of the campaign's own audience. Raises Invalid where the module has no such function, or
-        where it hands out something else."""
+        """Return a page of the campaign's own audience. Raises Invalid if the module lacks the function, or
+        returns something else."""
         module = self._module(definition)
         function = getattr(module, "recipients", None)
         if function is None:
             raise Invalid("audience.kind", f"is module, and {definition.module} has no recipients(page)")
-        found = function(page)
-        if not isinstance(found, Found):
-            raise Invalid(f"{definition.module}: recipients", f"returned {type(found).__name__}; use Found")
-        return found
+        answer = function(page)
+        if not isinstance(answer, Found):
+            raise Invalid(f"{definition.module}: recipients", f"returned {type(answer).__name__}; use Found")
+        return answer
 
     def compose(self, definition: Definition, recipients: Recipients) -> Composed | None:
-        """What the campaign's module composes for these people; None: it has no `compose`. Raises Invalid."""
+        """Return the attributes that the campaign's module composes for these people, or None if the module
+        has no `compose`. Raises Invalid."""
         function = getattr(self._module(definition), "compose", None) if definition.module else None
         if function is None:
             return None
         composed = function(recipients)
-        where = f"{definition.module}: compose"
+        field = f"{definition.module}: compose"
         if not isinstance(composed, Mapping):
-            raise Invalid(where, f"returned {type(composed).__name__}; use a mapping by key")
+            raise Invalid(field, f"returned {type(composed).__name__}; use a mapping by key")
         # A module that confuses 7 with "7" would silently leave out all people.
         unknown = composed.keys() - set(recipients.keys)
         if unknown:
-            raise Invalid(where, f"returned {len(unknown)} keys that nobody has; keys are texts")
+            raise Invalid(field, f"returned {len(unknown)} keys that nobody has; keys are texts")
         return composed
 
     def _module(self, definition: Definition) -> ModuleType:

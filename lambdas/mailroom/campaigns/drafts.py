@@ -1,4 +1,4 @@
-"""Drafts: a chunk of people as their messages would be, with nothing written yet."""
+"""Drafts of the messages for a chunk of people, before they are written."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,44 +40,45 @@ class Draft(Struct, frozen=True):
 
 
 class Drafts(Struct, frozen=True):
-    """A chunk as it was composed. `left_out` are the keys of those whom the campaign's module left out,
-    `failed` of those for whom it raised, composed what no message can hold, or was not asked in time."""
+    """Composed chunk."""
 
     drafts: Sequence[Draft]
     left_out: Sequence[str] = ()
+    """Keys of people for whom the campaign's module composed no message."""
     failed: Sequence[str] = ()
+    """Keys of people for whom the module raised an error, composed a value that a message cannot hold, or was
+    not called in time."""
 
 
 class Drafter(Struct, frozen=True):
-    """Composes for one stage: `contracts` are those of its channels."""
+    """Composes drafts."""
 
     modules: Modules
     preferences: Preferences
     contracts: Mapping[str, type[Message]]
+    """Contracts of the stage's channels."""
     databases: Connections | None = None
 
     def drafts(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> Drafts:
-        """A chunk's drafts; `remaining` is Lambda's `get_remaining_time_in_millis`. Raises what the
-        campaign's module raises for all of its people, and UnprocessedKeys."""
+        """Return the drafts of a chunk. `remaining` is Lambda's `get_remaining_time_in_millis`. Raises
+        UnprocessedKeys, and an error of the campaign's module that affects all people."""
         composed, failed = self._composed(definition, chunk, remaining)
-        left_out = [each.key for each in chunk.recipients if each.key not in {*composed, *failed}]
+        left_out = [person.key for person in chunk.recipients if person.key not in {*composed, *failed}]
         contract, drafts = self.contracts[definition.channel], list[Draft]()
-        for each in chunk.recipients:
-            if each.key in composed:
+        for person in chunk.recipients:
+            if (key := person.key) in composed:
                 try:
-                    item = item_of(contract, definition, chunk, each, composed[each.key])
-                    drafts.append(Draft(each.key, item))
+                    item = item_of(contract, definition, chunk, person, composed[key])
+                    drafts.append(Draft(key, item))
                 except Invalid as fault:
-                    logger.warning(
-                        "compose returned what no message can hold", key=each.key, reason=str(fault)
-                    )
-                    failed.append(each.key)
-        return Drafts([*self._judged(drafts)], left_out, failed)
+                    logger.warning("compose returned what no message can hold", key=key, reason=str(fault))
+                    failed.append(key)
+        return Drafts([*self._without_opt_outs(drafts)], left_out, failed)
 
     def _composed(
         self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]
     ) -> tuple[Composed, list[str]]:
-        """What the module composes for each person, and the keys of those for whom it fails."""
+        """Return the attributes that the module composes, and the keys of people for whom it fails."""
         try:
             return self._ask(definition, chunk, chunk.recipients), []
         except Exception as error:
@@ -89,20 +90,20 @@ class Drafter(Struct, frozen=True):
     def _one_by_one(
         self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]
     ) -> tuple[Composed, list[str]]:
-        """Ask for each person separately: one for whom the module fails must not keep the others waiting."""
+        """Call the module for each person, so that a person for whom it fails does not delay the others."""
         composed: dict[str, Mapping[str, Any]] = {}
         failed: list[str] = []
-        for each in chunk.recipients:
+        for person in chunk.recipients:
             if remaining() < COMPOSE_KEPT_BACK_SECONDS * 1000:
-                failed.append(each.key)
+                failed.append(person.key)
                 continue
             try:
-                composed.update(self._ask(definition, chunk, [each]))
+                composed.update(self._ask(definition, chunk, [person]))
             except Exception as error:
                 if is_outage(error):
                     raise
-                logger.warning("compose failed", key=each.key, error=type(error).__name__)
-                failed.append(each.key)
+                logger.warning("compose failed", key=person.key, error=type(error).__name__)
+                failed.append(person.key)
         if len(failed) == len(chunk.recipients):
             raise RuntimeError(f"compose failed for each of {len(failed)} people")
         return composed, failed
@@ -110,29 +111,29 @@ class Drafter(Struct, frozen=True):
     def _ask(self, definition: Definition, chunk: Chunk, people: Sequence[Recipient]) -> Composed:
         recipients = Recipients(people, chunk.run, chunk.scheduled_at, self.databases)
         composed = self.modules.compose(definition, recipients)
-        return {each.key: {} for each in people} if composed is None else composed
+        return {person.key: {} for person in people} if composed is None else composed
 
-    def _judged(self, drafts: Sequence[Draft]) -> Iterator[Draft]:
-        """The drafts, with the opt-outs of all asked for in one read."""
-        wanted = {draft.key: _pairs(draft.item, self.contracts) for draft in drafts}
-        pairs = [pair for each in wanted.values() for pair in each]
-        found = self.preferences.find(pairs) if pairs else {}
+    def _without_opt_outs(self, drafts: Sequence[Draft]) -> Iterator[Draft]:
+        """Yield the drafts, and block those whose recipients have opted out."""
+        pairs = {draft.key: _pairs(draft.item, self.contracts) for draft in drafts}
+        of_all = [pair for of_draft in pairs.values() for pair in of_draft]
+        opt_outs = self.preferences.find(of_all) if of_all else {}
         for draft in drafts:
-            choices = [found[pair] for pair in wanted[draft.key] if pair in found]
-            # Of a message to several people, the sender leaves out those who have opted out.
-            if choices and len(choices) == len(wanted[draft.key]):
+            choices = [opt_outs[pair] for pair in pairs[draft.key] if pair in opt_outs]
+            # If only some of a message's recipients have opted out, its sender leaves them out.
+            if choices and len(choices) == len(pairs[draft.key]):
                 draft = structs.replace(draft, blocked=opted_out(choices[0]))
             yield draft
 
 
 def _pairs(item: Item, contracts: Mapping[str, type[Message]]) -> list[tuple[str, str]]:
-    """Whom a message is for, with its topic; nothing where it has none. A bad item is put as it is: dispatch
-    refuses it and says why, in the ledger."""
+    """Return the recipients of a message with its topic; an empty list for a message without a topic, and for
+    an invalid item, which dispatch refuses with the reason in the ledger."""
     try:
         message = parse(item, contracts)
     except Invalid:
         return []
-    return [] if message.topic is None else [(each, message.topic) for each in message.addressees]
+    return [] if message.topic is None else [(to, message.topic) for to in message.addressees]
 
 
 def item_of(
@@ -142,36 +143,37 @@ def item_of(
     recipient: Recipient,
     composed: Mapping[str, Any],
 ) -> Item:
-    """One person's item: what the audience has of them, then the campaign's settings, then what its module
-    composed, and last what makes the item this campaign's, which none of these may set. Raises Invalid for
-    what a module may not compose. The id is that of a dry run; a run adds what nobody can guess."""
-    kept = _names(contract) - ADDRESS
+    """Make the item of a person. Later attributes override earlier ones: those of the audience, of the
+    campaign's settings, of the module, and last the attributes that belong to the campaign. The id is that of
+    a dry run; a run adds an end that cannot be guessed. Raises Invalid for attributes that a module may not
+    compose."""
+    reserved = _names(contract) - ADDRESS
     columns = {
         name: value
         for name, value in recipient.attributes.items()
-        if name not in kept and (value != "" or name not in ADDRESS)
+        if name not in reserved and (value != "" or name not in ADDRESS)
     }
     written = _portable(definition, composed)
-    own: Item = {
+    fixed: Item = {
         "id": f"{chunk.campaign}#{chunk.run}#{recipient.key}",
         "event_type": definition.channel,
         "lane": definition.lane,
     }
     if columns_alike := mistakes(contract, columns):
-        own["audience_columns"] = sorted(columns_alike)
+        fixed["audience_columns"] = sorted(columns_alike)
     if definition.topic is not None:
-        own["topic"] = definition.topic
+        fixed["topic"] = definition.topic
     if definition.window is not None:
-        own["window"] = definition.window
+        fixed["window"] = definition.window
     if definition.unless is not None and (
         other_id := _value_of(definition, recipient, definition.unless.column)
     ):
         status = [*definition.unless.status]
-        own["unless"] = {"id": f"{other_id}", "event_type": definition.unless.event_type, "status": status}
-        own["send_at"] = written.get("send_at") or chunk.scheduled_at
+        fixed["unless"] = {"id": f"{other_id}", "event_type": definition.unless.event_type, "status": status}
+        fixed["send_at"] = written.get("send_at") or chunk.scheduled_at
     if (expires := expiry(definition, chunk.scheduled_at)) is not None:
-        own["expires_at"] = iso(expires)
-    return {**columns, **definition.attributes, **written, **own}
+        fixed["expires_at"] = iso(expires)
+    return {**columns, **definition.attributes, **written, **fixed}
 
 
 def _value_of(definition: Definition, recipient: Recipient, column: str) -> Any:
@@ -183,37 +185,37 @@ def _value_of(definition: Definition, recipient: Recipient, column: str) -> Any:
 
 
 def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:
-    """What a module composed, as JSON has it: times as ISO 8601, UUIDs as text."""
-    where = f"{definition.module}: compose"
+    """Convert the attributes of a module for JSON: times to ISO 8601, UUIDs to text."""
+    field = f"{definition.module}: compose"
     if not isinstance(composed, Mapping):
-        raise Invalid(where, f"returned {type(composed).__name__} for one; use a mapping of attributes")
-    if definition.topic is not None and (others := COPIES & composed.keys()):
-        # Then there would be no link for opting out: it would be both recipients'.
-        raise Invalid(where, f"set {' and '.join(sorted(others))}; a mail with a topic goes to one alone")
+        raise Invalid(field, f"returned {type(composed).__name__} for one; use a mapping of attributes")
+    if definition.topic is not None and (copies := COPIES & composed.keys()):
+        # A copy would have the unsubscribe link of the other recipient.
+        raise Invalid(field, f"set {' and '.join(sorted(copies))}; a mail with a topic goes to one alone")
     item: Item = {}
     for name, value in composed.items():
         try:
             item[name] = portable(value)
         except (ValueError, RecursionError) as fault:
-            raise Invalid(where, f"attribute {name:.60} {fault}") from None
+            raise Invalid(field, f"attribute {name:.60} {fault}") from None
     return item
 
 
 @cache
 def _names(contract: type[Message]) -> frozenset[str]:
-    return frozenset(each.encode_name for each in structs.fields(contract))
+    return frozenset(attribute.encode_name for attribute in structs.fields(contract))
 
 
 def expiry(definition: Definition, scheduled_at: str) -> float | None:
-    """When the messages of a run of that time are sent no more, in epoch seconds; None: they always are."""
+    """Return the time in epoch seconds from which messages of a run are not sent any more, or None."""
     if definition.expires_after_hours is None:
         return None
     return epoch(scheduled_at) + definition.expires_after_hours * 3600
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether the fault is everybody's for the moment (the network, a database, AWS), and not one person's
-    for good. Not every OSError is an outage: something may be missing (404) for one person only."""
+    """Return whether the error is a temporary one of the network, a database or AWS, rather than one about a
+    person. An OSError may be about a person, such as a missing file (404)."""
     if isinstance(error, (ConnectionError, TimeoutError, BotoCoreError, ClientError)):
         return True
     # Only a process that has loaded psycopg can have raised its errors, and psycopg takes a while to load.

@@ -1,7 +1,7 @@
-"""An audience in a file of lines in S3, a page at a time.
+"""Audience of a file of lines in S3, a page at a time.
 
-The cursor is a byte's offset, so that a page costs the same wherever it lies, and the file's version, so that
-all pages are of one file.
+The cursor has the offset of a byte, so that each page costs the same, and the version of the file, so that
+all pages are of one version.
 """
 
 from http import HTTPStatus
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
-"""Where a page ends before it is full: long lines must not fill the memory."""
+"""Maximum number of bytes of a page, so that long lines do not fill the memory."""
 
 
 class FileAudience(Struct, frozen=True):
-    """The entries of one file, of any size. A fault names the line, as an editor counts, and the column."""
+    """Entries of a file of any size. A fault names the line, as an editor counts, and the column."""
 
     definition: File
     client: "S3Client"
@@ -43,8 +43,8 @@ class FileAudience(Struct, frozen=True):
     """Columns that a CSV file must have, and whose cells may be empty."""
 
     def page(self, page: Page) -> Found:
-        """One page. Raises Invalid where the file is missing, has changed since its first page, or is no
-        such file; and botocore's errors."""
+        """Return a page. Raises Invalid if the file is missing, has changed since its first page, or has
+        another format, and botocore's errors."""
         cursor: dict[str, Any] = page.cursor or {"offset": 0, "line": 1, "etag": None}
         source = S3Object(self.client, self.definition.location, cursor["etag"])
         lines = Lines(source, Position(cursor["offset"], cursor["line"]))
@@ -59,20 +59,19 @@ class FileAudience(Struct, frozen=True):
         return rows.found(cursor | {"offset": end.offset, "line": end.line, "etag": source.etag})
 
     def _format(self, lines: Lines, cursor: dict[str, Any]) -> Format:
-        """How the file is written. The cursor carries what the first lines of a CSV file said from page to
-        page."""
-        asked = self.definition
-        if asked.location.endswith(".jsonl"):
+        """Return the format of the file. The cursor takes the header of a CSV file from page to page."""
+        audience = self.definition
+        if audience.location.endswith(".jsonl"):
             return JsonLinesFormat()
         if "header" in cursor:
             return CsvFormat(cursor["delimiter"], cursor["header"])
         csv = read_header(lines)
-        for column in asked.map:
+        for column in audience.map:
             if column not in csv.header:
-                known = ", ".join(csv.header)
-                raise Invalid("audience.map", f"the audience has no column {column!r}; it has: {known:.300}")
-        names = [asked.map.get(name, name) for name in csv.header]
-        check_columns(names, (asked.key, *asked.columns, *self.optional))
+                listed = ", ".join(csv.header)
+                raise Invalid("audience.map", f"the audience has no column {column!r}; it has: {listed:.300}")
+        names = [audience.map.get(name, name) for name in csv.header]
+        check_columns(names, (audience.key, *audience.columns, *self.optional))
         cursor |= {"delimiter": csv.delimiter, "header": csv.header}
         return csv
 
@@ -86,17 +85,17 @@ class FileAudience(Struct, frozen=True):
         last = end.offset + MAX_PAGE_BYTES
         while len(rows) < size and end.offset < last and not lines.ended():
             entry = read_entry(lines, format_)
-            where = f"line {entry.begin.line}"
+            place = f"line {entry.begin.line}"
             if entry.values is not None:
-                rows.add(where, self._renamed(entry.values))
+                rows.add(place, self._renamed(entry.values))
             elif entry.problem:
-                rows.refuse(where, entry.column, entry.problem)
+                rows.refuse(place, entry.column, entry.problem)
             end = entry.end
         return rows
 
 
 class S3Object:
-    """One object, which must stay as it is while it is read: each request is for the version of the first."""
+    """Object in S3. Every request is for the version of the first one, so a changed object is refused."""
 
     def __init__(self, client: "S3Client", location: str, etag: str | None) -> None:
         self._client = client
@@ -107,26 +106,26 @@ class S3Object:
         self._place = {"Bucket": place.netloc, "Key": location.removeprefix(f"s3://{place.netloc}/")}
         self.etag = etag
         self.size: int | None = None
-        """The object's size in bytes; None before the first were read."""
+        """Size of the object in bytes; None before the first read."""
 
     def read(self, offset: int) -> bytes:
-        """The bytes from the offset on, CHUNK_BYTES at most; none: that is its end. Raises Invalid where
-        there is no such object or it has changed, and botocore's errors."""
+        """Read up to CHUNK_BYTES from the offset on; an empty result is the object's end. Raises Invalid if
+        the object is missing or has changed, and botocore's errors."""
         if self.size is not None and offset >= self.size:
             return b""
-        asked: dict[str, Any] = {**self._place, "Range": f"bytes={offset}-{offset + CHUNK_BYTES - 1}"}
+        request: dict[str, Any] = {**self._place, "Range": f"bytes={offset}-{offset + CHUNK_BYTES - 1}"}
         if self.etag is not None:
-            asked["IfMatch"] = self.etag
+            request["IfMatch"] = self.etag
         try:
-            reply = self._client.get_object(**asked)
+            response = self._client.get_object(**request)
         except ClientError as error:
             if _status(error) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 self.size = offset
                 return b""
             raise self._explained(error) from None
-        self.etag = reply["ETag"]
-        self.size = int(reply["ContentRange"].rpartition("/")[2])
-        with reply["Body"] as body:
+        self.etag = response["ETag"]
+        self.size = int(response["ContentRange"].rpartition("/")[2])
+        with response["Body"] as body:
             return body.read()
 
     def _explained(self, error: ClientError) -> Exception:
@@ -139,9 +138,9 @@ class S3Object:
         if status == HTTPStatus.NOT_FOUND:
             return Invalid(LOCATION, f"{self._location} does not exist; put the file there")
         if status == HTTPStatus.FORBIDDEN:
-            # S3 answers so for a missing object as well, where the caller may not list the bucket.
-            why = "is not there, or its bucket or key does not let collect read it; put it there, or let it"
-            return Invalid(LOCATION, f"{self._location} {why}")
+            # S3 refuses a request for a missing object as well, if the caller may not list the bucket.
+            words = "is not there, or its bucket or key does not let collect read it; put it there, or let it"
+            return Invalid(LOCATION, f"{self._location} {words}")
         return error
 
 

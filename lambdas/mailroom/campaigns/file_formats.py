@@ -1,5 +1,5 @@
-"""How the entries of a file are written: CSV (RFC 4180) and JSON Lines. One entry is read at a time, from any
-byte on, with no more of the file in memory than an entry and a chunk.
+"""Formats of files: CSV (RFC 4180) and JSON Lines. One entry is read at a time, from any byte on, so that
+memory holds only an entry and a chunk of the file.
 
 Campaigns read files in S3, and `mailroom import` on an operator's machine. Python's CSV reader gets the lines
 of one entry at a time, so the byte at which the next entry begins is known.
@@ -17,16 +17,16 @@ from mailroom.aws.dynamo_values import MAX_LEVELS
 from mailroom.errors import NUMBERS, Invalid, too_deep
 
 CHUNK_BYTES = 256 * 1024
-"""Asked for at once: more than a page of ordinary lines, so that a page is mostly one request."""
+"""Bytes of a request: more than a page of ordinary lines, so that a page is mostly one request."""
 MAX_RECORD_BYTES = 256 * 1024
-"""Bytes of one entry, with all its lines."""
+"""Maximum number of bytes of an entry, with all its lines."""
 MAX_COLUMNS = 1000
-"""Columns of a CSV file: an entry has a value for each, also if its line has none."""
+"""Maximum number of columns of a CSV file: an entry has a value for each, even if its line is shorter."""
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Beyond that a file has no lines, and the search for the next one would outlast the function."""
+"""Maximum number of bytes of a line: the search for a later line break would outlast the function."""
 
 LOCATION = "audience.location"
-"""The setting at fault where a file cannot be read at all."""
+"""Setting at fault if a file cannot be read at all."""
 _BOM = b"\xef\xbb\xbf"
 _NO_TEXT = (
     (b"\x1f\x8b", "compressed (gzip)", "unpack it with gunzip"),
@@ -37,22 +37,22 @@ _NO_TEXT = (
 
 
 class Position(Struct, frozen=True):
-    """A place in a file: a byte's offset, and the number of the line that begins there, from 1."""
+    """Place in a file: the offset of a byte, and the number of the line that begins there, from 1."""
 
     offset: int
     line: int
 
 
 class Readable(Protocol):
-    """Bytes with lines in them: an object in S3, or a file on an operator's machine."""
+    """File with lines: an object in S3, or a file on an operator's machine."""
 
     @property
     def size(self) -> int | None:
-        """Bytes of the file; None before the first read."""
+        """Size of the file in bytes; None before the first read."""
         ...
 
     def read(self, offset: int) -> bytes:
-        """Bytes from the offset on; none: that is its end."""
+        """Read bytes from the offset on; an empty result is the end of the file."""
         ...
 
 
@@ -63,16 +63,16 @@ class Lines:
         self._source = source
         self._bytes = b""
         self._base = start.offset
-        """The offset of the first of the bytes."""
+        """Offset of the first byte in memory."""
         self._at = 0
         self._line = start.line
         self.unclosed = 0
-        """How far a quote was followed in vain: before that offset, an entry is one line. Otherwise a file of
-        lines that each open a quote would be read once for each of them."""
+        """Offset up to which the search for a closing quote has failed: before it, an entry is one line.
+        Otherwise a file whose lines each open a quote would be read once for each line."""
 
     def skip_mark_of_utf8(self) -> None:
-        """Skip the byte order mark that some programs put before the first line. Raises Invalid where the
-        first bytes are those of a compressed file or of UTF-16."""
+        """Skip the byte order mark that some programs put before the first line. Raises Invalid for a
+        compressed file or UTF-16, by the first bytes."""
         self._fetch()
         for bytes_, is_, do in _NO_TEXT:
             if self._bytes.startswith(bytes_):
@@ -81,18 +81,18 @@ class Lines:
             self._at = len(_BOM)
 
     def mark(self) -> Position:
-        """Where the next line begins; `back` can return to it."""
+        """Return the beginning of the next line, to which `back` can return."""
         return Position(self._base + self._at, self._line)
 
     def back(self, mark: Position) -> None:
-        """Go back to a place where a line begins."""
-        if mark.offset < self._base:  # dropped: it is read again
+        """Go back to the beginning of an earlier line."""
+        if mark.offset < self._base:  # not in memory any more
             self._bytes, self._base = b"", mark.offset
         self._at, self._line = mark.offset - self._base, mark.line
 
     def next(self) -> bytes:
-        """The next line with its line break; empty: there is none. Raises ParseError, behind the line, if the
-        line is longer than an entry may be."""
+        """Read the next line with its line break; an empty result is the end of the file. Raises ParseError
+        for a line that is longer than an entry may be; the line is skipped."""
         skipped = 0
         while not (end := self._bytes.find(b"\n", self._at) + 1):
             if (size := len(self._bytes) - self._at) > MAX_RECORD_BYTES:
@@ -111,20 +111,20 @@ class Lines:
         return line
 
     def ended(self) -> bool:
-        """Whether the file has no further byte. False while its size is not known."""
+        """Return whether the file has ended; False before the first read, which tells the size."""
         return self._source.size is not None and self._base + self._at >= self._source.size
 
     def _fetch(self) -> bool:
-        """Read more bytes; those before the present line are dropped."""
-        more = self._source.read(self._base + len(self._bytes))
-        self._bytes = self._bytes[self._at :] + more
+        """Read further bytes, and drop those before the present line."""
+        chunk = self._source.read(self._base + len(self._bytes))
+        self._bytes = self._bytes[self._at :] + chunk
         self._base, self._at = self._base + self._at, 0
-        return bool(more)
+        return bool(chunk)
 
 
 TOO_LONG = f"is longer than {MAX_RECORD_BYTES // 1024} KiB; shorten it"
 NO_ENTRY = "is followed by no entry; put each one on a line of its own, which ends with LF or CR LF"
-"""The problem of a file that has bytes and no entry."""
+"""Problem of a file that has bytes but no entry."""
 DELIMITERS = (b",", b";", b"\t", b"|")
 """Delimiters that a header may have. A file may name another one in its first line, such as `sep=^`, which
 Excel knows as well."""
@@ -139,13 +139,13 @@ _NOT_UTF8 = "is not UTF-8; save the file as UTF-8"
 _NO_NUMBER = "holds a number that no message can carry; use up to 38 digits, 1E-130 to 1E+125"
 csv.field_size_limit(MAX_RECORD_BYTES)
 _decoder = msgspec.json.Decoder(float_hook=NUMBERS.create_decimal)
-"""Numbers keep all their digits; a float keeps some seventeen. A number that no item can hold raises
-ArithmeticError here: later, it would fail the messages of others as well."""
+"""Decoder that keeps all digits of numbers; a float keeps some seventeen. A number that an item cannot hold
+raises ArithmeticError here: later, it would fail the messages of others as well."""
 
 
 class ParseError(Exception):
-    """An entry that cannot be read, because of a `problem` in the `cell`, counted from 0, or in the whole
-    entry if `cell` is None."""
+    """Raised for an entry with a `problem` in the `cell`, counted from 0, or in the whole entry if `cell` is
+    None."""
 
     def __init__(self, cell: int | None, problem: str) -> None:
         super().__init__(problem)
@@ -154,31 +154,32 @@ class ParseError(Exception):
 
 
 class FileEntry(Struct, frozen=True):
-    """One line, or several where a quoted cell holds line breaks: where it begins, and where what follows it
-    does. `values` are by column; None: the line is empty, or has a `problem` in that `column` ("": in all of
-    it)."""
+    """Entry of a file: a line, or several lines if a quoted cell holds line breaks."""
 
     begin: Position
     end: Position
+    """Beginning of the next entry."""
     values: dict[str, Any] | None = None
+    """Values by column; None for an empty line, or one with a problem."""
     column: str = ""
+    """Column of the problem; empty for the whole entry."""
     problem: str = ""
 
 
 class JsonLinesFormat:
-    """A JSON object a line."""
+    """Lines with a JSON object each."""
 
     header = ()
 
     def values(self, lines: Lines) -> dict[str, Any] | None:
-        """The object of the next line; None: the line is empty. Raises ParseError."""
+        """Read the object of the next line, or None for an empty line. Raises ParseError."""
         line = lines.next()
         if not line.strip():
             return None
         try:
             values = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            # msgspec's words name a place, and never what stands there.
+            # Errors of msgspec name a place, and quote no value.
             words = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
             raise ParseError(None, f"is not JSON in UTF-8 ({words}); correct it") from None
         except ArithmeticError:
@@ -191,14 +192,14 @@ class JsonLinesFormat:
 
 
 class CsvFormat(Struct, frozen=True):
-    """Cells by the columns of the header."""
+    """Lines with cells, by the columns of the header."""
 
     delimiter: str
     header: Sequence[str]
 
     def values(self, lines: Lines) -> dict[str, Any] | None:
-        """The cells of the next record, in which empty ones at its end may be missing; None: it has none but
-        empty ones. Raises ParseError."""
+        """Read the cells of the next record, or None if all are empty. Empty cells at its end may be missing.
+        Raises ParseError."""
         cells, columns = _record(lines, self.delimiter), len(self.header)
         if not any(cells):
             return None
@@ -214,7 +215,7 @@ Format = JsonLinesFormat | CsvFormat
 
 
 def read_entry(lines: Lines, format_: Format) -> FileEntry:
-    """The next entry. After a faulty entry, the one behind it can be read."""
+    """Read the next entry. After an entry with a problem, the entry behind it can be read."""
     begin = lines.mark()
     try:
         values = format_.values(lines)
@@ -226,13 +227,13 @@ def read_entry(lines: Lines, format_: Format) -> FileEntry:
 
 
 def read_header(lines: Lines) -> CsvFormat:
-    """Read the columns that a CSV file's first line names, and the delimiter: the one of DELIMITERS that
-    stands there most often, or that of a line `sep=;` before it. Raises Invalid."""
+    """Read the header of a CSV file. The delimiter is the most frequent one of DELIMITERS in the header, or
+    that of a line `sep=;` before it. Raises Invalid."""
     begin, problem, cells = lines.mark(), "is empty; it must name the columns", list[str]()
     try:
         first = lines.next()
-        if named := _NAMED_DELIMITER.fullmatch(first):
-            begin, delimiter = lines.mark(), named[1].decode("latin-1")
+        if match := _NAMED_DELIMITER.fullmatch(first):
+            begin, delimiter = lines.mark(), match[1].decode("latin-1")
         else:
             lines.back(begin)
             delimiter = max(DELIMITERS, key=_QUOTED.sub(b"", first).count).decode()
@@ -247,8 +248,8 @@ def read_header(lines: Lines) -> CsvFormat:
 
 
 def _record(lines: Lines, delimiter: str) -> list[str]:
-    """The next record; [] for an empty line, and at the end. Raises ParseError. After a fault of quotes, the
-    second line is next: what comes after a quote that was not closed may be fine."""
+    """Read the next record, which is empty for an empty line and at the end. Raises ParseError. After a
+    problem with quotes, the record's second line is next: lines after an open quote may be valid."""
     line = lines.next()
     second = lines.mark()
     try:
@@ -257,19 +258,19 @@ def _record(lines: Lines, delimiter: str) -> list[str]:
         lines.unclosed = max(lines.unclosed, lines.mark().offset)
         lines.back(second)
         raise ParseError(None, _STRAY if isinstance(error, csv.Error) else _NOT_CLOSED) from None
-    for at, cell in enumerate(cells):
+    for number, cell in enumerate(cells):
         try:
             cell.encode()
         except UnicodeEncodeError:
-            raise ParseError(at, _NOT_UTF8) from None
+            raise ParseError(number, _NOT_UTF8) from None
         if "\0" in cell:
-            raise ParseError(at, "holds a NUL character; take it out")
+            raise ParseError(number, "holds a NUL character; take it out")
     return cells
 
 
 def _lines_of_record(line: bytes, lines: Lines) -> Iterator[str]:
-    """A record's lines: the reader asks for a further one while a quote is open. Bytes that are not UTF-8 are
-    lone surrogates. Raises ParseError for a record without an end."""
+    """Yield the lines of a record: csv reads a further line while a quote is open. Bytes that are not UTF-8
+    become lone surrogates. Raises ParseError for a record without an end."""
     size = 0
     while line and (size := size + len(line)) <= MAX_RECORD_BYTES:
         yield line.decode(errors="surrogateescape")

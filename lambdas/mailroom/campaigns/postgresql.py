@@ -1,7 +1,7 @@
-"""An audience that a query to PostgreSQL finds, a page at a time by its key.
+"""Audience of a query to PostgreSQL, a page at a time by its key.
 
-A page costs the same wherever it lies, if the key has an index that the query can use: the database goes on
-behind the last key instead of counting off what came before.
+Each page costs the same if the key has an index that the query can use: the database goes on behind the last
+key instead of counting the rows before it.
 """
 
 import re
@@ -33,8 +33,8 @@ _Row = dict[str, Any]
 
 
 def _guarded(name: str, problem: str) -> type[Loader]:
-    """A loader of the type of that name. Of a value that Python cannot hold it makes a ValueError, which
-    `portable` raises: if the loader raised it, the whole page would be lost."""
+    """Make a loader for the type of that name. For a value that Python cannot hold, it returns a ValueError,
+    which `portable` raises: if the loader raised it, the whole page would be lost."""
     driver: Any = adapters.get_loader(adapters.types[name].oid, Format.TEXT)
 
     class Guarded(Loader):
@@ -60,52 +60,51 @@ _LOADERS = {
 
 
 class PostgresqlAudience:
-    """The rows of one query. `ORDER BY` and `>` use the same collation of the key, so pages neither overlap
-    nor leave anybody out. Where several rows have one key, the page has the first of them and a fault for the
-    others; where the page ends between them, a single fault."""
+    """Rows of a query. `ORDER BY` and `>` use the same collation of the key, so pages neither overlap nor
+    leave people out. If several rows have one key, the page has the first of them and a fault for each other;
+    if the page ends between them, a single fault."""
 
     def __init__(self, definition: Postgresql, optional: tuple[str, ...] = ()) -> None:
-        """`optional`: columns that the query must have, and whose values may be NULL."""
+        """Create the audience. The query must have the columns `optional`, whose values may be NULL."""
         self._definition = definition
         self._needed = (definition.key, *definition.columns, *optional)
-        # The query is the deployer's own; what a caller gives goes beside it, as a parameter.
+        # The query is the deployer's own; values of requests are parameters beside it.
         query = sql.SQL(_literal(definition.query))
         self._names: dict[str, sql.Composable] = {"query": query, "key": sql.Identifier(definition.key)}
 
     def page(self, page: Page) -> Found:
-        """One page, in a transaction that can only read. Raises Invalid for a query that cannot be an
-        audience, and what psycopg raises for all else."""
+        """Return a page, read in a read-only transaction. Raises Invalid for a query that cannot be an
+        audience, and psycopg's other errors."""
         rows = Rows(self._definition.key, self._definition.columns)
         with page.connection(self._definition.database) as connection:
             connection.read_only = True
             if page.cursor is None:
                 self._refuse_keyless(connection, page, rows)
-            where = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
-            names, tuples = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
+            condition = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
+            query = sql.SQL(_PAGE).format(where=condition, **self._names)
+            names, tuples = _query(connection, query, page)
         check_columns(names, self._needed)
-        found: list[_Row] = [dict(zip(names, each, strict=True)) for each in tuples]
-        cursor, found = self._ended(found, page.size)
-        for at, values in enumerate(found, 1):
-            self._add(rows, values, f"row {at} of the page")
+        cursor, people = self._end([dict(zip(names, row, strict=True)) for row in tuples], page.size)
+        for number, values in enumerate(people, 1):
+            self._add(rows, values, f"row {number} of the page")
         return rows.found(cursor)
 
-    def _ended(self, found: list[_Row], size: int) -> tuple[str | None, list[_Row]]:
-        """The cursor and the rows of a page. `found` may have one row more than the page."""
-        last = found[:size][-1:]
+    def _end(self, people: list[_Row], size: int) -> tuple[str | None, list[_Row]]:
+        """Return the cursor and the rows of a page. `people` may have one row more than the page."""
+        last = people[:size][-1:]
         cursor = self._cursor(last[0]) if last else None
-        if len(found) <= size:
-            return None, found
-        # No page after this one has a row of the last key: it is this one's to say that there is another.
+        if len(people) <= size:
+            return None, people
+        # Later pages skip rows with the last key, so this page reports a further row with the same key.
         key = self._definition.key
-        return cursor, found if found[size][key] == last[0][key] else found[:size]
+        return cursor, people if people[size][key] == last[0][key] else people[:size]
 
     def _refuse_keyless(self, connection: Connection[Any], page: Page, rows: Rows) -> None:
-        """Rows without a key stand behind no key, so no page ever holds them: they are counted at first. All
-        of them are one fault, and count as one of the run's refused."""
+        """Add one fault for all rows without a key. They stand behind no key, so no page ever holds them."""
         try:
-            _, ((count,),) = _asked(connection, sql.SQL(_KEYLESS).format(**self._names), page)
+            _, ((count,),) = _query(connection, sql.SQL(_KEYLESS).format(**self._names), page)
         except errors.QueryCanceled:
-            # A key that is an expression is worked out for everybody: too long, and no reason to stop.
+            # A key that is an expression is computed for all rows. If that takes too long, the run goes on.
             connection.rollback()
             logger.warning("rows without a key were not looked for: it took too long")
             return
@@ -113,18 +112,18 @@ class PostgresqlAudience:
             problem = f"is NULL in {count} rows; give each a key, or leave them out in the query"
             rows.refuse("all rows", self._definition.key, problem)
 
-    def _add(self, rows: Rows, values: _Row, at: str) -> None:
-        where = name_of(values, self._definition.key, at)
+    def _add(self, rows: Rows, values: _Row, place: str) -> None:
+        place = name_of(values, self._definition.key, place)
         for name, value in values.items():
             try:
                 values[name] = portable(value)
             except ValueError as problem:
-                rows.refuse(where, name, str(problem))
+                rows.refuse(place, name, str(problem))
                 return
-        rows.add(where, values)
+        rows.add(place, values)
 
     def _cursor(self, row: _Row) -> str:
-        """The last row's key as text, which PostgreSQL reads as whatever the key is."""
+        """Return the key of the last row as text, which PostgreSQL converts to the type of the key."""
         key = row[self._definition.key]
         if isinstance(key, bool) or not isinstance(key, int | str | UUID | Decimal):
             kind = type(key).__name__
@@ -132,10 +131,10 @@ class PostgresqlAudience:
         return str(key)
 
 
-def _asked(
+def _query(
     connection: Connection[Any], query: sql.Composed, page: Page
 ) -> tuple[list[str], Sequence[Sequence[Any]]]:
-    """The answer's columns and rows. Raises Invalid where it is the query that is at fault."""
+    """Run a query, and return the columns and the rows. Raises Invalid for a wrong query."""
     values = {
         _TIME: datetime.fromtimestamp(epoch(page.scheduled_at), UTC),
         "after": page.cursor,
@@ -147,16 +146,13 @@ def _asked(
     try:
         cursor.execute(query, values)
     except errors.InsufficientPrivilege:
-        raise  # the query may be right: what is missing is a grant
+        raise  # the query may be right, and a grant missing
     except ProgrammingError as error:
         words = error.diag.message_primary or str(error)
         raise Invalid("audience.query", f"PostgreSQL refuses it: {words}; correct it") from None
-    return [each.name for each in cursor.description or ()], cursor.fetchall()
+    return [column.name for column in cursor.description or ()], cursor.fetchall()
 
 
 def _literal(query: str) -> str:
-    """The query as it stands in another's FROM; a percent sign that begins no parameter is one."""
-    bare = query.strip()
-    while bare.endswith(";"):
-        bare = bare[:-1].rstrip()
-    return _PERCENT.sub(lambda found: "%%" if found[0] == "%" else found[0], bare)
+    """Return the query for the FROM of another query, with other percent signs than parameters escaped."""
+    return _PERCENT.sub(lambda match: "%%" if match[0] == "%" else match[0], query.rstrip("; \t\r\n"))

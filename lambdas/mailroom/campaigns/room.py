@@ -1,4 +1,4 @@
-"""Whether a campaign's next page has room in the day: a campaign asks before it puts."""
+"""Room of the day for the next page of a campaign, which looks before it puts."""
 
 from typing import TYPE_CHECKING
 
@@ -23,17 +23,17 @@ class PageRoom(Struct, frozen=True):
     lane_url: str
     audience_url: str
 
-    def again(self, definition: Definition, now: float) -> float | None:
-        """Return about when a page of the campaign finds room (epoch seconds); None if it may be collected
-        now.
+    def again(self, definition: Definition, moment: float) -> float | None:
+        """Return the approximate time in epoch seconds at which a page of the campaign has room; None if it
+        may be collected at once.
 
-        A page takes what there is: its first messages are sent today, and the others wait in the line. So it
-        waits only if today has no room beside what is on its way, which counts by the queues' depths. They
-        are approximate.
+        The first messages of a page take the day's room, and the others wait in the line. So a page waits
+        only if the messages that are on their way use up the room. They are counted by the approximate depths
+        of the queues.
         """
-        left, again = self.budget.room()
-        if left <= 0:
-            return max(again, now + LOOK_AGAIN_SECONDS)
+        room, again = self.budget.room()
+        if room <= 0:
+            return max(again, moment + LOOK_AGAIN_SECONDS)
         composing = queues.depth(self.sqs, self.audience_url) * definition.recipients_per_message
         on_its_way = composing + queues.depth(self.sqs, self.lane_url)
-        return None if left > on_its_way else now + LOOK_AGAIN_SECONDS
+        return None if room > on_its_way else moment + LOOK_AGAIN_SECONDS

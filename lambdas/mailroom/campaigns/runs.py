@@ -1,7 +1,7 @@
-"""The table of runs: how far a campaign's runs have come. Every verb is one conditional write.
+"""Table of the runs of campaigns, with their progress. Every verb is one conditional write.
 
-A page is claimed before it is read, like a message before it is sent: queues deliver twice, and two workers
-on one page would each send on the next one, so that there would be two chains of pages from there on.
+A page is claimed before it is read, like a message before it is sent: queues deliver twice, and if two
+workers collected a page, each would queue the next one, which would double all further pages.
 """
 
 import hmac
@@ -28,44 +28,47 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 State = Literal["collecting", "collected", "stopped", "expired"]
-"""stopped: by an operator, or by itself because each message of its first page has failed. expired: its
-messages are sent no more, so it stopped by itself."""
+"""State of a run. stopped: an operator has stopped it, or it has stopped by itself because each message of
+its first page has failed. expired: it has stopped because its messages have expired."""
 
 BY_ITSELF = "the run itself"
 """Value of `stopped_by` of a run that has stopped by itself."""
 MAX_FAULTS = 20
-"""Sentences about bad entries that a run keeps; the rest is counted."""
+"""Maximum number of faults whose sentences a run keeps; others are only counted."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]{0,39}", re.ASCII)
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """How far one run has come. `start` is the id of its latest start, `starts` are all that it had; pages,
-    recipients (collected), refused and faults are of the latest. `composed` counts all messages that the run
-    ever put into the mailbox; existed, conflicts, opted_out, left_out, failed and expired are those that its
-    latest start did not put, and may count one twice that was composed again after a crash."""
+    """Progress of a run. Counts of messages that its latest start did not put (`existed` to `expired`) may
+    count a message twice that was composed again after a crash."""
 
     campaign: str
     run: str
     scheduled_at: str
     start: str
+    """Id of the latest start."""
     state: State
     begun_at: int
     """Time of the first start, in epoch seconds. Each id has it: it tells the run from an earlier one of the
     same name."""
     id_secret: str
-    """128 random bits in hexadecimal, made by the first start. Who knows them can use the ids of the run's
-    messages before the run does. So no id, no queue message and no command shows them."""
+    """128 random bits in hexadecimal, made by the first start. With them, others could use the ids of the
+    run's messages before the run does. So they appear in no id, queue message or command."""
     starts: tuple[str, ...] = ()
+    """Ids of all starts."""
     next_page: int = 1
     claimed_page: int = 0
     cursor: str | None = None
     pages: int = 0
+    """Pages that the latest start has collected."""
     recipients: int = 0
+    """People that the latest start has collected."""
     refused: int = 0
     faults: tuple[str, ...] = ()
     trouble: str = ""
-    """Why the page that is next was not collected; of a run that is stopped, why it is."""
+    """Reason why the next page was not collected, or why the run is stopped."""
     composed: int = 0
+    """Messages that all starts have put into the mailbox."""
     existed: int = 0
     conflicts: int = 0
     """Messages that were not put because another message has their id: a fault of the run."""
@@ -76,13 +79,13 @@ class Run(Struct, frozen=True, kw_only=True):
     startedAt: int | None = None  # noqa: N815 - the tables' own word
     claim_token: str | None = None
     templates: dict[str, int] | None = None
-    """The versions of templates that its messages have, by name; None: those that count when each is
-    queued."""
+    """Versions of the templates of the run's messages, by name. None for the versions that are current when
+    each message is queued."""
     started_by: str = ""
-    """The operator of the latest start; "": a schedule."""
+    """Operator of the latest start; empty for a schedule."""
     stopped_by: str = ""
     paused: str = ""
-    """Since when, by whom and why the run is paused; empty if it is not."""
+    """Time, operator and reason of the pause; empty if the run is not paused."""
     updatedAt: str = ""  # noqa: N815
 
     @property
@@ -91,15 +94,16 @@ class Run(Struct, frozen=True, kw_only=True):
         return "paused" if self.paused else self.state
 
     def id_of(self, key: str) -> str:
-        """Make the id of a person's message, by the person's key: the same at each start of the run. Nobody
-        can compute it without `id_secret`, not even from other ids of the run, which recipients see in their
-        mails. Half of the digest is enough (RFC 2104, section 5). `run_of` and `begun_of` read the id."""
+        """Make the id of a person's message, which is the same at each start of the run. Without `id_secret`
+        the id cannot be computed, even from other ids of the run, which recipients see in their mails. Half
+        of the digest is enough (RFC 2104, section 5). `run_of` and `begun_of` read the id."""
         proof = hmac.digest(self.id_secret.encode(), key.encode(), sha256)[:16]
         return f"{self.campaign}#{self.run}#{key}#{self.begun_at:08x}{proof.hex()}"
 
 
 def name_of(scheduled_at: str) -> str:
-    """The name of the run of a time: `2026-11-18T13:00Z`. Raises Malformed for what is no ISO 8601 time."""
+    """Return the name of a time's run: `2026-11-18T13:00Z`. Raises Malformed for another text than an ISO
+    8601 time."""
     try:
         moment = datetime.fromtimestamp(epoch(scheduled_at), UTC)
     except (ValueError, OverflowError):
@@ -108,7 +112,8 @@ def name_of(scheduled_at: str) -> str:
 
 
 def canonical(name: str) -> str:
-    """A run's name, in which a time has a single spelling: two would be two runs. Raises Malformed."""
+    """Return the name of a run with a single spelling of a time, because two would be two runs. Raises
+    Malformed."""
     try:
         return name_of(name) if "T" in name else checked(name)
     except Malformed:
@@ -116,35 +121,39 @@ def canonical(name: str) -> str:
 
 
 def checked(name: str) -> str:
-    """The name of a run, which becomes part of each message's id. Raises Malformed."""
+    """Return the name of a run, which becomes part of each message's id. Raises Malformed."""
     if not _NAME.fullmatch(name):
         raise Malformed(f"run {name!r:.60} is no name; use up to 40 letters, digits, and : . _ -")
     return name
 
 
 class PageClaim(Struct, frozen=True):
-    """A page of a run is this worker's; `run` is the run as it stood before."""
+    """Right of a worker to collect a page."""
 
     run: Run
+    """Run before the claim."""
     page: int
     token: str
 
 
 class Unsent(Struct, frozen=True):
-    """The page is collected, and no worker has claimed the next one: its message may never have been sent."""
+    """Refusal of a claim: the page is collected, but no worker has claimed the next one, whose message may
+    never have been queued."""
 
     run: Run
     cursor: Cursor
 
 
 class Passed(Struct, frozen=True):
-    """Nothing is to be done: `why` is superseded, or the state of a run that is over."""
+    """Refusal of a claim of a page that needs no further work."""
 
     why: str
+    """`superseded`, or the state of a run that is over."""
 
 
 class PageOutOfSequence(Struct, frozen=True):
-    """No page before this one leads up to it: the page is made up, or its run was forgotten."""
+    """Refusal of a claim: the page before it was not collected, so the page is made up or its run was
+    forgotten."""
 
 
 ClaimResult = PageClaim | InProgress | Unsent | Passed | PageOutOfSequence
@@ -154,44 +163,45 @@ _COUNTS = ("composed", "existed", "conflicts", "opted_out", "left_out", "failed"
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
 _OWN = "claim_token = :own AND next_page = :page"
 _SLOTS = 8
-"""Attributes that remember a last count. Workers share them by chance, so two that count at once mostly do
-not meet; an attribute for each worker would let the item grow with the run."""
+"""Number of attributes that remember a last count. Workers share them by chance, so two that count at once
+mostly do not meet; an attribute for each worker would let the item grow with the run."""
 MAX_TROUBLE = 500
-"""Characters of the sentence."""
+"""Maximum number of characters of the sentence."""
 
 
 BEGUN = "begun"
-"""The table's index of each campaign's runs by the time of their first start."""
+"""Name of the index of each campaign's runs by the time of their first start."""
 
 
 class Runs(Struct, frozen=True):
-    """The runs of one stage. `lease` is how long a worker may hold a page before it counts as crashed, `ttl`
-    how long a run's item lives after its last change (None: as long as it did before); both in seconds."""
+    """Runs of a stage."""
 
     client: "DynamoDBClient"
     table: str
     lease: float = 0
+    """Seconds for which a worker may hold a page before it counts as crashed."""
     ttl: float | None = None
+    """Seconds for which an item lives after its last change; None keeps the item's `ttl`."""
     clock: Clock = time.time
     counted: str = field(default_factory=lambda: f"counted_{randbelow(_SLOTS)}")
-    """The attribute of this worker's last count."""
+    """Name of the attribute of this worker's last count."""
 
     def read(self, campaign: str, run: str) -> Run | None:
-        """A run; None: there is none."""
-        reply = self.client.get_item(TableName=self.table, Key=_key(campaign, run), ConsistentRead=True)
-        return convert(plain(reply["Item"]), Run) if "Item" in reply else None
+        """Read a run, or return None for an unknown one."""
+        response = self.client.get_item(TableName=self.table, Key=_key(campaign, run), ConsistentRead=True)
+        return convert(plain(response["Item"]), Run) if "Item" in response else None
 
-    def of_campaign(self, campaign: str, most: int = 10) -> list[Run]:
-        """The latest runs of a campaign, by the time of their first start, the newest first."""
-        reply = self.client.query(
+    def of_campaign(self, campaign: str, limit: int = 10) -> list[Run]:
+        """Return the latest runs of a campaign, by the time of their first start, the newest first."""
+        response = self.client.query(
             TableName=self.table,
             IndexName=BEGUN,
             KeyConditionExpression="campaign = :campaign",
             ExpressionAttributeValues={":campaign": string(campaign)},
             ScanIndexForward=False,
-            Limit=most,
+            Limit=limit,
         )
-        runs = (self.read(campaign, item["run"]["S"]) for item in reply["Items"])
+        runs = (self.read(campaign, item["run"]["S"]) for item in response["Items"])
         return [run for run in runs if run is not None]
 
     def begin(
@@ -203,10 +213,10 @@ class Runs(Struct, frozen=True):
         by: str = "",
         templates: Mapping[str, int] | None = None,
     ) -> bool:
-        """Start a run, or start it anew from its first page, which ends the chain of an earlier start. False
-        where this start is known already. The first start decides what a run calls now, and its ids. `by` is
-        the operator who starts it ("": a schedule); `templates` are the versions that its messages have, by
-        the templates' names (None: those that count when each is queued)."""
+        """Start a run, or start it again from its first page, which ends the chain of an earlier start.
+        Returns False if the run knows this start already. The first start decides the run's time and its ids.
+        `by` is the operator, or empty for a schedule; `templates` has the versions of the messages' templates
+        by name, or is None for the versions that are current when each message is queued."""
         return self._try(
             campaign,
             run,
@@ -215,7 +225,7 @@ class Runs(Struct, frozen=True):
                 id_secret = if_not_exists(id_secret, :id_secret),
                 started_by = :by, templates = :templates,
                 #state = :collecting, next_page = :first, claimed_page = :zero, faults = :none,
-                {", ".join(f"{each} = :zero" for each in _FRESH)}
+                {", ".join(f"{name} = :zero" for name in _FRESH)}
             REMOVE startedAt, claim_token, #cursor, trouble, paused
             ADD starts :starts""",
             "attribute_not_exists(starts) OR NOT contains(starts, :start)",
@@ -235,8 +245,8 @@ class Runs(Struct, frozen=True):
         )
 
     def claim(self, campaign: str, run: str, start: str, page: int) -> ClaimResult:
-        """Take a page for this worker, or learn why not."""
-        now, token = milliseconds(self.clock()), token_hex(16)
+        """Claim a page for this worker. Returns the claim, or the reason of its refusal."""
+        now_ms, token = milliseconds(self.clock()), token_hex(16)
         try:
             item = self._write(
                 campaign,
@@ -245,12 +255,12 @@ class Runs(Struct, frozen=True):
                 """#start = :start AND #state = :collecting AND next_page = :page
                 AND (attribute_not_exists(startedAt) OR startedAt <= :lease_over)""",
                 {
-                    ":now": number(now),
+                    ":now": number(now_ms),
                     ":token": string(token),
                     ":page": number(page),
                     ":start": string(start),
                     ":collecting": string("collecting"),
-                    ":lease_over": number(now - int(self.lease * 1000)),
+                    ":lease_over": number(now_ms - int(self.lease * 1000)),
                 },
                 "ALL_NEW",
             )
@@ -258,66 +268,65 @@ class Runs(Struct, frozen=True):
         except ConditionFailed as failed:
             if not failed.item:
                 return PageOutOfSequence()
-            found = convert(failed.item, Run)
-            if found.claim_token == token:  # the SDK's second try met its own first
-                return PageClaim(found, page, token)
-            return self._not_taken(found, start, page, now)
+            current = convert(failed.item, Run)
+            if current.claim_token == token:  # the SDK repeated the write; the first one had succeeded
+                return PageClaim(current, page, token)
+            return self._refusal(current, start, page, now_ms)
 
-    def _not_taken(self, found: Run, start: str, page: int, now: int) -> ClaimResult:
-        if found.start != start:
+    def _refusal(self, current: Run, start: str, page: int, now_ms: int) -> ClaimResult:
+        if current.start != start:
             return Passed("superseded")
-        if found.state != "collecting":
-            return Passed(found.state)
-        if found.next_page < page:
+        if current.state != "collecting":
+            return Passed(current.state)
+        if current.next_page < page:
             return PageOutOfSequence()
-        if found.next_page > page:
-            never_had = found.next_page == page + 1 and found.claimed_page <= page
-            if not never_had:
+        if current.next_page > page:
+            if current.next_page > page + 1 or current.claimed_page > page:
                 return Passed("superseded")
-            return Unsent(found, msgspec.json.decode(found.cursor) if found.cursor is not None else None)
-        held = (found.startedAt or 0) + int(self.lease * 1000) - now
-        return InProgress(max(0.0, held / 1000))
+            return Unsent(current, None if current.cursor is None else msgspec.json.decode(current.cursor))
+        remaining_ms = (current.startedAt or 0) + int(self.lease * 1000) - now_ms
+        return InProgress(max(0.0, remaining_ms / 1000))
 
     def advance(
         self, claim: PageClaim, cursor: Cursor | None, recipients: int, faults: Sequence[Fault]
     ) -> None:
-        """The page's people are on their way; `cursor` is where the next page begins (None: it was the last).
-        Raises ClaimLost where another worker has taken the page since."""
+        """Record that the people of a page are queued. `cursor` is the beginning of the next page, or None
+        after the last one. Raises ClaimLost if another worker has taken the page since."""
         before = claim.run
-        # A run is kept for months, and no erasure looks for people here.
-        kept = [*before.faults, *(impersonal(f"{each}") for each in faults)][:MAX_FAULTS]
+        # A run is kept for months, and an erasure does not look for people here.
+        sentences = [*before.faults, *(impersonal(f"{fault}") for fault in faults)][:MAX_FAULTS]
         values: Sets = {
             ":next": number(claim.page + 1),
             ":pages": number(before.pages + 1),
             ":recipients": number(before.recipients + recipients),
             ":refused": number(before.refused + len(faults)),
-            ":faults": strings(kept),
+            ":faults": strings(sentences),
             **self._own(claim),
         }
         if cursor is None:
-            goes_on, gone = "#state = :collected", ", #cursor"
+            progress, removes = "#state = :collected", ", #cursor"
             values[":collected"] = string("collected")
         else:
-            goes_on, gone = "#cursor = :cursor", ""
+            progress, removes = "#cursor = :cursor", ""
             values[":cursor"] = string(msgspec.json.encode(cursor).decode())
         try:
             self._write(
                 before.campaign,
                 before.run,
                 f"""SET next_page = :next, pages = :pages, recipients = :recipients, refused = :refused,
-                    faults = :faults, {goes_on}
-                REMOVE startedAt, claim_token, trouble{gone}""",
+                    faults = :faults, {progress}
+                REMOVE startedAt, claim_token, trouble{removes}""",
                 _OWN,
                 values,
             )
         except ConditionFailed as failed:
-            # The SDK's second try, after the answer to the first was lost.
+            # The write may be the SDK's repeat of a write whose response was lost.
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
                 raise ClaimLost("the page was taken by another worker, or its run was started anew") from None
 
     def release(self, claim: PageClaim, trouble: str, state: State | None = None) -> None:
-        """The page was not collected, and `trouble` says why: the next delivery claims the page at once, or
-        ends if the run is over by this `state`."""
+        """Record that a page was not collected, because of `trouble`. The next delivery claims the page at
+        once, unless `state` ends the run."""
         over: Sets = {} if state is None else {"state": string(state)}
         released = Update(
             {"trouble": string(trouble[:MAX_TROUBLE]), **over}, removes=("startedAt", "claim_token")
@@ -326,9 +335,9 @@ class Runs(Struct, frozen=True):
         self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
     def stop(self, campaign: str, run: str, by: str, *, trouble: str = "") -> bool:
-        """Let nothing more of a run be collected, composed or sent. A worker that is collecting a page does
-        not pass the page on. Returns False if there is no such run, or if it is stopped already. `by` is the
-        operator who stops it, or BY_ITSELF; `trouble` says why."""
+        """End the collecting, composing and sending of a run. A worker that is collecting a page does not
+        pass the page on. Returns False for an unknown or a stopped run. `by` is the operator, or BY_ITSELF;
+        `trouble` is the reason."""
         token = token_hex(16)
         values: Sets = {":token": string(token), ":by": string(by), ":trouble": string(trouble)}
         try:
@@ -341,20 +350,20 @@ class Runs(Struct, frozen=True):
                 {":stopped": string("stopped"), **values},
             )
         except ConditionFailed as failed:
-            # Where it is our own: the SDK's second try, after the answer to the first was lost.
+            # With our own token, the SDK repeated the write, and the first one had succeeded.
             return failed.item.get("stop_token") == token
         return True
 
     def pause(self, campaign: str, run: str, words: str) -> bool:
-        """Let nothing of a run be collected, composed or sent for as long as its pause has `words`: with an
-        empty text the run goes on. Returns False if there is no such run, or if it is stopped."""
+        """Pause a run with `words` about it, or let the run go on with an empty text. During a pause, its
+        messages are neither collected, composed nor sent. Returns False for an unknown or a stopped run."""
         condition = "attribute_exists(campaign) AND #state <> :stopped"
         values: Sets = {":words": string(words), ":stopped": string("stopped")}
         return self._try(campaign, run, "SET paused = :words", condition, values)
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
-        """Add to what was composed; nothing where the run's item is gone. The SDK's second try, after the
-        answer to the first was lost, is known by its token, and adds nothing."""
+        """Add to the counts of a run, unless its item is gone. A token makes the SDK's repeat of the write
+        harmless."""
         added: Sets = {name: number(value) for name, value in counts.items() if value and name in _COUNTS}
         if added:
             grow = ", ".join(f"{name} = if_not_exists({name}, :zero) + :{name}" for name in added)
@@ -386,15 +395,15 @@ class Runs(Struct, frozen=True):
         values: Sets,
         returns: Literal["NONE", "ALL_NEW"] = "NONE",
     ) -> dict[str, Any]:
-        """One update, which also dates the item. Raises ConditionFailed."""
-        now = self.clock()
-        dates: Sets = {"updatedAt": string(iso(now))}
+        """Update an item, including its dates. Raises ConditionFailed."""
+        moment = self.clock()
+        dates: Sets = {"updatedAt": string(iso(moment))}
         if self.ttl is not None:
-            dates["ttl"] = number(now + self.ttl)
+            dates["ttl"] = number(moment + self.ttl)
         expression = f"{Update(dates).expression}, {expression.removeprefix('SET ')}"
-        dated = {**values_of(dates), **values}
+        values = {**values_of(dates), **values}
         return update(
-            self.client, self.table, _key(campaign, run), expression, condition, dated, returns=returns
+            self.client, self.table, _key(campaign, run), expression, condition, values, returns=returns
         )
 
 

@@ -1,4 +1,4 @@
-"""Where the people of each campaign come from, and the databases that it may ask."""
+"""Audiences of campaigns by their definitions, and the databases of the stage."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,12 @@ from mailroom.campaigns.definition import Definition, File, Modules, Postgresql
 from mailroom.environment import DatabaseSettings
 
 KEY = "(key)"
-"""What a key is called that stands in no column."""
+"""Name of the key in faults, if the key is not a column."""
 
 
 def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None:
-    """The stage's databases; None: the settings name none, and the time to load psycopg is saved."""
+    """Return the databases of the stage, or None if the settings name none, which saves the import of
+    psycopg."""
     if not settings:
         return None
     from mailroom.campaigns.databases import Databases
@@ -23,35 +24,35 @@ def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None
 
 
 def audience_of(modules: Modules, definition: Definition) -> Audience:
-    """A campaign's audience. Raises Invalid where its definition cannot be followed."""
+    """Return the audience of a campaign. Raises Invalid for a wrong location of a file."""
     optional = () if definition.unless is None else (definition.unless.column,)
-    # A kind is imported where a campaign has it: psycopg takes longer to load than all the rest.
+    # Only campaigns with a query import psycopg, which takes longer to load than all other modules.
     match definition.audience:
-        case Postgresql() as asked:
+        case Postgresql() as audience:
             from mailroom.campaigns.postgresql import PostgresqlAudience
 
-            return PostgresqlAudience(asked, optional)
-        case File() as asked:
+            return PostgresqlAudience(audience, optional)
+        case File() as audience:
             from mailroom.campaigns.file_audience import FileAudience
 
-            return FileAudience(asked, clients.s3(), optional)
-        case asked:
-            return _ModuleAudience(modules, definition, asked.columns)
+            return FileAudience(audience, clients.s3(), optional)
+        case audience:
+            return _ModuleAudience(modules, definition, audience.columns)
 
 
 class _ModuleAudience(Struct, frozen=True):
-    """What the campaign's own module hands out."""
+    """Audience that the campaign's own module returns."""
 
     modules: Modules
     definition: Definition
     columns: tuple[str, ...]
 
     def page(self, page: Page) -> Found:
-        """The module's people, held to the same rules as those of a file."""
-        found = self.modules.recipients(self.definition, page)
+        """Return the people of the module, by the same rules as those of a file."""
+        answer = self.modules.recipients(self.definition, page)
         rows = Rows(KEY, self.columns)
-        for at, each in enumerate(found.recipients, 1):
-            rows.add(f"person {at} of a page", {**each.attributes, KEY: each.key})
-        for each in rows.recipients:
-            del each.attributes[KEY]  # the module did not give it as an attribute
-        return Found(rows.recipients, found.cursor, [*found.faults, *rows.faults])
+        for number, person in enumerate(answer.recipients, 1):
+            rows.add(f"person {number} of a page", {**person.attributes, KEY: person.key})
+        for person in rows.recipients:
+            del person.attributes[KEY]  # not an attribute of the module
+        return Found(rows.recipients, answer.cursor, [*answer.faults, *rows.faults])

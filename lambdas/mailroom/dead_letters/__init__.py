@@ -1,1 +1,1 @@
-"""Dead letters: what each is about, why it failed, and what to do about it."""
+"""Dead letters: their subjects, their causes, and the next steps."""

@@ -1,7 +1,7 @@
-"""What a dead letter is about, why it is dead, and what to do: by its body and the ledger."""
+"""Explanation of a dead letter by its body and the ledger: its subject, its cause, and the next step."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -10,24 +10,28 @@ from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Malformed
 from mailroom.feedback.values import decoded
+from mailroom.ledger.batch import items_of
 from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
 
 
 class Subject(Struct, frozen=True):
-    """`key` is None where there is no message to name. A `message` is asked for by the dead letter itself. A
-    `callback` and a provider's `event` are about one that is on its way or over: they do not mark it, and
-    no redrive of theirs would ever clear the mark. A `campaign` is a page of its audience, or people of it.
-    """
+    """Subject of a dead letter."""
 
     kind: Literal["message", "callback", "event", "campaign", "malformed"]
+    """`message` if the dead letter asks for a submit. A `callback` or a provider's `event` only refers to a
+    message, and a `campaign` is a page of an audience, or people of it."""
     key: Key | None = None
+    """Key of the message, if the body names one."""
     attempt: int = 1
     detail: str = ""
-    """A callback's name in the ledger item, a campaign and its run, or what is wrong with a body."""
+    """Name of a callback in the ledger item, a campaign with its run, or the problem of a malformed body."""
 
 
 def subject_of(dead_letter: DeadLetter) -> Subject:
-    """What the dead letter is about. Raises nothing: a body may be anything."""
+    """Return the subject. A body may be anything, so no body raises an error."""
     try:
         if dead_letter.queue.startswith("feedback-"):
             return Subject("event", _of_event(dead_letter.body))
@@ -40,8 +44,8 @@ def subject_of(dead_letter: DeadLetter) -> Subject:
             return Subject("callback", key_of(body), detail=str(body.get("name", ""))[:100])
         item = fax.item_of(body) if dead_letter.queue.startswith("fax-") else body
         attempt = item.get("attempt", 1)
-        known = isinstance(attempt, int) and not isinstance(attempt, bool)
-        return Subject("message", key_of(item), attempt if known else 1)
+        valid = isinstance(attempt, int) and not isinstance(attempt, bool)
+        return Subject("message", key_of(item), attempt if valid else 1)
     except Malformed as fault:
         return Subject("malformed", detail=str(fault))
 
@@ -53,7 +57,7 @@ def _campaign_reader(queue: str) -> Callable[[str], Start | Next | Chunk] | None
 
 
 def _of_event(body: str) -> Key | None:
-    """Return the message that a body of the feedback queue is about, or None; SNS's envelope is optional."""
+    """Return the key of an event's message, with or without the envelope of SNS; None if it names none."""
     event = decoded("the body", body)
     if isinstance(event, dict) and isinstance(text := event.get("Message"), str):
         event = decoded("the body", text)
@@ -61,25 +65,25 @@ def _of_event(body: str) -> Key | None:
 
 
 def _correlated(event: Mapping[str, Any]) -> Key | None:
-    """The message of one event: Twilio's carry our reference, AWS's SMS events our context, SES's our header
-    or tag, Resend's our tag."""
-    said, event_type = event.get("reference"), "sms"
+    """Return the key by the reference that we sent along: Twilio's field, AWS's SMS context, SES's header or
+    tag, or Resend's tag."""
+    value, event_type = event.get("reference"), "sms"
     match event:
         case {"context": dict(context)}:
-            said = context.get("reference")
+            value = context.get("reference")
         case {"mail": dict(mail)}:
-            said, event_type = _of_mail(mail), "mail"
+            value, event_type = _of_mail(mail), "mail"
         case {"event": {"data": {"tags": dict(tags)}}}:
-            said, event_type = tags.get(ID_TAG), "mail"
-    reference = Reference.found_in(said) if isinstance(said, str) else None
+            value, event_type = tags.get(ID_TAG), "mail"
+    reference = Reference.found_in(value) if isinstance(value, str) else None
     return None if reference is None else Key(reference.id, event_type)
 
 
 def _of_mail(mail: Mapping[str, Any]) -> object:
     headers, tags = mail.get("headers"), mail.get("tags")
-    for each in headers if isinstance(headers, list) else ():
-        if isinstance(each, dict) and str(each.get("name")).lower() == "x-correlation-id":
-            return each.get("value")
+    for header in headers if isinstance(headers, list) else ():
+        if isinstance(header, dict) and str(header.get("name")).lower() == "x-correlation-id":
+            return header.get("value")
     tag = tags.get(ID_TAG) if isinstance(tags, dict) else None
     return tag[0] if isinstance(tag, list) and tag else None
 
@@ -88,10 +92,11 @@ Item = Mapping[str, Any]
 
 
 class Cause(Struct, frozen=True):
-    """For programs, and for people: the sentence ends with what is to be done."""
+    """Cause of a dead letter."""
 
     code: str
     message: str
+    """Sentence for people, which ends with the next step."""
 
 
 _UNRECORDED = Cause(
@@ -126,11 +131,11 @@ _TROUBLES = {
     "unprepared": "it could not be made ready ({}); see the log of its sender, then put it back",
     **_TROUBLES_IN_DOUBT,
 }
-"""Causes by the code of what kept a message from being sent."""
+"""Causes by the code of the ledger's `trouble`, which kept a message from being sent."""
 
 
 def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
-    """`item` is the ledger's, of the message that the dead letter is about ({}: there is none)."""
+    """Return the cause, by the ledger item of the subject's message; empty if the message is unknown."""
     match subject.kind:
         case "malformed":
             return Cause(
@@ -146,13 +151,13 @@ def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
 
 
 def _settled(subject: Subject, item: Item) -> Cause | None:
-    """Why a redrive would do nothing; None where it would."""
-    ended = int(item.get("attempts", 0))
+    """Return the cause of a letter whose redrive would have no effect, or None."""
+    finished = int(item.get("attempts", 0))
     if "completedAt" in item:
         return Cause("completed", f"its message is {item.get('status')} already: this is a copy; delete it")
-    if ended >= subject.attempt:
+    if finished >= subject.attempt:
         return _SUPERSEDED
-    if ended < subject.attempt - 1 and "startedAt" not in item:
+    if finished < subject.attempt - 1 and "startedAt" not in item:
         return Cause(
             "unfounded",
             f"no attempt that has ended leads up to attempt {subject.attempt}: that number is made up, or "
@@ -164,7 +169,7 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
 def _of_message(item: Item) -> Cause:
     trouble = item.get("trouble")
     code = str(trouble.get("code")) if isinstance(trouble, Mapping) else ""
-    # Any other trouble kept a later try from being sent, and says nothing of the one in doubt.
+    # Any other trouble kept a later try from being sent, and is no evidence about the try in doubt.
     if ("startedAt" in item or "unsettled_tries" in item) and code not in _TROUBLES_IN_DOUBT:
         return _UNKNOWN
     if isinstance(trouble, Mapping):
@@ -174,7 +179,6 @@ def _of_message(item: Item) -> Cause:
 
 
 def _undelivered(dead_letter: DeadLetter) -> Cause:
-    # SQS did not bring it here, and so knows no queue that it came from.
     return Cause(
         "undelivered",
         f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; fix that, then put it back",
@@ -202,9 +206,31 @@ def _of_callback(name: str, item: Item) -> Cause:
             f"callback {name} was never answered for; see the log of send-webhook, then put it back",
         )
     answer = "no answer" if result.get("code") is None else f"HTTP {result['code']}"
-    why = f" ({result['reason']})" if "reason" in result else ""
+    reason = f" ({result['reason']})" if "reason" in result else ""
     return Cause(
         "callback_refused",
-        f"callback {name} was not taken in {result.get('tries')} tries, the last got {answer}{why}; "
+        f"callback {name} was not taken in {result.get('tries')} tries, the last got {answer}{reason}; "
         "fix the endpoint, then put it back",
     )
+
+
+class ExplainedDeadLetter(Struct, frozen=True):
+    """A dead letter with its explanation."""
+
+    dead_letter: DeadLetter
+    subject: Subject
+    cause: Cause
+    item: dict[str, Any]
+    """Ledger item of the subject's message; empty if the message is unknown."""
+
+
+def explain(
+    client: "DynamoDBClient", ledger: str, dead_letters: Sequence[DeadLetter]
+) -> Iterator[ExplainedDeadLetter]:
+    """Yield each dead letter with its explanation, by the ledger's items of now. Raises UnprocessedKeys."""
+    subjects = [subject_of(dead_letter) for dead_letter in dead_letters]
+    keys = (subject.key for subject in subjects if subject.key is not None)
+    items = items_of(client, ledger, keys)
+    for dead_letter, subject in zip(dead_letters, subjects, strict=True):
+        item = items.get(subject.key, {}) if subject.key is not None else {}
+        yield ExplainedDeadLetter(dead_letter, subject, cause_of(dead_letter, subject, item), item)

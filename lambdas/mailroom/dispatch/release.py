@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws import clients, queues
-from mailroom.aws.dynamo_batches import batch_get
 from mailroom.aws.dynamo_updates import try_update
 from mailroom.aws.dynamo_values import number, string
 from mailroom.aws.queues import Entry
@@ -25,8 +24,9 @@ from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import RELEASE_KEPT_BACK_SECONDS, LineSettings, ReleaseSettings
 from mailroom.errors import Invalid, Malformed
+from mailroom.ledger.batch import items_of
 from mailroom.ledger.contents import Contents, Held
-from mailroom.ledger.items import PAUSED, where
+from mailroom.ledger.items import PAUSED
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import REASON, STOPPED, RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, OUTSIDE_WINDOW, SEND_AT, WaitingRow, Waits
@@ -59,19 +59,6 @@ _NO_LIMIT = (("0001-01-01", 10**12),)
 """`per_day` of a channel whose limit was taken away while messages waited for it."""
 
 
-class Mailbox(Struct, frozen=True):
-    """Reads items of the mailbox."""
-
-    client: "DynamoDBClient"
-    table: str
-
-    def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
-        """Return the items that still exist. Raises UnprocessedKeys."""
-        wheres = [where(key) for key in dict.fromkeys(keys)]
-        items = batch_get(self.client, {self.table: wheres}, consistent=True)[self.table]
-        return {Key(item["id"], item["event_type"]): item for item in items}
-
-
 class Lease(Struct, frozen=True):
     """Right to one part of the work for a while, so that a copied or a long round does not repeat work."""
 
@@ -100,7 +87,8 @@ class Release(Struct, frozen=True):
     dispatcher: Dispatcher
     waits: Waits
     contents: Contents
-    mailbox: Mailbox
+    client: "DynamoDBClient"
+    mailbox_table: str
     ledger: Ledger
     lease: Lease
     lines: Mapping[str, LineSettings]
@@ -117,7 +105,8 @@ class Release(Struct, frozen=True):
             Dispatcher.of(settings),
             Waits.of(settings, time.time),
             Contents(dynamodb, settings.contents_table, time.time),
-            Mailbox(dynamodb, settings.mailbox_table),
+            dynamodb,
+            settings.mailbox_table,
             Ledger.of(settings),
             Lease(dynamodb, settings.budgets_table, settings.lease_seconds, time.time),
             settings.lines,
@@ -153,7 +142,7 @@ class Release(Struct, frozen=True):
         takes one item."""
         key = Key(f"{CANARY}{time}", "mail")
         content = {"to": address, "subject": "Canary", "text": "This mail shows that the stage works."}
-        writer = MailboxWriter(self.mailbox.client, self.mailbox.table, NEEDED_AFTER, clock=self.clock)
+        writer = MailboxWriter(self.client, self.mailbox_table, NEEDED_AFTER, clock=self.clock)
         result = writer.put({**about(key), **content})
         logger.info("canary", extra=about(key), state=result.state, reason=result.error)
 
@@ -261,7 +250,7 @@ class Release(Struct, frozen=True):
         """Read items back from the mailbox and dispatch them. An item that is gone when its time comes was
         taken back: cancelled. If its time was long ago, it may have been there then: failed, because a delay
         of ours must not read as its producer's wish. An item whose `send_at` was moved on waits again."""
-        items = self.mailbox.items(row.key for row in rows.values())
+        items = items_of(self.client, self.mailbox_table, (row.key for row in rows.values()))
         for row in rows.values():
             if row.key not in items:
                 self._gone(row)

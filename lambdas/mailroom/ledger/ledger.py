@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import structs
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo_batches import batch_get, insert
+from mailroom.aws.dynamo_batches import insert
 from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_of
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
+from mailroom.ledger.batch import items_of
 from mailroom.ledger.claims import Checkpoint, Claim, Claimed, Try, tries_in, why_not_claimed
 from mailroom.ledger.items import (
     ARRIVED_BEFORE,
@@ -264,11 +265,8 @@ class Ledger(LedgerTable):
         self._end_unsent(claim, "cancelled", code, error_of(code, message) | image_of(facts))
 
     def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
-        """Read the items of messages, in plain Python. A message without an item is left out. Raises
-        UnprocessedKeys."""
-        wheres = [where(key) for key in dict.fromkeys(keys)]
-        items = batch_get(self._client, {self._table: wheres}, consistent=True)[self._table]
-        return {Key(item["id"], item["event_type"]): item for item in items}
+        """Read the ledger's items, as `items_of` does."""
+        return items_of(self._client, self._table, keys)
 
     def cut_off(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys of the messages whose claim stands without a reason: their function was cut off
@@ -344,14 +342,6 @@ class Ledger(LedgerTable):
             return self.write(key, marked, condition, returns="ALL_NEW")
         except ConditionFailed as failed:
             return failed.item
-
-    def callbacks(self, key: Key) -> dict[str, Any]:
-        """Read the attribute `callbacks` of a message's ledger item; {} if the item or the attribute is
-        missing."""
-        response = self._client.get_item(
-            TableName=self._table, Key=where(key), ProjectionExpression="callbacks"
-        )
-        return plain(response.get("Item", {}))
 
     def note_callback(self, key: Key, name: str, result: Sets) -> None:
         """Record the result of a callback under the callback's name, if the message has a callback URL.

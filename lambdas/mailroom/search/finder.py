@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo_batches import MAX_KEYS, batch_get
+from mailroom.aws.dynamo_batches import MAX_KEYS
 from mailroom.aws.dynamo_values import plain, string
 from mailroom.clock import Clock, iso
 from mailroom.errors import Invalid
-from mailroom.ledger.items import where
+from mailroom.ledger.batch import items_of
 from mailroom.ledger.reader import TWICE, MessageStatus, of_ledger
 from mailroom.message.address import forms_of
 from mailroom.message.message import Key
@@ -152,8 +152,6 @@ class Finder(Struct, frozen=True):
         """Each row with its ledger's item; {}: that has gone before it. So many are read at once."""
         while run := list(islice(rows, at_once)):
             keys = {Key(row["id"], row["event_type"]) for row in run}
-            asked = {self.ledger: [where(key) for key in keys]}
-            items = batch_get(self.client, asked)[self.ledger]
-            known = {Key(each["id"], each["event_type"]): each for each in items}
+            items = items_of(self.client, self.ledger, keys, consistent=False)
             for row in run:
-                yield row, known.get(Key(row["id"], row["event_type"]), {})
+                yield row, items.get(Key(row["id"], row["event_type"]), {})

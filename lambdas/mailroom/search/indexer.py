@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo_batches import batch_get, batch_put
+from mailroom.aws.dynamo_batches import batch_put
 from mailroom.aws.dynamo_values import plain
 from mailroom.aws.secret import CachedSecret
 from mailroom.environment import IndexSettings
-from mailroom.ledger.items import where
+from mailroom.ledger.batch import items_of
 from mailroom.message.message import Key
 from mailroom.search.results import Tallies
 from mailroom.search.rows import Rows
@@ -40,14 +40,13 @@ class Indexer:
     def handle(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Write the rows of all that the records tell of, and count those of campaigns. Raises what DynamoDB
         and the secret's reader do, and Contention."""
-        items = self._items(dict.fromkeys(_key_of(each) for each in records))
+        items = self._items(map(_key_of, records)).values()
         rows = [row.image for item in items for row in self._rows.of(item)]
         batch_put(self._client, self._settings.search_table, rows)
         self._tallies.count(items, self._items)
 
-    def _items(self, keys: Iterable[Key]) -> list[dict[str, Any]]:
-        ledger = self._settings.ledger_table
-        return batch_get(self._client, {ledger: [where(key) for key in keys]}, consistent=True)[ledger]
+    def _items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
+        return items_of(self._client, self._settings.ledger_table, keys)
 
 
 def _key_of(record: Mapping[str, Any]) -> Key:

@@ -41,8 +41,8 @@ _ROUNDS = 4
 """Tries of what another worker counts at the same time."""
 
 
-Read = Callable[[Iterable[Key]], Iterable[Mapping[str, Any]]]
-"""The ledger's items of these keys that there are, in plain Python, as they stand now."""
+Read = Callable[[Iterable[Key]], Mapping[Key, Mapping[str, Any]]]
+"""Function that reads the ledger's items of messages, in plain Python."""
 
 
 class _Change(Struct, frozen=True):
@@ -100,8 +100,8 @@ class Tallies:
         found = batch_get(self._client, {self._table: places}, consistent=True)[self._table]
         counted = {each["put"]: str(each.get("counted", "")) for each in found}
         changes = []
-        for item in read(rows):
-            row = rows[Key(item["id"], item["event_type"])]
+        for key, item in read(rows).items():
+            row = rows[key]
             status = "" if item["status"] in UNDER_WAY else item["status"]
             changes.append(_Change(row, counted.get(row.put, ""), status))
         return [each for each in changes if each.old != each.new]

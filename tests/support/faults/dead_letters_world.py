@@ -1,17 +1,13 @@
-"""The function that looks at dead letters in its world: queues that keep them, the ledger, and the memory."""
+"""The function that looks at dead letters in its world: queues that keep them, and the ledger."""
 
-import io
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from mailroom import telemetry
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
-from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
+from mailroom.dead_letters.passes import DeadLetterInspector
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
@@ -95,18 +91,14 @@ class DeadLettersWorld:
         # A process that was stopped makes no further call, whatever it has in a `finally`.
         self.outside = Outside(time_is_up=self._dead)
         self.queues = DeadLetterQueues(self.clock)
-        self.log = io.StringIO()
         self._restarted = False
         self.redriven: list[str] = []
         """Ids of messages that an operator has put back."""
         self.dynamodb = in_memory_client()
         create_table(self.dynamodb, "ledger")
-        create_table(self.dynamodb, "dead-letters", "message_id", None)
         # The senders' writes: they are no place for this function to stop. Whoever claims anew has waited.
         self.ledger = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
-        self._watched: Any = self.outside.watch(
-            self.dynamodb, "update_item", "put_item", "batch_get_item", "get_item"
-        )
+        self._watched: Any = self.outside.watch(self.dynamodb, "update_item", "batch_get_item")
         self._sqs: Any = self.outside.watch(
             self.queues, "receive_message", "get_queue_attributes", "change_message_visibility_batch"
         )
@@ -138,18 +130,18 @@ class DeadLettersWorld:
         """One pass of a new process, as the schedule starts it; False where it dies."""
         letters = DeadLetterInspector(
             URLS,
-            ledger=Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),
-            log=DeadLetterLog(self._watched, "dead-letters", self.clock),
-            sqs=self._sqs,
+            Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),
+            self._watched,
+            "ledger",
+            self._sqs,
             long_poll=0,
         )
         end = self.clock() + FUNCTION_SECONDS
-        with self._logged():
-            try:
-                letters.handle(lambda: int((end - self.clock()) * 1000))
-            except Stopped:
-                self._restarted = True
-                return False
+        try:
+            letters.handle(lambda: int((end - self.clock()) * 1000))
+        except Stopped:
+            self._restarted = True
+            return False
         return True
 
     def _dead(self) -> bool:
@@ -160,25 +152,6 @@ class DeadLettersWorld:
         for _ in range(2):
             self.invoke()
             self.clock.sleep(EVERY_SECONDS)
-
-    @contextmanager
-    def _logged(self) -> Iterator[None]:
-        handler = telemetry.logger.registered_handler
-        shown, handler.stream = handler.stream, self.log  # type: ignore[attr-defined] # a StreamHandler
-        try:
-            yield
-        finally:
-            handler.stream = shown  # type: ignore[attr-defined]
-            telemetry.metrics.clear_metrics()
-
-    def told(self) -> Counter[str]:
-        """How often each letter was told of, by its SQS message id."""
-        lines = map(json.loads, self.log.getvalue().splitlines())
-        return Counter(line["message_id"] for line in lines if line["message"] == "dead letter")
-
-    def remembered(self) -> set[str]:
-        """The letters in the table."""
-        return {each["message_id"]["S"] for each in self.dynamodb.scan(TableName="dead-letters")["Items"]}
 
     def found(self, key: Key) -> Item:
         """The ledger's item ({}: none)."""

@@ -18,7 +18,7 @@ from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, Validator
-from mailroom.dispatch.release import Lease, Mailbox, Release
+from mailroom.dispatch.release import Lease, Release
 from mailroom.environment import LineSettings, SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
@@ -78,6 +78,7 @@ class World:
         self.runs_table = ""
         """Table of the runs of campaigns; empty without campaigns."""
         self._released_at = -math.inf
+        self._reported = 0
         self.put_at = self.clock.now
         self.dynamodb = in_memory_client()
         create_ledger(self.dynamodb)
@@ -186,7 +187,8 @@ class World:
             self.dispatcher(),
             self.waits,
             self.contents,
-            Mailbox(watched, "mailbox"),
+            watched,
+            "mailbox",
             self.ledger,
             Lease(watched, "budgets", LEASE, self.clock),
             {"mail": line},
@@ -277,9 +279,11 @@ class World:
             self.deliver(url)
 
     def send_events(self) -> None:
-        """The provider tells of every mail that it accepted, as feedback will record it."""
-        for each in self.accepted_references():
+        """Record the provider's events about the mails that it has accepted since the last call."""
+        references = self.accepted_references()
+        for each in references[self._reported :]:
             observe(self._feedback, [told(Key(each.id, "mail"), "sent", attempt=each.attempt)])
+        self._reported = len(references)
 
     def accepted_ids(self) -> list[str]:
         """The ids of the messages that the provider accepted, in order."""

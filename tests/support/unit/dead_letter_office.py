@@ -5,23 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mailroom.aws.dynamo_values import plain
-from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
+from mailroom.dead_letters.passes import DeadLetterInspector
 from mailroom.ledger.ledger import Ledger
-from tests.support.tables import create_table
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.rights import others
 from tests.support.unit.shared import LEASE, LEDGER, TTL, Aws, FakeClock
 
-TABLE = "mailroom-test-dead-letters"
 QUEUES = ("mail-dlq", "mail-bulk-dlq", "collect-dlq", "webhook-dlq", "feedback-dlq", "fax-dlq.fifo")
 Call = Callable[..., Any]
 
 
 @dataclass
 class Office:
-    """One stage's dead-letter queues. `meddle` changes a client's calls, by their names."""
+    """The dead-letter queues of a stage. `meddle` changes calls of the function's clients, by their names."""
 
     aws: Aws
     clock: FakeClock
@@ -38,44 +35,49 @@ class Office:
 
     @property
     def ledger(self) -> Ledger:
-        """A worker's, whose calls nobody watches."""
+        """The ledger of a worker."""
         return Ledger(self.aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=self.clock)
 
-    def inspector(self, *queues: str) -> DeadLetterInspector:
-        """As a cold start makes it; `queues`: of a stage that has no others."""
+    def look(self, *queues: str, remaining: Callable[[], int] = plenty) -> dict[str, int]:
+        """Make one pass of a new process, over all queues or those. Returns the number of dead letters seen
+        in each queue that has any."""
         database: Any = self.dynamodb
         sqs: Any = self.sqs
-        return DeadLetterInspector(
-            {each: self.urls[each] for each in queues or self.urls},
-            ledger=Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
-            log=DeadLetterLog(database, TABLE, self.clock),
-            sqs=sqs,
+        inspector = DeadLetterInspector(
+            {queue: self.urls[queue] for queue in queues or self.urls},
+            Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
+            database,
+            LEDGER,
+            sqs,
             long_poll=0,
         )
-
-    def look(self, *queues: str, remaining: Callable[[], int] = plenty) -> dict[str, Any]:
-        """One pass of a new process: what it saw, of the queues that have dead letters."""
-        found = self.inspector(*queues).handle(remaining)
-        return {queue: counts for queue, counts in found.items() if counts["seen"]}
+        return {queue: seen for queue, seen in inspector.handle(remaining).items() if seen}
 
     def put(self, queue: str, *bodies: Any, **arguments: Any) -> None:
-        """Dead letters, as SQS moves them there."""
+        """Put dead letters into a queue, as SQS moves them there."""
         for at, body in enumerate(bodies):
             text = body if isinstance(body, str) else json.dumps(body)
             order = _order(queue, at)
             self.aws.sqs.send_message(QueueUrl=self.urls[queue], MessageBody=text, **order, **arguments)
 
-    def entries(self) -> list[dict[str, Any]]:
-        """Return the entries of the table of dead letters."""
-        return [plain(row) for row in self.aws.dynamodb.scan(TableName=TABLE)["Items"]]
+    def put_claimed(self, queue: str, count: int) -> None:
+        """Put dead letters whose messages the ledger knows."""
+        for number in range(count):
+            id_ = f"{queue}-{number}"
+            self.aws.put(LEDGER, id=id_, event_type="mail", status="sending")
+            self.put(queue, {"id": id_, "event_type": "mail"})
+
+    def marked(self, queue: str) -> int:
+        """Return the number of messages of `put_claimed` that the ledger has marked as dead letters."""
+        items = self.aws.dynamodb.scan(TableName=LEDGER)["Items"]
+        return sum("dead_lettered_at" in item for item in items if item["id"]["S"].startswith(f"{queue}-"))
 
     def visible(self, queue: str) -> int:
-        """How many letters anybody could receive now."""
+        """Return the number of dead letters that everybody could receive."""
         name: Any = "ApproximateNumberOfMessages"
-        url = self.urls[queue]
         with others():
-            found = self.aws.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
-        return int(found["Attributes"][name])
+            response = self.aws.sqs.get_queue_attributes(QueueUrl=self.urls[queue], AttributeNames=[name])
+        return int(response["Attributes"][name])
 
 
 def _order(queue: str, at: int) -> dict[str, Any]:
@@ -84,12 +86,10 @@ def _order(queue: str, at: int) -> dict[str, Any]:
 
 
 def open_office(aws: Aws, clock: FakeClock) -> Office:
-    """The queues and the table, empty; made once for all tests of a module."""
+    """Create the empty queues."""
     urls = {}
     for name in QUEUES:
         fifo: Any = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
         reply = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=fifo)
         urls[name] = reply["QueueUrl"]
-    if TABLE not in aws.dynamodb.list_tables()["TableNames"]:
-        create_table(aws.dynamodb, TABLE, "message_id", None)
     return Office(aws, clock, urls)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
 from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.release import Lease, Mailbox, Release
+from mailroom.dispatch.release import Lease, Release
 from mailroom.environment import LineSettings
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger
@@ -115,7 +115,8 @@ class Waiting(Struct):
             self.dispatcher(),
             Waits(database, LEDGER, TTL, self.clock),
             Contents(database, CONTENTS, self.clock),
-            Mailbox(database, MAILBOX),
+            database,
+            MAILBOX,
             Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
             Lease(database, BUDGETS, ROUND_SECONDS, self.clock),
             {"mail": self.settings},

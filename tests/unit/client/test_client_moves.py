@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.client import Mailroom
-from mailroom.dispatch.release import Lease, Mailbox, Release
+from mailroom.dispatch.release import Lease, Release
 from mailroom.ledger.contents import Contents
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import RunStates
@@ -31,7 +31,8 @@ class Waiting:
             self._dispatcher,
             self._waits,
             Contents(aws.dynamodb, CONTENTS, clock),
-            Mailbox(aws.dynamodb, MAILBOX),
+            aws.dynamodb,
+            MAILBOX,
             ledger,
             Lease(aws.dynamodb, BUDGETS, 60, clock),
             lines={},

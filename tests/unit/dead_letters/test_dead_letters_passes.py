@@ -1,4 +1,4 @@
-"""Dead letters are logged once, marked in the ledger, and left in their queues."""
+"""Passes over dead letters: causes are logged, messages are marked, and every dead letter stays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Fax
-from mailroom.dead_letters.passes import KEPT_SECONDS
 from mailroom.dead_letters.queue import SEEN_AGAIN, DeadLetterQueue
 from mailroom.ledger.claims import Claimed
 from tests.support.unit.dead_letter_office import Office, open_office
-from tests.support.unit.post import Counted, Log
-from tests.support.unit.shared import LEDGER, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
+from tests.support.unit.post import Log
+from tests.support.unit.shared import LEDGER, NOW_MS, Aws, FakeClock, claimed, item, mail
 
 
 @pytest.fixture
@@ -20,20 +19,21 @@ def office(aws: Aws, clock: FakeClock) -> Office:
 
 
 def logged(log: Log) -> list[dict[str, Any]]:
-    """Return the log lines about dead letters."""
-    return [dict(line) for line in log() if line["message"] == "dead letter"]
+    """Return the log lines about causes."""
+    return [dict(line) for line in log() if line["message"] == "dead letters"]
 
 
-def test_a_dead_letter_is_logged_in_one_line_with_the_cause_and_without_the_body(
-    office: Office, log: Log, counted: Counted
+def test_dead_letters_with_one_cause_are_logged_in_one_line_with_an_example_and_without_bodies(
+    office: Office, log: Log
 ) -> None:
-    claim = claimed(office.ledger, mail())
-    office.ledger.release(claim, "misconfigured", "the sender is not verified.")
-    office.put("mail-dlq", item(text="a secret"))
-    assert office.look() == {"mail-dlq": {"seen": 1, "new": 1}}
+    for id_ in ("m-1", "m-2"):
+        claim = claimed(office.ledger, mail(id_))
+        office.ledger.release(claim, "misconfigured", "the sender is not verified.")
+        office.put("mail-dlq", item(id=id_, text="a secret"))
+    assert office.look() == {"mail-dlq": 2}
     (line,) = logged(log)
-    assert line["level"] == "ERROR"
-    assert (line["queue"], line["id"], line["event_type"], line["receives"]) == ("mail-dlq", "m-1", "mail", 1)
+    assert (line["level"], line["queue"], line["letters"]) == ("ERROR", "mail-dlq", 2)
+    assert (line["id"], line["event_type"], line["receives"]) == ("m-1", "mail", 1)
     assert line["cause"] == {
         "code": "misconfigured",
         "message": "the sender is not verified; fix that, then put it back",
@@ -42,54 +42,21 @@ def test_a_dead_letter_is_logged_in_one_line_with_the_cause_and_without_the_body
     assert line["message_id"]
     assert "secret" not in str(log())
     assert "vincent" not in str(log())
-    assert counted() == {"DeadLetters": 1}
 
 
-def test_the_table_entry_of_a_dead_letter_expires_a_day_after_sqs_would_delete_the_letter(
-    office: Office, log: Log
-) -> None:
-    office.put("mail-dlq", item())
-    office.look()
-    (line,) = logged(log)
-    (entry,) = office.entries()
-    assert entry["sent_at"] > 1_600_000_000_000
-    assert {name: value for name, value in entry.items() if name != "sent_at"} == {
-        "message_id": line["message_id"],
-        "queue": "mail-dlq",
-        "id": "m-1",
-        "event_type": "mail",
-        "cause": line["cause"],
-        "receives": 1,
-        "first_seen": NOW_MS,
-        "ttl": int(NOW) + KEPT_SECONDS,
-    }
-    assert KEPT_SECONDS == 15 * 86400
-
-
-def test_a_dead_letter_is_logged_only_once_over_several_checks_of_the_queue(
-    office: Office, log: Log, counted: Counted
-) -> None:
-    office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
-    for _ in range(3):
-        office.look()
-        office.clock.advance(3600)
-    assert sorted(line["id"] for line in logged(log)) == sorted(f"m-{number}" for number in range(23))
-    assert {entry["first_seen"] for entry in office.entries()} == {NOW_MS}
-    assert counted() == {"DeadLetters": 23}
-
-
-def test_checking_known_dead_letters_again_only_reads_the_table(office: Office) -> None:
-    office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
+def test_a_later_pass_over_marked_messages_only_reads_the_ledger(office: Office) -> None:
+    office.put_claimed("mail-dlq", 23)
     office.look()
     office.meddle()
     office.look("mail-dlq")
     assert office.dynamodb.names() == ["batch_get_item"] * 3
+    assert office.marked("mail-dlq") == 23
 
 
 def test_every_dead_letter_is_still_in_the_queue_and_visible_after_a_check(office: Office) -> None:
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(23)))
     office.put("fax-dlq.fifo", {"fax_id": "f-1"}, {"fax_id": "f-2"})
-    assert office.look()["fax-dlq.fifo"]["seen"] == 2
+    assert office.look()["fax-dlq.fifo"] == 2
     assert (office.visible("mail-dlq"), office.visible("fax-dlq.fifo")) == (23, 2)
     assert not {name for name in office.sqs.names() if name.startswith(("delete", "send", "purge"))}
 
@@ -105,7 +72,7 @@ def test_dead_letters_stay_hidden_during_a_check_so_that_each_is_received_once(
 
     office.put("mail-dlq", *(item(id=f"m-{number}") for number in range(25)))
     office.meddle(receive_message=receive)
-    assert office.look("mail-dlq") == {"mail-dlq": {"seen": 25, "new": 25}}
+    assert office.look("mail-dlq") == {"mail-dlq": 25}
     assert hidden == [25, 15, 5, 0]
 
 
@@ -126,9 +93,9 @@ def test_a_check_ends_if_sqs_returns_the_same_dead_letter_repeatedly(office: Off
 
     office.put("mail-dlq", item())
     office.meddle(receive_message=receive)
-    assert office.look("mail-dlq") == {"mail-dlq": {"seen": 1, "new": 1}}
+    assert office.look("mail-dlq") == {"mail-dlq": 1}
     assert office.sqs.names().count("receive_message") == 1 + SEEN_AGAIN
-    assert len(logged(log)) == 1
+    assert [line["letters"] for line in logged(log)] == [1]
     receipts = [
         entry["ReceiptHandle"]
         for name, arguments in office.sqs.calls
@@ -152,30 +119,6 @@ def test_a_dead_letter_queue_is_read_until_a_receive_returns_no_letter(
     assert [len(queue.receive(-30)), queue.ended, queue.complete()] == [0, False, False]
 
 
-def test_a_schedulers_error_attribute_is_ignored_if_the_letter_came_from_a_queue(
-    office: Office, log: Log
-) -> None:
-    source = {"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-test-collect"}
-
-    def receive(real: Callable[..., Any], **arguments: Any) -> Any:
-        reply = real(**arguments)
-        for message in reply.get("Messages", ()):
-            message["Attributes"] |= source
-        return reply
-
-    error = {"ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"}}
-    start = {"scheduled_at": "2026-11-18T13:00:00Z"}
-    office.put("collect-dlq", {"campaign": "weekly", **start}, MessageAttributes=error)
-    office.meddle(receive_message=receive)
-    office.look()
-    office.meddle()
-    source.clear()
-    office.put("collect-dlq", {"campaign": "monthly", **start}, MessageAttributes=error)
-    office.look()
-    causes = [line["cause"]["code"] for line in logged(log)]
-    assert causes == ["uncollected", "undelivered"]
-
-
 def test_a_dead_letter_mark_in_the_ledger_leaves_the_messages_other_details_unchanged(
     office: Office, aws: Aws
 ) -> None:
@@ -196,24 +139,6 @@ def test_a_completed_message_is_not_marked_as_a_dead_letter(office: Office, aws:
     office.look()
     assert "dead_lettered_at" not in aws.item()
     assert logged(log)[0]["cause"]["code"] == "completed"
-
-
-def test_a_redriven_message_that_fails_again_is_marked_and_logged_again(
-    office: Office, aws: Aws, log: Log
-) -> None:
-    office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
-    office.put("mail-dlq", item())
-    office.look()
-    (letter,) = aws.sqs.receive_message(QueueUrl=office.urls["mail-dlq"])["Messages"]
-    aws.sqs.delete_message(QueueUrl=office.urls["mail-dlq"], ReceiptHandle=letter["ReceiptHandle"])
-    office.clock.advance(60)
-    claim = claimed(office.ledger, mail())
-    assert "dead_lettered_at" not in aws.item()
-    office.ledger.release(claim, "misconfigured", "no such configuration set")
-    office.put("mail-dlq", item())  # SQS gives a redriven message a new id
-    office.look()
-    assert aws.item()["dead_lettered_at"] == NOW_MS + 60_000
-    assert [line["cause"]["code"] for line in logged(log)] == ["retry", "misconfigured"]
 
 
 def test_a_dead_lettered_fax_is_marked_in_the_ledger_by_its_fax_id(
@@ -262,4 +187,3 @@ def test_a_malformed_dead_letter_is_logged_without_a_message_key(office: Office,
     (line,) = logged(log)
     assert "id" not in line
     assert line["cause"]["code"] == "malformed"
-    assert office.entries()[0].keys() & {"id", "event_type"} == set()

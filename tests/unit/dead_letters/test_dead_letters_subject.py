@@ -180,6 +180,21 @@ def test_the_receive_count_time_and_error_of_a_dead_letter_are_read_from_sqs() -
     assert dead_letter_of("mail-dlq", message).undelivered == ""
 
 
+def test_a_schedulers_error_attribute_is_ignored_if_the_letter_came_from_a_queue() -> None:
+    message = {
+        "MessageId": "r-1",
+        "ReceiptHandle": "receipt",
+        "Body": "{}",
+        "Attributes": {
+            "ApproximateReceiveCount": "1",
+            "SentTimestamp": "0",
+            "DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-test-collect",
+        },
+        "MessageAttributes": {"ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"}},
+    }
+    assert dead_letter_of("collect-dlq", message).undelivered == ""
+
+
 @pytest.mark.parametrize("levels", [600, 800, 900])
 def test_a_dead_letter_with_hundreds_of_nested_levels_is_malformed(levels: int) -> None:
     deep = "[" * levels + "]" * levels
