@@ -5,7 +5,7 @@ another. `python -m mailroom_local.pump.driver --emulator URL` disables those ma
 delivers their records until the process is killed. The pump keeps no checkpoint: after a crash it delivers a
 stream again from the oldest record on, and the ledger refuses what was sent.
 
-A rule that fires each minute fires every few seconds here, so that nobody waits for it. The emulator would
+A rule that fires each minute fires every ten seconds here, so that nobody waits for it. The emulator would
 fire all of them at once, each in a process of its own; the pump fires them one after another.
 """
 
@@ -42,7 +42,7 @@ PAGE = 1000
 EVENT_BYTES = 6 * 1024 * 1024 - 1024  # Lambda's limit for a synchronous event, less its frame
 STREAMS_SECONDS = 60.0
 EACH_MINUTE = "rate(1 minute)"
-FIRE_SECONDS = 3.0
+FIRE_SECONDS = 10.0
 """Pause between two rounds of the rules of each minute."""
 ROOM_BATCHES = 10  # a lane that is this far behind holds up the reader, as a shard does on AWS
 

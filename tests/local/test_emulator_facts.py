@@ -3,7 +3,6 @@
 import json
 import string
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,13 +51,6 @@ SECRETS = {
         },
     }
 }
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder: Path = tmp_path_factory.mktemp("emulator")
-    with emulated(folder) as url:
-        yield url
 
 
 @pytest.fixture

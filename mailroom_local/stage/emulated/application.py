@@ -38,7 +38,7 @@ from urllib.parse import unquote
 from ministack.app import app as ministack
 from ministack.core import lambda_runtime
 from ministack.core.concurrency import esm_wake
-from ministack.services import cloudwatch, dynamodb_streams, sts
+from ministack.services import cloudwatch, dynamodb, dynamodb_streams, sts
 from ministack.services.cloudformation import provisioners
 
 from mailroom_local.providers.http import is_meant
@@ -58,7 +58,9 @@ _record = provisioners._cw_metric_alarm_record
 _secret = provisioners._sm_secret_string
 _unpacking = threading.Lock()
 cloudwatch._evaluate_alarm = lambda _: None
-dynamodb_streams.handle_request = waiting(dynamodb_streams.handle_request)
+dynamodb_streams.handle_request = waiting(
+    dynamodb_streams.handle_request, lambda: dynamodb._stream_seq_counter
+)
 
 
 def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
