@@ -172,13 +172,13 @@ def test_one_click_opts_out_of_that_topic_alone_and_the_ledger_says_why_nothing_
 
 def test_an_operator_sees_the_choice_and_opts_in_again_for_whoever_asks(pipeline: Pipeline) -> None:
     who = ("reader-7@example.org", "--stage", "local")
-    assert operator(pipeline, "preferences", "opt-out", *who, "--topic", "gardening").returncode == 0
+    assert operator(pipeline, "preferences", "opt-out", *who, "--topic", "gardening").exit_code == 0
     pipeline.put(mail("gardening-7", email="reader-7@example.org", topic="gardening"))
     pipeline.until_ended("gardening-7")
     assert pipeline.ledger("gardening-7")["status"] == "suppressed"
     shown = operator(pipeline, "preferences", "show", *who)
     assert "reader-7@example.org has received no gardening since" in shown.stdout
-    assert operator(pipeline, "preferences", "opt-in", *who, "--topic", "gardening").returncode == 0
+    assert operator(pipeline, "preferences", "opt-in", *who, "--topic", "gardening").exit_code == 0
     pipeline.put(mail("gardening-8", email="reader-7@example.org", topic="gardening"))
     pipeline.one_mail("gardening-8")
 
@@ -204,5 +204,5 @@ def test_who_has_opted_out_is_left_out_of_a_campaigns_run(pipeline: Pipeline) ->
     assert campaign.mails().keys() == campaign.expected.keys() - {left}
     assert campaign.state().opted_out == 1
     words = ("preferences", "opt-in", address, "--topic", TOPIC, "--stage", "local")
-    assert operator(pipeline, *words).returncode == 0
+    assert operator(pipeline, *words).exit_code == 0
     until(lambda: pipeline.queue_is_empty(pipeline.output("AudienceQueueUrl")), 20, lambda: "not empty")

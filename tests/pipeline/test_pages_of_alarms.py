@@ -32,7 +32,7 @@ def day_used_up(pipeline: Pipeline, id_: str) -> Iterator[None]:
         pipeline.until_waits("day_used_up", id_)
         yield
         cancelled = operator(pipeline, "cancel", id_, "--stage", STAGE)
-        assert cancelled.returncode == 0, cancelled.stderr
+        assert cancelled.exit_code == 0, cancelled.stderr
     pipeline.open_day("mail")
 
 
@@ -89,7 +89,7 @@ def test_an_alarm_rings_for_its_reason_and_its_page_leads_to_the_cause(
     with reason(pipeline, id_):
         until(lambda: rings(pipeline, name), RINGS_SECONDS, lambda: f"{name} does not ring")
         done = [operator(pipeline, *words) for words in commands(page, id_)]
-    assert {each.returncode for each in done} <= {0, 1}, [each.stderr for each in done if each.returncode > 1]
+    assert {each.exit_code for each in done} <= {0, 1}, [each.stderr for each in done if each.exit_code > 1]
     assert cause in done[0].stdout, done[0].stdout
 
 
