@@ -97,13 +97,3 @@ def test_an_edit_of_a_file_counts_for_the_next_message_without_a_restart(
         (folder / "body.txt").write_text("after")
         pipeline.put(mail("edit-2", template="note", template_version=0))
         assert pipeline.one_mail("edit-2")["content"]["text"] == "after"
-
-
-def test_a_misspelt_attribute_fails_the_mail_before_it_goes(pipeline: Pipeline) -> None:
-    pipeline.put(mail("misspelt-send-at", sendAt="2099-01-01T00:00:00Z"))
-    assert pipeline.failure("misspelt-send-at") == "sendAt: is used by nothing here; did you mean `send_at`?"
-
-
-def test_a_recipient_s_language_without_a_folder_gets_the_template_s_own(pipeline: Pipeline) -> None:
-    pipeline.put(mail("in-no-language", locale="qq-QQ"))
-    assert "Dear Ada Lovelace," in pipeline.one_mail("in-no-language")["content"]["text"]
