@@ -134,17 +134,17 @@ class SimulatedSms:
                 return (*start, "sent")
         return (*start, "sent", self.course)
 
-    def status(self, now: float) -> str:
+    def status(self, moment: float) -> str:
         """The status in Twilio's words."""
-        if now >= self.created + ENDED_SECONDS:
+        if moment >= self.created + ENDED_SECONDS:
             return self.statuses[-1]
-        sent = now >= self.created + SENT_SECONDS
+        sent = moment >= self.created + SENT_SECONDS
         return "sent" if sent and "sent" in self.statuses else self.statuses[0]
 
-    def sent_at(self, now: float) -> float | None:
+    def sent_at(self, moment: float) -> float | None:
         """Time at which the message was handed to the carrier; None if that has not happened."""
-        at = self.created + SENT_SECONDS
-        return at if now >= at and "sent" in self.statuses else None
+        sent = self.created + SENT_SECONDS
+        return sent if moment >= sent and "sent" in self.statuses else None
 
 
 class SmsNetwork:
@@ -162,9 +162,9 @@ class SmsNetwork:
     def submit(self, order: SmsOrder) -> SimulatedSms:
         """Take a message, or raise SubmitRefused."""
         nth = self._submits.nth(order.content)
-        why = "unsubscribed" if order.to in self._stopped else refusal_of(order.to, nth)
-        if why is not None:
-            raise SubmitRefused(why)
+        reason = "unsubscribed" if order.to in self._stopped else refusal_of(order.to, nth)
+        if reason is not None:
+            raise SubmitRefused(reason)
         course, error = course_of(order.to)
         sid = ("MM" if order.media_urls else "SM") + uuid.uuid4().hex
         with self._lock:

@@ -35,8 +35,8 @@ class Upstream:
             connection = HTTPConnection(self._host, self._port, timeout=TIMEOUT_SECONDS)
         try:
             response = _exchange(connection, request)
-            kept = {name: value for name, value in response.getheaders() if name.lower() not in HOP_BY_HOP}
-            reply = Reply(response.status, response.read(), kept)
+            headers = {name: value for name, value in response.getheaders() if name.lower() not in HOP_BY_HOP}
+            reply = Reply(response.status, response.read(), headers)
         except BaseException:
             connection.close()
             raise
@@ -91,5 +91,5 @@ class PublicApi:
         """Path of the API in the emulator; empty before the stacks are deployed."""
         signed = {"authorization": authorization("apigateway")}
         listed = json.loads(self._upstream.pass_on(Request("GET", "/v2/apis", signed, b"")).body)
-        ids = [each["apiId"] for each in listed.get("items", []) if each["name"] == API_NAME]
+        ids = [api["apiId"] for api in listed.get("items", []) if api["name"] == API_NAME]
         return f"/restapis/{ids[0]}/$default/_user_request_" if ids else ""

@@ -136,12 +136,12 @@ class Pump:
 
     def _store_failed_batch(self, mapping: StreamMapping, shard: str, given_up: GivenUp) -> None:
         """Write failed records to S3, however long that takes: they must not be lost."""
-        now = datetime.now(UTC)
+        moment = datetime.now(UTC)
         print(f"gave up on {len(given_up.records)} records: {given_up.condition}", flush=True)
         if not mapping.failures_bucket:
             return
-        key = object_key(mapping, shard, now)
-        body = json.dumps(failure_document(mapping, shard, given_up, now)).encode()
+        key = object_key(mapping, shard, moment)
+        body = json.dumps(failure_document(mapping, shard, given_up, moment)).encode()
         retry_until_ok(lambda: self._s3.put_object(Bucket=mapping.failures_bucket, Key=key, Body=body))
 
 
@@ -229,13 +229,15 @@ class ShardLane:
             return None
 
 
-def object_key(mapping: StreamMapping, shard: str, now: datetime) -> str:
+def object_key(mapping: StreamMapping, shard: str, moment: datetime) -> str:
     """Where Lambda writes: aws/lambda/<mapping>/<shard>/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-<random>, in UTC."""
-    stamp = now.astimezone(UTC)
+    stamp = moment.astimezone(UTC)
     return f"aws/lambda/{mapping.uuid}/{shard}/{stamp:%Y/%m/%d}/{stamp:%Y-%m-%dT%H.%M.%S}-{uuid4()}"
 
 
-def failure_document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetime) -> dict[str, Any]:
+def failure_document(
+    mapping: StreamMapping, shard: str, given_up: GivenUp, moment: datetime
+) -> dict[str, Any]:
     """Return the document that Lambda writes, without `responseContext` if the function never saw the
     records."""
     records, last = given_up.records, given_up.last
@@ -251,7 +253,7 @@ def failure_document(mapping: StreamMapping, shard: str, given_up: GivenUp, now:
         },
         **({"responseContext": response} if response else {}),
         "version": "1.0",
-        "timestamp": iso_milliseconds(now.astimezone(UTC)),
+        "timestamp": iso_milliseconds(moment.astimezone(UTC)),
         "DDBStreamBatchInfo": {
             "shardId": shard,
             "startSequenceNumber": records[0].sequence,
@@ -285,11 +287,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--emulator", required=True, help="URL of the emulator")
     parser.add_argument("--log", type=Path, help="the emulator's log, whose metrics go to its CloudWatch")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     threading.excepthook = die
-    if asked.log:
-        threading.Thread(target=LoggedMetrics(asked.emulator, asked.log).run, daemon=True).start()
-    Pump(asked.emulator).run()
+    if options.log:
+        threading.Thread(target=LoggedMetrics(options.emulator, options.log).run, daemon=True).start()
+    Pump(options.emulator).run()
 
 
 if __name__ == "__main__":

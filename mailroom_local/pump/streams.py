@@ -99,7 +99,7 @@ class Record:
 
 def parse(criteria: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """The patterns of a mapping's FilterCriteria."""
-    return [json.loads(each["Pattern"]) for each in (criteria or {}).get("Filters", [])]
+    return [json.loads(entry["Pattern"]) for entry in (criteria or {}).get("Filters", [])]
 
 
 class FirstRecords:
@@ -130,15 +130,15 @@ def _matches(record: Any, pattern: Mapping[str, Any]) -> bool:
     return all(
         _matches(record.get(key), rule)
         if isinstance(rule, Mapping)
-        else any(_equals(record.get(key, MISSING), wanted) for wanted in rule)
+        else any(_equals(record.get(key, MISSING), expected) for expected in rule)
         for key, rule in pattern.items()
     )
 
 
-def _equals(value: Any, wanted: Any) -> bool:
-    if not isinstance(wanted, Mapping):
-        return bool(value == wanted)
-    operator, operand = next(iter(wanted.items()))
+def _equals(value: Any, expected: Any) -> bool:
+    if not isinstance(expected, Mapping):
+        return bool(value == expected)
+    operator, operand = next(iter(expected.items()))
     if operator not in OPERATORS:
         raise ValueError(f"The pump does not know the filter operator {operator!r}: {sorted(OPERATORS)}.")
     return OPERATORS[operator](value, operand)
@@ -168,15 +168,17 @@ def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> Follo
     failed = first_failed(batch.records, invoked, mapping)
     if failed is None:
         return FollowUp()
-    rest = batch.records[failed:]
+    unhandled = batch.records[failed:]
     if mapping.bisects and failed > 0:
-        return FollowUp((replace(batch, records=rest),))
-    if mapping.bisects and len(rest) > 1:
-        middle = len(rest) // 2
-        return FollowUp((replace(batch, records=rest[:middle]), replace(batch, records=rest[middle:])))
+        return FollowUp((replace(batch, records=unhandled),))
+    if mapping.bisects and len(unhandled) > 1:
+        middle = len(unhandled) // 2
+        return FollowUp(
+            (replace(batch, records=unhandled[:middle]), replace(batch, records=unhandled[middle:]))
+        )
     if 0 <= mapping.max_retries <= batch.retries:
-        return FollowUp(given_up=rest)
-    return FollowUp((StreamBatch(rest, batch.retries + 1, batch.invocations),))
+        return FollowUp(given_up=unhandled)
+    return FollowUp((StreamBatch(unhandled, batch.retries + 1, batch.invocations),))
 
 
 def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMapping) -> int | None:
@@ -188,7 +190,7 @@ def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMap
         return 0
     reported = invoked.reported if mapping.reports_failures else []
     places = {record.sequence: place for place, record in enumerate(records)}
-    return min((places.get(each, 0) for each in reported), default=None)
+    return min((places.get(identifier, 0) for identifier in reported), default=None)
 
 
 def backoff(failures: int) -> float:
