@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from email.utils import parseaddr
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any, NamedTuple
 from urllib.parse import unquote
+
+from urllib3.exceptions import HTTPError
 
 from mailroom.clock import Clock
 from mailroom_local.providers.delay_queue import DelayQueue
@@ -143,7 +144,7 @@ class SesFeedback:
     def _is_taken(self, topic: str, texts: list[str]) -> bool:
         try:
             reply = self._upstream.pass_on(batch(topic, texts))
-        except (HTTPException, OSError) as trouble:
+        except HTTPError as trouble:
             print(f"{topic}: {trouble}", flush=True)
             return False
         if reply.status != 200:

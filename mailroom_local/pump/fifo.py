@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mailroom_local.pump.functions import REPORTS, TROUBLE, TROUBLE_SECONDS, Invoked, retry_until_ok
 
@@ -108,48 +108,6 @@ def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMappin
     return [message for message in batch if message.id not in failed]
 
 
-class FifoQueue(Protocol):
-    """Queue operations that the poller needs."""
-
-    def receive(self, count: int) -> Sequence[FifoMessage]:
-        """Return at most `count` messages; waits a while for the first. Catches AWS errors."""
-
-    def delete(self, messages: Sequence[FifoMessage]) -> None:
-        """Delete messages, however long that takes."""
-
-
-class Poller:
-    """Loop of one mapping. `invoke` takes the event as JSON and must not raise."""
-
-    def __init__(self, mapping: FifoMapping, queue: FifoQueue, invoke: Callable[[str], Invoked]) -> None:
-        self._mapping = mapping
-        self._queue = queue
-        self._invoke = invoke
-        self._free = threading.Semaphore(mapping.concurrency)
-
-    def run(self) -> None:
-        while True:
-            self.poll()
-
-    def poll(self) -> None:
-        """Wait until a function is free, receive a batch for it, and start it."""
-        self._free.acquire()
-        messages = self._queue.receive(self._mapping.batch_size)
-        if not messages:
-            self._free.release()
-            return
-        threading.Thread(target=self._work, args=(messages,), daemon=True).start()
-
-    def _work(self, messages: Sequence[FifoMessage]) -> None:
-        try:
-            invoked = self._invoke(json.dumps({"Records": [message.record for message in messages]}))
-            done = finished(messages, invoked, self._mapping)
-            if done:
-                self._queue.delete(done)
-        finally:
-            self._free.release()
-
-
 class EmulatedQueue:
     """`arn` names the queue; it must exist."""
 
@@ -184,3 +142,35 @@ class EmulatedQueue:
             self._client.delete_message(QueueUrl=self._url, ReceiptHandle=message.receipt)
         except self._client.exceptions.ReceiptHandleIsInvalid:
             print(f"{message.id} was not deleted: its visibility time-out had ended", flush=True)
+
+
+class Poller:
+    """Loop of one mapping. `invoke` takes the event as JSON and must not raise."""
+
+    def __init__(self, mapping: FifoMapping, queue: EmulatedQueue, invoke: Callable[[str], Invoked]) -> None:
+        self._mapping = mapping
+        self._queue = queue
+        self._invoke = invoke
+        self._free = threading.Semaphore(mapping.concurrency)
+
+    def run(self) -> None:
+        while True:
+            self.poll()
+
+    def poll(self) -> None:
+        """Wait until a function is free, receive a batch for it, and start it."""
+        self._free.acquire()
+        messages = self._queue.receive(self._mapping.batch_size)
+        if not messages:
+            self._free.release()
+            return
+        threading.Thread(target=self._work, args=(messages,), daemon=True).start()
+
+    def _work(self, messages: Sequence[FifoMessage]) -> None:
+        try:
+            invoked = self._invoke(json.dumps({"Records": [message.record for message in messages]}))
+            done = finished(messages, invoked, self._mapping)
+            if done:
+                self._queue.delete(done)
+        finally:
+            self._free.release()

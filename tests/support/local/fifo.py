@@ -5,7 +5,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
-from mailroom_local.pump.fifo import FifoMapping, FifoMessage, Poller
+from mailroom_local.pump.fifo import EmulatedQueue, FifoMapping, FifoMessage, Poller
 from mailroom_local.pump.functions import Invoked
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:fax.fifo"
@@ -29,7 +29,7 @@ def reported(*failed: object) -> Invoked:
     return Invoked("request", {"batchItemFailures": [{"itemIdentifier": name} for name in failed]})
 
 
-class Shelf:
+class Shelf(EmulatedQueue):
     """Messages one after another; what was deleted, in order."""
 
     def __init__(self, *waiting: str) -> None:
