@@ -85,16 +85,6 @@ class StageClient:
         for item in items:
             self.dynamodb.put_item(TableName=MAILBOX, Item=typed(item))
 
-    def put_new(self, item: Item) -> bool:
-        """Put an item unless the mailbox has it already; False if it has."""
-        try:
-            self.dynamodb.put_item(
-                TableName=MAILBOX, Item=typed(item), ConditionExpression="attribute_not_exists(id)"
-            )
-        except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
-
     def delete(self, id_: str, event_type: str = "mail") -> None:
         self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))
 

@@ -12,7 +12,6 @@ from mailroom_local.aws import LocalSession, patient
 
 FUNCTION_SECONDS = 900.0 + 30.0  # the longest a function runs, and some
 CONNECTIONS = 50
-REPORTS = "ReportBatchItemFailures"
 TROUBLE = (ClientError, BotoCoreError)
 TROUBLE_SECONDS = 1.0
 
