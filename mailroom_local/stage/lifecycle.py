@@ -43,8 +43,8 @@ Announce = Callable[[str], None]
 
 def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, console: bool = False) -> State:
     """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
-    `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError;
-    then nothing is left."""
+    `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError
+    after it has ended what it started."""
     try:
         return _start(workspace, announce, people, console)
     except BaseException:

@@ -76,10 +76,11 @@ RINGING: dict[str, tuple[Reason, str, str]] = {
     "mail-dlq-not-empty": (dead_letter, "dlq-not-empty", "misconfigured"),
     "webhooks-failing": (webhooks_failing, "webhooks-failing", "503"),
     "release-late": (release_late, "release-late", "release-late rings"),
-    "mail-day-used-up-warning": (bulk_waits, "day-used-up", "Bulk waits until about"),
     "mail-day-used-up": (day_used_up, "day-used-up", "Bulk waits until about"),
+    "mail-day-used-up-warning": (bulk_waits, "day-used-up", "Bulk waits until about"),
 }
-"""Why each alarm of a local stage rings, its page, and words that a command of the page answers."""
+"""Why each alarm of a local stage rings, its page, and words that a command of the page answers. SES has to
+say that the day is used up before the day is closed for bulk: on a closed day SES may not be asked."""
 
 
 @pytest.fixture(scope="module")

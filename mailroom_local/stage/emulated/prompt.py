@@ -19,7 +19,7 @@ def waiting(handle: Handle, count: Callable[[], int]) -> Handle:
     """DynamoDB Streams whose GetRecords waits for records, as SQS's ReceiveMessage does for messages: to ask
     again and again costs two processes thirty times what a look in here does.
 
-    `count` returns how many records all streams have had: nothing is read before that number changes.
+    `count` returns how many records all streams have had: a stream is read again when that number changes.
     """
 
     async def handled(*request: Any) -> Any:
