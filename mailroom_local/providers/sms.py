@@ -19,7 +19,6 @@ counts the submits of one content to one number.
 | 52      | a server error first (500, nothing accepted), then delivered                             |
 | 53      | accepted and delivered, but the first answer is a server error (500)                     |
 | 54      | accepted and delivered, but the first answer is lost: the connection breaks              |
-| 55      | accepted and delivered; the answer is slow                                               |
 | 56      | a server error (500, nothing accepted), each time                                        |
 | 57      | accepted and sent, the first answer is lost, and no status callback ever comes           |
 | others  | delivered                                                                                |
@@ -37,7 +36,7 @@ from mailroom_local.providers.inbox import Accepted, InboxStore
 
 Refusal = Literal["invalid", "landline", "unsubscribed", "forbidden", "throttled", "error"]
 Course = Literal["delivered", "undelivered", "failed", "sent"]
-Answer = Literal["at once", "error", "lost", "slow"]
+Answer = Literal["at once", "error", "lost"]
 
 REFUSED: dict[str, Refusal] = {
     "40": "invalid",
@@ -81,10 +80,7 @@ def course_of(number: str) -> tuple[Course, int | None]:
 
 def answer_to(number: str, nth: int) -> Answer:
     """How the n-th submit is answered once it is accepted."""
-    ending = number_ending(number)
-    if ending == "55":
-        return "slow"
-    return ANSWERED_FIRST.get(ending, "at once") if nth == 1 else "at once"
+    return ANSWERED_FIRST.get(number_ending(number), "at once") if nth == 1 else "at once"
 
 
 def is_silent(number: str) -> bool:

@@ -5,7 +5,6 @@ A list is filtered by `To` only, as Mailroom asks. `sms.py` says which number do
 """
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +18,6 @@ from mailroom_local.providers.http import E164, NoAnswer, Reply, Request, Submit
 from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, answer_to
 
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
-SLOW_SECONDS = 3.0
 
 ACCOUNT_SID = "AC" + "0123456789abcdef" * 2
 AUTH_TOKEN = "local"  # noqa: S105 - the simulator's
@@ -65,7 +63,6 @@ class TwilioSimulator:
 
     network: SmsNetwork
     on_accepted: Callable[[SimulatedSms], None]
-    slow_seconds: float = SLOW_SECONDS
 
     def handle(self, request: Request) -> Reply:
         if request.login not in LOGINS:
@@ -114,8 +111,6 @@ class TwilioSimulator:
                 raise NoAnswer
             case "error":
                 return error(*REFUSALS["error"])
-            case "slow":
-                time.sleep(self.slow_seconds)
         return json_reply(HTTPStatus.CREATED, as_json(sms, sms.created))
 
     def _fetch(self, sid: str) -> Reply:
