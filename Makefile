@@ -90,7 +90,7 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder --ignore tests/update
 TESTS ?= tests
 test: setup cdk ## every test, on as many cores as there are; TESTS names some
-	@$(PY) -m tests.support.cpu_units $(PYTEST) $(TESTS)
+	@$(PY) -m tests.support.cpu_seconds $(PYTEST) $(TESTS)
 	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update, before a release: `make update`.'
 
 update: setup ## deploy this code over the last release while messages are on their way: tests/update

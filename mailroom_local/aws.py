@@ -29,12 +29,12 @@ def key() -> str:
     owner to read. Whoever has the key may create functions, which run as who started the emulator."""
     if not _KEY.exists():
         _KEY.parent.mkdir(exist_ok=True)
-        own = _KEY.with_name(f"key.{os.getpid()}")
-        own.touch(mode=0o600)
-        own.write_text(f"MAILROOM{secrets.token_hex(16)}")
+        draft = _KEY.with_name(f"key.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_text(f"MAILROOM{secrets.token_hex(16)}")
         with suppress(FileExistsError):  # another process was first
-            os.link(own, _KEY)
-        own.unlink()
+            os.link(draft, _KEY)
+        draft.unlink()
     return _KEY.read_text()
 
 

@@ -58,22 +58,15 @@ def up() -> None:
 
     Example: mailroom up
     """
-    known = load_state(UP)
-    if known and known.running:
-        if lifecycle.update(UP, known, _announce):
+    state = load_state(UP)
+    if state and state.running:
+        if lifecycle.update(UP, state, _announce):
             console.print("The stage has the settings and the code of now. Its messages are kept.")
         else:
-            console.print(f"Already running at {known.endpoints.aws}, as the settings and the code are.")
-        for template in lifecycle.published(known):
-            name = template.rpartition("/")[2]
-            console.print(
-                f"{template} has a published version, which goes before the file in templates/. Back to the "
-                f"file: mailroom template rollback {name} --to 0 --stage {STAGE}",
-                soft_wrap=True,
-            )
+            console.print(f"Already running at {state.endpoints.aws}, as the settings and the code are.")
         _print_console()
         return
-    if known:
+    if state:
         console.print("Cleaning up after a stage that did not end well.")
         lifecycle.stop(UP)
     running = lifecycle.start(UP, _announce, PEOPLE, console=True)
@@ -111,15 +104,15 @@ def inbox() -> None:
 
     Example: mailroom inbox
     """
-    known = load_state(UP)
-    if not known or not known.running:
+    state = load_state(UP)
+    if not state or not state.running:
         raise StartError("Nothing is running. Start it with `mailroom up`.")
-    if accepted := fetch(known.endpoints.inbox):
+    if accepted := fetch(state.endpoints.inbox):
         console.print(_inbox_table(accepted))
     else:
         console.print("Nothing was sent yet.")
-    if received := fetch(known.endpoints.received):
-        console.print(f"{len(received)} webhooks received: {known.endpoints.received}")
+    if received := fetch(state.endpoints.received):
+        console.print(f"{len(received)} webhooks received: {state.endpoints.received}")
 
 
 def _inbox_table(accepted: list[dict[str, Any]]) -> Table:
@@ -128,10 +121,10 @@ def _inbox_table(accepted: list[dict[str, Any]]) -> Table:
     table = table_of(
         *columns, title=f"{len(accepted)} accepted; the last {len(newest)}", title_justify="left"
     )
-    for each in newest:
-        moment = each["received_at"].replace("T", " ").partition(".")[0]
-        content = each["content"]
+    for entry in newest:
+        moment = entry["received_at"].replace("T", " ").partition(".")[0]
+        content = entry["content"]
         text = next((content[name] for name in ("subject", "text", "body") if content.get(name)), "")
-        shown = text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
-        table.add_row(moment, each["channel"], each["to"], shown)
+        beginning = text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
+        table.add_row(moment, entry["channel"], entry["to"], beginning)
     return table

@@ -82,26 +82,26 @@ def wait_until(condition: Callable[[], bool], seconds: float, poll: float = POLL
     return True
 
 
-def free_ports(count: int, wanted: Sequence[int] = ()) -> list[int]:
-    """Free ports on the loopback address, all different: of `wanted` those that are free."""
+def free_ports(count: int, preferred: Sequence[int] = ()) -> list[int]:
+    """Free ports on the loopback address, all different: of `preferred` those that are free."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each, port in zip(sockets, [*wanted, *[0] * count], strict=False):
+        for listener, port in zip(sockets, [*preferred, *[0] * count], strict=False):
             # As servers bind: connections of the last time may linger.
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                each.bind((LOOPBACK, port))
+                listener.bind((LOOPBACK, port))
             except OSError:
-                each.bind((LOOPBACK, 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+                listener.bind((LOOPBACK, 0))
+        return [int(listener.getsockname()[1]) for listener in sockets]
 
 
 def kept_ports(path: Path, count: int) -> list[int]:
     """Free ports: the last run's ports, which are in the file, if they are still free."""
-    wanted: list[int] = []
+    earlier: list[int] = []
     with suppress(OSError, ValueError):
-        wanted = msgspec.json.decode(path.read_bytes(), type=list[Annotated[int, Meta(ge=1024, le=65_535)]])
-    ports = free_ports(count, wanted)
+        earlier = msgspec.json.decode(path.read_bytes(), type=list[Annotated[int, Meta(ge=1024, le=65_535)]])
+    ports = free_ports(count, earlier)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(ports))
     return ports

@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import botocore.session
@@ -82,6 +82,18 @@ class Together(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
     """xdist's own groups (`--dist loadgroup`) are lost with pytest 9.2: it has no name to write them into."""
     return Together(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave modules and tests, which stay until the end, out of every search for garbage: that is a third of
+    the time which collecting twelve thousand tests takes."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -51,11 +51,6 @@ of_the_repository = pytest.mark.parametrize("workflow", WORKFLOWS, ids=name)
 each_workflow = pytest.mark.parametrize("workflow", [*WORKFLOWS, *TEAMS], ids=name)
 
 
-def test_there_are_workflows_to_check_compare_deploy_and_release() -> None:
-    assert [file.stem for file in WORKFLOWS] == ["check", "deploy", "diff", "release"]
-    assert [file.stem for file in TEAMS] == ["check", "deploy-stage", "deploy"]
-
-
 @of_the_repository
 def test_a_workflow_calls_makes_targets_and_only_such_that_there_are(workflow: Path) -> None:
     ran = [step["run"] for step in steps(workflow) if "run" in step]
@@ -293,11 +288,6 @@ def test_the_cdks_command_line_is_locked_by_hash_and_names_no_registry() -> None
     assert packages
     assert all(each["integrity"].startswith("sha512-") for each in packages)
     assert "://" not in text
-
-
-def test_nobody_is_told_to_run_another_version_of_the_cdks_command_line() -> None:
-    told = [MAKEFILE, *(file.read_text() for file in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])]
-    assert not [text for text in told if re.search(r"\bnpx\b|aws-cdk@", text)]
 
 
 def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:

@@ -46,11 +46,11 @@ def main() -> None:
     """Measure, write and print."""
     parser = argparse.ArgumentParser(prog="python -m lab.bench", description=__doc__)
     parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 30 minutes")
-    chosen = parser.parse_args().section or list(SECTIONS)
+    sections = parser.parse_args().section or list(SECTIONS)
     found: dict[str, Any] = {}
     lifecycle.stop(emulator.WORKSPACE)  # what an earlier run left, if it was killed
     try:
-        for name in chosen:
+        for name in sections:
             console.print(f"- {name}")
             found |= SECTIONS[name]()
     except subprocess.CalledProcessError as failed:
@@ -58,11 +58,11 @@ def main() -> None:
     finally:
         lifecycle.stop(emulator.WORKSPACE)
     date, machine = datetime.now(UTC).date().isoformat(), f"{platform.machine()}, {os.cpu_count()} cores"
-    now = f"{date}, Python {platform.python_version()}, {machine}"
+    about_machine = f"{date}, Python {platform.python_version()}, {machine}"
     results = figures("results.json")
     recorded: dict[str, Any] = {"measured": {}} if SHORT else json.loads(results.read_text())
     # By section, for one that was not run now keeps the figures, and the date, of before.
-    recorded |= found | {"measured": recorded["measured"] | dict.fromkeys(chosen, now)}
+    recorded |= found | {"measured": recorded["measured"] | dict.fromkeys(sections, about_machine)}
     results.write_text(json.dumps(recorded, indent=2) + "\n")
     console.print(f"written to {results.relative_to(REPOSITORY)}:")
     console.print_json(data=found)

@@ -48,9 +48,15 @@ class LedgerSize:
 
     def _insert(self, request: dict[str, Any]) -> None:
         """INSERTs, each attribute of which is a parameter."""
-        for each in request["Statements"]:
+        for statement in request["Statements"]:
             self._write(
-                dict(zip(re.findall(r"'(\w+)': \?", each["Statement"]), each["Parameters"], strict=True))
+                dict(
+                    zip(
+                        re.findall(r"'(\w+)': \?", statement["Statement"]),
+                        statement["Parameters"],
+                        strict=True,
+                    )
+                )
             )
 
     def _write(self, sets: dict[str, Any]) -> None:

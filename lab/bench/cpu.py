@@ -32,8 +32,8 @@ def measure() -> dict[str, Any]:
         for number in range(ROUNDS):
             for sender in sorted(runs, reverse=number % 2 == 1):
                 runs[sender].append(in_a_process("lab.bench.cpu", sender, level))
-        for sender, seen in runs.items():
-            figures[f"cpu_us_{level}_{sender}"] = round(min(seen), 1)
+        for sender, counts in runs.items():
+            figures[f"cpu_us_{level}_{sender}"] = round(min(counts), 1)
         figures[f"cpu_ratio_{level}"] = round(min(runs["mailroom"]) / min(runs["powertools"]), 3)
     return figures
 

@@ -76,23 +76,27 @@ def mails(announce: Announce) -> dict[str, Any]:
         pipeline = Pipeline(running, WORKSPACE.assembly)
         rates: dict[str, list[float]] = {sender: [] for sender in HANDLERS}
         for turn in range(RUNS):
-            for sender, seen in rates.items():
+            for sender, measured in rates.items():
                 pipeline.use(sender)
-                seen.append(pipeline.rate(MAILS))
-                announce(f"{MAILS:,} mails, {sender}, run {turn + 1} of {RUNS}: {seen[-1]:.0f} a second")
+                measured.append(pipeline.rate(MAILS))
+                announce(f"{MAILS:,} mails, {sender}, run {turn + 1} of {RUNS}: {measured[-1]:.0f} a second")
         pipeline.use("mailroom")
         long = pipeline.rate(MANY)
         announce(f"{MANY:,} mails, mailroom: {long:.0f} a second")
-    medians = {sender: statistics.median(seen) for sender, seen in rates.items()}
+    medians = {sender: statistics.median(measured) for sender, measured in rates.items()}
     ratios = {
-        sender: statistics.median(ours / theirs for ours, theirs in zip(rates["mailroom"], seen, strict=True))
-        for sender, seen in rates.items()
+        sender: statistics.median(
+            ours / theirs for ours, theirs in zip(rates["mailroom"], measured, strict=True)
+        )
+        for sender, measured in rates.items()
     }
     return {
         "rate_1000": round(medians["mailroom"], 1),
         "rate_1000_powertools": round(medians["powertools"], 1),
         "rate_1000_pattern": round(medians["pattern"], 1),
-        "rate_1000_runs": {sender: [round(each, 1) for each in seen] for sender, seen in rates.items()},
+        "rate_1000_runs": {
+            sender: [round(rate, 1) for rate in measured] for sender, measured in rates.items()
+        },
         "rate_ratio_powertools": round(ratios["powertools"], 2),
         "rate_ratio_pattern": round(ratios["pattern"], 2),
         "rate_10000": round(long, 1),
@@ -105,17 +109,16 @@ def mails(announce: Announce) -> dict[str, Any]:
 def lone_mails(announce: Announce) -> dict[str, Any]:
     """How long a mail takes from its put to SES's yes that comes alone, in milliseconds: the median and the
     99th percentile of LONE, with our sender and with Powertools' in its place."""
-    found = {}
+    results = {}
     with running_stage(announce) as running:
         pipeline = Pipeline(running, WORKSPACE.assembly)
         for sender in ("mailroom", "powertools"):
             pipeline.use(sender)
             waits = sorted(pipeline.waits(LONE))
-            found[sender] = {"p50": round(waits[LONE // 2]), "p99": round(waits[LONE * 99 // 100])}
-            announce(
-                f"{LONE} mails one by one, {sender}: {found[sender]['p50']} ms, p99 {found[sender]['p99']}"
-            )
-    return {"lone_mail_ms": found}
+            median, worst = round(waits[LONE // 2]), round(waits[LONE * 99 // 100])
+            results[sender] = {"p50": median, "p99": worst}
+            announce(f"{LONE} mails one by one, {sender}: {median} ms, p99 {worst}")
+    return {"lone_mail_ms": results}
 
 
 class Pipeline:
@@ -150,16 +153,18 @@ class Pipeline:
         numbers = list(islice(_numbers, count))
         started = time.monotonic()
         with ThreadPoolExecutor(2) as pool:
-            batches = [numbers[at : at + PUT_BATCH] for at in range(0, count, PUT_BATCH)]
+            batches = [numbers[start : start + PUT_BATCH] for start in range(0, count, PUT_BATCH)]
             for _ in pool.map(self._put_batch, batches):
                 pass  # raises what a put raised
         _await(lambda: int(json.loads(_request("GET", f"{self._inbox}/count"))["count"]) >= count, "mails")
         seconds = time.monotonic() - started
-        seen = Observation(inbox=json.loads(_request("GET", self._inbox)), faxes=[], requests=[], ledger={})
+        observation = Observation(
+            inbox=json.loads(_request("GET", self._inbox)), faxes=[], requests=[], ledger={}
+        )
         load = [Expected(item(number)) for number in numbers]
-        found = judge(load, seen, strict=False).figures(each.key for each in load)
-        self.duplicates += found.sent_twice
-        self.lost += found.lost
+        figures = judge(load, observation, strict=False).figures(message.key for message in load)
+        self.duplicates += figures.sent_twice
+        self.lost += figures.lost
         return count / seconds
 
     def waits(self, count: int) -> Iterator[float]:
@@ -193,8 +198,8 @@ def _all_senders(assembly: Path) -> bytes:
         files[Path("lab", "bench", f"{name}.py")] = REPOSITORY / "lab" / "bench" / f"{name}.py"
     zipped = io.BytesIO()
     with zipfile.ZipFile(zipped, "w") as archive:
-        for at, path in files.items():
-            archive.write(path, at)
+        for place, path in files.items():
+            archive.write(path, place)
     return zipped.getvalue()
 
 
@@ -203,11 +208,11 @@ def client(service: Any, running: State) -> Any:
     return LocalSession().client(service, endpoint_url=running.endpoints.aws, config=patient())
 
 
-def _await(ended: Callable[[], bool], what: str) -> None:
+def _await(condition: Callable[[], bool], subject: str) -> None:
     deadline = time.monotonic() + LONGEST
-    while not ended():
+    while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the {what} did not come to an end in {LONGEST:.0f} s")
+            raise TimeoutError(f"the {subject} did not come to an end in {LONGEST:.0f} s")
         time.sleep(0.1)
 
 

@@ -100,8 +100,8 @@ ANSWERS = {
 
 def clean(**more: str) -> dict[str, str]:
     """This process's environment, with the functions' in place of whatever AWS settings it has."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    return kept | FUNCTION | more
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return inherited | FUNCTION | more
 
 
 def in_a_process(module: str, *arguments: str, **variables: str) -> Any:
@@ -133,8 +133,8 @@ def context() -> Any:
 
 def item(number: int) -> dict[str, str]:
     """The smallest mail there is."""
-    about = {"email": f"reader-{number}@example.com", "first_name": "Ada", "last_name": "Lovelace"}
-    return {"id": f"newsletter-{number}", "event_type": "mail", **about}
+    person = {"email": f"reader-{number}@example.com", "first_name": "Ada", "last_name": "Lovelace"}
+    return {"id": f"newsletter-{number}", "event_type": "mail", **person}
 
 
 def records(*bodies: str) -> dict[str, Any]:
@@ -142,14 +142,14 @@ def records(*bodies: str) -> dict[str, Any]:
     return {
         "Records": [
             {
-                "messageId": f"message-{at}",
-                "receiptHandle": f"receipt-{at}",
+                "messageId": f"message-{number}",
+                "receiptHandle": f"receipt-{number}",
                 "body": body,
                 "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1795251600000"},
                 "messageAttributes": {},
                 "eventSourceARN": _arn("sqs", "mail"),
             }
-            for at, body in enumerate(bodies)
+            for number, body in enumerate(bodies)
         ]
     }
 

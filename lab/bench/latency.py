@@ -29,20 +29,20 @@ MEMORY_MB = (128, 256, 512, 1024, 1769)
 def measure() -> dict[str, Any]:
     """Mails a function-second, CPU a mail, and by memory what a million mails cost and how many functions
     send 1,000 a second."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, delays in DELAYS_MS.items():
         with stand_ins(delays) as url:
             for variant, (module, at_once) in VARIANTS.items():
                 if name == "far" and variant not in FAR:
                     continue
                 variables = {"AWS_ENDPOINT_URL": url, "SUBMITS_AT_ONCE": str(at_once)}
-                found.setdefault(variant, {})[name] = in_a_process("lab.bench.latency", module, **variables)
-    usual = {variant: each["aws"] for variant, each in found.items()}
+                results.setdefault(variant, {})[name] = in_a_process("lab.bench.latency", module, **variables)
+    usual = {variant: result["aws"] for variant, result in results.items()}
     return {
-        "mails_a_function_second": {variant: each["a_second"] for variant, each in usual.items()},
-        "mails_a_function_second_far": {variant: found[variant]["far"]["a_second"] for variant in FAR},
+        "mails_a_function_second": {variant: result["a_second"] for variant, result in usual.items()},
+        "mails_a_function_second_far": {variant: results[variant]["far"]["a_second"] for variant in FAR},
         "function_second_ratio": round(usual["mailroom_10"]["a_second"] / usual["powertools"]["a_second"], 2),
-        "cpu_ms_a_mail": {variant: each["cpu_ms"] for variant, each in usual.items()},
+        "cpu_ms_a_mail": {variant: result["cpu_ms"] for variant, result in usual.items()},
         "by_memory": {
             variant: {str(mb): _at(mb, usual[variant], at_once) for mb in MEMORY_MB}
             for variant, (_, at_once) in VARIANTS.items()
@@ -50,10 +50,10 @@ def measure() -> dict[str, Any]:
     }
 
 
-def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, float]:
+def _at(memory_mb: int, results: dict[str, float], at_once: int) -> dict[str, float]:
     """Return the figures of a measured variant at a memory size."""
-    cpu = found["cpu_ms"] / 1000 / min(1, memory_mb / prices.WHOLE_VCPU_MB)
-    waits = max(0.0, at_once / found["a_second"] - found["cpu_ms"] / 1000)
+    cpu = results["cpu_ms"] / 1000 / min(1, memory_mb / prices.WHOLE_VCPU_MB)
+    waits = max(0.0, at_once / results["a_second"] - results["cpu_ms"] / 1000)
     rate = min(at_once / (cpu + waits), 1 / cpu)
     dollars = memory_mb / 1024 * prices.LAMBDA_GB_SECOND / rate * 1e6
     return {
@@ -69,7 +69,7 @@ class _StandIn:
     prefix = "/"
 
     def __init__(self, delays_ms: tuple[int, int, int]) -> None:
-        self._dynamodb, self._ses, self._sqs = (each / 1000 for each in delays_ms)
+        self._dynamodb, self._ses, self._sqs = (milliseconds / 1000 for milliseconds in delays_ms)
 
     def handle(self, request: Request) -> Reply:
         service, _, operation = request.headers.get("x-amz-target", ".SendEmail").rpartition(".")

@@ -22,11 +22,11 @@ def most_megabytes(pid: int | str = "self") -> float:
 
 def most_megabytes_until_its_end(process: subprocess.Popen[bytes]) -> float:
     """Wait for a process to end; its `most_megabytes`."""
-    most = 0.0
+    maximum = 0.0
     while True:
-        most = max(most, most_megabytes(process.pid))
+        maximum = max(maximum, most_megabytes(process.pid))
         try:
             process.wait(_EVERY_SECONDS)
         except subprocess.TimeoutExpired:
             continue
-        return most
+        return maximum

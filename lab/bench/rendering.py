@@ -31,8 +31,8 @@ def measure() -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for kind in ("cold", "warm"):
         for count in COUNTS:
-            seen = [in_a_process("lab.bench.rendering", kind, str(count)) for _ in range(ROUNDS)]
-            figures[f"render_us_{kind}_{count}"] = round(min(seen), 1)
+            rounds = [in_a_process("lab.bench.rendering", kind, str(count)) for _ in range(ROUNDS)]
+            figures[f"render_us_{kind}_{count}"] = round(min(rounds), 1)
     return figures
 
 

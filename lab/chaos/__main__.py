@@ -91,25 +91,30 @@ def measure(running: State, options: argparse.Namespace) -> Report:
         chaos = Chaos(stage, WORKSPACE, faults, lambda: len(run.put_at), bars.bar)
         run.send("messages", load, rate=rate, disturb=chaos.run)
         run.settle()
-    ended = time.time()
+    end = time.time()
     console.print("- judging")
     judgement = run.judge(strict=False, announced=announced(stage), dead=dead(stage))
     _keep(judgement.seen)
-    return Report(judgement, seed, rate, began, ended, chaos.done, stage.troubles(), options.mail)
+    return Report(judgement, seed, rate, began, end, chaos.done, stage.troubles(), options.mail)
 
 
-def _keep(seen: Observation) -> None:
-    said = [[*key, times] for key, times in seen.announced.items()]
-    requests = [asdict(each) for each in seen.requests]
-    kept = {"inbox": seen.inbox, "faxes": seen.faxes, "requests": requests, "announced": said}
-    rows = list(seen.ledger.values())
-    SEEN.write_text(json.dumps(kept | {"ledger": rows, "dead": seen.dead}, default=str))
+def _keep(observation: Observation) -> None:
+    announcements = [[*key, times] for key, times in observation.announced.items()]
+    requests = [asdict(request) for request in observation.requests]
+    document = {
+        "inbox": observation.inbox,
+        "faxes": observation.faxes,
+        "requests": requests,
+        "announced": announcements,
+    }
+    rows = list(observation.ledger.values())
+    SEEN.write_text(json.dumps(document | {"ledger": rows, "dead": observation.dead}, default=str))
 
 
 def announced(stage: StageClient) -> dict[Key, list[float]]:
     """When each message was announced to be sent again in doubt (epoch seconds), from the senders' logs."""
     logs = LocalSession().client("logs", endpoint_url=stage.running.endpoints.aws, config=patient())
-    said: dict[Key, list[float]] = defaultdict(list)
+    times: dict[Key, list[float]] = defaultdict(list)
     for sender in SENDERS:
         group = f"/aws/lambda/mailroom-{STAGE}-send-{sender}"
         for event in logs.filter_log_events(logGroupName=group, filterPattern='"resending"')["events"]:
@@ -117,17 +122,17 @@ def announced(stage: StageClient) -> dict[Key, list[float]]:
                 if '"resending' in text:
                     line = json.loads(text[text.index("{") :])
                     moment = datetime.strptime(line["timestamp"], "%Y-%m-%d %H:%M:%S,%f%z")
-                    said[line["id"], line["event_type"]].append(moment.timestamp())
-    return dict(said)
+                    times[line["id"], line["event_type"]].append(moment.timestamp())
+    return dict(times)
 
 
 def dead(stage: StageClient) -> str:
     """The text of all dead letters, and of all that the streams gave up on."""
     texts = [
-        each["Body"]
+        letter["Body"]
         for name, depth in stage.depths(dead=True).items()
         for _ in range(depth)
-        for each in stage.sqs.receive_message(
+        for letter in stage.sqs.receive_message(
             QueueUrl=stage.sqs.get_queue_url(QueueName=name)["QueueUrl"],
             MaxNumberOfMessages=10,
             VisibilityTimeout=600,
@@ -135,7 +140,7 @@ def dead(stage: StageClient) -> str:
     ]
     bucket = stage.output("UnprocessedBucketName")
     objects = stage.s3.list_objects_v2(Bucket=bucket).get("Contents", [])
-    bodies = [stage.s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read() for each in objects]
+    bodies = [stage.s3.get_object(Bucket=bucket, Key=letter["Key"])["Body"].read() for letter in objects]
     return "\n".join([*texts, *(body.decode() for body in bodies)])
 
 

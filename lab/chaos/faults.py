@@ -81,8 +81,10 @@ def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]
     kill = [_kill(int(chance.uniform(0.02, 1) * messages), functions, chance) for _ in range(kills)]
     pump = Fault(int(chance.uniform(0.2, 0.4) * messages), "pump")
     deploy = [Fault(int(chance.uniform(0.3, 0.9) * messages), "deploy") for _ in range(DEPLOYMENTS)]
-    others = {"ses", "resend"} - {mail}
-    troubles = [*_troubles(chance, messages, [each for each in trouble.PROVIDERS if each not in others])]
+    unused = {"ses", "resend"} - {mail}
+    troubles = [
+        *_troubles(chance, messages, [provider for provider in trouble.PROVIDERS if provider not in unused])
+    ]
     days = [Fault(int(chance.uniform(0.1, 0.9) * messages), "day") for _ in range(DAYS)]
     # When messages begin to wait for the first day that closes, nobody releases them for a while.
     first = min(day.at for day in days)
@@ -90,11 +92,11 @@ def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]
     return sorted([*kill, pump, *deploy, *troubles, *days, *release], key=lambda fault: fault.at)
 
 
-def _kill(at: int, functions: Mapping[str, int], chance: random.Random) -> Fault:
+def _kill(second: int, functions: Mapping[str, int], chance: random.Random) -> Fault:
     names, weights = list(functions), list(functions.values())
     first = chance.choices(names, weights)[0]
-    others = chance.sample(names, len(names))
-    return Fault(at, "kill", (first, *(name for name in others if name != first)), chance.random())
+    victims = chance.sample(names, len(names))
+    return Fault(second, "kill", (first, *(name for name in victims if name != first)), chance.random())
 
 
 def _troubles(chance: random.Random, messages: int, providers: Sequence[str]) -> Iterator[Fault]:
@@ -125,16 +127,16 @@ class Chaos:
         self._show = bar("faults", len(faults))
         self.done: list[Done] = []
 
-    def run(self, ended: Event) -> None:
+    def run(self, stopped: Event) -> None:
         """Carry out all faults, each at its time, until `ended` is set; then all providers work again."""
         self._stage.disorder_events(SPREAD_SECONDS, DOUBLED)
         for fault in self._faults:
             while self._progress() < fault.at:
-                if ended.is_set():
+                if stopped.is_set():
                     return
                 time.sleep(POLL_SECONDS)
-            what = getattr(self, f"_{fault.kind}")(fault)
-            self.done.append(Done(fault.kind, what, time.time()))
+            effect = getattr(self, f"_{fault.kind}")(fault)
+            self.done.append(Done(fault.kind, effect, time.time()))
             self._show(len(self.done))
         for provider in trouble.PROVIDERS:
             self._stage.trouble(provider, {})
@@ -190,10 +192,10 @@ def workers(emulator: int) -> dict[str, list[int]]:
 
 def workers_in(listed: str, emulator: int) -> dict[str, list[int]]:
     """The processes that run functions, from what `ps` printed."""
-    found: dict[str, list[int]] = defaultdict(list)
+    workers: dict[str, list[int]] = defaultdict(list)
     for line in listed.splitlines():
         pid, parent, state, command = line.split(maxsplit=3)
         worker = _WORKER.search(command)
         if worker and int(parent) == emulator and not state.startswith("Z"):
-            found[worker[1]].append(int(pid))
-    return dict(found)
+            workers[worker[1]].append(int(pid))
+    return dict(workers)

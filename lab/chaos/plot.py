@@ -52,11 +52,11 @@ def main() -> None:
         loc="left",
     )
     above.legend(loc="upper left", frameon=False)
-    providers = sorted({each[0] for each in recorded["windows"]}, reverse=True)
+    providers = sorted({window[0] for window in recorded["windows"]}, reverse=True)
     for provider, kind, begins, ends in recorded["windows"]:
-        at = providers.index(provider)
-        below.broken_barh([(begins, ends - begins)], (at - 0.4, 0.8), color=TROUBLES[kind])
-        below.annotate(kind, ((begins + ends) / 2, at), ha="center", va="center", fontsize=8)
+        place = providers.index(provider)
+        below.broken_barh([(begins, ends - begins)], (place - 0.4, 0.8), color=TROUBLES[kind])
+        below.annotate(kind, ((begins + ends) / 2, place), ha="center", va="center", fontsize=8)
     below.set_yticks(range(len(providers)), providers)
     below.set_xlabel("seconds")
     below.set_title("Trouble at the providers", loc="left", fontsize=12)

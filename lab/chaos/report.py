@@ -56,7 +56,7 @@ class Report:
         """Return the content of chaos.json. `timeline` has seconds, and what was put, accepted and killed by
         then; `marks` have the second of each other fault, `windows` a provider's trouble with its first and
         last second."""
-        counts = Counter(each.kind for each in self.done)
+        counts = Counter(fault.kind for fault in self.done)
         return {
             "messages": self.totals.sum("put"),
             "kills": counts["kill"],
@@ -67,24 +67,24 @@ class Report:
             "measured": f"{datetime.now().astimezone():%Y-%m-%d}, {os.cpu_count()} cores",
             "faults": {**{kind: counts[kind] for kind in FAULTS}, "trouble": counts["trouble"]},
             "troubles": self.troubles,
-            "killed": dict(Counter(each.what for each in self.done if each.kind == "kill").most_common()),
+            "killed": dict(Counter(fault.what for fault in self.done if fault.kind == "kill").most_common()),
             "marks": [
-                [round(each.at - self.began), each.kind]
-                for each in self.done
-                if each.kind in ("pump", "deploy", "day", "stop")
+                [round(fault.at - self.began), fault.kind]
+                for fault in self.done
+                if fault.kind in ("pump", "deploy", "day", "stop")
             ],
             "windows": windows(self.done, self.began, self.ended),
             "timeline": self._timeline(),
         }
 
     def _timeline(self) -> list[list[int]]:
-        kills = [each.at for each in self.done if each.kind == "kill"]
-        seen = self.judgement.seen
-        accepted = [those[0].at for those in seen.accepted.values()]
-        series = (list(seen.put_at.values()), accepted, kills)
+        kills = [fault.at for fault in self.done if fault.kind == "kill"]
+        observation = self.judgement.seen
+        accepted = [acceptances[0].at for acceptances in observation.accepted.values()]
+        series = (list(observation.put_at.values()), accepted, kills)
         last = max(chain.from_iterable(series)) - self.began
         return [
-            [second, *(sum(each <= self.began + second for each in moments) for moments in series)]
+            [second, *(sum(moment <= self.began + second for moment in moments) for moments in series)]
             for second in range(0, int(last) + 2 * STEP_SECONDS, STEP_SECONDS)
         ]
 
@@ -97,11 +97,11 @@ class Report:
         """Print the table, the faults, and what is wrong."""
         figures, judgement = self.as_json(), self.judgement
         console.print(self.totals.table(f"written to {self.file.relative_to(REPOSITORY)}"))
-        for name, where in (("waiting", "wait as dead letters"), ("failed", "failed with a reason")):
+        for name, state in (("waiting", "wait as dead letters"), ("failed", "failed with a reason")):
             if count := self.totals.sum(name):
-                console.print(f"{count:,} of the messages {where}.")
-        said = [f"{figures['faults'][kind]} {words}" for kind, words in FAULTS.items()]
-        console.print(f"In {figures['seconds']} seconds: {', '.join(said)}.")
+                console.print(f"{count:,} of the messages {state}.")
+        sentences = [f"{figures['faults'][kind]} {words}" for kind, words in FAULTS.items()]
+        console.print(f"In {figures['seconds']} seconds: {', '.join(sentences)}.")
         console.print(f"Killed: {_counts(figures['killed'])}.", soft_wrap=True)
         for provider, had in self.troubles.items():
             console.print(f"Submits to {provider}: {_counts(had)}.")
@@ -113,17 +113,17 @@ class Report:
             console.print("Nothing lost, and nothing sent twice that was not declared.", style="green")
 
 
-def windows(done: Sequence[Done], began: float, ended: float) -> list[list[Any]]:
+def windows(done: Sequence[Done], began: float, end: float) -> list[list[Any]]:
     """When each provider was in trouble: provider, trouble, first and last second. What was under way when
     the run was cut off ends with it."""
-    found: list[list[Any]] = []
-    for at, each in enumerate(done):
-        if each.kind == "trouble":
-            provider, kind = each.what.split()
-            calm = (later.at for later in done[at:] if later.kind == "calm" and later.what == provider)
-            ends = next(calm, ended)
-            found.append([provider, kind, round(each.at - began), round(ends - began)])
-    return found
+    rows: list[list[Any]] = []
+    for number, fault in enumerate(done):
+        if fault.kind == "trouble":
+            provider, kind = fault.what.split()
+            calm = (later.at for later in done[number:] if later.kind == "calm" and later.what == provider)
+            ends = next(calm, end)
+            rows.append([provider, kind, round(fault.at - began), round(ends - began)])
+    return rows
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -48,10 +48,10 @@ class CampaignRun:
     def __init__(self, stage: StageClient, bar: Callable[[str, int], Callable[[int], None]]) -> None:
         """`bar` adds a bar of a name and a total, and returns the function that moves it."""
         self._stage = stage
-        now = datetime.now(UTC).replace(second=0, microsecond=0)
-        self._run = f"{now:%Y-%m-%dT%H:%MZ}"
+        moment = datetime.now(UTC).replace(second=0, microsecond=0)
+        self._run = f"{moment:%Y-%m-%dT%H:%MZ}"
         self._prefix = f"{CAMPAIGN}#{self._run}#"
-        self._addresses = with_news(stage, now)
+        self._addresses = with_news(stage, moment)
         self._show_killed, self._show_again = (
             bar(f"campaign, {part}", len(self._addresses)) for part in ("until killed", "started again")
         )
@@ -127,8 +127,8 @@ class CampaignRun:
             for output in QUEUES:
                 self._stage.sqs.purge_queue(QueueUrl=self._stage.output(output))
             time.sleep(SOON_SECONDS)
-            if (now := self._composed()) != composed:
-                still_since, composed = time.monotonic(), now
+            if (latest := self._composed()) != composed:
+                still_since, composed = time.monotonic(), latest
         return composed
 
     def _composed(self) -> int:
@@ -148,12 +148,12 @@ def link_of(mail: Item) -> str:
     return value[1:-1] if value.startswith("<http") and value.endswith(">") else ""
 
 
-def with_news(stage: StageClient, now: datetime) -> dict[str, str]:
+def with_news(stage: StageClient, moment: datetime) -> dict[str, str]:
     """Return the addresses of the people who have new followers in the week before `now` and want to hear of
     it, by key; asked of the database itself."""
     secret = json.loads(stage.secrets.get_secret_value(SecretId=DATABASE_SECRET)["SecretString"])
     with connect(secret) as connection:
-        return {str(key): email for key, email in connection.execute(_WITH_NEWS, {"now": now})}
+        return {str(key): email for key, email in connection.execute(_WITH_NEWS, {"now": moment})}
 
 
 def _end(command: "subprocess.Popen[str]") -> None:

@@ -40,18 +40,18 @@ def acceptances(
 ) -> dict[Key, list[Acceptance]]:
     """Acceptances by message, oldest first. A webhook that came again under its webhook-id counts once, as
     for its receiver."""
-    found = [
-        *(_of_inbox(each) for each in inbox if each["channel"] in READERS),
-        *(_of_fax(each) for each in faxes),
+    listed = [
+        *(_of_inbox(entry) for entry in inbox if entry["channel"] in READERS),
+        *(_of_fax(fax) for fax in faxes),
         *(
-            Acceptance((each.about, "webhook"), each.at, each.about, {})
-            for each in different(webhooks)
-            if each.kind == MESSAGES
+            Acceptance((webhook.about, "webhook"), webhook.at, webhook.about, {})
+            for webhook in different(webhooks)
+            if webhook.kind == MESSAGES
         ),
     ]
     by_key: dict[Key, list[Acceptance]] = defaultdict(list)
-    for each in sorted(found, key=lambda each: each.at):
-        by_key[each.key].append(each)
+    for acceptance in sorted(listed, key=lambda acceptance: acceptance.at):
+        by_key[acceptance.key].append(acceptance)
     return by_key
 
 
@@ -73,10 +73,10 @@ READERS = {"mail": id_of_mail, "sms": _id_of_sms, "push": _id_of_push}
 """Readers of the message's id in an accepted request, by channel."""
 
 
-def _of_inbox(each: Item) -> Acceptance:
-    key = READERS[each["channel"]](each), each["channel"]
-    at = datetime.fromisoformat(each["received_at"]).timestamp()
-    return Acceptance(key, at, each.get("to", ""), each, each.get("provider_id"))
+def _of_inbox(entry: Item) -> Acceptance:
+    key = READERS[entry["channel"]](entry), entry["channel"]
+    seconds = datetime.fromisoformat(entry["received_at"]).timestamp()
+    return Acceptance(key, seconds, entry.get("to", ""), entry, entry.get("provider_id"))
 
 
 def _of_fax(fax: Item) -> Acceptance:

@@ -31,52 +31,52 @@ class ReceivedCallback:
 def read(received: Iterable[Mapping[str, Any]], key: str) -> list[ReceivedCallback]:
     """Return the requests, oldest first. `key` is the receiver's key, as `mailroom webhook-key` prints it."""
     webhook = Webhook(key)
-    return [_callback(each, webhook) for each in received]
+    return [_callback(request, webhook) for request in received]
 
 
 def different(callbacks: Iterable[ReceivedCallback]) -> list[ReceivedCallback]:
     """The callbacks without repeats of a webhook-id, which a receiver drops."""
     first: dict[str, ReceivedCallback] = {}
-    for each in callbacks:
-        first.setdefault(each.webhook_id, each)
+    for callback in callbacks:
+        first.setdefault(callback.webhook_id, callback)
     return list(first.values())
 
 
-def notice_faults(id_: str, callbacks: Sequence[ReceivedCallback], wanted: Sequence[Notice]) -> list[str]:
+def notice_faults(
+    id_: str, callbacks: Sequence[ReceivedCallback], expected_notices: Sequence[Notice]
+) -> list[str]:
     """Return the errors in a message's callbacks. `wanted` are those that it must have, in their order;
     `callbacks` may be about others too."""
     came = _notices(callbacks, id_)
-    wanted = _without_overtaken(came, wanted)
-    left, missing = list(came), []
-    for want in wanted:
-        match = next((each for each in left if _matches(each, want)), None)
+    expected_notices = _without_overtaken(came, expected_notices)
+    unmatched, missing = list(came), []
+    for want in expected_notices:
+        match = next((notice for notice in unmatched if _matches(notice, want)), None)
         if match is None:
             missing.append(want)
         else:
-            left.remove(match)
+            unmatched.remove(match)
     faults = [f"{id_}: no callback {want[0]!r}." for want in missing]
-    extra = [each for each in came if not any(_matches(each, want) for want in wanted)]
+    extra = [notice for notice in came if not any(_matches(notice, want) for want in expected_notices)]
     if extra:
         faults += [f"{id_}: unexpected callback {status!r}: {message}" for status, message in extra]
-    elif len(came) > len(wanted):
-        faults.append(f"{id_} had {len(came)} different callbacks instead of {len(wanted)}.")
-    elif not missing and not all(map(_matches, came, wanted)):
+    elif len(came) > len(expected_notices):
+        faults.append(f"{id_} had {len(came)} different callbacks instead of {len(expected_notices)}.")
+    elif not missing and not all(map(_matches, came, expected_notices)):
         faults.append(f"The timestamps of the callbacks about {id_} have another order.")
     return faults
 
 
 def _callback(request: Mapping[str, Any], webhook: Webhook) -> ReceivedCallback:
     headers, body = request["headers"], request.get("body", "")
-    *_, kind, about = request["path"].split("/")
+    *_, kind, id_ = request["path"].split("/")
     received = datetime.fromisoformat(request["received_at"])
     try:
         payload = json.loads(body)
     except ValueError:
         payload = None
     verified = _is_verified(webhook, headers, body, received)
-    return ReceivedCallback(
-        headers.get("webhook-id", ""), kind, about, payload, verified, received.timestamp()
-    )
+    return ReceivedCallback(headers.get("webhook-id", ""), kind, id_, payload, verified, received.timestamp())
 
 
 def _is_verified(webhook: Webhook, headers: Mapping[str, str], body: str, received: datetime) -> bool:
@@ -85,18 +85,26 @@ def _is_verified(webhook: Webhook, headers: Mapping[str, str], body: str, receiv
     try:
         signed = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
         expected = webhook.sign(headers["webhook-id"], signed, body)
-        given = headers["webhook-signature"].split(" ")
+        signatures = headers["webhook-signature"].split(" ")
     except (KeyError, ValueError):
         return False
-    return abs(received - signed) <= TOLERANCE and any(compare_digest(each, expected) for each in given)
+    return abs(received - signed) <= TOLERANCE and any(
+        compare_digest(signature, expected) for signature in signatures
+    )
 
 
 def _notices(callbacks: Sequence[ReceivedCallback], id_: str) -> list[Notice]:
     """The callbacks about a message, by the payloads' own ids and in the order of their timestamps."""
-    payloads = [each.payload for each in callbacks if each.kind == CALLBACKS and each.about == id_]
-    own = [each for each in payloads if isinstance(each, dict) and each.get("fax_id", each.get("id")) == id_]
-    own.sort(key=lambda each: (each.get("timestamp", 0), _place(each)))
-    return [(str(each.get("status")), str(each.get("message"))) for each in own]
+    payloads = [
+        callback.payload for callback in callbacks if callback.kind == CALLBACKS and callback.about == id_
+    ]
+    notices = [
+        payload
+        for payload in payloads
+        if isinstance(payload, dict) and payload.get("fax_id", payload.get("id")) == id_
+    ]
+    notices.sort(key=lambda payload: (payload.get("timestamp", 0), _place(payload)))
+    return [(str(notice.get("status")), str(notice.get("message"))) for notice in notices]
 
 
 def _place(payload: Mapping[str, Any]) -> int:
@@ -107,13 +115,13 @@ def _place(payload: Mapping[str, Any]) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _without_overtaken(came: Sequence[Notice], wanted: Sequence[Notice]) -> Sequence[Notice]:
+def _without_overtaken(came: Sequence[Notice], expected: Sequence[Notice]) -> Sequence[Notice]:
     """A provider's report may come in before the sender has recorded `sent`: then the message never has that
     status, and there is no callback for it."""
-    first, *rest = wanted
-    overtaken = first[0] == "sent" and any(_matches(each, want) for each in came for want in rest)
-    return rest if overtaken and not any(_matches(each, first) for each in came) else wanted
+    first, *later = expected
+    overtaken = first[0] == "sent" and any(_matches(notice, want) for notice in came for want in later)
+    return later if overtaken and not any(_matches(notice, first) for notice in came) else expected
 
 
-def _matches(notice: Notice, wanted: Notice) -> bool:
-    return notice[0] == wanted[0] and notice[1].startswith(wanted[1])
+def _matches(notice: Notice, expected: Notice) -> bool:
+    return notice[0] == expected[0] and notice[1].startswith(expected[1])

@@ -76,5 +76,5 @@ def with_callback(message: Expected, providers: str) -> Expected:
     return replace(
         message,
         item=message.item | {"callback_url": f"{providers}/receiver/ok/{CALLBACKS}/{message.id}"},
-        callbacks=[(each, SENTENCES[each].format(**words)) for each in (*statuses, message.status)],
+        callbacks=[(status, SENTENCES[status].format(**words)) for status in (*statuses, message.status)],
     )

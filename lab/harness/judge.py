@@ -80,41 +80,47 @@ class Judgement:
 
     def figures(self, keys: Iterable[Key]) -> Figures:
         """The figures of these messages, all of which were judged."""
-        own, seen = set(keys), self.seen
-        counts = Counter(self.verdicts[key] for key in own)
-        accepted = [key for key in own if seen.accepted.get(key)]
-        seconds = [seen.accepted[key][0].at - seen.put_at[key] for key in accepted if key in seen.put_at]
+        chosen_keys, observation = set(keys), self.seen
+        counts = Counter(self.verdicts[key] for key in chosen_keys)
+        accepted = [key for key in chosen_keys if observation.accepted.get(key)]
+        seconds = [
+            observation.accepted[key][0].at - observation.put_at[key]
+            for key in accepted
+            if key in observation.put_at
+        ]
         return Figures(
-            put=len(own),
+            put=len(chosen_keys),
             accepted=len(accepted),
             sent_twice=counts["sent_twice"],
             declared=counts["declared"],
             lost=counts["lost"],
             waiting=counts["waiting"],
             failed=counts["failed"],
-            announced=len(own & seen.announced.keys()),
+            announced=len(chosen_keys & observation.announced.keys()),
             median_seconds=round(statistics.median(seconds), 1) if seconds else 0.0,
             worst_seconds=round(max(seconds, default=0.0), 1),
         )
 
 
-def judge(load: Sequence[Expected], seen: Observation, *, strict: bool) -> Judgement:
+def judge(load: Sequence[Expected], observation: Observation, *, strict: bool) -> Judgement:
     """Judge each message. With `strict` each must also come to the end that is expected of it. Without, only
     a message that is fine must: another one is excused by what was done to the stage."""
-    doubled = _repeated_webhooks(seen.requests)
+    doubled = _repeated_webhooks(observation.requests)
     verdicts = {
-        each.key: verdict(
-            _times(each, seen) + doubled[each.id],
-            each.submits,
-            doubled[each.id] + _declared(each.key, seen),
-            seen.ledger.get(each.key, {}),
-            dead=each.id in seen.dead,
+        message.key: verdict(
+            _times(message, observation) + doubled[message.id],
+            message.submits,
+            doubled[message.id] + _declared(message.key, observation),
+            observation.ledger.get(message.key, {}),
+            dead=message.id in observation.dead,
         )
-        for each in load
+        for message in load
     }
-    checked = [each for each in load if strict or verdicts[each.key] == "fine"]
-    bad = (_sentence(key, each, seen) for key, each in verdicts.items() if each in BAD)
-    return Judgement(seen, verdicts, [*bad, *_faults(checked, seen), *_unexpected(load, seen)])
+    checked = [message for message in load if strict or verdicts[message.key] == "fine"]
+    bad = (_sentence(key, name, observation) for key, name in verdicts.items() if name in BAD)
+    return Judgement(
+        observation, verdicts, [*bad, *_faults(checked, observation), *_unexpected(load, observation)]
+    )
 
 
 def verdict(accepted: int, submits: int, declared: int, row: Mapping[str, Any], *, dead: bool) -> Verdict:
@@ -135,7 +141,7 @@ def verdict(accepted: int, submits: int, declared: int, row: Mapping[str, Any], 
 def announced_again(accepted: Sequence[float], announced: Sequence[float]) -> int:
     """How many further acceptances follow an announcement that is younger than the acceptance before."""
     return sum(
-        any(earlier < said <= later + CLOCK_SECONDS for said in announced)
+        any(earlier < moment <= later + CLOCK_SECONDS for moment in announced)
         for earlier, later in pairwise(accepted)
     )
 
@@ -151,10 +157,10 @@ def faults(message: Expected, row: Mapping[str, Any], accepted: Sequence[Accepta
         yield from _row_faults(message, row)
     if len(accepted) != message.submits:
         yield f"{id_} was accepted {len(accepted)} times instead of {message.submits}."
-    for each in accepted:
-        yield from _submit_faults(message, each)
-    known = {each.provider_id for each in accepted} - {None}
-    if known and row and row.get("provider_id") not in known:
+    for acceptance in accepted:
+        yield from _submit_faults(message, acceptance)
+    provider_ids = {acceptance.provider_id for acceptance in accepted} - {None}
+    if provider_ids and row and row.get("provider_id") not in provider_ids:
         yield f"{id_}: the provider does not know {row.get('provider_id')!r}, the ledger's id of it."
 
 
@@ -170,76 +176,80 @@ def error_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 def delivered_twice(faxes: Iterable[Acceptance]) -> dict[str, int]:
     """The faxes that were delivered more than once, and how often."""
-    delivered = Counter(each.key[0] for each in faxes if each.delivered)
+    delivered = Counter(fax.key[0] for fax in faxes if fax.delivered)
     return {id_: count for id_, count in delivered.items() if count > 1}
 
 
-def strangers(accepted: Iterable[Key], known: Iterable[str]) -> list[str]:
+def strangers(accepted: Iterable[Key], ids: Iterable[str]) -> list[str]:
     """Return a sentence for each message that a provider got and the load lacks; `known` are ids."""
-    put = set(known)
+    put = set(ids)
     return [f"A provider got {id_}, which was not sent." for id_, _ in accepted if id_ not in put]
 
 
-def _times(message: Expected, seen: Observation) -> int:
+def _times(message: Expected, observation: Observation) -> int:
     """How often a message was accepted. A fax that was busy is submitted again, and rightly so: its
     deliveries count, once there was one."""
-    accepted = seen.accepted.get(message.key, [])
+    accepted = observation.accepted.get(message.key, [])
     if message.channel == "fax":
-        delivered = sum(each.delivered for each in accepted)
+        delivered = sum(acceptance.delivered for acceptance in accepted)
         return message.submits - 1 + delivered if delivered else min(len(accepted), message.submits)
     return len(accepted)
 
 
-def _declared(key: Key, seen: Observation) -> int:
-    return announced_again([each.at for each in seen.accepted.get(key, ())], seen.announced.get(key, ()))
+def _declared(key: Key, observation: Observation) -> int:
+    return announced_again(
+        [acceptance.at for acceptance in observation.accepted.get(key, ())],
+        observation.announced.get(key, ()),
+    )
 
 
 def _repeated_webhooks(requests: Sequence[ReceivedCallback]) -> Counter[str]:
     """How many requests of each webhook have the webhook-id of another one: its receiver drops them."""
     ids: dict[str, list[str]] = defaultdict(list)
-    for each in requests:
-        if each.kind == MESSAGES:
-            ids[each.about].append(each.webhook_id)
-    return Counter({about: len(those) - len(set(those)) for about, those in ids.items()})
+    for request in requests:
+        if request.kind == MESSAGES:
+            ids[request.about].append(request.webhook_id)
+    return Counter({id_: len(webhook_ids) - len(set(webhook_ids)) for id_, webhook_ids in ids.items()})
 
 
-def _sentence(key: Key, bad: Verdict, seen: Observation) -> str:
-    said = described(seen.ledger.get(key, {}))
+def _sentence(key: Key, bad: Verdict, observation: Observation) -> str:
+    row = described(observation.ledger.get(key, {}))
     if bad == "lost":
-        return f"{key[1]} {key[0]} is lost: the ledger says {said}."
-    put = seen.put_at.get(key, 0.0)
-    times = [each.at for each in seen.accepted[key]]
+        return f"{key[1]} {key[0]} is lost: the ledger says {row}."
+    put = observation.put_at.get(key, 0.0)
+    times = [acceptance.at for acceptance in observation.accepted[key]]
     accepted, announced = (
-        ", ".join(f"{at - put:.1f}" for at in moments) for moments in (times, seen.announced.get(key, ()))
+        ", ".join(f"{moment - put:.1f}" for moment in moments)
+        for moments in (times, observation.announced.get(key, ()))
     )
     return (
         f"{key[1]} {key[0]} was accepted {accepted} s after it was put, and announced to be sent again "
-        f"{announced or 'never'}: the ledger says {said}."
+        f"{announced or 'never'}: the ledger says {row}."
     )
 
 
-def _faults(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
+def _faults(load: Sequence[Expected], observation: Observation) -> Iterator[str]:
     """Yield the errors of messages that must come to the end that is expected of them."""
-    arrived = {each.about: each.payload for each in seen.requests if each.kind == MESSAGES}
-    once = different(seen.requests)
-    for each in load:
-        accepted = seen.accepted.get(each.key, [])
-        yield from faults(each, seen.ledger.get(each.key, {}), accepted)
-        if each.callbacks:
-            yield from notice_faults(each.id, once, each.callbacks)
-        if each.id in arrived and arrived[each.id] != each.item["payload"]:
-            yield f"The webhook {each.id} arrived with another payload."
+    arrived = {request.about: request.payload for request in observation.requests if request.kind == MESSAGES}
+    callbacks = different(observation.requests)
+    for message in load:
+        accepted = observation.accepted.get(message.key, [])
+        yield from faults(message, observation.ledger.get(message.key, {}), accepted)
+        if message.callbacks:
+            yield from notice_faults(message.id, callbacks, message.callbacks)
+        if message.id in arrived and arrived[message.id] != message.item["payload"]:
+            yield f"The webhook {message.id} arrived with another payload."
 
 
-def _unexpected(load: Sequence[Expected], seen: Observation) -> Iterator[str]:
+def _unexpected(load: Sequence[Expected], observation: Observation) -> Iterator[str]:
     """Yield an error for each arrival that belongs to none of the load's messages."""
-    yield from strangers(seen.accepted, (each.id for each in load))
-    asked = {each.id for each in load if each.callbacks}
-    for each in seen.requests:
-        if not each.verified:
-            yield f"A request about {each.about} has a wrong signature."
-        elif each.kind == CALLBACKS and each.about not in asked:
-            yield f"No callback about {each.about} was asked for."
+    yield from strangers(observation.accepted, (message.id for message in load))
+    expected_ids = {message.id for message in load if message.callbacks}
+    for callback in observation.requests:
+        if not callback.verified:
+            yield f"A request about {callback.about} has a wrong signature."
+        elif callback.kind == CALLBACKS and callback.about not in expected_ids:
+            yield f"No callback about {callback.about} was asked for."
 
 
 def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
@@ -260,7 +270,7 @@ def _row_faults(message: Expected, row: Mapping[str, Any]) -> Iterator[str]:
     for name, value in message.facts.items():
         if row.get(name) != value:
             yield f"{id_}: {name} should be {value!r}; the ledger says {row.get(name)!r}."
-    outcomes = {who: entry.get("status") for who, entry in row.get("recipients", {}).items()}
+    outcomes = {recipient: entry.get("status") for recipient, entry in row.get("recipients", {}).items()}
     if message.recipients and outcomes != message.recipients:
-        wanted = dict(message.recipients)
-        yield f"{id_}: its recipients should be {wanted}; the ledger says {outcomes}."
+        expected = dict(message.recipients)
+        yield f"{id_}: its recipients should be {expected}; the ledger says {outcomes}."

@@ -61,24 +61,24 @@ class Run:
         """Put all, `rate` a second or as fast as the stage takes them, and disturb the stage meanwhile; wait
         until each has ended. The answer is the seconds from the first put to the last end."""
         self.load += load
-        put, ended = (self._bars.bar(f"{name} {what}", len(load)) for what in ("put", "ended"))
+        put, ended = (self._bars.bar(f"{name} {step}", len(load)) for step in ("put", "ended"))
         before, began, stop = len(self.put_at), time.monotonic(), Event()
 
         def show(count: int) -> None:
-            for each in working:
-                if each.done():
-                    each.result()  # raises what went wrong
+            for future in working:
+                if future.done():
+                    future.result()  # raises what went wrong
             put(len(self.put_at) - before)
             ended(count)
 
         with ThreadPoolExecutor(2) as threads:
             working = [threads.submit(self._put_all, load, rate, stop), threads.submit(disturb, stop)]
             try:
-                keys = [each.key for each in load]
+                keys = [message.key for message in load]
                 self._rest(lambda: self.waiter.until_ended(keys, self._patience, show))
                 seconds = time.monotonic() - began
-                for each in working:
-                    self._rest(each.result)
+                for future in working:
+                    self._rest(future.result)
             finally:  # a Ctrl-C too must not wait for all that is still to be put
                 stop.set()
         return seconds
@@ -94,7 +94,7 @@ class Run:
         """Judge all that was put; `announced` and `dead` as in Observation."""
         stage = self.stage
         requests = read(stage.requests(), webhook_key(stage))
-        seen = Observation(
+        observation = Observation(
             inbox=stage.accepted(),
             faxes=stage.faxes(),
             requests=requests,
@@ -103,15 +103,15 @@ class Run:
             announced=announced or {},
             dead=dead,
         )
-        judgement = judge(self.load, seen, strict=strict)
+        judgement = judge(self.load, observation, strict=strict)
         judgement.wrong.extend(self.troubles)
         return judgement
 
     def _put_all(self, load: Sequence[Expected], rate: float | None, stop: Event) -> None:
-        def put(each: Expected) -> None:
+        def put(message: Expected) -> None:
             if not stop.is_set():
-                self.put_at[each.key] = time.time()
-                self.stage.put(each.item)
+                self.put_at[message.key] = time.time()
+                self.stage.put(message.item)
 
         if rate is not None:
             put_steadily(load, rate, put)
@@ -136,11 +136,11 @@ def put_steadily(
 ) -> None:
     """Put each message when its time has come, `rate` a second; at once if the schedule is behind."""
     began = clock()
-    for number, each in enumerate(load):
+    for number, message in enumerate(load):
         wait = began + number / rate - clock()
         if wait > 0:
             sleep(wait)
-        put(each)
+        put(message)
 
 
 def webhook_key(stage: StageClient) -> str:

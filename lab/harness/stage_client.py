@@ -85,16 +85,6 @@ class StageClient:
         for item in items:
             self.dynamodb.put_item(TableName=MAILBOX, Item=typed(item))
 
-    def put_new(self, item: Item) -> bool:
-        """Put an item unless the mailbox has it already; False if it has."""
-        try:
-            self.dynamodb.put_item(
-                TableName=MAILBOX, Item=typed(item), ConditionExpression="attribute_not_exists(id)"
-            )
-        except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
-
     def delete(self, id_: str, event_type: str = "mail") -> None:
         self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))
 
@@ -112,9 +102,9 @@ class StageClient:
     def ended(self, keys: Sequence[Key]) -> set[Key]:
         """The messages among these that have ended; at most 100 keys. A scan costs the emulator twenty times
         as much."""
-        asked = [typed({"id": id_, "event_type": event_type}) for id_, event_type in keys]
+        requested = [typed({"id": id_, "event_type": event_type}) for id_, event_type in keys]
         answer = self.dynamodb.batch_get_item(
-            RequestItems={LEDGER: {"Keys": asked, "ProjectionExpression": "id, event_type, completedAt"}}
+            RequestItems={LEDGER: {"Keys": requested, "ProjectionExpression": "id, event_type, completedAt"}}
         )
         rows = answer["Responses"][LEDGER]
         return {(row["id"]["S"], row["event_type"]["S"]) for row in rows if "completedAt" in row}
@@ -122,7 +112,7 @@ class StageClient:
     def suppressed(self) -> dict[tuple[str, str], str]:
         """The suppression list: reasons by recipient and channel."""
         listed = Suppressions(self.dynamodb, SUPPRESSIONS).listed()
-        return {(each.recipient, each.channel): each.reason for each in listed}
+        return {(entry.recipient, entry.channel): entry.reason for entry in listed}
 
     def scan(self, table: str, **options: Any) -> Iterator[dict[str, Any]]:
         """The items of a table, in DynamoDB's own form."""
@@ -192,5 +182,5 @@ class StageClient:
 
     def held(self) -> str:
         """Return a sentence about the work that is left in the pipeline."""
-        held = {name: depth for name, depth in (self.depths() | self.depths(dead=True)).items() if depth}
-        return f"Queues: {held or 'all empty'}; objects that streams gave up on: {self.given_up()}."
+        waiting = {name: depth for name, depth in (self.depths() | self.depths(dead=True)).items() if depth}
+        return f"Queues: {waiting or 'all empty'}; objects that streams gave up on: {self.given_up()}."

@@ -38,9 +38,9 @@ class Waiter:
         def lacking() -> str:
             all_of_them = True
             while pending and all_of_them:
-                ended = self._stage.ended(pending[:AT_ONCE])
-                pending[:] = [key for key in pending if key not in ended]
-                all_of_them = len(ended) == AT_ONCE
+                finished = self._stage.ended(pending[:AT_ONCE])
+                pending[:] = [key for key in pending if key not in finished]
+                all_of_them = len(finished) == AT_ONCE
             progress(every - len(pending))
             return f"{every - len(pending)} of {every} messages have ended" if pending else ""
 
@@ -67,10 +67,10 @@ class Waiter:
 
         self.until(lacking, seconds)
 
-    def until(self, lacking: Callable[[], str], seconds: float) -> None:
+    def until(self, description: Callable[[], str], seconds: float) -> None:
         """Wait until `lacking` returns an empty text. The text changes as the end comes closer."""
         deadline, before = self._clock() + seconds, ""
-        while lack := lacking():
+        while lack := description():
             if lack != before:
                 deadline, before = self._clock() + seconds, lack
             elif self._clock() > deadline:

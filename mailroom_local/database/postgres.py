@@ -109,12 +109,12 @@ def home_for(folder: Path) -> Home:
 def _bundled() -> Path:
     """The folder of the installed packages."""
     # The package itself is not imported: it makes folders, and a user of the system, as it sees fit.
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
         raise StartError(
             f"{_PACKAGE}, which brings PostgreSQL, is missing. Install mailroom-cdk[local], then try again."
         )
-    return Path(found.origin).parent.parent
+    return Path(spec.origin).parent.parent
 
 
 def _copy(bundled: Path, to: Path) -> Path:
@@ -201,15 +201,15 @@ def serving(folder: Path, port: int | None = None, password: str | None = None) 
 
 def _make(home: Home, password: str) -> None:
     """Make the data folder, with one superuser."""
-    known = home.folder / "password"
-    known.write_text(password)
-    known.chmod(0o600)
+    file = home.folder / "password"
+    file.write_text(password)
+    file.chmod(0o600)
     if home.user is not None:
-        os.chown(known, home.user.pw_uid, home.user.pw_gid)
+        os.chown(file, home.user.pw_uid, home.user.pw_gid)
     locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    access = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={known}"]
+    access = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={file}"]
     home.run("initdb", "--no-sync", "--no-instructions", f"--pgdata={home.folder / 'data'}", *locale, *access)
-    known.unlink()
+    file.unlink()
 
 
 def _command(home: Home, port: int) -> list[str]:
@@ -248,16 +248,16 @@ def main() -> None:
         "--folder", type=Path, required=True, help="for its data; emptied first, removed at the end"
     )
     parser.add_argument("--port", type=int, required=True)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     password = os.environ.get(PASSWORD_VARIABLE)
     if not password:
         raise SystemExit(f"{PASSWORD_VARIABLE} is not set; set it to the password of the server.")
-    ended = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: ended.set())
-    with serving(asked.folder, asked.port, password) as server:
+    stop = threading.Event()
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signal_number, lambda *_: stop.set())
+    with serving(options.folder, options.port, password) as server:
         print(f"{LISTENING}{LOOPBACK}:{server.port}", flush=True)
-        ended.wait()
+        stop.wait()
 
 
 if __name__ == "__main__":

@@ -114,8 +114,8 @@ class DelayQueue(Generic[T]):
             if self.paused:
                 return []
             things: list[T] = []
-            now = self._clock()
-            while self._waiting and len(things) < self._most and self._waiting[0][0] <= now:
+            moment = self._clock()
+            while self._waiting and len(things) < self._most and self._waiting[0][0] <= moment:
                 things.append(heapq.heappop(self._waiting)[2])
             return things
 
@@ -147,8 +147,8 @@ def pages(queues: Mapping[str, DelayQueue[Any]]) -> Pages:
         return shown()
 
     def disorder(request: Request) -> dict[str, Any]:
-        wanted = json.loads(request.body)
-        disorder = Disorder(float(wanted["spread_seconds"]), float(wanted["doubled"]))
+        settings = json.loads(request.body)
+        disorder = Disorder(float(settings["spread_seconds"]), float(settings["doubled"]))
         return after(lambda queue: setattr(queue, "disorder", disorder))
 
     return Pages(

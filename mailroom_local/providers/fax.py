@@ -133,25 +133,25 @@ class SimulatedFax:
     def __post_init__(self) -> None:
         self.dialled = self.created + 0.3 * (self.ends - self.created)
 
-    def status(self, now: float) -> str:
+    def status(self, moment: float) -> str:
         """The status in SignalWire's words."""
-        if now >= self.ends:
+        if moment >= self.ends:
             return _ENDINGS.get(self.course, self.course)
-        if now >= self.dialled:
+        if moment >= self.dialled:
             return "sending"
-        return "processing" if now >= self.created + 0.1 * (self.ends - self.created) else "queued"
+        return "processing" if moment >= self.created + 0.1 * (self.ends - self.created) else "queued"
 
-    def as_json(self, now: float) -> dict[str, Any]:
+    def as_json(self, moment: float) -> dict[str, Any]:
         order = {name: value for name, value in vars(self.order).items() if name not in ("sender", "account")}
         return {
             "id": self.id,
             **order,
             "from": self.order.sender,
             "course": self.course,
-            "status": self.status(now),
+            "status": self.status(moment),
             "created": self.created,
-            "started": self.dialled if min(now, self.ends) >= self.dialled else None,
-            "ended": self.ends if now >= self.ends else None,
+            "started": self.dialled if min(moment, self.ends) >= self.dialled else None,
+            "ended": self.ends if moment >= self.ends else None,
             "attempt": self.attempt,
             "overlaps": self.overlaps,
             "media_ok": self.media_ok,
@@ -199,9 +199,9 @@ class FaxLine:
     def submit(self, order: FaxOrder) -> SimulatedFax:
         """Take a fax. Raises SubmitRefused, and NoAnswer for a fax whose course is `lost`."""
         nth = self._submits.nth((order.to, document(order.media_url)))
-        why = refusal_of(order.to, nth)
-        if why is not None:
-            raise SubmitRefused(why)
+        reason = refusal_of(order.to, nth)
+        if reason is not None:
+            raise SubmitRefused(reason)
         media_ok = is_pdf(order.media_url)
         with self._lock:
             fax = self._accepted(order, nth, media_ok)
@@ -225,29 +225,29 @@ class FaxLine:
     def cancel(self, fax: SimulatedFax, while_in: set[str]) -> bool:
         """Stop a fax that is in one of these statuses; whether it was stopped."""
         with self._lock:
-            now = self.clock()
-            if fax.status(now) not in while_in:
+            moment = self.clock()
+            if fax.status(moment) not in while_in:
                 return False
-            fax.ends, fax.course = now, "canceled"
+            fax.ends, fax.course = moment, "canceled"
             return True
 
     def log(self) -> list[dict[str, Any]]:
         """Every accepted fax, under way from `created` to `ended` (None if not yet). `overlaps` names the
         faxes that it met on its line; it is empty if a gateway sends one at a time."""
         with self._lock:
-            now = self.clock()
-            return [fax.as_json(now) for fax in self._faxes.values()]
+            moment = self.clock()
+            return [fax.as_json(moment) for fax in self._faxes.values()]
 
     def pages(self) -> Pages:
         return Pages("/faxes", {"GET /faxes": lambda _: self.log()})
 
     def _accepted(self, order: FaxOrder, nth: int, media_ok: bool | None) -> SimulatedFax:
-        now = self.clock()
-        met = [fax.id for fax in self._faxes.values() if fax.order.to == order.to and now < fax.ends]
+        moment = self.clock()
+        met = [fax.id for fax in self._faxes.values() if fax.order.to == order.to and moment < fax.ends]
         course = course_of(order.to, nth)
         if met:
             course = "busy"
         elif media_ok is False:
             course = "unreachable"
-        ends = now + self._seconds.get(course, self._short)
-        return SimulatedFax(str(uuid.uuid4()), order, course, now, ends, nth, met, media_ok)
+        ends = moment + self._seconds.get(course, self._short)
+        return SimulatedFax(str(uuid.uuid4()), order, course, moment, ends, nth, met, media_ok)

@@ -43,10 +43,10 @@ class Request:
 
     def count(self, name: str, default: int) -> int:
         """A parameter of the query that is a count. Raises ValueError."""
-        given = self.query.get(name, str(default))
-        if not given.isdecimal():
+        text = self.query.get(name, str(default))
+        if not text.isdecimal():
             raise ValueError(f"{name}: give a count, such as 7.")
-        return int(given)
+        return int(text)
 
     @property
     def form(self) -> dict[str, str]:
@@ -108,8 +108,8 @@ class Occurrences:
         """The outcome that the first address at `domain` names in its local part, before a plus label. One
         that ends with `-once` is had once; all else is `fine`."""
         for address in map(str.lower, addresses):
-            local, _, at = address.partition("@")
-            if at == domain:
+            local, _, host = address.partition("@")
+            if host == domain:
                 name = local.partition("+")[0]
                 outcome = name.removesuffix("-once")
                 return outcome if outcome == name or self.nth(address) == 1 else fine
@@ -140,10 +140,10 @@ class Pages:
         if page is None:
             return json_reply(HTTPStatus.NOT_FOUND, {"message": f"Try {', '.join(self._pages)}."})
         try:
-            shown = page(request)
+            content = page(request)
         except ValueError as error:
             return json_reply(HTTPStatus.BAD_REQUEST, {"message": str(error)})
-        return Reply(HTTPStatus.NO_CONTENT, b"") if shown is None else json_reply(HTTPStatus.OK, shown)
+        return Reply(HTTPStatus.NO_CONTENT, b"") if content is None else json_reply(HTTPStatus.OK, content)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -204,20 +204,20 @@ class SimulatorServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
-def is_meant(headers: Mapping[str, str], own: str) -> bool:
-    """Whether a request is meant for the server at `own` (address and port), and was not made by the web page
+def is_meant(headers: Mapping[str, str], address: str) -> bool:
+    """Whether a request is meant for the server at `address`, with its port, and was not made by the web page
     of another site.
 
     Any page may post to any port of this machine, and a page's name may mean this machine once the page was
     loaded. Browsers give it away by headers that pages cannot set; programs send `Host` only.
     """
-    if headers.get("host") != own:
+    if headers.get("host") != address:
         return False
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if site is None:
-        return origin in (None, f"http://{own}")
+        return origin in (None, f"http://{address}")
     # A page of our own with the referrer policy no-referrer, such as that for opting out, sends `null`.
-    return site in ("same-origin", "none") and origin in (None, f"http://{own}", "null")
+    return site in ("same-origin", "none") and origin in (None, f"http://{address}", "null")
 
 
 def json_reply(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Reply:
@@ -242,8 +242,8 @@ def epoch(text: str) -> float:
 
 def number_ending(number: str) -> str:
     """The two digits that choose what a simulated number does: xx of 555 01xx; empty for other numbers."""
-    found = re.search(r"55501(\d\d)$", number)
-    return found[1] if found else ""
+    ending = re.search(r"55501(\d\d)$", number)
+    return ending[1] if ending else ""
 
 
 def _last(text: str) -> dict[str, str]:

@@ -66,8 +66,8 @@ class InboxStore:
     def _chosen(self, request: Request) -> list[dict[str, Any]]:
         channel, id_ = request.query.get("channel"), request.query.get("id")
         if id_ is not None:
-            return [asdict(each) for each in self.all() if each.provider_id == id_]
+            return [asdict(accepted) for accepted in self.all() if accepted.provider_id == id_]
         if channel is not None:
-            of_channel = [each for each in self.all() if each.channel == channel]
-            return [asdict(each) for each in of_channel[-request.count("last", 50) :]]
-        return [asdict(each) for each in self.all()[request.count("after", 0) :]]
+            of_channel = [accepted for accepted in self.all() if accepted.channel == channel]
+            return [asdict(accepted) for accepted in of_channel[-request.count("last", 50) :]]
+        return [asdict(accepted) for accepted in self.all()[request.count("after", 0) :]]

@@ -100,12 +100,12 @@ class Mail(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def reached(self) -> list[str]:
         """The bare addresses of all of to, cc and bcc, in lower case."""
-        return [parseaddr(each)[1].lower() for each in (*self.to, *self.cc, *self.bcc)]
+        return [parseaddr(address)[1].lower() for address in (*self.to, *self.cc, *self.bcc)]
 
     @property
     def told(self) -> dict[str, str]:
         """The tags by name."""
-        return {each.name: each.value for each in self.tags}
+        return {tag.name: tag.value for tag in self.tags}
 
 
 class Outgoing(NamedTuple):
@@ -139,8 +139,8 @@ class ResendSimulator:
             return error(400, "validation_error", "API key is invalid")
         if (request.method, route) == ("POST", "/emails"):
             return self._send(request)
-        if request.method == "GET" and (found := _account(request).get(route)):
-            return json_reply(HTTPStatus.OK, found)
+        if request.method == "GET" and (content := _account(request).get(route)):
+            return json_reply(HTTPStatus.OK, content)
         if request.method == "DELETE" and route.startswith("/suppressions/"):
             address = unquote(route.removeprefix("/suppressions/")).lower()
             if self.suppressed.pop(address, None) is None:
@@ -153,10 +153,10 @@ class ResendSimulator:
         if not 1 <= len(key) <= MAX_KEY:
             return error(400, "invalid_idempotency_key", "The key must be between 1-256 chars.")
         with self._lock:
-            at, body, answer = self._answered.get(key, (-KEY_SECONDS, b"", None))
-            if answer is not None and self._clock() < at + KEY_SECONDS:
-                same = body == request.body
-                return answer if same else error(409, "invalid_idempotent_request", "Another payload.")
+            answered_at, body, answer = self._answered.get(key, (-KEY_SECONDS, b"", None))
+            if answer is not None and self._clock() < answered_at + KEY_SECONDS:
+                repeated = body == request.body
+                return answer if repeated else error(409, "invalid_idempotent_request", "Another payload.")
             reply, outcome = self._taken(request)
             if reply.status == HTTPStatus.OK:
                 self._answered[key] = self._clock(), request.body, reply
@@ -170,7 +170,7 @@ class ResendSimulator:
             mail = msgspec.json.decode(request.body, type=Mail)
         except msgspec.DecodeError as wrong:
             return error(422, "validation_error", str(wrong)), ""
-        if any(UNSUPPORTED.search(each.filename) for each in mail.attachments):
+        if any(UNSUPPORTED.search(attachment.filename) for attachment in mail.attachments):
             return error(422, "validation_error", "The type of an attachment is not supported."), ""
         outcome = self._had.chosen(mail.reached, DOMAIN, "delivered")
         if outcome in REFUSALS:
@@ -199,17 +199,17 @@ def endpoint(request: Request) -> str:
 
 def _post_all(events: list[Outgoing]) -> list[Outgoing]:
     """Post events. Return those that the stage neither took nor refused for good."""
-    return [each for each in events if not 0 < _posted(each) < HTTPStatus.INTERNAL_SERVER_ERROR]
+    return [event for event in events if not 0 < _posted(event) < HTTPStatus.INTERNAL_SERVER_ERROR]
 
 
 def _posted(outgoing: Outgoing) -> int:
-    now = datetime.fromtimestamp(int(time.time()), UTC)
+    moment = datetime.fromtimestamp(int(time.time()), UTC)
     headers = {
         "content-type": "application/json",
         "user-agent": "Svix-Webhooks/1.0",
         "svix-id": outgoing.id,
-        "svix-timestamp": str(int(now.timestamp())),
-        "svix-signature": Webhook(WEBHOOK_SECRET).sign(outgoing.id, now, outgoing.body),
+        "svix-timestamp": str(int(moment.timestamp())),
+        "svix-signature": Webhook(WEBHOOK_SECRET).sign(outgoing.id, moment, outgoing.body),
     }
     status = post(outgoing.url, headers, outgoing.body.encode())
     if not 0 < status < HTTPStatus.BAD_REQUEST:
@@ -247,10 +247,10 @@ def error(status: int, name: str, message: str) -> Reply:
     return json_reply(status, {"statusCode": status, "name": name, "message": message}, wait)
 
 
-def event_of(mail: Mail, email_id: str, kind: str, at: float) -> dict[str, Any]:
+def event_of(mail: Mail, email_id: str, kind: str, seconds: float) -> dict[str, Any]:
     """The body of a webhook."""
     full = kind == "email.bounced" and mail.reached[0].startswith("soft")
-    moment = iso_milliseconds(datetime.fromtimestamp(at, UTC))
+    moment = iso_milliseconds(datetime.fromtimestamp(seconds, UTC))
     data = {
         "created_at": moment,
         "email_id": email_id,
@@ -272,7 +272,7 @@ def content_of(mail: Mail) -> dict[str, Any]:
         "tags": mail.told,
         "headers": mail.headers,
         "attachments": [
-            attached(each.filename, each.content_type, each.content, each.content_id)
-            for each in mail.attachments
+            attached(attachment.filename, attachment.content_type, attachment.content, attachment.content_id)
+            for attachment in mail.attachments
         ],
     }

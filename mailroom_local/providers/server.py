@@ -64,7 +64,7 @@ def simulators(upstream: Upstream) -> dict[str, Simulator]:
         "twilio": trouble.around("twilio", TwilioSimulator(network, callbacks.accepted)),
         "signalwire": trouble.around("signalwire", SignalWireSimulator(line)),
         "telnyx": TelnyxSimulator(line),
-        **{name: getattr(import_module(at), kind)(inbox) for name, (at, kind) in _OWN.items()},
+        **{name: getattr(import_module(module), kind)(inbox) for name, (module, kind) in _OWN.items()},
         "webhook receiver": trouble.around("webhook", WebhookReceiver()),
         "stage's own API": PublicApi(upstream),
         "pages: inbox": inbox.pages(),

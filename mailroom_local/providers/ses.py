@@ -77,7 +77,7 @@ class SesSimulator:
 
     def _send(self, request: Request) -> Reply:
         mail = json.loads(request.body or b"{}")
-        addresses = (parseaddr(each)[1] for each in recipients_of(mail))
+        addresses = (parseaddr(recipient)[1] for recipient in recipients_of(mail))
         outcome = self._had.chosen(addresses, SIMULATOR_DOMAIN, "success")
         refusal = REFUSALS.get(outcome) or refusal_of(mail) or self._unknown(mail, request)
         if refusal:
@@ -94,8 +94,8 @@ class SesSimulator:
         sender = mail.get("FromEmailAddress", "")
         address = parseaddr(sender)[1]
         labels = address.rpartition("@")[2].split(".")
-        identities = [address, *(".".join(labels[at:]) for at in range(len(labels) - 1))]
-        if not any(self._has(f"identities/{quote(each, safe='')}", request) for each in identities):
+        identities = [address, *(".".join(labels[start:]) for start in range(len(labels) - 1))]
+        if not any(self._has(f"identities/{quote(identity, safe='')}", request) for identity in identities):
             failed = f"The following identities failed the check in region {REGION.upper()}: {sender}"
             return 400, "MessageRejected", f"Email address is not verified. {failed}"
         name = mail.get("ConfigurationSetName")
@@ -106,8 +106,8 @@ class SesSimulator:
     def _has(self, path: str, request: Request) -> bool:
         """Whether the emulator has it; what it has is not asked for again."""
         if path not in self._known:
-            asked = Request("GET", f"{self.prefix}/{path}", request.headers, b"")
-            if self.upstream.pass_on(asked).status == 200:
+            look_up = Request("GET", f"{self.prefix}/{path}", request.headers, b"")
+            if self.upstream.pass_on(look_up).status == 200:
                 self._known.add(path)
         return path in self._known
 
@@ -136,7 +136,7 @@ def refusal_of(mail: dict[str, Any]) -> Refusal | None:
     for header in headers:
         if not (HEADER_NAME.fullmatch(header["Name"]) and HEADER_VALUE.fullmatch(header["Value"])):
             return _bad(f"Header {header['Name'][:126]!r} or its value is not valid.")
-    if any(UNSUPPORTED.search(each["FileName"]) for each in simple.get("Attachments") or []):
+    if any(UNSUPPORTED.search(attachment["FileName"]) for attachment in simple.get("Attachments") or []):
         return _bad("The type of an attachment is not supported.")
     return None
 
@@ -163,7 +163,7 @@ def mime_of(mail: dict[str, Any]) -> EmailMessage:
         guess = mimetypes.guess_type(part["FileName"])[0] or "application/octet-stream"
         (html.add_related if html else message.add_attachment)(
             # No byte of a 7bit part has an eighth bit.
-            bytes(each & 127 for each in content) if encoding == "7bit" else content,
+            bytes(byte & 127 for byte in content) if encoding == "7bit" else content,
             *part.get("ContentType", guess).partition("/")[::2],
             cte=encoding,
             disposition="inline" if inline else "attachment",
@@ -199,6 +199,6 @@ def content_of(mail: dict[str, Any]) -> dict[str, Any]:
         "subject": (message.get("Subject") or {}).get("Data", ""),
         "text": (body.get("Text") or {}).get("Data"),
         "html": (body.get("Html") or {}).get("Data"),
-        "headers": {each["Name"]: each["Value"] for each in message.get("Headers") or []},
+        "headers": {header["Name"]: header["Value"] for header in message.get("Headers") or []},
         "attachments": attachments_of(mail) if message.get("Attachments") else [],
     }

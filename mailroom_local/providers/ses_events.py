@@ -137,7 +137,7 @@ def described(mail: AcceptedMail) -> dict[str, Any]:
         "sourceArn": f"arn:aws:ses:{REGION}:{ACCOUNT}:identity/{bare}",
         "sendingAccountId": ACCOUNT,
         "messageId": mail.message_id,
-        "destination": [parseaddr(each)[1] for each in mail.recipients],
+        "destination": [parseaddr(recipient)[1] for recipient in mail.recipients],
         "headersTruncated": mail.truncated,
         "headers": _headers(mail),
         "commonHeaders": common | ({"cc": list(content["cc"])} if content["cc"] else {}),
@@ -168,12 +168,12 @@ def _stamp(seconds: float) -> str:
     return iso_milliseconds(datetime.fromtimestamp(seconds, UTC))
 
 
-def _details(kind: Kind, recipient: str, at: float) -> Event:
+def _details(kind: Kind, recipient: str, seconds: float) -> Event:
     """Return the fields that are specific to an event's type."""
     match kind:
         case "delivery":
             return {
-                "timestamp": _stamp(at),
+                "timestamp": _stamp(seconds),
                 "processingTimeMillis": 480,
                 "recipients": [recipient],
                 "smtpResponse": "250 2.6.0 Message received",
@@ -185,26 +185,26 @@ def _details(kind: Kind, recipient: str, at: float) -> Event:
                 "feedbackId": _feedback_id(),
                 "complaintSubType": None,
                 "complainedRecipients": [{"emailAddress": recipient}],
-                "timestamp": _stamp(at),
+                "timestamp": _stamp(seconds),
                 "userAgent": "Amazon SES Mailbox Simulator",
                 "complaintFeedbackType": "abuse",
-                "arrivalDate": _stamp(at),
+                "arrivalDate": _stamp(seconds),
             }
         case "delay":
             report = {"status": "4.2.2", "diagnosticCode": "smtp; 452 4.2.2 mailbox full"}
             return {
-                "timestamp": _stamp(at),
+                "timestamp": _stamp(seconds),
                 "delayType": "MailboxFull",
-                "expirationTime": _stamp(at + timedelta(hours=14).total_seconds()),
+                "expirationTime": _stamp(seconds + timedelta(hours=14).total_seconds()),
                 "reportingMTA": REPORTER,
                 "delayedRecipients": [{"emailAddress": recipient, **report}],
             }
         case "reject":
             return {"reason": "Bad content"}
-    return _bounce(kind, recipient, at)
+    return _bounce(kind, recipient, seconds)
 
 
-def _bounce(kind: Kind, recipient: str, at: float) -> Event:
+def _bounce(kind: Kind, recipient: str, seconds: float) -> Event:
     bounce_type, subtype = BOUNCES[kind]
     reported = {} if kind == "away" else {"reportingMTA": REPORTER}
     return {
@@ -212,7 +212,7 @@ def _bounce(kind: Kind, recipient: str, at: float) -> Event:
         "bounceType": bounce_type,
         "bounceSubType": subtype,
         "bouncedRecipients": [{"emailAddress": recipient, **BOUNCED.get(kind, {})}],
-        "timestamp": _stamp(at),
+        "timestamp": _stamp(seconds),
         **reported,
     }
 

@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from email.utils import parseaddr
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any, NamedTuple
 from urllib.parse import unquote
+
+from urllib3.exceptions import HTTPError
 
 from mailroom.clock import Clock
 from mailroom_local.providers.delay_queue import DelayQueue
@@ -41,9 +42,14 @@ class SuppressionList:
         self._listed: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
-    def add(self, address: str, reason: str, at: float, attributes: Mapping[str, str]) -> None:
-        """Put an address on the list, instead of an earlier entry. `at` is in epoch seconds."""
-        entry = {"EmailAddress": address, "Reason": reason, "LastUpdateTime": at, "Attributes": attributes}
+    def add(self, address: str, reason: str, seconds: float, attributes: Mapping[str, str]) -> None:
+        """Put an address on the list, instead of an earlier entry. `seconds` is the epoch time."""
+        entry = {
+            "EmailAddress": address,
+            "Reason": reason,
+            "LastUpdateTime": seconds,
+            "Attributes": attributes,
+        }
         with self._lock:
             self._listed[address.lower()] = entry
 
@@ -58,14 +64,14 @@ class SuppressionList:
             return json_reply(HTTPStatus.OK, {})
         address = unquote(request.route.removeprefix(SUPPRESSION_PATH).strip("/"))
         with self._lock:
-            found = self._listed.get(address.lower())
+            entry = self._listed.get(address.lower())
             if request.method == "DELETE":
                 self._listed.pop(address.lower(), None)
-        if found is None:
+        if entry is None:
             message = f"Email address {address} does not exist on your suppression list."
             return ses_error(HTTPStatus.NOT_FOUND, "NotFoundException", message)
         return json_reply(
-            HTTPStatus.OK, {} if request.method == "DELETE" else {"SuppressedDestination": found}
+            HTTPStatus.OK, {} if request.method == "DELETE" else {"SuppressedDestination": entry}
         )
 
 
@@ -116,10 +122,10 @@ class SesFeedback:
             bare = parseaddr(recipient)[1]
             course: tuple[Kind, ...] = ("listed",) if bare in self._suppressed else address.course
             for step, kind in enumerate(course, 1):
-                made = event(mail, kind, recipient, 0.5 * step)
-                events.append(made)
+                report = event(mail, kind, recipient, 0.5 * step)
+                events.append(report)
                 if kind in _LISTED:
-                    feedback_id = made[EVENT_TYPES[kind].lower()]["feedbackId"]
+                    feedback_id = report[EVENT_TYPES[kind].lower()]["feedbackId"]
                     ids = {"MessageId": mail.message_id, "FeedbackId": feedback_id}
                     self._suppressed.add(bare, _LISTED[kind], self._clock(), ids)
         return events
@@ -130,15 +136,15 @@ class SesFeedback:
         for each in messages:
             by_topic[each.topic].append(each)
         failed: list[TopicMessage] = []
-        for topic, those in by_topic.items():
-            if not self._is_taken(topic, [each.text for each in those]):
-                failed += those
+        for topic, texts in by_topic.items():
+            if not self._is_taken(topic, [each.text for each in texts]):
+                failed += texts
         return failed
 
     def _is_taken(self, topic: str, texts: list[str]) -> bool:
         try:
             reply = self._upstream.pass_on(batch(topic, texts))
-        except (HTTPException, OSError) as trouble:
+        except HTTPError as trouble:
             print(f"{topic}: {trouble}", flush=True)
             return False
         if reply.status != 200:
@@ -153,22 +159,28 @@ class SesFeedback:
             path = f"/v2/email/configuration-sets/{name}/event-destinations"
             answer = self._upstream.pass_on(Request("GET", path, request.headers, b""))
             every = json.loads(answer.body).get("EventDestinations", []) if answer.status == 200 else []
-            found = [each for each in every if each.get("Enabled") and "SnsDestination" in each]
-            if not found:
+            topics = [
+                destination
+                for destination in every
+                if destination.get("Enabled") and "SnsDestination" in destination
+            ]
+            if not topics:
                 return []
-            self._destinations[name] = found
-            self._publish([TopicMessage(each["SnsDestination"]["TopicArn"], VALIDATED) for each in found])
+            self._destinations[name] = topics
+            self._publish(
+                [TopicMessage(destination["SnsDestination"]["TopicArn"], VALIDATED) for destination in topics]
+            )
         return self._destinations[name]
 
 
 def _messages(published: Event, destinations: list[dict[str, Any]]) -> list[TopicMessage]:
     """Return an event for each topic that wants events of its type."""
     name, text = published["eventType"], json.dumps(published)
-    wanted = _MATCHING.get(name, name.upper())
+    event_type = _MATCHING.get(name, name.upper())
     return [
-        TopicMessage(each["SnsDestination"]["TopicArn"], text)
-        for each in destinations
-        if wanted in each["MatchingEventTypes"]
+        TopicMessage(destination["SnsDestination"]["TopicArn"], text)
+        for destination in destinations
+        if event_type in destination["MatchingEventTypes"]
     ]
 
 

@@ -97,10 +97,10 @@ class SignalWireSimulator:
     def _list(self, project: str, uri: str, query: dict[str, str]) -> Reply:
         try:
             size, page = max(1, int(query.get("PageSize", PAGE_SIZE))), int(query.get("Page", 0))
-            found = [fax for fax in self._line.faxes("signalwire") if matches(fax, query)]
+            faxes = [fax for fax in self._line.faxes("signalwire") if matches(fax, query)]
         except ValueError:
             return error(400, 10000, "The argument passed is invalid.")
-        last = max(0, (len(found) - 1) // size)
+        last = max(0, (len(faxes) - 1) // size)
         return json_reply(
             HTTPStatus.OK,
             {
@@ -110,7 +110,7 @@ class SignalWireSimulator:
                 "previous_page_uri": page_uri(uri, query, page - 1) if page else None,
                 "page": page,
                 "page_size": size,
-                "faxes": [self._shown(fax, project, uri) for fax in found[page * size : (page + 1) * size]],
+                "faxes": [self._shown(fax, project, uri) for fax in faxes[page * size : (page + 1) * size]],
             },
         )
 
@@ -118,16 +118,16 @@ class SignalWireSimulator:
         return as_json(fax, self._line.clock(), project, uri)
 
 
-def as_json(fax: SimulatedFax, now: float, project: str, uri: str) -> dict[str, Any]:
+def as_json(fax: SimulatedFax, moment: float, project: str, uri: str) -> dict[str, Any]:
     """A fax as the API shows it; `uri` is that of the list."""
-    status = fax.status(now)
+    status = fax.status(moment)
     code, message = ERRORS.get(fax.course, (None, None)) if status == "failed" else (None, None)
     delivered = status == "delivered"
     return {
         "account_sid": project,
         "api_version": "v1",
         "date_created": iso(fax.created),
-        "date_updated": iso(min(now, fax.ends)),
+        "date_updated": iso(min(moment, fax.ends)),
         "direction": "outbound",
         "from": fax.order.sender,
         "media_url": fax.order.media_url if fax.order.store_media else None,

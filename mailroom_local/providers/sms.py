@@ -19,7 +19,6 @@ counts the submits of one content to one number.
 | 52      | a server error first (500, nothing accepted), then delivered                             |
 | 53      | accepted and delivered, but the first answer is a server error (500)                     |
 | 54      | accepted and delivered, but the first answer is lost: the connection breaks              |
-| 55      | accepted and delivered; the answer is slow                                               |
 | 56      | a server error (500, nothing accepted), each time                                        |
 | 57      | accepted and sent, the first answer is lost, and no status callback ever comes           |
 | others  | delivered                                                                                |
@@ -37,7 +36,7 @@ from mailroom_local.providers.inbox import Accepted, InboxStore
 
 Refusal = Literal["invalid", "landline", "unsubscribed", "forbidden", "throttled", "error"]
 Course = Literal["delivered", "undelivered", "failed", "sent"]
-Answer = Literal["at once", "error", "lost", "slow"]
+Answer = Literal["at once", "error", "lost"]
 
 REFUSED: dict[str, Refusal] = {
     "40": "invalid",
@@ -81,10 +80,7 @@ def course_of(number: str) -> tuple[Course, int | None]:
 
 def answer_to(number: str, nth: int) -> Answer:
     """How the n-th submit is answered once it is accepted."""
-    ending = number_ending(number)
-    if ending == "55":
-        return "slow"
-    return ANSWERED_FIRST.get(ending, "at once") if nth == 1 else "at once"
+    return ANSWERED_FIRST.get(number_ending(number), "at once") if nth == 1 else "at once"
 
 
 def is_silent(number: str) -> bool:
@@ -134,17 +130,17 @@ class SimulatedSms:
                 return (*start, "sent")
         return (*start, "sent", self.course)
 
-    def status(self, now: float) -> str:
+    def status(self, moment: float) -> str:
         """The status in Twilio's words."""
-        if now >= self.created + ENDED_SECONDS:
+        if moment >= self.created + ENDED_SECONDS:
             return self.statuses[-1]
-        sent = now >= self.created + SENT_SECONDS
+        sent = moment >= self.created + SENT_SECONDS
         return "sent" if sent and "sent" in self.statuses else self.statuses[0]
 
-    def sent_at(self, now: float) -> float | None:
+    def sent_at(self, moment: float) -> float | None:
         """Time at which the message was handed to the carrier; None if that has not happened."""
-        at = self.created + SENT_SECONDS
-        return at if now >= at and "sent" in self.statuses else None
+        sent = self.created + SENT_SECONDS
+        return sent if moment >= sent and "sent" in self.statuses else None
 
 
 class SmsNetwork:
@@ -162,9 +158,9 @@ class SmsNetwork:
     def submit(self, order: SmsOrder) -> SimulatedSms:
         """Take a message, or raise SubmitRefused."""
         nth = self._submits.nth(order.content)
-        why = "unsubscribed" if order.to in self._stopped else refusal_of(order.to, nth)
-        if why is not None:
-            raise SubmitRefused(why)
+        reason = "unsubscribed" if order.to in self._stopped else refusal_of(order.to, nth)
+        if reason is not None:
+            raise SubmitRefused(reason)
         course, error = course_of(order.to)
         sid = ("MM" if order.media_urls else "SM") + uuid.uuid4().hex
         with self._lock:

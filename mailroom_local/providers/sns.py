@@ -62,7 +62,9 @@ class SnsSimulator:
 
     def handle(self, request: Request) -> Reply:
         form = request.form
-        emulated = urlencode({name: _ENDPOINT.sub(r"\1:app/\2/\3", each) for name, each in form.items()})
+        emulated = urlencode(
+            {name: _ENDPOINT.sub(r"\1:app/\2/\3", parameter) for name, parameter in form.items()}
+        )
         passed = Request(request.method, "/", request.headers, emulated.encode())
         match form.get("Action"):
             case "Publish":
@@ -100,8 +102,8 @@ class SnsSimulator:
 
     def _outcome(self, token: str) -> str:
         word = next((word for word in WORDS if word in token), "")
-        once = f"{word}-once" in token
-        return word if not once or self._had.nth(token) == 1 else ""
+        only_first = f"{word}-once" in token
+        return word if not only_first or self._had.nth(token) == 1 else ""
 
     def _keep(self, target: str, token: str, kind: str, form: Mapping[str, str], message_id: str) -> None:
         several = form.get("MessageStructure") == "json"
@@ -149,12 +151,12 @@ def call(action: str, parameters: Mapping[str, str]) -> Request:
 
 def attributes(form: Mapping[str, str]) -> dict[str, str]:
     """A publish's message attributes: name and value."""
-    found = {}
+    values = {}
     for field, name in form.items():
         if entry := re.fullmatch(r"(MessageAttributes\.entry\.\d+)\.Name", field):
             value = f"{entry[1]}.Value"
-            found[name] = form.get(f"{value}.StringValue", form.get(f"{value}.BinaryValue", ""))
-    return found
+            values[name] = form.get(f"{value}.StringValue", form.get(f"{value}.BinaryValue", ""))
+    return values
 
 
 def error(status: int, code: str, message: str) -> Reply:
@@ -168,14 +170,14 @@ def error(status: int, code: str, message: str) -> Reply:
 
 def text(reply: Reply, tag: str) -> str:
     """Return the text of the first element of that name; an empty string if it is missing."""
-    found = re.search(f"<{tag}>([^<]*)</{tag}>", reply.body.decode())
-    return found[1] if found else ""
+    element = re.search(f"<{tag}>([^<]*)</{tag}>", reply.body.decode())
+    return element[1] if element else ""
 
 
 def value(reply: Reply, key: str) -> str:
     """Return the value of an entry of a map; an empty string if it is missing."""
-    found = re.search(f"<key>{re.escape(key)}</key><value>([^<]*)</value>", reply.body.decode())
-    return found[1] if found else ""
+    entry = re.search(f"<key>{re.escape(key)}</key><value>([^<]*)</value>", reply.body.decode())
+    return entry[1] if entry else ""
 
 
 def batch(topic: str, messages: list[str]) -> Request:

@@ -138,24 +138,24 @@ class TelnyxSimulator:
             return error(422, "10015", f"Unknown parameter {min(unknown)}", None)
         try:
             size, page = (
-                max(1, int(query.get(f"page[{name}]", least)))
-                for name, least in (("size", PAGE_SIZE), ("number", 1))
+                max(1, int(query.get(f"page[{name}]", lowest)))
+                for name, lowest in (("size", PAGE_SIZE), ("number", 1))
             )
-            found = [fax for fax in self._line.faxes("telnyx") if matches(fax, query)]
+            faxes = [fax for fax in self._line.faxes("telnyx") if matches(fax, query)]
         except ValueError:
             return error(422, "10015", "Bad Request", None)
-        pages = -(-len(found) // size)
-        meta = {"total_pages": pages, "total_results": len(found), "page_number": page, "page_size": size}
-        shown = found[(page - 1) * size : page * size]
+        pages = -(-len(faxes) // size)
+        meta = {"total_pages": pages, "total_results": len(faxes), "page_number": page, "page_size": size}
+        listed = faxes[(page - 1) * size : page * size]
         return json_reply(
-            HTTPStatus.OK, {"data": [as_json(fax, self._line.clock()) for fax in shown], "meta": meta}
+            HTTPStatus.OK, {"data": [as_json(fax, self._line.clock()) for fax in listed], "meta": meta}
         )
 
 
-def as_json(fax: SimulatedFax, now: float) -> dict[str, Any]:
-    status = fax.status(now)
+def as_json(fax: SimulatedFax, moment: float) -> dict[str, Any]:
+    status = fax.status(moment)
     reason = _REASONS.get(fax.course)
-    shown = _STATUSES.get(status, status)
+    word = _STATUSES.get(status, status)
     return {
         "record_type": "fax",
         "id": fax.id,
@@ -170,11 +170,11 @@ def as_json(fax: SimulatedFax, now: float) -> dict[str, Any]:
         "quality": fax.order.quality,
         "webhook_url": None,
         "webhook_failover_url": None,
-        "status": shown,
-        "failure_reason": reason if shown == "failed" else None,
+        "status": word,
+        "failure_reason": reason if word == "failed" else None,
         "client_state": fax.order.reference,
         "created_at": iso(fax.created),
-        "updated_at": iso(min(now, fax.ends)),
+        "updated_at": iso(min(moment, fax.ends)),
     }
 
 
@@ -197,8 +197,8 @@ def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:
 
 
 def error(status: int, code: str, title: str, pointer: str | None) -> Reply:
-    said: dict[str, Any] = {"code": code, "title": title, "detail": f"{title}."}
+    fields: dict[str, Any] = {"code": code, "title": title, "detail": f"{title}."}
     if pointer is not None:
-        said |= {"source": {"pointer": pointer}}
+        fields |= {"source": {"pointer": pointer}}
     limits = {"x-ratelimit-limit": "1", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1"}
-    return json_reply(status, {"errors": [said]}, limits if status == 429 else None)
+    return json_reply(status, {"errors": [fields]}, limits if status == 429 else None)

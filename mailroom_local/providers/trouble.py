@@ -86,8 +86,8 @@ class Trouble:
         return Pages("/trouble", {"GET /trouble": lambda _: self._shown(), "POST /trouble": self._set})
 
     def _set(self, request: Request) -> dict[str, Any]:
-        wanted = json.loads(request.body)
-        provider, shares = wanted.get("provider"), wanted.get("shares", {})
+        body = json.loads(request.body)
+        provider, shares = body.get("provider"), body.get("shares", {})
         if provider not in PROVIDERS:
             raise ValueError(f"provider: give one of {', '.join(PROVIDERS)}.")
         if not shares.keys() <= set(KINDS) or not 0 <= sum(shares.values()) <= 1:
@@ -98,7 +98,7 @@ class Trouble:
 
     def _shown(self) -> dict[str, Any]:
         with self._lock:
-            shares = {provider: dict(each) for provider, each in self._shares.items() if each}
+            shares = {provider: dict(parts) for provider, parts in self._shares.items() if parts}
             had: dict[str, dict[str, int]] = {}
             for (provider, kind), count in self._had.items():
                 had.setdefault(provider, {})[kind] = count

@@ -5,7 +5,6 @@ A list is filtered by `To` only, as Mailroom asks. `sms.py` says which number do
 """
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +18,6 @@ from mailroom_local.providers.http import E164, NoAnswer, Reply, Request, Submit
 from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, answer_to
 
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
-SLOW_SECONDS = 3.0
 
 ACCOUNT_SID = "AC" + "0123456789abcdef" * 2
 AUTH_TOKEN = "local"  # noqa: S105 - the simulator's
@@ -65,7 +63,6 @@ class TwilioSimulator:
 
     network: SmsNetwork
     on_accepted: Callable[[SimulatedSms], None]
-    slow_seconds: float = SLOW_SECONDS
 
     def handle(self, request: Request) -> Reply:
         if request.login not in LOGINS:
@@ -114,39 +111,37 @@ class TwilioSimulator:
                 raise NoAnswer
             case "error":
                 return error(*REFUSALS["error"])
-            case "slow":
-                time.sleep(self.slow_seconds)
         return json_reply(HTTPStatus.CREATED, as_json(sms, sms.created))
 
     def _fetch(self, sid: str) -> Reply:
         inbound = self.network.received(sid)
         if inbound is not None:
-            shown = {"direction": "inbound", "status": "received"}
-            return json_reply(HTTPStatus.OK, as_json(inbound, inbound.created + 1) | shown)
+            changes = {"direction": "inbound", "status": "received"}
+            return json_reply(HTTPStatus.OK, as_json(inbound, inbound.created + 1) | changes)
         sms = self.network.message(sid)
         if sms is None:
             return error(404, 20404, f"The requested resource /Messages/{sid}.json was not found")
         return json_reply(HTTPStatus.OK, as_json(sms, self.network.clock()))
 
     def _list(self, query: Mapping[str, str]) -> Reply:
-        now = self.network.clock()
+        moment = self.network.clock()
         try:
             size, page = int(query.get("PageSize", PAGE_SIZE)), int(query.get("Page", 0))
         except ValueError:
             return error(400, 20001, "A parameter of the list is not valid")
-        found = [sms for sms in self.network.messages() if query.get("To", sms.order.to) == sms.order.to]
+        matching = [sms for sms in self.network.messages() if query.get("To", sms.order.to) == sms.order.to]
         if not 1 <= size <= MAX_PAGE_SIZE:
             return error(400, 20007, "Page size too large")
-        start = _after(found, query["PageToken"]) if "PageToken" in query else page * size
-        shown = found[start : start + size]
-        more = shown and start + size < len(found)
+        start = _after(matching, query["PageToken"]) if "PageToken" in query else page * size
+        listed = matching[start : start + size]
+        goes_on = listed and start + size < len(matching)
         return json_reply(
             HTTPStatus.OK,
             {
-                "end": page * size + max(len(shown) - 1, 0),
+                "end": page * size + max(len(listed) - 1, 0),
                 "first_page_uri": _page_uri(query, 0, size),
-                "messages": [as_json(sms, now) for sms in shown],
-                "next_page_uri": _page_uri(query, page + 1, size, f"PA{shown[-1].sid}") if more else None,
+                "messages": [as_json(sms, moment) for sms in listed],
+                "next_page_uri": _page_uri(query, page + 1, size, f"PA{listed[-1].sid}") if goes_on else None,
                 "page": page,
                 "page_size": size,
                 "previous_page_uri": _page_uri(query, page - 1, size) if page else None,
@@ -156,9 +151,9 @@ class TwilioSimulator:
         )
 
 
-def _after(found: list[SimulatedSms], token: str) -> int:
+def _after(listed: list[SimulatedSms], token: str) -> int:
     """The place behind the message that a page's token names."""
-    sids = [sms.sid for sms in found]
+    sids = [sms.sid for sms in listed]
     return sids.index(token[2:]) + 1 if token[2:] in sids else len(sids)
 
 
@@ -176,8 +171,8 @@ def _order(request: Request) -> SmsOrder:
     )
 
 
-def as_json(sms: SimulatedSms, now: float) -> dict[str, Any]:
-    status, sent = sms.status(now), sms.sent_at(now)
+def as_json(sms: SimulatedSms, moment: float) -> dict[str, Any]:
+    status, sent = sms.status(moment), sms.sent_at(moment)
     waiting = status == "accepted"  # the service has not chosen its number yet
     error = sms.error if status in {"undelivered", "failed"} else None
     uri = f"{URI}/{sms.sid}"
@@ -205,13 +200,13 @@ def as_json(sms: SimulatedSms, now: float) -> dict[str, Any]:
     }
 
 
-def account_as_json(now: float) -> dict[str, Any]:
+def account_as_json(moment: float) -> dict[str, Any]:
     """The account as the API shows it: https://www.twilio.com/docs/iam/api/account."""
     uri = f"/{VERSION}/Accounts/{ACCOUNT_SID}"
     return {
         "auth_token": AUTH_TOKEN,
         "date_created": _rfc2822(0),
-        "date_updated": _rfc2822(now),
+        "date_updated": _rfc2822(moment),
         "friendly_name": "Mailroom",
         "owner_account_sid": ACCOUNT_SID,
         "sid": ACCOUNT_SID,
@@ -260,9 +255,11 @@ def _is_url(text: str) -> bool:
 
 def _page_uri(query: Mapping[str, str], page: int, size: int, token: str = "") -> str:
     """Return the URI of a page of a list. The token holds its place while newer messages come in."""
-    shown = {name: value for name, value in query.items() if name not in {"Page", "PageToken", "PageSize"}}
-    shown |= {"PageSize": str(size), "Page": str(page)}
-    return f"{URI}.json?{urlencode(shown | ({'PageToken': token} if token else {}))}"
+    parameters = {
+        name: value for name, value in query.items() if name not in {"Page", "PageToken", "PageSize"}
+    }
+    parameters |= {"PageSize": str(size), "Page": str(page)}
+    return f"{URI}.json?{urlencode(parameters | ({'PageToken': token} if token else {}))}"
 
 
 def error(status: int, code: int, message: str) -> Reply:

@@ -1,11 +1,10 @@
 """The emulator behind the simulators: requests handed on to it, and the stage's own HTTP API."""
 
 import json
-import queue
 import threading
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPResponse
-from urllib.parse import urlsplit
+
+import urllib3
 
 from mailroom_local.aws import STAGE, authorization
 from mailroom_local.providers.http import Reply, Request, json_reply
@@ -16,6 +15,8 @@ HOP_BY_HOP = {
     *("origin", "sec-fetch-site"),  # about the server that the page asked, which has looked at them
 }
 TIMEOUT_SECONDS = 60.0
+CONNECTIONS = 50
+"""Connections that stay open; more may be in use."""
 API_NAME = f"mailroom-{STAGE}"
 
 
@@ -23,46 +24,30 @@ class Upstream:
     """The emulator, over a pool of connections that stay open."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._host, self._port = parts.hostname or "", parts.port or 80
-        self._idle: queue.LifoQueue[HTTPConnection] = queue.LifoQueue()
+        # The emulator closes idle connections, so that a request may need a second one. What the emulator
+        # records twice for that counts for nothing: the simulators' own inbox says which message was sent.
+        once_more = urllib3.Retry(1, redirect=False, allowed_methods=None)
+        self._pool = urllib3.connection_from_url(
+            url, maxsize=CONNECTIONS, timeout=TIMEOUT_SECONDS, retries=once_more
+        )
 
     def pass_on(self, request: Request) -> Reply:
-        """Send the request as it came and return the answer as it came."""
-        try:
-            connection = self._idle.get_nowait()
-        except queue.Empty:
-            connection = HTTPConnection(self._host, self._port, timeout=TIMEOUT_SECONDS)
-        try:
-            response = _exchange(connection, request)
-            kept = {name: value for name, value in response.getheaders() if name.lower() not in HOP_BY_HOP}
-            reply = Reply(response.status, response.read(), kept)
-        except BaseException:
-            connection.close()
-            raise
-        self._idle.put(connection)
-        return reply
+        """Send the request as it came and return the response as it came. Raises urllib3's HTTPError."""
+        headers = {name: value for name, value in request.headers.items() if name not in HOP_BY_HOP}
+        response = self._pool.urlopen(
+            request.method,
+            request.path,
+            body=request.body or None,
+            headers=headers,
+            redirect=False,
+            decode_content=False,
+        )
+        passed = {name: value for name, value in response.headers.items() if name.lower() not in HOP_BY_HOP}
+        return Reply(response.status, response.data, passed)
 
     def close(self) -> None:
         """Close the idle connections."""
-        while not self._idle.empty():
-            self._idle.get().close()
-
-
-def _exchange(connection: HTTPConnection, request: Request) -> HTTPResponse:
-    try:
-        return _send(connection, request)
-    except (HTTPException, ConnectionError):
-        # The emulator closes idle connections. What it records twice for that counts for nothing:
-        # the simulators' own inbox is what says which message was sent.
-        connection.close()
-        return _send(connection, request)
-
-
-def _send(connection: HTTPConnection, request: Request) -> HTTPResponse:
-    headers = {name: value for name, value in request.headers.items() if name not in HOP_BY_HOP}
-    connection.request(request.method, request.path, body=request.body or None, headers=headers)
-    return connection.getresponse()
+        self._pool.close()
 
 
 class PublicApi:
@@ -91,5 +76,5 @@ class PublicApi:
         """Path of the API in the emulator; empty before the stacks are deployed."""
         signed = {"authorization": authorization("apigateway")}
         listed = json.loads(self._upstream.pass_on(Request("GET", "/v2/apis", signed, b"")).body)
-        ids = [each["apiId"] for each in listed.get("items", []) if each["name"] == API_NAME]
+        ids = [api["apiId"] for api in listed.get("items", []) if api["name"] == API_NAME]
         return f"/restapis/{ids[0]}/$default/_user_request_" if ids else ""

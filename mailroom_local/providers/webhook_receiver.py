@@ -59,7 +59,7 @@ class WebhookReceiver:
 
     def _keep(self, path: str, request: Request) -> int:
         """Keep the request; how often this webhook-id has come to this path before."""
-        kept = {
+        entry = {
             "received_at": iso_milliseconds(datetime.now(UTC)),
             "method": request.method,
             "path": request.path,
@@ -67,7 +67,7 @@ class WebhookReceiver:
             **_body(request.body),
         }
         with self._lock:
-            self._received.append(kept)
+            self._received.append(entry)
         return self._had.nth((request.headers.get("webhook-id", ""), path)) - 1
 
     def _answer(self, parts: list[str], before: int) -> Reply:

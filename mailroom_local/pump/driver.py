@@ -5,7 +5,7 @@ another. `python -m mailroom_local.pump.driver --emulator URL` disables those ma
 delivers their records until the process is killed. The pump keeps no checkpoint: after a crash it delivers a
 stream again from the oldest record on, and the ledger refuses what was sent.
 
-A rule that fires each minute fires every few seconds here, so that nobody waits for it. The emulator would
+A rule that fires each minute fires every ten seconds here, so that nobody waits for it. The emulator would
 fire all of them at once, each in a process of its own; the pump fires them one after another.
 """
 
@@ -42,8 +42,9 @@ PAGE = 1000
 EVENT_BYTES = 6 * 1024 * 1024 - 1024  # Lambda's limit for a synchronous event, less its frame
 STREAMS_SECONDS = 60.0
 EACH_MINUTE = "rate(1 minute)"
-FIRE_SECONDS = 3.0
+FIRE_SECONDS = 10.0
 """Pause between two rounds of the rules of each minute."""
+RETRIES_EXHAUSTED = "RetryAttemptsExhausted"
 ROOM_BATCHES = 10  # a lane that is this far behind holds up the reader, as a shard does on AWS
 
 
@@ -125,9 +126,7 @@ class Pump:
         delivery = StreamDelivery(mapping, partial(self._invoke, mapping), give_up)
         # More lanes than cores would only start more function processes, each with its own cold start.
         count = min(mapping.parallel, os.cpu_count() or 1)
-        lanes = [
-            ShardLane(mapping.batch_size, mapping.window_seconds, delivery.deliver) for _ in range(count)
-        ]
+        lanes = [ShardLane(mapping.batch_size, delivery.deliver) for _ in range(count)]
         for record in read_shard(self._url, mapping, shard):
             lanes[record.key % count].put(record)
 
@@ -136,12 +135,10 @@ class Pump:
 
     def _store_failed_batch(self, mapping: StreamMapping, shard: str, given_up: GivenUp) -> None:
         """Write failed records to S3, however long that takes: they must not be lost."""
-        now = datetime.now(UTC)
-        print(f"gave up on {len(given_up.records)} records: {given_up.condition}", flush=True)
-        if not mapping.failures_bucket:
-            return
-        key = object_key(mapping, shard, now)
-        body = json.dumps(failure_document(mapping, shard, given_up, now)).encode()
+        moment = datetime.now(UTC)
+        print(f"gave up on {len(given_up.records)} records: {RETRIES_EXHAUSTED}", flush=True)
+        key = object_key(mapping, shard, moment)
+        body = json.dumps(failure_document(mapping, shard, given_up, moment)).encode()
         retry_until_ok(lambda: self._s3.put_object(Bucket=mapping.failures_bucket, Key=key, Body=body))
 
 
@@ -188,13 +185,10 @@ def ask_streams(url: str, action: str, **parameters: Any) -> dict[str, Any]:
 
 
 class ShardLane:
-    """Delivers records in order while other lanes go on, in batches up to the mapping's size and window."""
+    """Delivers records in order while other lanes go on, in batches up to the mapping's size."""
 
-    def __init__(
-        self, batch_size: int, window_seconds: float, deliver: Callable[[list[Record]], None]
-    ) -> None:
+    def __init__(self, batch_size: int, deliver: Callable[[list[Record]], None]) -> None:
         self._batch_size = batch_size
-        self._window = window_seconds
         self._deliver = deliver
         self._records: queue.Queue[Record] = queue.Queue(batch_size * ROOM_BATCHES)
         self._held: Record | None = None
@@ -212,8 +206,8 @@ class ShardLane:
         batch = [self._held or self._records.get()]
         self._held = None
         size = len(batch[0].text)
-        deadline = time.monotonic() + self._window
-        while len(batch) < self._batch_size and (record := self._more(deadline)):
+        while len(batch) < self._batch_size and not self._records.empty():
+            record = self._records.get()
             size += len(record.text) + 1
             if size > EVENT_BYTES:
                 self._held = record
@@ -221,37 +215,28 @@ class ShardLane:
             batch.append(record)
         return batch
 
-    def _more(self, deadline: float) -> Record | None:
-        try:
-            wait = deadline - time.monotonic()
-            return self._records.get(timeout=wait) if wait > 0 else self._records.get_nowait()
-        except queue.Empty:
-            return None
 
-
-def object_key(mapping: StreamMapping, shard: str, now: datetime) -> str:
+def object_key(mapping: StreamMapping, shard: str, moment: datetime) -> str:
     """Where Lambda writes: aws/lambda/<mapping>/<shard>/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-<random>, in UTC."""
-    stamp = now.astimezone(UTC)
+    stamp = moment.astimezone(UTC)
     return f"aws/lambda/{mapping.uuid}/{shard}/{stamp:%Y/%m/%d}/{stamp:%Y-%m-%dT%H.%M.%S}-{uuid4()}"
 
 
-def failure_document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetime) -> dict[str, Any]:
-    """Return the document that Lambda writes, without `responseContext` if the function never saw the
-    records."""
+def failure_document(
+    mapping: StreamMapping, shard: str, given_up: GivenUp, moment: datetime
+) -> dict[str, Any]:
+    """Return the document that Lambda writes."""
     records, last = given_up.records, given_up.last
-    response = (
-        {"executedVersion": "$LATEST", "functionError": last.error, "statusCode": 200} if last else None
-    )
     return {
         "requestContext": {
-            "requestId": last.request_id if last else str(uuid4()),
+            "requestId": last.request_id,
             "functionArn": mapping.function,
-            "condition": given_up.condition,
+            "condition": RETRIES_EXHAUSTED,
             "approximateInvokeCount": given_up.invocations,
         },
-        **({"responseContext": response} if response else {}),
+        "responseContext": {"executedVersion": "$LATEST", "functionError": last.error, "statusCode": 200},
         "version": "1.0",
-        "timestamp": iso_milliseconds(now.astimezone(UTC)),
+        "timestamp": iso_milliseconds(moment.astimezone(UTC)),
         "DDBStreamBatchInfo": {
             "shardId": shard,
             "startSequenceNumber": records[0].sequence,
@@ -285,11 +270,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--emulator", required=True, help="URL of the emulator")
     parser.add_argument("--log", type=Path, help="the emulator's log, whose metrics go to its CloudWatch")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     threading.excepthook = die
-    if asked.log:
-        threading.Thread(target=LoggedMetrics(asked.emulator, asked.log).run, daemon=True).start()
-    Pump(asked.emulator).run()
+    if options.log:
+        threading.Thread(target=LoggedMetrics(options.emulator, options.log).run, daemon=True).start()
+    Pump(options.emulator).run()
 
 
 if __name__ == "__main__":

@@ -11,18 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from mailroom_local.pump.functions import REPORTS, TROUBLE, TROUBLE_SECONDS, Invoked, retry_until_ok
+from mailroom_local.pump.functions import TROUBLE, TROUBLE_SECONDS, Invoked, retry_until_ok
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 AT_MOST = 6
 """The most functions at once: each is a process, and the machine may have two cores."""
-DEFAULT_BATCH = 10
 WAIT_SECONDS = 20
-MAX_BATCH = 10
 
 
 @dataclass(frozen=True)
@@ -32,25 +30,19 @@ class FifoMapping:
     uuid: str
     function: str
     queue: str
-    batch_size: int = DEFAULT_BATCH
-    concurrency: int = AT_MOST
-    reports_failures: bool = False
+    batch_size: int
+    concurrency: int
 
     @classmethod
     def from_api(cls, answer: Mapping[str, Any]) -> "FifoMapping":
         """Read an entry of ListEventSourceMappings."""
-        if (answer.get("FilterCriteria") or {}).get("Filters"):
-            raise ValueError(
-                f"The pump filters no queue, and the mapping of {answer['EventSourceArn']} does."
-            )
         allowed = (answer.get("ScalingConfig") or {}).get("MaximumConcurrency", AT_MOST)
         return cls(
             uuid=answer["UUID"],
             function=answer["FunctionArn"],
             queue=answer["EventSourceArn"],
-            batch_size=answer.get("BatchSize", DEFAULT_BATCH),
+            batch_size=answer["BatchSize"],
             concurrency=min(allowed, AT_MOST),
-            reports_failures=REPORTS in answer.get("FunctionResponseTypes", []),
         )
 
 
@@ -94,7 +86,7 @@ def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
     return record
 
 
-def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMapping) -> list[FifoMessage]:
+def finished(batch: Sequence[FifoMessage], invoked: Invoked) -> list[FifoMessage]:
     """The messages to delete after an invocation.
 
     Nothing is deleted after an error of the function, if it never ran, or if a reported identifier is
@@ -102,26 +94,52 @@ def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMappin
     """
     if invoked.error is not None or invoked.refused:
         return []
-    failed = {*invoked.reported} if mapping.reports_failures else set()
+    failed = {*invoked.reported}
     if failed - {message.id for message in batch}:
         return []
     return [message for message in batch if message.id not in failed]
 
 
-class FifoQueue(Protocol):
-    """Queue operations that the poller needs."""
+class EmulatedQueue:
+    """`arn` names the queue; it must exist."""
 
-    def receive(self, count: int) -> Sequence[FifoMessage]:
-        """Return at most `count` messages; waits a while for the first. Catches AWS errors."""
+    def __init__(self, client: "SQSClient", arn: str) -> None:
+        self._client = client
+        self._arn = arn
+        self._url = client.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
+
+    def receive(self, count: int) -> list[FifoMessage]:
+        """Return at most so many messages; waits for the first. Empty after a failed call."""
+        try:
+            reply = self._client.receive_message(
+                QueueUrl=self._url,
+                MaxNumberOfMessages=count,
+                WaitTimeSeconds=WAIT_SECONDS,
+                AttributeNames=["All"],
+                MessageAttributeNames=["All"],
+            )
+        except TROUBLE as trouble:  # the emulator may be stopping
+            print(f"receiving from {self._arn} again: {trouble}", flush=True)
+            time.sleep(TROUBLE_SECONDS)
+            return []
+        return [FifoMessage.received(entry, self._arn) for entry in reply.get("Messages", [])]
 
     def delete(self, messages: Sequence[FifoMessage]) -> None:
-        """Delete messages, however long that takes."""
+        """Delete messages; one that was received again since stays, as on AWS."""
+        for message in messages:
+            retry_until_ok(lambda message=message: self._delete(message))  # type: ignore[misc]
+
+    def _delete(self, message: FifoMessage) -> None:
+        try:
+            self._client.delete_message(QueueUrl=self._url, ReceiptHandle=message.receipt)
+        except self._client.exceptions.ReceiptHandleIsInvalid:
+            print(f"{message.id} was not deleted: its visibility time-out had ended", flush=True)
 
 
 class Poller:
     """Loop of one mapping. `invoke` takes the event as JSON and must not raise."""
 
-    def __init__(self, mapping: FifoMapping, queue: FifoQueue, invoke: Callable[[str], Invoked]) -> None:
+    def __init__(self, mapping: FifoMapping, queue: EmulatedQueue, invoke: Callable[[str], Invoked]) -> None:
         self._mapping = mapping
         self._queue = queue
         self._invoke = invoke
@@ -143,44 +161,8 @@ class Poller:
     def _work(self, messages: Sequence[FifoMessage]) -> None:
         try:
             invoked = self._invoke(json.dumps({"Records": [message.record for message in messages]}))
-            done = finished(messages, invoked, self._mapping)
+            done = finished(messages, invoked)
             if done:
                 self._queue.delete(done)
         finally:
             self._free.release()
-
-
-class EmulatedQueue:
-    """`arn` names the queue; it must exist."""
-
-    def __init__(self, client: "SQSClient", arn: str) -> None:
-        self._client = client
-        self._arn = arn
-        self._url = client.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
-
-    def receive(self, count: int) -> list[FifoMessage]:
-        """At most so many messages (10 by any count); waits for the first. Empty after a failed call."""
-        try:
-            reply = self._client.receive_message(
-                QueueUrl=self._url,
-                MaxNumberOfMessages=min(count, MAX_BATCH),
-                WaitTimeSeconds=WAIT_SECONDS,
-                AttributeNames=["All"],
-                MessageAttributeNames=["All"],
-            )
-        except TROUBLE as trouble:  # the emulator may be stopping
-            print(f"receiving from {self._arn} again: {trouble}", flush=True)
-            time.sleep(TROUBLE_SECONDS)
-            return []
-        return [FifoMessage.received(entry, self._arn) for entry in reply.get("Messages", [])]
-
-    def delete(self, messages: Sequence[FifoMessage]) -> None:
-        """Delete messages; one that was received again since stays, as on AWS."""
-        for message in messages:
-            retry_until_ok(lambda message=message: self._delete(message))  # type: ignore[misc]
-
-    def _delete(self, message: FifoMessage) -> None:
-        try:
-            self._client.delete_message(QueueUrl=self._url, ReceiptHandle=message.receipt)
-        except self._client.exceptions.ReceiptHandleIsInvalid:
-            print(f"{message.id} was not deleted: its visibility time-out had ended", flush=True)

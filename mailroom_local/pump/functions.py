@@ -12,7 +12,6 @@ from mailroom_local.aws import LocalSession, patient
 
 FUNCTION_SECONDS = 900.0 + 30.0  # the longest a function runs, and some
 CONNECTIONS = 50
-REPORTS = "ReportBatchItemFailures"
 TROUBLE = (ClientError, BotoCoreError)
 TROUBLE_SECONDS = 1.0
 
@@ -30,7 +29,10 @@ class Invoked:
     def reported(self) -> list[str]:
         """The identifiers of the records that the function reports as failed; "" for one that is missing."""
         failures = self.payload.get("batchItemFailures") if isinstance(self.payload, dict) else None
-        return [each.get("itemIdentifier") or "" if isinstance(each, dict) else "" for each in failures or ()]
+        return [
+            failure.get("itemIdentifier") or "" if isinstance(failure, dict) else ""
+            for failure in failures or ()
+        ]
 
 
 class Functions:

@@ -50,11 +50,11 @@ class LoggedMetrics:
             if not line.startswith(EMBEDDED):
                 continue
             try:
-                found = list(_values(json.loads(line)))
+                values_of_line = list(_values(json.loads(line)))
             except (ValueError, KeyError, TypeError) as fault:  # two threads' lines in one, or half a line
                 print(f"not a metric: {fault!r}", flush=True)
                 continue
-            for name, value in found:
+            for name, value in values_of_line:
                 logged_values[name].append(value)
         by_namespace: dict[str, list[Any]] = defaultdict(list)
         for (namespace, minute, metric, unit, dimensions), values in logged_values.items():

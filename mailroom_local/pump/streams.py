@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mailroom_local.pump.functions import REPORTS, Invoked
+from mailroom_local.pump.functions import Invoked
 
-STREAM_RETENTION_SECONDS = 24 * 3600
 MISSING = object()
 # AWS's comparison operators that the stacks use.
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -25,49 +24,38 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
         value is not MISSING and value not in (wanted if isinstance(wanted, list) else [wanted])
     ),
 }
-RETRIES_EXHAUSTED = "RetryAttemptsExhausted"
-TOO_OLD = "RecordAgeExceeded"
 BACKOFF_SECONDS = 0.1
 BACKOFF_CAP_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class StreamMapping:
-    """The settings of one mapping. As on AWS, -1 in `max_retries` means unlimited; ages are in seconds."""
+    """The settings of a mapping in which the stacks' mappings differ. Each bisects a failed batch, takes
+    reports of failed records, and waits for no further records. A record is retried for some seconds at most,
+    so that none grows too old."""
 
     uuid: str
     function: str
     stream: str
-    batch_size: int = 100
-    window_seconds: int = 0
-    max_retries: int = -1
-    max_age_seconds: int = STREAM_RETENTION_SECONDS
-    bisects: bool = False
-    reports_failures: bool = False
-    parallel: int = 1
-    failures_bucket: str = ""
+    batch_size: int
+    max_retries: int
+    parallel: int
+    failures_bucket: str
     patterns: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def from_api(cls, answer: Mapping[str, Any]) -> "StreamMapping":
         """Read an entry of ListEventSourceMappings."""
-        age = answer.get("MaximumRecordAgeInSeconds", -1)
-        target = (answer.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
-        if target and ":s3:::" not in target:
-            raise ValueError(f"The pump writes failed stream records to S3 only, not to {target}.")
+        filters = (answer.get("FilterCriteria") or {}).get("Filters", [])
         return cls(
             uuid=answer["UUID"],
             function=answer["FunctionArn"],
             stream=answer["EventSourceArn"],
-            batch_size=answer.get("BatchSize", 100),
-            window_seconds=answer.get("MaximumBatchingWindowInSeconds", 0),
-            max_retries=answer.get("MaximumRetryAttempts", -1),
-            max_age_seconds=STREAM_RETENTION_SECONDS if age == -1 else min(age, STREAM_RETENTION_SECONDS),
-            bisects=bool(answer.get("BisectBatchOnFunctionError")),
-            reports_failures=REPORTS in answer.get("FunctionResponseTypes", []),
+            batch_size=answer["BatchSize"],
+            max_retries=answer["MaximumRetryAttempts"],
             parallel=answer.get("ParallelizationFactor", 1),
-            failures_bucket=target.rpartition(":")[2],
-            patterns=tuple(parse(answer.get("FilterCriteria"))),
+            failures_bucket=answer["DestinationConfig"]["OnFailure"]["Destination"].rpartition(":")[2],
+            patterns=tuple(json.loads(entry["Pattern"]) for entry in filters),
         )
 
 
@@ -95,11 +83,6 @@ class Record:
     def event(self) -> dict[str, Any]:
         """The record as the function gets it."""
         return dict(json.loads(self.text))
-
-
-def parse(criteria: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """The patterns of a mapping's FilterCriteria."""
-    return [json.loads(each["Pattern"]) for each in (criteria or {}).get("Filters", [])]
 
 
 class FirstRecords:
@@ -130,15 +113,15 @@ def _matches(record: Any, pattern: Mapping[str, Any]) -> bool:
     return all(
         _matches(record.get(key), rule)
         if isinstance(rule, Mapping)
-        else any(_equals(record.get(key, MISSING), wanted) for wanted in rule)
+        else any(_equals(record.get(key, MISSING), expected) for expected in rule)
         for key, rule in pattern.items()
     )
 
 
-def _equals(value: Any, wanted: Any) -> bool:
-    if not isinstance(wanted, Mapping):
-        return bool(value == wanted)
-    operator, operand = next(iter(wanted.items()))
+def _equals(value: Any, expected: Any) -> bool:
+    if not isinstance(expected, Mapping):
+        return bool(value == expected)
+    operator, operand = next(iter(expected.items()))
     if operator not in OPERATORS:
         raise ValueError(f"The pump does not know the filter operator {operator!r}: {sorted(OPERATORS)}.")
     return OPERATORS[operator](value, operand)
@@ -161,34 +144,34 @@ class FollowUp:
     given_up: tuple[Record, ...] = ()
 
 
-def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> FollowUp:
+def after(batch: StreamBatch, invoked: Invoked, max_retries: int) -> FollowUp:
     """Return the next steps. `batch` counts the invocation already; a split is not a retry."""
-    if invoked.refused:  # throttled: only the records' age limits it
+    if invoked.refused:  # throttled: no retry is used up
         return FollowUp((batch,))
-    failed = first_failed(batch.records, invoked, mapping)
+    failed = first_failed(batch.records, invoked)
     if failed is None:
         return FollowUp()
-    rest = batch.records[failed:]
-    if mapping.bisects and failed > 0:
-        return FollowUp((replace(batch, records=rest),))
-    if mapping.bisects and len(rest) > 1:
-        middle = len(rest) // 2
-        return FollowUp((replace(batch, records=rest[:middle]), replace(batch, records=rest[middle:])))
-    if 0 <= mapping.max_retries <= batch.retries:
-        return FollowUp(given_up=rest)
-    return FollowUp((StreamBatch(rest, batch.retries + 1, batch.invocations),))
+    unhandled = batch.records[failed:]
+    if failed > 0:
+        return FollowUp((replace(batch, records=unhandled),))
+    if len(unhandled) > 1:
+        middle = len(unhandled) // 2
+        halves = (unhandled[:middle], unhandled[middle:])
+        return FollowUp(tuple(replace(batch, records=half) for half in halves))
+    if batch.retries >= max_retries:
+        return FollowUp(given_up=unhandled)
+    return FollowUp((replace(batch, retries=batch.retries + 1),))
 
 
-def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMapping) -> int | None:
+def first_failed(records: Sequence[Record], invoked: Invoked) -> int | None:
     """Return the first record of a retry: the lowest reported sequence number; None if all went well.
 
     An identifier that is missing, empty or not of this batch fails the whole batch.
     """
     if invoked.error is not None:
         return 0
-    reported = invoked.reported if mapping.reports_failures else []
     places = {record.sequence: place for place, record in enumerate(records)}
-    return min((places.get(each, 0) for each in reported), default=None)
+    return min((places.get(identifier, 0) for identifier in invoked.reported), default=None)
 
 
 def backoff(failures: int) -> float:
@@ -198,11 +181,10 @@ def backoff(failures: int) -> float:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """Records that go to the on-failure destination, and why. `last` is None if none was invoked."""
+    """Records whose retries are used up, with their last invocation and the number of all."""
 
     records: tuple[Record, ...]
-    condition: str
-    last: Invoked | None
+    last: Invoked
     invocations: int
 
 
@@ -213,33 +195,20 @@ class StreamDelivery:
     mapping: StreamMapping
     invoke: Callable[[Sequence[Record]], Invoked]
     give_up: Callable[[GivenUp], None]
-    clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
 
     def deliver(self, records: Sequence[Record]) -> None:
         """Deliver in the order of the stream; return when every record was handled or given up on."""
         waiting = deque([StreamBatch(tuple(records))])
-        last: Invoked | None = None
         failures = 0
         while waiting:
-            batch = self._without_expired(waiting.popleft(), last)
-            if not batch.records:
-                continue
+            batch = waiting.popleft()
             last = self.invoke(batch.records)
             batch = replace(batch, invocations=batch.invocations + 1)
-            step = after(batch, last, self.mapping)
+            step = after(batch, last, self.mapping.max_retries)
             if step.given_up:
-                self.give_up(GivenUp(step.given_up, RETRIES_EXHAUSTED, last, batch.invocations))
+                self.give_up(GivenUp(step.given_up, last, batch.invocations))
             waiting.extendleft(reversed(step.batches))
             failures = failures + 1 if step.batches else 0
             if step.batches:
                 self.sleep(backoff(failures - 1))
-
-    def _without_expired(self, batch: StreamBatch, last: Invoked | None) -> StreamBatch:
-        """The batch without the records that outlived the mapping's age."""
-        oldest = self.clock() - self.mapping.max_age_seconds
-        expired = tuple(record for record in batch.records if record.created < oldest)
-        if not expired:
-            return batch
-        self.give_up(GivenUp(expired, TOO_OLD, last if batch.invocations else None, batch.invocations))
-        return replace(batch, records=tuple(each for each in batch.records if each.created >= oldest))

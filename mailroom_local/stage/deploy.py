@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mailroom.channels.webhook.standard_webhooks import host_key
-from mailroom.content.versions import CURRENT, DEPLOYED, read_choices
 from mailroom_local.aws import ACCOUNT, REGION, STAGE, LocalSession, patient
 from mailroom_local.processes import wait_until
 from mailroom_local.providers.server import CREDENTIALS
@@ -64,8 +63,10 @@ class StackArtifact:
 def read_assembly(folder: Path) -> list[StackArtifact]:
     """Return the stacks, each after its dependencies."""
     artifacts = json.loads((folder / "manifest.json").read_text())["artifacts"]
-    stacks = {name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"}
-    ordered = TopologicalSorter({name: each.get("dependencies", []) for name, each in artifacts.items()})
+    stacks = {name for name, artifact in artifacts.items() if artifact["type"] == "aws:cloudformation:stack"}
+    ordered = TopologicalSorter(
+        {name: artifact.get("dependencies", []) for name, artifact in artifacts.items()}
+    )
     return [_stack(folder, name, artifacts) for name in ordered.static_order() if name in stacks]
 
 
@@ -85,13 +86,13 @@ def _stack(folder: Path, name: str, artifacts: dict[str, Any]) -> StackArtifact:
 def _assets(folder: Path, manifest: Path) -> list[Asset]:
     return [
         Asset(
-            source=folder / each["source"]["path"],
-            zipped=each["source"].get("packaging") == "zip",
+            source=folder / file["source"]["path"],
+            zipped=file["source"].get("packaging") == "zip",
             bucket=_resolved(destination["bucketName"]),
             key=_resolved(destination["objectKey"]),
         )
-        for each in json.loads(manifest.read_text())["files"].values()
-        for destination in each["destinations"].values()
+        for file in json.loads(manifest.read_text())["files"].values()
+        for destination in file["destinations"].values()
     ]
 
 
@@ -137,7 +138,7 @@ class EmulatorDeployment:
         outputs: dict[str, str] = {}
         for stack in stacks:
             outputs |= self._apply(stack, providers)
-        variables = [each.get("Environment", {}).get("Variables", {}) for each in self._functions()]
+        variables = [function.get("Environment", {}).get("Variables", {}) for function in self._functions()]
         self._verify_senders(variables)
         self._create_push_targets(variables)
         for output, credentials in CREDENTIALS.items():
@@ -155,15 +156,6 @@ class EmulatorDeployment:
         fields = json.loads(self._secret(secret))
         return "postgresql://{username}:{password}@{host}:{port}/{dbname}".format(**fields)
 
-    def published(self, bucket: str) -> list[str]:
-        """Return the templates with a published version that counts, such as mail/welcome."""
-        try:
-            reply = self._s3.get_object(Bucket=bucket, Key=CURRENT)
-        except self._s3.exceptions.NoSuchKey:
-            return []
-        choices = read_choices(reply["Body"].read())
-        return sorted(path for path, choice in choices.items() if choice.version != DEPLOYED)
-
     def _secret(self, name: str) -> str:
         return self._secrets.get_secret_value(SecretId=name)["SecretString"]
 
@@ -180,8 +172,8 @@ class EmulatorDeployment:
             raise DeployError(
                 f"{stack.name}: {stack.template.name} is not in its asset manifest; synth anew."
             )
-        known = {each["StackName"] for each in self._formation.describe_stacks()["Stacks"]}
-        put = self._formation.update_stack if stack.name in known else self._formation.create_stack
+        names = {each["StackName"] for each in self._formation.describe_stacks()["Stacks"]}
+        put = self._formation.update_stack if stack.name in names else self._formation.create_stack
         try:
             put(StackName=stack.name, TemplateURL=url, Capabilities=CAPABILITIES)
         except self._formation.exceptions.ClientError as error:
@@ -190,21 +182,21 @@ class EmulatorDeployment:
         wait_until(
             lambda: not self._stack(stack.name)["StackStatus"].endswith("_IN_PROGRESS"), DEPLOY_SECONDS
         )
-        made = self._stack(stack.name)
-        if made["StackStatus"] not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+        deployed = self._stack(stack.name)
+        if deployed["StackStatus"] not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
             raise DeployError(self._reasons(stack.name))
-        return {each["OutputKey"]: each["OutputValue"] for each in made.get("Outputs", [])}
+        return {each["OutputKey"]: each["OutputValue"] for each in deployed.get("Outputs", [])}
 
     def _stack(self, name: str) -> "StackTypeDef":
         return self._formation.describe_stacks(StackName=name)["Stacks"][0]
 
     def _reasons(self, stack: str) -> str:
         events = self._formation.describe_stack_events(StackName=stack)["StackEvents"]
-        failed = [each for each in reversed(events) if each.get("ResourceStatus", "").endswith("_FAILED")]
+        failed = [event for event in reversed(events) if event.get("ResourceStatus", "").endswith("_FAILED")]
         reasons = [
-            f"  {each.get('LogicalResourceId')} ({each.get('ResourceType')}): "
-            f"{each.get('ResourceStatusReason', 'no reason given')}"
-            for each in failed
+            f"  {event.get('LogicalResourceId')} ({event.get('ResourceType')}): "
+            f"{event.get('ResourceStatusReason', 'no reason given')}"
+            for event in failed
         ]
         return "\n".join([f"Stack {stack} could not be deployed:", *reasons])
 
@@ -214,18 +206,20 @@ class EmulatorDeployment:
 
     def _verify_senders(self, variables: Sequence[Mapping[str, str]]) -> None:
         """The addresses that the functions may send from."""
-        senders = {sender for each in variables for sender in json.loads(each.get("MAIL_SENDERS", "[]"))}
+        senders = {
+            sender for settings in variables for sender in json.loads(settings.get("MAIL_SENDERS", "[]"))
+        }
         for sender in sorted(senders):
             with suppress(self._ses.exceptions.AlreadyExistsException):
                 self._ses.create_email_identity(EmailIdentity=parseaddr(sender)[1])
 
     def _create_push_targets(self, variables: Sequence[Mapping[str, str]]) -> None:
         """The platform applications and topics that the functions may publish to."""
-        for each in variables:
-            for arn in json.loads(each.get("PLATFORM_APPLICATIONS", "{}")).values():
+        for settings in variables:
+            for arn in json.loads(settings.get("PLATFORM_APPLICATIONS", "{}")).values():
                 _, platform, name = arn.split("/")
                 self._sns.create_platform_application(
                     Name=name, Platform=platform, Attributes=PUSH_CREDENTIAL
                 )
-            for arn in json.loads(each.get("TOPICS", "[]")):
+            for arn in json.loads(settings.get("TOPICS", "[]")):
                 self._sns.create_topic(Name=arn.rpartition(":")[2])

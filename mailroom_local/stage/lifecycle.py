@@ -43,8 +43,8 @@ Announce = Callable[[str], None]
 
 def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, console: bool = False) -> State:
     """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
-    `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError;
-    then nothing is left."""
+    `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError
+    after it has ended what it started."""
     try:
         return _start(workspace, announce, people, console)
     except BaseException:
@@ -84,8 +84,8 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
     _write_environment(workspace, running)
     if console:
-        shown = ("--stage", STAGE, "--no-browser", "--port", str(console_port))
-        start_module(workspace, running, "console", *shown, variables=running.variables())
+        options_of_console = ("--stage", STAGE, "--no-browser", "--port", str(console_port))
+        start_module(workspace, running, "console", *options_of_console, variables=running.variables())
         _await(workspace, "console", lambda: console_url(workspace) is not None)
     return running
 
@@ -111,12 +111,6 @@ def update(workspace: Workspace, running: State, announce: Announce) -> bool:
     _link(workspace, current)
     _write_environment(workspace, running)
     return True
-
-
-def published(running: State) -> list[str]:
-    """Return the templates whose published version goes before their file."""
-    bucket = running.outputs.get("TemplatesBucketName")
-    return EmulatorDeployment(running.endpoints.aws).published(bucket) if bucket else []
 
 
 def _write_environment(workspace: Workspace, running: State) -> None:
@@ -169,8 +163,8 @@ def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> No
 
 def stop(workspace: Workspace) -> bool:
     """End everything that this workspace started, also after a crash; True if anything was running."""
-    known = load_state(workspace)
-    stopped = [each.stop() for each in reversed(list(known.processes.values()))] if known else []
+    state = load_state(workspace)
+    stopped = [process.stop() for process in reversed(list(state.processes.values()))] if state else []
     for path in (workspace.state, workspace.environment):
         path.unlink(missing_ok=True)
     shutil.rmtree(workspace.database, ignore_errors=True)
@@ -181,11 +175,11 @@ def stop(workspace: Workspace) -> bool:
 def _remove(folder: Path) -> None:
     """Rename the folder, so that the next start begins afresh, and remove it in the background: a busy disk
     takes many seconds for the twenty thousand files of the functions' code."""
-    gone = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
+    renamed = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
     with suppress(FileNotFoundError):
-        folder.rename(gone)
+        folder.rename(renamed)
         # The shell ends at once and leaves `rm` to the system, which waits for it.
-        command = ["/bin/sh", "-c", 'rm -rf "$1" &', "sh", str(gone)]
+        command = ["/bin/sh", "-c", 'rm -rf "$1" &', "sh", str(renamed)]
         subprocess.run(command, start_new_session=True, check=True)
 
 

@@ -69,7 +69,7 @@ class State:
     @property
     def running(self) -> bool:
         """Whether every process is alive."""
-        return bool(self.processes) and all(each.alive() for each in self.processes.values())
+        return bool(self.processes) and all(process.alive() for process in self.processes.values())
 
     def variables(self) -> dict[str, str]:
         """Variables that `.local/env` exports."""

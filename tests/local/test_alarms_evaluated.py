@@ -1,13 +1,11 @@
 """Alarms of a local stage, in the real emulator's CloudWatch."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.pump.alarms import evaluate
-from tests.support.local.emulator import emulated
 
 NOW = 4_102_488_030.0
 """2100-01-01T12:00:30Z: the emulator forgets values that are two weeks old by its own clock."""
@@ -17,12 +15,6 @@ LETTERS = {
     "Dimensions": [{"Name": "QueueName", "Value": "mail-dlq"}],
     "Period": 60,
 }
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with emulated(tmp_path_factory.mktemp("emulator")) as url:
-        yield url
 
 
 def client(url: str, service: str) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.processes import wait_until
-from tests.support.local.emulator import create_function, emulated, functions, pumping
+from tests.support.local.emulator import create_function, functions, pumping
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -88,12 +88,6 @@ class Run:
     def _depths(self) -> list[int]:
         reply = self.sqs.get_queue_attributes(QueueUrl=self.queue, AttributeNames=["All"])
         return [int(value) for name, value in reply["Attributes"].items() if "NumberOfMessages" in name]
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with emulated(tmp_path_factory.mktemp("emulator")) as url:
-        yield url
 
 
 @pytest.fixture(scope="module")

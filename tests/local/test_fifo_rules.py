@@ -1,13 +1,12 @@
 """Lambda's rules for queues, as the pump keeps them: mapping, event, and what is deleted."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mailroom_local.pump.fifo import AT_MOST, FifoMapping, FifoMessage, finished
 from mailroom_local.pump.functions import Invoked
-from tests.support.local.fifo import ARN, MAPPING, RAISED, message, names, reported
+from tests.support.local.fifo import ARN, RAISED, message, names, reported
 
 BATCH = [message("a"), message("b"), message("c")]
 LISTED: dict[str, Any] = {
@@ -16,7 +15,6 @@ LISTED: dict[str, Any] = {
     "EventSourceArn": ARN,
     "BatchSize": 1,
     "ScalingConfig": {"MaximumConcurrency": 3},
-    "FunctionResponseTypes": ["ReportBatchItemFailures"],
 }
 RECEIVED: dict[str, Any] = {
     "MessageId": "m",
@@ -39,41 +37,32 @@ RECEIVED: dict[str, Any] = {
 
 @pytest.mark.parametrize("payload", [None, "", {}, {"batchItemFailures": []}, {"batchItemFailures": None}])
 def test_after_a_response_without_failures_all_are_deleted(payload: object) -> None:
-    assert finished(BATCH, Invoked("request", payload), MAPPING) == BATCH
+    assert finished(BATCH, Invoked("request", payload)) == BATCH
 
 
 def test_what_is_reported_as_failed_stays() -> None:
-    assert names(finished(BATCH, reported("b"), MAPPING)) == ["a", "c"]
+    assert names(finished(BATCH, reported("b"))) == ["a", "c"]
 
 
 @pytest.mark.parametrize("invoked", [RAISED, Invoked(refused=True)])
 def test_after_an_error_or_without_a_run_all_stay(invoked: Invoked) -> None:
-    assert finished(BATCH, invoked, MAPPING) == []
+    assert finished(BATCH, invoked) == []
 
 
 @pytest.mark.parametrize("identifier", ["", None, "z"])
 def test_an_identifier_that_is_not_of_the_batch_keeps_all(identifier: object) -> None:
-    assert finished(BATCH, reported("a", identifier), MAPPING) == []
-
-
-def test_reported_failures_count_for_nothing_if_the_mapping_does_not_ask_for_them() -> None:
-    assert finished(BATCH, reported("a"), replace(MAPPING, reports_failures=False)) == BATCH
+    assert finished(BATCH, reported("a", identifier)) == []
 
 
 def test_every_setting_of_the_mapping_is_taken_over() -> None:
     mapping = FifoMapping.from_api(LISTED)
     assert (mapping.uuid, mapping.function, mapping.queue) == ("u", "f", ARN)
-    assert (mapping.batch_size, mapping.concurrency, mapping.reports_failures) == (1, 3, True)
+    assert (mapping.batch_size, mapping.concurrency) == (1, 3)
 
 
 @pytest.mark.parametrize("scaling", [None, {}, {"MaximumConcurrency": 1000}])
 def test_no_more_functions_run_at_once_than_the_machine_bears(scaling: object) -> None:
     assert FifoMapping.from_api(LISTED | {"ScalingConfig": scaling}).concurrency == AT_MOST
-
-
-def test_a_filter_on_the_queue_is_refused_with_a_sentence() -> None:
-    with pytest.raises(ValueError, match="filters no queue"):
-        FifoMapping.from_api(LISTED | {"FilterCriteria": {"Filters": [{"Pattern": "{}"}]}})
 
 
 def test_a_message_reaches_the_function_in_lambdas_own_form() -> None:

@@ -10,7 +10,7 @@ from lab.harness.bundles import replace_functions
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
-from tests.support.local.emulator import create_function, emulated, functions
+from tests.support.local.emulator import create_function, emptied, functions
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 
@@ -73,7 +73,7 @@ NOTHING = {"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}
 
 
 def test_a_deployment_puts_urls_and_credentials_and_creates_what_functions_send_from_and_push_to(
-    tmp_path: Path,
+    url: str, tmp_path: Path
 ) -> None:
     write_assembly(tmp_path / "assembly")
     for name in ("a-channels", "b-mailbox"):
@@ -86,31 +86,32 @@ def test_a_deployment_puts_urls_and_credentials_and_creates_what_functions_send_
         "PLATFORM_APPLICATIONS": json.dumps({"android": application}),
         "TOPICS": json.dumps([topic]),
     }
-    with emulated(tmp_path / "emulator") as url:
-        create_function(url, "send-push", "", variables)
-        create_function(url, "send-mail", "", variables)
-        outputs = EmulatorDeployment(url).deploy(tmp_path / "assembly", "http://127.0.0.1:4711")
-        session = LocalSession()
-        secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
-        sns = session.client("sns", endpoint_url=url, config=patient())
-        ses = session.client("sesv2", endpoint_url=url, config=patient())
-        secret = secrets.get_secret_value(SecretId=outputs["TwilioSecretName"])
-        assert outputs["ApiUrl"] == "http://127.0.0.1:4711/api"
-        assert json.loads(secret["SecretString"]) == {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}
-        applications = sns.list_platform_applications()["PlatformApplications"]
-        assert [each["PlatformApplicationArn"] for each in applications] == [application]
-        assert [each["TopicArn"] for each in sns.list_topics()["Topics"]] == [topic]
-        assert ses.get_email_identity(EmailIdentity="mailroom@example.com")
+    create_function(url, "send-push", "", variables)
+    create_function(url, "send-mail", "", variables)
+    outputs = EmulatorDeployment(url).deploy(tmp_path / "assembly", "http://127.0.0.1:4711")
+    session = LocalSession()
+    secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
+    sns = session.client("sns", endpoint_url=url, config=patient())
+    ses = session.client("sesv2", endpoint_url=url, config=patient())
+    secret = secrets.get_secret_value(SecretId=outputs["TwilioSecretName"])
+    assert outputs["ApiUrl"] == "http://127.0.0.1:4711/api"
+    assert json.loads(secret["SecretString"]) == {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}
+    applications = sns.list_platform_applications()["PlatformApplications"]
+    assert [each["PlatformApplicationArn"] for each in applications] == [application]
+    assert [each["TopicArn"] for each in sns.list_topics()["Topics"]] == [topic]
+    assert ses.get_email_identity(EmailIdentity="mailroom@example.com")
 
 
-def test_replaced_functions_run_the_assemblys_code_from_the_next_invocation_on(tmp_path: Path) -> None:
+def test_replaced_functions_run_the_assemblys_code_from_the_next_invocation_on(
+    emulator: str, tmp_path: Path
+) -> None:
     write_assembly(tmp_path / "assembly")
     answer = "def handler(event, context):\n    return {!r}\n"
     (tmp_path / "assembly" / "asset.code" / "index.py").write_text(answer.format("new"))
-    with emulated(tmp_path / "emulator") as url:
-        create_function(url, "one", answer.format("old"), {})
-        invoked = functions(url).invoke(FunctionName="one")
-        assert json.loads(invoked["Payload"].read()) == "old"
-        assert replace_functions(url, tmp_path / "assembly") == 1
-        invoked = functions(url).invoke(FunctionName="one")
-        assert json.loads(invoked["Payload"].read()) == "new"
+    url = emptied(emulator)
+    create_function(url, "one", answer.format("old"), {})
+    invoked = functions(url).invoke(FunctionName="one")
+    assert json.loads(invoked["Payload"].read()) == "old"
+    assert replace_functions(url, tmp_path / "assembly") == 1
+    invoked = functions(url).invoke(FunctionName="one")
+    assert json.loads(invoked["Payload"].read()) == "new"

@@ -4,23 +4,16 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from tests.support import ROOT
 
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        "mailroom_local.commands",
-        "lab.demo.campaign",
-        "mailroom_local.database.postgres",
-        "mailroom_local.providers.server",
-        "mailroom_local.pump.driver",
-    ],
+PROGRAMS = (
+    *("mailroom_local.commands", "mailroom_local.database.postgres", "mailroom_local.providers.server"),
+    *("mailroom_local.pump.driver", "lab.demo.campaign"),
 )
-def test_a_program_of_the_local_stage_finds_what_it_imports(module: str) -> None:
+
+
+def test_the_programs_of_the_local_stage_find_what_they_import() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [sys.executable, "-c", f"import {module}"]
+    command = [sys.executable, "-c", f"import {', '.join(PROGRAMS)}"]
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mailroom_local.aws import Endpoints
-from mailroom_local.processes import LOOPBACK, Process, free_ports, kept_ports, start, wait_until
+from mailroom_local.processes import LOOPBACK, Process, kept_ports, start, wait_until
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import State, Workspace, load_state
 
@@ -69,44 +69,6 @@ def test_a_damaged_state_file_reads_as_nothing(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     workspace.state.write_text('{"endpoints": {}')
     assert load_state(workspace) is None
-
-
-def test_the_environment_names_tables_inbox_and_every_endpoint() -> None:
-    variables = State(ENDPOINTS).variables()
-    assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
-    assert variables["AWS_ENDPOINT_URL_SESV2"] == "http://127.0.0.1:2"
-    assert variables["AWS_ENDPOINT_URL_SNS"] == "http://127.0.0.1:2/sns"
-    assert variables["MAILROOM_INBOX"] == "http://127.0.0.1:2/inbox"
-    assert (variables["MAILROOM_MAILBOX"], variables["MAILROOM_LEDGER"]) == (
-        "mailroom-local-mailbox",
-        "mailroom-local-ledger",
-    )
-
-
-def test_the_environment_names_providers_queue_bucket_and_tables_where_the_stacks_have_them() -> None:
-    outputs = {
-        "FaxQueueUrl": "http://q/fax.fifo",
-        "PayloadBucketName": "payloads",
-        "SuppressionsTableName": "suppressions",
-        "ApiUrl": "http://127.0.0.1:2/api",
-        "CollectQueueUrl": "http://q/collect",
-        "PreferencesTableName": "preferences",
-        "RunsTableName": "runs",
-        "Other": "x",
-    }
-    variables = State(ENDPOINTS, outputs=outputs).variables()
-    assert variables["MAILROOM_PROVIDERS"] == "http://127.0.0.1:2"
-    assert variables["MAILROOM_FAX_QUEUE"] == "http://q/fax.fifo"
-    assert variables["MAILROOM_PAYLOADS"] == "payloads"
-    assert variables["MAILROOM_SUPPRESSIONS"] == "suppressions"
-    assert variables["MAILROOM_API"] == "http://127.0.0.1:2/api"
-    assert variables["MAILROOM_COLLECT_QUEUE"] == "http://q/collect"
-    assert (variables["MAILROOM_PREFERENCES"], variables["MAILROOM_RUNS"]) == ("preferences", "runs")
-    assert "MAILROOM_FAX_QUEUE" not in State(ENDPOINTS).variables()
-
-
-def test_free_ports_are_all_different() -> None:
-    assert len(set(free_ports(20))) == 20
 
 
 def test_ports_are_those_of_the_last_time(tmp_path: Path) -> None:

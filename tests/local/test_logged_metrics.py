@@ -7,7 +7,6 @@ from typing import Any
 
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.pump.metrics import LoggedMetrics
-from tests.support.local.emulator import emulated
 
 NOW = datetime(2100, 1, 1, 12, 0, 30, tzinfo=UTC)
 """Time of the metrics: the emulator drops metrics that are two weeks old by the real clock."""
@@ -39,19 +38,17 @@ def sent(cloudwatch: Any, **dimensions: str) -> float:
     return total
 
 
-def test_what_functions_log_is_counted_once_under_each_set_of_dimensions(tmp_path: Path) -> None:
+def test_what_functions_log_is_counted_once_under_each_set_of_dimensions(url: str, tmp_path: Path) -> None:
     log = tmp_path / "ministack.log"
     log.write_text(f"INFO output:\n{line([1, 2], ['stage'], ['stage', 'channel'])}\n{line([4], ['stage'])}\n")
-    (tmp_path / "emulator").mkdir()
-    with emulated(tmp_path / "emulator") as url:
-        cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())
-        metrics = LoggedMetrics(url, log)
+    cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())
+    metrics = LoggedMetrics(url, log)
+    metrics.forward()
+    assert (sent(cloudwatch, stage="local"), sent(cloudwatch, stage="local", channel="mail")) == (7, 3)
+    half, rest = line([8], ["stage"])[:40], line([8], ["stage"])[40:]
+    odd = f"{line([1], ['stage'])}{line([1], ['stage'])}\n{half}\n"
+    for text, expected in ((odd, 7), (half, 7), (f"{rest}\n", 15), ("", 15)):
+        with log.open("a") as written:
+            written.write(text)
         metrics.forward()
-        assert (sent(cloudwatch, stage="local"), sent(cloudwatch, stage="local", channel="mail")) == (7, 3)
-        half, rest = line([8], ["stage"])[:40], line([8], ["stage"])[40:]
-        odd = f"{line([1], ['stage'])}{line([1], ['stage'])}\n{half}\n"
-        for text, expected in ((odd, 7), (half, 7), (f"{rest}\n", 15), ("", 15)):
-            with log.open("a") as written:
-                written.write(text)
-            metrics.forward()
-            assert sent(cloudwatch, stage="local") == expected
+        assert sent(cloudwatch, stage="local") == expected

@@ -93,8 +93,8 @@ def test_after_an_unknown_outcome_the_look_up_finds_what_there_is(
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage_running(tmp_path_factory.mktemp("push")) as stage:
+def stage(url: str) -> Iterator[Stage]:
+    with stage_running(url) as stage:
         for platform in ("GCM", "APNS_SANDBOX"):
             stage.sns.create_platform_application(
                 Name="mailroom-local", Platform=platform, Attributes={"PlatformCredential": "x"}

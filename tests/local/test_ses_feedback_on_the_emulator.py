@@ -12,8 +12,8 @@ from tests.support.local.ses_feedback import at, summary
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with running(tmp_path_factory.mktemp("ses")) as stage:
+def stage(url: str) -> Iterator[Stage]:
+    with running(url) as stage:
         stage.mail("first@example.com")
         assert VALIDATED in stage.heard(3)
         yield stage

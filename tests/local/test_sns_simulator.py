@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +16,8 @@ MESSAGE = json.dumps({"default": "There", "GCM": json.dumps(FCM)})
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder: Path = tmp_path_factory.mktemp("sns")
-    with running(folder) as stage:
+def stage(url: str) -> Iterator[Stage]:
+    with running(url) as stage:
         for platform in ("GCM", "APNS_SANDBOX"):
             stage.sns.create_platform_application(
                 Name="mailroom-local", Platform=platform, Attributes={"PlatformCredential": "x"}

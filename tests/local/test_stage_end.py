@@ -14,7 +14,3 @@ def test_the_scratch_folder_is_gone_at_once_and_its_files_soon(tmp_path: Path) -
     assert not lifecycle.stop(workspace)
     assert not workspace.scratch.exists()
     assert wait_until(lambda: not list(workspace.folder.iterdir()), 30)
-
-
-def test_a_stage_that_never_was_can_be_ended(tmp_path: Path) -> None:
-    assert not lifecycle.stop(Workspace(tmp_path / "stage"))

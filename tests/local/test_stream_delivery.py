@@ -6,16 +6,13 @@ from dataclasses import replace
 import pytest
 
 from mailroom_local.pump.functions import Invoked
-from mailroom_local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD
 from tests.support.local.stream import (
     DONE,
     MAPPING,
-    NOW,
     RAISED,
     REFUSED,
     Run,
     raising_on,
-    record,
     records,
     reported,
     reporting,
@@ -36,7 +33,6 @@ def test_a_poisoned_record_is_given_up_on_alone_and_its_neighbours_go_on(
 ) -> None:
     run = Run(poison).deliver(records(*EIGHT))
     assert run.lost() == [5]
-    assert run.given_up[0].condition == RETRIES_EXHAUSTED
     handled = {number for batch in run.invoked if 5 not in batch for number in batch}
     handled |= {number for batch in run.invoked for number in batch if number < 5}
     assert handled | {5} == set(EIGHT)
@@ -65,30 +61,6 @@ def test_retries_are_bounded_and_a_split_costs_none() -> None:
     assert run.given_up[0].invocations == 4
 
 
-def test_without_bisecting_the_whole_rest_of_the_batch_is_given_up_on() -> None:
-    run = Run(reporting(2), replace(MAPPING, bisects=False)).deliver(records(1, 2, 3))
-    assert run.invoked == [[1, 2, 3], [2, 3], [2, 3]]
-    assert run.lost() == [2, 3]
-
-
-def test_no_bound_on_retries_means_until_the_record_is_too_old() -> None:
-    run = Run(raising_on(1), replace(MAPPING, max_retries=-1, max_age_seconds=60)).deliver(records(1))
-    assert len(run.invoked) > MAPPING.max_retries + 1
-    assert [each.condition for each in run.given_up] == [TOO_OLD]
-
-
-def test_expired_records_go_to_the_destination_without_an_invocation() -> None:
-    old = record(1, created=NOW - MAPPING.max_age_seconds - 1)
-    run = Run(lambda _: DONE).deliver([old, record(2)])
-    assert run.invoked == [[2]]
-    assert run.lost() == [1]
-    assert (run.given_up[0].condition, run.given_up[0].last, run.given_up[0].invocations) == (
-        TOO_OLD,
-        None,
-        0,
-    )
-
-
 def test_a_throttled_invocation_uses_up_no_retry() -> None:
     answers = iter([REFUSED] * 10 + [RAISED, RAISED, DONE])
     run = Run(lambda _: next(answers)).deliver(records(1))
@@ -111,11 +83,7 @@ def test_an_empty_response_is_success(payload: object) -> None:
 
 @pytest.mark.parametrize("identifier", ["", None, "99", 1])
 def test_an_identifier_that_is_not_of_the_batch_fails_the_whole_batch(identifier: object) -> None:
-    answers = iter([Invoked("request", {"batchItemFailures": [{"itemIdentifier": identifier}]}), DONE])
-    run = Run(lambda _: next(answers), replace(MAPPING, bisects=False)).deliver(records(1, 2))
-    assert run.invoked == [[1, 2], [1, 2]]
-
-
-def test_reported_failures_count_for_nothing_if_the_mapping_does_not_ask_for_them() -> None:
-    run = Run(reporting(1), replace(MAPPING, reports_failures=False)).deliver(records(1, 2))
-    assert run.invoked == [[1, 2]]
+    failed = Invoked("request", {"batchItemFailures": [{"itemIdentifier": identifier}]})
+    answers = iter([failed, DONE, DONE])
+    run = Run(lambda _: next(answers)).deliver(records(1, 2))
+    assert run.invoked == [[1, 2], [1], [2]]

@@ -4,8 +4,8 @@ import json
 import re
 from datetime import UTC, datetime
 
-from mailroom_local.pump.driver import failure_document, object_key
-from mailroom_local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD, GivenUp
+from mailroom_local.pump.driver import RETRIES_EXHAUSTED, failure_document, object_key
+from mailroom_local.pump.streams import GivenUp
 from tests.support.local.stream import MAPPING, NOW, RAISED, record
 
 SHARD = "shardId-00000000000000000000-00000000"
@@ -21,7 +21,7 @@ def test_the_key_names_mapping_shard_and_day() -> None:
 
 def test_the_document_tells_the_cause_and_holds_the_whole_records() -> None:
     lost = (record(7), record(8, NOW + 1))
-    made = failure_document(MAPPING, SHARD, GivenUp(lost, RETRIES_EXHAUSTED, RAISED, 3), WHEN)
+    made = failure_document(MAPPING, SHARD, GivenUp(lost, RAISED, 3), WHEN)
     assert made["requestContext"] == {
         "requestId": "request",
         "functionArn": MAPPING.function,
@@ -42,11 +42,6 @@ def test_the_document_tells_the_cause_and_holds_the_whole_records() -> None:
 
 
 def test_the_payload_is_the_functions_event_as_a_json_string() -> None:
-    made = failure_document(MAPPING, SHARD, GivenUp((record(7),), RETRIES_EXHAUSTED, RAISED, 3), WHEN)
+    made = failure_document(MAPPING, SHARD, GivenUp((record(7),), RAISED, 3), WHEN)
     event = json.loads(json.loads(json.dumps(made))["payload"])
     assert [each["eventID"] for each in event["Records"]] == ["7"]
-
-
-def test_records_that_no_function_saw_have_no_response() -> None:
-    made = failure_document(MAPPING, SHARD, GivenUp((record(7),), TOO_OLD, None, 0), WHEN)
-    assert "responseContext" not in made

@@ -2,6 +2,7 @@
 
 import json
 import queue
+import threading
 from typing import Any
 
 import pytest
@@ -16,10 +17,7 @@ LISTED: dict[str, Any] = {
     "EventSourceArn": "arn:aws:dynamodb:us-east-1:000000000000:table/mailbox/stream/1",
     "BatchSize": 25,
     "MaximumRetryAttempts": 3,
-    "MaximumRecordAgeInSeconds": 600,
-    "BisectBatchOnFunctionError": True,
     "ParallelizationFactor": 2,
-    "FunctionResponseTypes": ["ReportBatchItemFailures"],
     "DestinationConfig": {"OnFailure": {"Destination": "arn:aws:s3:::unprocessed"}},
     "FilterCriteria": {"Filters": [{"Pattern": '{"eventName": ["INSERT"]}'}]},
 }
@@ -37,24 +35,8 @@ INSERTED: dict[str, Any] = {
 
 def test_every_setting_of_the_mapping_is_taken_over() -> None:
     mapping = StreamMapping.from_api(LISTED)
-    assert (mapping.batch_size, mapping.max_retries, mapping.max_age_seconds, mapping.parallel) == (
-        25,
-        3,
-        600,
-        2,
-    )
-    assert (mapping.bisects, mapping.reports_failures) == (True, True)
+    assert (mapping.batch_size, mapping.max_retries, mapping.parallel) == (25, 3, 2)
     assert (mapping.failures_bucket, mapping.patterns) == ("unprocessed", ({"eventName": ["INSERT"]},))
-
-
-def test_no_age_limit_means_as_long_as_the_stream_keeps_records() -> None:
-    assert StreamMapping.from_api(LISTED | {"MaximumRecordAgeInSeconds": -1}).max_age_seconds == 24 * 3600
-
-
-def test_a_destination_other_than_s3_is_refused_with_a_sentence() -> None:
-    to_queue = {"OnFailure": {"Destination": "arn:aws:sqs:us-east-1:000000000000:queue"}}
-    with pytest.raises(ValueError, match="to S3 only"):
-        StreamMapping.from_api(LISTED | {"DestinationConfig": to_queue})
 
 
 def test_a_record_reaches_the_function_in_lambdas_own_form() -> None:
@@ -99,10 +81,19 @@ def test_an_unknown_filter_operator_is_not_taken_for_a_match() -> None:
         passes(INSERTED, [{"eventID": [{"numeric": [">", 0]}]}])
 
 
-def test_a_lane_collects_full_batches_in_order() -> None:
+def test_a_lane_collects_in_full_batches_what_came_during_a_delivery() -> None:
     delivered: queue.Queue[list[Record]] = queue.Queue()
-    lane = ShardLane(batch_size=3, window_seconds=0.2, deliver=delivered.put)
-    for each in records(1, 2, 3, 4):
+    may_end = threading.Semaphore(0)
+
+    def deliver(batch: list[Record]) -> None:
+        delivered.put(batch)
+        may_end.acquire()
+
+    lane = ShardLane(batch_size=3, deliver=deliver)
+    first, *others = records(0, 1, 2, 3, 4)
+    lane.put(first)
+    assert delivered.get(timeout=5) == [first]
+    for each in others:
         lane.put(each)
-    batches = [delivered.get(timeout=5), delivered.get(timeout=5)]
-    assert [[each.sequence for each in batch] for batch in batches] == [["1", "2", "3"], ["4"]]
+    may_end.release(3)
+    assert [delivered.get(timeout=5), delivered.get(timeout=5)] == [others[:3], others[3:]]

@@ -179,15 +179,6 @@ def test_a_cancel_with_a_body_is_refused(bench: Bench) -> None:
     assert call(bench, "POST", f"/faxes/{fax}/actions/cancel") == (202, {"data": {"result": "ok"}})
 
 
-@pytest.mark.parametrize("query", ["filter[to]=%2B1", "filter[status][eq]=failed", "To=1"])
-def test_a_list_is_asked_for_in_the_documented_words_alone(bench: Bench, query: str) -> None:
-    assert call(bench, "GET", f"/faxes?{query}")[0] == 422
-
-
-def test_a_body_that_is_no_object_is_refused(bench: Bench) -> None:
-    assert call(bench, "POST", wish=[1])[0] == 400
-
-
 def test_nobody_is_let_in_without_a_key(bench: Bench) -> None:
     status, body = call(bench, "POST", wish=WISH, key=None)
     assert (status, body["errors"][0]["code"]) == (401, "10009")

@@ -108,10 +108,6 @@ def test_first_means_the_first_submit_of_one_content(
     assert len(bench.inbox.all()) == 2
 
 
-def test_a_slow_answer_comes(bench: Bench) -> None:
-    assert bench.send(number("55")).status == "queued"
-
-
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [
@@ -158,12 +154,6 @@ def test_a_list_is_filtered_by_number(bench: Bench) -> None:
     second = bench.send(number("60")).sid
     bench.send(number("61"))
     assert [each.sid for each in bench.twilio.list(to=number("60"))] == [second, first]
-
-
-def test_a_page_has_at_most_a_thousand(bench: Bench) -> None:
-    with pytest.raises(TwilioException, match=r'400 \{"code": 20007'):
-        bench.twilio.page(page_size=1001)
-    assert list(bench.twilio.page(page_size=1000)) == []
 
 
 def test_only_the_accounts_own_credentials_and_keys_are_let_in(bench: Bench) -> None:

@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 
 from mailroom_local.stage.deploy import Asset
-from tests.support.local.emulator import create_function, emulated, functions
+from tests.support.local.emulator import create_function, functions
 
 CODE = "import os\n\ndef handler(event, context):\n    return os.path.realpath(__file__)\n"
 
@@ -16,36 +16,33 @@ def place(url: str, function: str) -> str:
     return answer["Payload"].read().decode()
 
 
-def test_workers_of_one_code_share_a_folder_and_those_of_another_do_not(tmp_path: Path) -> None:
-    with emulated(tmp_path) as url:
-        for name in ("one", "same"):
-            create_function(url, name, CODE, {})
-        create_function(url, "other", f"{CODE}# other\n", {})
-        places = [place(url, name) for name in ("one", "same", "other")]
+def test_workers_of_one_code_share_a_folder_and_those_of_another_do_not(url: str) -> None:
+    for name in ("one", "same"):
+        create_function(url, name, CODE, {})
+    create_function(url, "other", f"{CODE}# other\n", {})
+    places = [place(url, name) for name in ("one", "same", "other")]
     assert places[0] == places[1] != places[2]
 
 
-def test_a_function_runs_a_copy_of_the_folder_that_its_archive_names(tmp_path: Path) -> None:
+def test_a_function_runs_a_copy_of_the_folder_that_its_archive_names(url: str, tmp_path: Path) -> None:
     code = tmp_path / "asset"
     code.mkdir()
     (code / "index.py").write_text(CODE)
     archive = Asset(code, zipped=True, bucket="assets", key="code.zip").content()
-    with emulated(tmp_path / "emulator") as url:
-        create_function(url, "one", "", {})
-        functions(url).update_function_code(FunctionName="one", ZipFile=archive)
-        found = place(url, "one")
+    create_function(url, "copied", "", {})
+    functions(url).update_function_code(FunctionName="copied", ZipFile=archive)
+    found = place(url, "copied")
     assert found.endswith('/index.py"')
     assert str(code) not in found
 
 
-def test_a_function_whose_code_is_replaced_runs_the_new_one(tmp_path: Path) -> None:
-    with emulated(tmp_path) as url:
-        create_function(url, "one", CODE, {})
-        before = place(url, "one")
-        archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w") as bundle:
-            bundle.writestr("index.py", f"{CODE}# new\n")
-        functions(url).update_function_code(FunctionName="one", ZipFile=archive.getvalue())
-        after = place(url, "one")
+def test_a_function_whose_code_is_replaced_runs_the_new_one(url: str) -> None:
+    create_function(url, "replaced", CODE, {})
+    before = place(url, "replaced")
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as bundle:
+        bundle.writestr("index.py", f"{CODE}# new\n")
+    functions(url).update_function_code(FunctionName="replaced", ZipFile=archive.getvalue())
+    after = place(url, "replaced")
     assert after.endswith('/index.py"')
     assert after != before

@@ -58,21 +58,21 @@ def test_a_dry_run_counts_the_same_people_and_sends_nothing(pipeline: Pipeline, 
     sent = len(pipeline.inbox())
     words = ("campaign", "start", CAMPAIGN, "--stage", "local", "--run", "dry", "--dry-run", "--json")
     answer = operator(pipeline, *words)
-    assert answer.returncode == 0, answer.stderr
+    assert answer.exit_code == 0, answer.stderr
     found = json.loads(answer.stdout)
     assert (found["recipients"], found["refused"]) == (len(repeated.expected), 0)
     assert [each["problem"] for each in found["samples"]] == ["", "", ""]
     assert all(each["id"].startswith(f"{CAMPAIGN}#dry#") and each["subject"] for each in found["samples"])
     assert len(pipeline.inbox()) == sent
     assert (
-        operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "dry", "--stage", "local").returncode == 2
+        operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "dry", "--stage", "local").exit_code == 2
     )
 
 
 def test_an_operator_starts_a_run_and_sees_how_it_went(pipeline: Pipeline) -> None:
     campaign, stage = Campaign(pipeline, "by-hand"), ("--stage", "local", "--json")
     answer = operator(pipeline, "campaign", "start", CAMPAIGN, "--run", "by-hand", "--new", "--yes", *stage)
-    assert answer.returncode == 0, answer.stderr
+    assert answer.exit_code == 0, answer.stderr
     campaign.until_ended()
     assert len(campaign.mails()) == len(campaign.expected)
     status = operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "by-hand", *stage)

@@ -36,6 +36,7 @@ def test_bulk_that_the_day_has_no_room_for_waits_in_line_and_goes_out_once_when_
         assert {pipeline.ledger(id_)["waits_in"].rpartition("#")[0] for id_ in ids} == {"line#mail"}
         pipeline.put(mail("code-beside"))
         pipeline.one_mail("code-beside")
+    pipeline.release()
     for id_ in ids:
         pipeline.one_mail(id_)
         assert pipeline.contents(id_) == 0

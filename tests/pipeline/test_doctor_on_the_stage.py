@@ -1,44 +1,21 @@
 """The doctor on a stage that runs."""
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-from tests.support import ROOT
+from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.shared import Pipeline
 
-SCRIPT = """
-import typer
-from mailroom_ops.doctor.doctor import doctor
-app = typer.Typer()
-app.command()(doctor)
-app()
-"""
 DENIED = {"sms": "TwilioSecretName", "fax": "FaxSecretName"}
 """Secrets without which a subject fails."""
 
 
 def diagnosed(pipeline: Pipeline, *only: str) -> tuple[int, dict[str, Any], str]:
     """Exit code, the answer and what was told beside it, as an operator gets them."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, "--stage", "local", "--json", "--only", ",".join(only)],
-        cwd=ROOT,
-        env={
-            **environment,
-            **pipeline.running.variables(),
-            "PYTHONPATH": f"{ROOT}:{ROOT}/lambdas",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+    done = operator(pipeline, "doctor", "--stage", "local", "--json", "--only", ",".join(only))
+    return done.exit_code, json.loads(done.stdout), done.stderr
 
 
 def test_nothing_of_the_stages_sending_is_wrong(pipeline: Pipeline) -> None:

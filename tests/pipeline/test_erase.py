@@ -3,31 +3,17 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-import boto3
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
 from lab.harness.expected import Item
 from mailroom_local.aws import ACCOUNT, REGION, STAGE
-from mailroom_ops.people.erase import erase
+from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
 GRACE, OTHER = "grace.hopper@example.com", "howard@example.com"
 WHO = "grace.hopper"
 """Others share the stage, and a first name."""
-app = Typer()
-app.command()(erase)
-
-
-@pytest.fixture
-def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command goes where the stage is."""
-    for name, value in pipeline.running.endpoints.variables().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
-    monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
 
 
 def everything(pipeline: Pipeline) -> str:
@@ -55,8 +41,10 @@ def messages(pipeline: Pipeline, bucket: str) -> list[Item]:
     ]
 
 
-@pytest.mark.usefixtures("_at_the_stage")
-def test_a_person_is_erased_everywhere_and_gets_nothing_more(pipeline: Pipeline) -> None:
+def test_a_person_is_erased_everywhere_and_gets_nothing_more(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
     bucket = pipeline.output("PayloadBucketName")
     pipeline.put(*messages(pipeline, bucket))
     pipeline.until_status("delivered", "erase-1", "erase-2", "erase-3")
@@ -64,7 +52,7 @@ def test_a_person_is_erased_everywhere_and_gets_nothing_more(pipeline: Pipeline)
     assert WHO in everything(pipeline).lower()
     taken = len(pipeline.mails("erase-1"))
 
-    result = CliRunner().invoke(app, [GRACE, "--stage", STAGE, "--yes", "--json"])
+    result = operator(pipeline, "erase", GRACE, "--stage", STAGE, "--yes", "--json")
 
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["left"], answer["remains"]) == (0, 0, []), answer

@@ -74,7 +74,7 @@ def answer(pipeline: Pipeline, file: Path) -> dict[str, Any]:
     it among many rows."""
     assert 0 < killed(pipeline, file) < ROWS - len(BAD)
     done = operator(pipeline, "import", str(file), *WORDS)
-    assert done.returncode == 1, done.stderr
+    assert done.exit_code == 1, done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
     return said
 

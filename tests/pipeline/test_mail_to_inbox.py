@@ -61,45 +61,6 @@ def test_fifty_recipients_with_cc_and_bcc_get_one_mail(pipeline: Pipeline) -> No
     assert pipeline.ledger("list-of-50")["to"] == to
 
 
-def test_cc_and_bcc_count_among_the_fifty(pipeline: Pipeline) -> None:
-    to = [f"reader{number}@example.com" for number in range(49)]
-    pipeline.put(mail("list-of-51", email=None, to=to, cc="c@example.com", bcc="b@example.com"))
-    assert pipeline.failure("list-of-51").startswith("to: 51 recipients with cc and bcc; use at most 50")
-
-
-def test_inline_subject_text_and_html_are_sent_as_they_are(pipeline: Pipeline) -> None:
-    subject, text, html = "Grüße & {{ 1 }}", "a < b\n{{ first_name }}", "<p>a &lt; b {% raw %}</p>"
-    pipeline.put(mail("inline", subject=subject, text=text, html=html))
-    content = pipeline.one_mail("inline")["content"]
-    assert (content["subject"], content["text"], content["html"]) == (subject, text, html)
-
-
-def test_a_subject_with_text_alone_has_no_html(pipeline: Pipeline) -> None:
-    pipeline.put(mail("text-only", first_name=None, last_name=None, subject="Short", text="Line"))
-    content = pipeline.one_mail("text-only")["content"]
-    assert (content["text"], content["html"]) == ("Line", None)
-
-
-def test_a_from_among_the_senders_may_have_another_display_name(pipeline: Pipeline) -> None:
-    pipeline.put(mail("own-from", **{"from": "The Shop <Mailroom@Example.com>"}))
-    assert pipeline.one_mail("own-from")["content"]["from"] == "The Shop <mailroom@example.com>"
-
-
-def test_a_from_that_is_no_sender_of_the_stage_fails_and_names_the_senders(pipeline: Pipeline) -> None:
-    pipeline.put(mail("foreign-from", **{"from": "ceo@bank.example"}))
-    sentence = pipeline.failure("foreign-from")
-    assert sentence.startswith("from: is not among this stage's senders")
-    assert "mailroom@example.com" in sentence
-
-
-def test_reply_to_and_own_headers_go_along(pipeline: Pipeline) -> None:
-    headers = {"X-Order": "7", "In-Reply-To": "<1@example.com>"}
-    pipeline.put(mail("headers", reply_to=["help@example.com", "b@example.com"], headers=headers))
-    content = pipeline.one_mail("headers")["content"]
-    assert content["reply_to"] == ["help@example.com", "b@example.com"]
-    assert content["headers"] == {"X-Correlation-ID": correlation("headers"), **headers}
-
-
 def test_lane_bulk_goes_through_the_bulk_queue_and_its_own_function(pipeline: Pipeline) -> None:
     normal, bulk = pipeline.output("SendMailFunctionName"), pipeline.output("SendMailBulkFunctionName")
     pipeline.put(mail("campaign", lane="bulk"), mail("bad-campaign", lane="bulk", template="nowhere"))
@@ -122,21 +83,6 @@ def test_attachments_come_from_the_payload_bucket(pipeline: Pipeline, bucket: st
         ("7.pdf", "data:application/pdf;base64,JVBERi0xLjcKJeLjz9MK"),
         ("Terms of März.txt", "data:text/plain;base64,dGVybXM="),
     ]
-
-
-def test_an_attachment_over_the_limit_fails_with_the_limit(pipeline: Pipeline, bucket: str) -> None:
-    pipeline.s3.put_object(Bucket=bucket, Key="film.bin", Body=bytes(7_000_001))
-    pipeline.put(mail("film", attachments=[{"ref": f"s3://{bucket}/film.bin"}]))
-    assert pipeline.failure("film") == "attachments[0].ref: has 7000001 bytes; use at most 7000000"
-
-
-def test_a_payload_gives_what_the_item_does_not_say(pipeline: Pipeline, bucket: str) -> None:
-    payload = '{"subject": "From the bucket", "text": "Long text", "first_name": "Eve"}'
-    pipeline.s3.put_object(Bucket=bucket, Key="letters/1.json", Body=payload.encode())
-    pipeline.put(mail("payload", payload_ref=f"s3://{bucket}/letters/1.json"))
-    sent = pipeline.one_mail("payload")
-    assert (sent["to"], sent["content"]["subject"]) == ("ada@example.com", "From the bucket")
-    assert sent["content"]["text"] == "Long text"
 
 
 def test_a_body_of_300_kb_fits_into_an_item(pipeline: Pipeline) -> None:

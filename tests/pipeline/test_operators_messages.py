@@ -14,7 +14,7 @@ LOCAL = ("--stage", "local", "--json")
 def told(pipeline: Pipeline, *words: str, code: int = 0) -> dict[str, Any]:
     """A command's answer."""
     done = operator(pipeline, *words, *LOCAL)
-    assert done.returncode == code, done.stderr
+    assert done.exit_code == code, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -54,7 +54,7 @@ def test_its_status_tells_what_became_of_it_and_nothing_of_what_it_says(
 def test_what_the_stage_would_refuse_is_refused_before_it_is_put(pipeline: Pipeline) -> None:
     words = ("--to", "+16175551234", "--text", "Hi", "--lane", "bulk", "--id", "never-put")
     done = operator(pipeline, "send", "sms", *words, *LOCAL)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "lane: 'bulk' is not set up for sms" in done.stderr
     assert told(pipeline, "status", "never-put", code=1)["messages"] == []
 

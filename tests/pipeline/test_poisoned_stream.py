@@ -1,36 +1,21 @@
 """What the mailbox's stream gives up on lies whole in S3, and `repair --given-up` puts it back on its way."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from mailroom.aws.dynamo_values import plain
-from tests.support import ROOT
+from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
+
+REPLAY = ("repair", "--given-up", "--stage", "local")
 
 
 def counts(printed: str) -> tuple[int, int, int]:
     """Batches found, their records, and batches left, as --json says it."""
     answer = json.loads(printed)
     return answer["found"], answer["records"], answer["left"]
-
-
-def replay(pipeline: Pipeline, *options: str) -> subprocess.CompletedProcess[str]:
-    """`python -m mailroom_ops repair --given-up` in a shell that has sourced the stage's env."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    return subprocess.run(
-        [sys.executable, "-m", "mailroom_ops", "repair", "--given-up", *options],
-        cwd=ROOT,
-        env=environment | pipeline.running.variables(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def test_the_record_lies_whole_in_the_bucket_and_alone(trouble: Trouble) -> None:
@@ -48,13 +33,13 @@ def test_its_neighbours_are_sent_once(pipeline: Pipeline) -> None:
 @pytest.mark.usefixtures("trouble")
 def test_replay_puts_it_back_on_its_way_and_leaves_nothing(pipeline: Pipeline) -> None:
     assert not pipeline.ledger("poisoned")
-    looked = replay(pipeline, "--dry-run")
-    assert looked.returncode == 1, looked.stderr
+    looked = operator(pipeline, *REPLAY, "--dry-run")
+    assert looked.exit_code == 1, looked.stderr
     assert "1 batches wait" in looked.stdout
     assert not pipeline.ledger("poisoned")
-    replayed = replay(pipeline, "--json", "--yes")
-    assert replayed.returncode == 0, replayed.stderr
+    replayed = operator(pipeline, *REPLAY, "--json", "--yes")
+    assert replayed.exit_code == 0, replayed.stderr
     assert counts(replayed.stdout) == (1, 1, 0)
     assert pipeline.one_mail("poisoned")["content"]["text"] == POISONED["text"]
     assert not unprocessed(pipeline)
-    assert counts(replay(pipeline, "--json").stdout) == (0, 0, 0)
+    assert counts(operator(pipeline, *REPLAY, "--json").stdout) == (0, 0, 0)

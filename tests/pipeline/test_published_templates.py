@@ -6,7 +6,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mailroom_local.stage import lifecycle
 from mailroom_ops.templates.folder import TemplateName
 from mailroom_ops.templates.published import Published
 from tests.support import ROOT
@@ -34,12 +33,6 @@ def test_a_message_has_the_version_that_counts_and_ledger_and_callback_name_it(p
     assert pipeline.ledger("published")["template_version"] == 1
     payload = pipeline.until_told("published")[0]
     assert (payload["template"], payload["template_version"]) == ("letter", 1)
-
-
-def test_the_local_stage_names_the_templates_whose_published_version_goes_before_the_file(
-    pipeline: Pipeline,
-) -> None:
-    assert {"mail/letter", "sms/letter"} <= {*lifecycle.published(pipeline.running)}
 
 
 def test_the_environment_of_the_local_stage_connects_to_the_database_of_its_people(
@@ -97,13 +90,3 @@ def test_an_edit_of_a_file_counts_for_the_next_message_without_a_restart(
         (folder / "body.txt").write_text("after")
         pipeline.put(mail("edit-2", template="note", template_version=0))
         assert pipeline.one_mail("edit-2")["content"]["text"] == "after"
-
-
-def test_a_misspelt_attribute_fails_the_mail_before_it_goes(pipeline: Pipeline) -> None:
-    pipeline.put(mail("misspelt-send-at", sendAt="2099-01-01T00:00:00Z"))
-    assert pipeline.failure("misspelt-send-at") == "sendAt: is used by nothing here; did you mean `send_at`?"
-
-
-def test_a_recipient_s_language_without_a_folder_gets_the_template_s_own(pipeline: Pipeline) -> None:
-    pipeline.put(mail("in-no-language", locale="qq-QQ"))
-    assert "Dear Ada Lovelace," in pipeline.one_mail("in-no-language")["content"]["text"]

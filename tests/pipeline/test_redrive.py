@@ -3,32 +3,25 @@
 import json
 from typing import Any
 
-import boto3
 import pytest
-from typer.testing import CliRunner
 
-from mailroom_local.aws import STAGE
-from mailroom_ops import cli
+from tests.support.pipeline.campaign import operator
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
 SECONDS = 30.0
 
 
-@pytest.fixture
-def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands go where the stage is."""
-    for name, value in pipeline.running.endpoints.variables().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
-    # An empty answer of SQS proves nothing, unless it was waited for. One of the emulator does.
+@pytest.fixture(autouse=True)
+def _short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty answer of SQS proves nothing, unless it was waited for. One of the emulator does."""
     for module in ("mailroom_ops.repair.dead_letter_queues", "mailroom_ops.repair.redrive"):
         monkeypatch.setattr(f"{module}.LONG_POLL_SECONDS", 0)
 
 
-def command(*options: str) -> tuple[int, dict[str, Any]]:
-    result = CliRunner().invoke(cli.app, [*options, "--stage", STAGE, "--json"])
-    assert result.exit_code in (0, 1), (result.stderr, result.exception)
+def command(pipeline: Pipeline, *options: str) -> tuple[int, dict[str, Any]]:
+    result = operator(pipeline, *options, "--stage", "local", "--json")
+    assert result.exit_code in (0, 1), result.stderr
     return result.exit_code, json.loads(result.stdout)
 
 
@@ -38,7 +31,6 @@ def counted(answer: dict[str, Any]) -> dict[str, Any]:
     return dict(queue)
 
 
-@pytest.mark.usefixtures("_at_the_stage")
 def test_letters_that_are_redriven_are_sent_once_and_what_was_sent_before_is_not_sent_again(
     pipeline: Pipeline,
 ) -> None:
@@ -48,10 +40,10 @@ def test_letters_that_are_redriven_are_sent_once_and_what_was_sent_before_is_not
     dead = pipeline.output("MailBulkDlqUrl")
     pipeline.send(dead, [json.dumps(each) for each in items])
 
-    _, shown = command("dead-letters", "show", "redriven-1", "--queue", "mail-bulk")
+    _, shown = command(pipeline, "dead-letters", "show", "redriven-1", "--queue", "mail-bulk")
     assert [each["id"] for each in shown["letters"]] == ["redriven-1"]
     chosen = [str(item["id"]) for item in items]
-    code, answer = command("repair", "--dead-letters", "mail-bulk", *chosen, "--yes")
+    code, answer = command(pipeline, "repair", "--dead-letters", "mail-bulk", *chosen, "--yes")
 
     assert (code, counted(answer)["moved"], counted(answer)["left"]) == (0, 3, 0)
     for id_ in ("redriven-1", "redriven-2"):
@@ -62,7 +54,6 @@ def test_letters_that_are_redriven_are_sent_once_and_what_was_sent_before_is_not
     assert not pipeline.dead_letters(dead) & {json.dumps(each) for each in items}
 
 
-@pytest.mark.usefixtures("_at_the_stage")
 def test_a_fax_is_redriven_into_its_line(pipeline: Pipeline) -> None:
     number = "+16175550177"
     body = {"fax_id": "redriven-fax", "to": number, "pdf_url": "https://example.com/faxes/redriven-fax.pdf"}
@@ -72,7 +63,7 @@ def test_a_fax_is_redriven_into_its_line(pipeline: Pipeline) -> None:
         MessageGroupId=number,
         MessageDeduplicationId="redriven-fax",
     )
-    code, answer = command("repair", "--dead-letters", "fax", "redriven-fax", "--yes")
+    code, answer = command(pipeline, "repair", "--dead-letters", "fax", "redriven-fax", "--yes")
     assert (code, counted(answer)["moved"]) == (0, 1)
     pipeline.until_ended("redriven-fax", event_type="fax", seconds=SECONDS)
     assert len(pipeline.calls("redriven-fax")) == 1

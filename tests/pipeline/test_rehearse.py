@@ -13,7 +13,7 @@ from tests.support.pipeline.shared import Pipeline
 def rehearsed(pipeline: Pipeline, *options: str) -> tuple[int, dict[str, Any]]:
     """The exit code, and the report."""
     answer = operator(pipeline, "rehearse", "--stage", "local", "--json", *options)
-    return answer.returncode, json.loads(answer.stdout)
+    return answer.exit_code, json.loads(answer.stdout)
 
 
 def wrong(report: dict[str, Any]) -> dict[str, str]:

@@ -18,7 +18,7 @@ LONG_AGO = iso(time.time() - 86_400)
 def told(pipeline: Pipeline, command: str, *words: str, code: int | None = 0) -> dict[str, Any]:
     """A command's answer. `code` None: 0 or 1, for other tests may have left something on the stage."""
     done = operator(pipeline, command, *words, "--stage", "local", "--json")
-    assert done.returncode in ((0, 1) if code is None else (code,)), (done.stdout, done.stderr)
+    assert done.exit_code in ((0, 1) if code is None else (code,)), (done.stdout, done.stderr)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

@@ -1,27 +1,24 @@
 """The role of docs/how-to/support-team.md: a support team's calls, asked of IAM as the functions' are."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
-import urllib.request
-from http.cookiejar import CookieJar
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import boto3
 import pytest
+from botocore.client import BaseClient
 
 from mailroom.aws.dynamo_values import image_of
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
 from mailroom_local.aws import ACCOUNT, REGION, STAGE
 from tests.support import ROOT
+from tests.support.ops.console import Browser
 from tests.support.pipeline.campaign import CAMPAIGN, operator
 from tests.support.pipeline.items import mail
-from tests.support.pipeline.recorded import RECORDER
+from tests.support.pipeline.recorder.called import names_of
 from tests.support.pipeline.rights import Grant, Request, grants_of, requests_of
 from tests.support.pipeline.shared import Pipeline
 
@@ -51,7 +48,7 @@ PAGES = (
 
 
 @pytest.fixture
-def asked(pipeline: Pipeline, tmp_path: Path) -> set[Request]:
+def asked(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> set[Request]:
     """What IAM was asked for the commands and the console's pages."""
     pipeline.put(mail("for-support", email=WHO))
     # Of a shard that release does not have, so that it stays in the line.
@@ -63,32 +60,26 @@ def asked(pipeline: Pipeline, tmp_path: Path) -> set[Request]:
     runs = Runs(pipeline.dynamodb, pipeline.output("RunsTableName"))
     runs.begin(CAMPAIGN, "for-support", "start", iso(time.time()))
     pipeline.until_ended("for-support")
-    recording = {
-        "AWS_LAMBDA_FUNCTION_NAME": "support",
-        "PYTHONPATH": str(RECORDER),
-        "RECORDED_CALLS": str(tmp_path),
-    }
+    calls: list[tuple[str, str, dict[str, Any]]] = []
+    client: Any = BaseClient
+    emit = client._emit_api_params
+
+    def recorded(self: Any, api_params: Any, operation_model: Any, context: Any) -> Any:
+        calls.append((operation_model.service_model.service_name, operation_model.name, names_of(api_params)))
+        return emit(self, api_params, operation_model, context)
+
+    monkeypatch.setattr(BaseClient, "_emit_api_params", recorded)
     for words in COMMANDS:
-        done = operator(pipeline, *words, "--stage", STAGE, environment=recording)
-        assert done.returncode in (0, 1), done.stderr  # 1: there is something to tell
-    environment = os.environ | pipeline.running.variables() | recording
-    console = [sys.executable, "-m", "mailroom_ops", "console", "--stage", STAGE, "--no-browser"]
-    with subprocess.Popen(console, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
-        try:
-            browser = urllib.request.build_opener(
-                urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(CookieJar())
-            )
-            browser.open(url, timeout=60).close()
-            home = url.partition("/?")[0]
-            for path in PAGES:
-                with browser.open(home + path, timeout=60) as page:
-                    assert "AWS refused" not in page.read().decode()
-        finally:
-            process.terminate()
-    lines = {line for file in tmp_path.iterdir() for line in file.read_text().splitlines()}
-    return {request for line in lines for request in requests_of("support", *json.loads(line))}
+        done = operator(pipeline, *words, "--stage", STAGE)
+        assert done.exit_code in (0, 1), done.stderr  # 1: there is something to tell
+    for name, value in pipeline.running.variables().items():
+        monkeypatch.setenv(name, value)
+    browser = Browser(boto3.Session(), STAGE).enter()
+    for path in PAGES:
+        page = browser.get(path)
+        assert page.status == 200
+        assert "AWS refused" not in page.text
+    return {request for call in calls for request in requests_of("support", *call)}
 
 
 def granted() -> list[Grant]:

@@ -89,13 +89,6 @@ def test_an_endpoint_that_is_gone_ends_the_message_without_a_second_try(pipeline
     assert len(pipeline.received("messages", "gone")) == 1
 
 
-def test_the_metadata_service_is_refused_whatever_the_stage_allows(pipeline: Pipeline) -> None:
-    item = webhook(pipeline, "metadata") | {"url": "http://169.254.169.254/latest/meta-data/"}
-    pipeline.put(item)
-    pipeline.until_ended("metadata", event_type="webhook", seconds=SECONDS)
-    assert pipeline.ledger("metadata", "webhook")["status"] == "failed"
-
-
 def test_after_a_new_signing_secret_both_sign(pipeline: Pipeline) -> None:
     old = pipeline.receivers_key()
     name = pipeline.output("WebhookKeysSecretName")

@@ -182,8 +182,6 @@ def test_a_push_to_a_token_is_sent_and_a_disabled_one_fails_and_is_marked(pipeli
     ("course", "status", "marked"),
     [
         ("bounce", "bounced", True),
-        ("complaint", "complained", True),
-        ("ooto", "delivered", False),
         ("soft", "undelivered", False),
     ],
 )

@@ -9,6 +9,7 @@ ON_THE_SECOND = {
     f"{PIPELINE}test_{name}.py"
     for name in (
         "burst",
+        "day",
         "erase",
         "every_channel",
         "fax_by_telnyx",
@@ -16,6 +17,7 @@ ON_THE_SECOND = {
         "redrive",
         "repeated_puts",
         "send_at",
+        "webhooks_sent",
         "what_comes_back",
     )
 }

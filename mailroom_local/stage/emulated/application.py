@@ -38,7 +38,7 @@ from urllib.parse import unquote
 from ministack.app import app as ministack
 from ministack.core import lambda_runtime
 from ministack.core.concurrency import esm_wake
-from ministack.services import cloudwatch, dynamodb_streams, sts
+from ministack.services import cloudwatch, dynamodb, dynamodb_streams, sts
 from ministack.services.cloudformation import provisioners
 
 from mailroom_local.providers.http import is_meant
@@ -58,7 +58,9 @@ _record = provisioners._cw_metric_alarm_record
 _secret = provisioners._sm_secret_string
 _unpacking = threading.Lock()
 cloudwatch._evaluate_alarm = lambda _: None
-dynamodb_streams.handle_request = waiting(dynamodb_streams.handle_request)
+dynamodb_streams.handle_request = waiting(
+    dynamodb_streams.handle_request, lambda: dynamodb._stream_seq_counter
+)
 
 
 def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
@@ -66,35 +68,33 @@ def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
     if not metrics:
         return _record(name, properties)
     first = next(each["MetricStat"] for each in metrics if "MetricStat" in each)
-    wanted = ("Namespace", "MetricName", "Dimensions")
-    metric = {key: first["Metric"][key] for key in wanted if key in first["Metric"]}
-    kept = {key: value for key, value in properties.items() if key != "Metrics"}
-    return _record(name, kept | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
+    names = ("Namespace", "MetricName", "Dimensions")
+    metric = {key: first["Metric"][key] for key in names if key in first["Metric"]}
+    others = {key: value for key, value in properties.items() if key != "Metrics"}
+    return _record(name, others | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
 
 
 def _of_key(properties: dict[str, Any]) -> Any:
-    wanted = properties.get("GenerateSecretString")
-    if not wanted:
+    rules = properties.get("GenerateSecretString")
+    if not rules:
         return _secret(properties)
-    excluded = wanted.get("ExcludeCharacters", "")
-    excluded += "".join(marks for name, marks in EXCLUSIONS.items() if wanted.get(name) in (True, "true"))
+    excluded = rules.get("ExcludeCharacters", "")
+    excluded += "".join(marks for name, marks in EXCLUSIONS.items() if rules.get(name) in (True, "true"))
     marks = [mark for mark in string.ascii_letters + string.digits if mark not in excluded]
-    digest = hashlib.shake_256(f"{KEY} {properties['Name']}".encode()).digest(
-        wanted.get("PasswordLength", 32)
-    )
+    digest = hashlib.shake_256(f"{KEY} {properties['Name']}".encode()).digest(rules.get("PasswordLength", 32))
     text = "".join(marks[byte % len(marks)] for byte in digest)
-    template = wanted.get("SecretStringTemplate")
-    return json.dumps({**json.loads(template), wanted["GenerateStringKey"]: text}) if template else text
+    template = rules.get("SecretStringTemplate")
+    return json.dumps({**json.loads(template), rules["GenerateStringKey"]: text}) if template else text
 
 
 def _is_known(scope: Any, headers: dict[str, str]) -> bool:
     """Whether a request has the stage's key, or needs none."""
     query = unquote(scope["query_string"].decode("latin-1"))
-    named = _CREDENTIAL.search(headers.get("authorization", "")) or _CREDENTIAL.search(query)
-    if named is None:
+    credential = _CREDENTIAL.search(headers.get("authorization", "")) or _CREDENTIAL.search(query)
+    if credential is None:
         return OPEN.fullmatch(scope["path"]) is not None
     # The second: what STS gave somebody who has the key, such as the CDK for the role that it deploys as.
-    return hmac.compare_digest(named[1].encode(), KEY.encode()) or named[1] in sts._sessions
+    return hmac.compare_digest(credential[1].encode(), KEY.encode()) or credential[1] in sts._sessions
 
 
 def _credentials(_: dict[str, Any]) -> dict[str, str]:

@@ -8,24 +8,29 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 Handle = Callable[..., Awaitable[Any]]
-RECORDS_SECONDS = 1.0
+RECORDS_SECONDS = 10.0
 """For so long GetRecords waits for a first record."""
 LOOK_SECONDS = 0.02
 TICK_SECONDS = 0.1
 _NO_RECORDS = b'{"Records": []'
 
 
-def waiting(handle: Handle) -> Handle:
+def waiting(handle: Handle, count: Callable[[], int]) -> Handle:
     """DynamoDB Streams whose GetRecords waits for records, as SQS's ReceiveMessage does for messages: to ask
-    again and again costs two processes thirty times what a look in here does."""
+    again and again costs two processes thirty times what a look in here does.
+
+    `count` returns how many records all streams have had: a stream is read again when that number changes.
+    """
 
     async def handled(*request: Any) -> Any:
         deadline = time.monotonic() + RECORDS_SECONDS
         while True:
+            before = count()
             answer = await handle(*request)
             if not answer[2].startswith(_NO_RECORDS) or time.monotonic() > deadline:
                 return answer
-            await asyncio.sleep(LOOK_SECONDS)
+            while count() == before and time.monotonic() <= deadline:
+                await asyncio.sleep(LOOK_SECONDS)
 
     return handled
 

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import urllib.request
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mailroom_local import processes
-from mailroom_local.aws import Endpoints, LocalSession, patient
+from mailroom_local.aws import Endpoints, LocalSession, authorization, open_url, patient
 from mailroom_local.stage import emulator
 from mailroom_local.stage.workspace import Workspace
 from tests.support import ROOT
@@ -31,6 +32,13 @@ def emulated(folder: Path) -> Iterator[str]:
         yield url
     finally:
         process.stop()
+
+
+def emptied(url: str) -> str:
+    """Take all that an emulator has from it; its URL."""
+    headers = {"Authorization": authorization("s3")}
+    open_url(urllib.request.Request(f"{url}/_ministack/reset", b"", headers), 30).close()
+    return url
 
 
 @contextmanager

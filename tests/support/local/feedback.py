@@ -6,14 +6,10 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mailroom_local import processes
-from mailroom_local.aws import Endpoints, LocalSession, patient
+from mailroom_local.aws import LocalSession, patient
 from mailroom_local.providers.server import ProviderServer
-from mailroom_local.stage import emulator
-from mailroom_local.stage.workspace import Workspace
 from tests.support.local.served import served
 
 if TYPE_CHECKING:
@@ -87,17 +83,10 @@ class Stage:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Stage]:
-    """The stage; the validation of its topic is heard already."""
-    port, providers_port = processes.free_ports(2)
-    aws = f"http://127.0.0.1:{port}"
-    endpoints = Endpoints(aws, f"http://127.0.0.1:{providers_port}")
-    process = emulator.start(Workspace(folder), port, endpoints)
-    try:
-        with served(ProviderServer(providers_port, aws)) as url:
-            yield _prepared(aws, url)
-    finally:
-        process.stop()
+def running(aws: str) -> Iterator[Stage]:
+    """The stage before an empty emulator; the validation of its topic is heard already."""
+    with served(ProviderServer(0, aws)) as url:
+        yield _prepared(aws, url)
 
 
 def _prepared(aws: str, providers: str) -> Stage:

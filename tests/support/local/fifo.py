@@ -5,11 +5,11 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
-from mailroom_local.pump.fifo import FifoMapping, FifoMessage, Poller
+from mailroom_local.pump.fifo import EmulatedQueue, FifoMapping, FifoMessage, Poller
 from mailroom_local.pump.functions import Invoked
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:fax.fifo"
-MAPPING = FifoMapping("u", "send-fax", ARN, batch_size=1, concurrency=2, reports_failures=True)
+MAPPING = FifoMapping("u", "send-fax", ARN, batch_size=1, concurrency=2)
 DONE = Invoked("request", None)
 RAISED = Invoked("request", {"errorMessage": "boom"}, error="Unhandled")
 
@@ -29,7 +29,7 @@ def reported(*failed: object) -> Invoked:
     return Invoked("request", {"batchItemFailures": [{"itemIdentifier": name} for name in failed]})
 
 
-class Shelf:
+class Shelf(EmulatedQueue):
     """Messages one after another; what was deleted, in order."""
 
     def __init__(self, *waiting: str) -> None:

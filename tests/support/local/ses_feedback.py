@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from urllib3.exceptions import HTTPError
+
 from mailroom.feedback.reader import read
 from mailroom.message.outcome import Event as Read
 from mailroom_local.providers.http import Reply, Request
@@ -39,7 +41,7 @@ class Emulated(Upstream):
         assert (form["Action"], form["TopicArn"]) == ("PublishBatch", TOPIC)
         if self.failures:
             self.failures -= 1
-            raise ConnectionError
+            raise HTTPError
         self.batches.append([text for field, text in form.items() if MESSAGE.fullmatch(field)])
         return Reply(200, b"")
 

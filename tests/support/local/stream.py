@@ -1,4 +1,4 @@
-"""A stream in memory: records by number, a function that answers as it is told, a clock that stands still."""
+"""A stream in memory: records by number, a function that answers as it is told."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -12,10 +12,9 @@ MAPPING = StreamMapping(
     uuid="8d5c1d9e-0000-4000-8000-000000000001",
     function="arn:aws:lambda:us-east-1:000000000000:function:dispatch",
     stream="arn:aws:dynamodb:us-east-1:000000000000:table/mailbox/stream/1",
+    batch_size=100,
     max_retries=2,
-    max_age_seconds=3600,
-    bisects=True,
-    reports_failures=True,
+    parallel=1,
     failures_bucket="unprocessed",
 )
 
@@ -50,15 +49,12 @@ class Run:
 
     answer: Callable[[list[int]], Invoked]
     mapping: StreamMapping = MAPPING
-    now: float = NOW
     invoked: list[list[int]] = field(default_factory=list)
     given_up: list[GivenUp] = field(default_factory=list)
     waited: list[float] = field(default_factory=list)
 
     def deliver(self, them: Sequence[Record]) -> "Run":
-        StreamDelivery(
-            self.mapping, self._invoke, self.given_up.append, lambda: self.now, self._sleep
-        ).deliver(them)
+        StreamDelivery(self.mapping, self._invoke, self.given_up.append, self.waited.append).deliver(them)
         return self
 
     def lost(self) -> list[int]:
@@ -68,10 +64,6 @@ class Run:
     def _invoke(self, them: Sequence[Record]) -> Invoked:
         self.invoked.append(numbers(them))
         return self.answer(numbers(them))
-
-    def _sleep(self, seconds: float) -> None:
-        self.waited.append(seconds)
-        self.now += seconds
 
 
 def raising_on(*poisoned: int) -> Callable[[list[int]], Invoked]:

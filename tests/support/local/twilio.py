@@ -110,7 +110,7 @@ def running() -> Iterator[Bench]:
     clock, inbox, told = Clock(), InboxStore(), list[SimulatedSms]()
     wrong: list[str] = []
     network = SmsNetwork(inbox, clock)
-    described = Described(TwilioSimulator(network, told.append, slow_seconds=0.01), wrong)
+    described = Described(TwilioSimulator(network, told.append), wrong)
     with served(SimulatorServer(0, described)) as url:
         yield Bench(url, network, inbox, told, clock)
     assert wrong == []

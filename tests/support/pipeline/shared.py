@@ -1,5 +1,6 @@
 """A running stage, as producers, operators and providers see it: what the pipeline's tests share."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from mailroom.aws.dynamo_values import plain
 from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.clock import iso
 from mailroom.http.url_policy import host_of
+from mailroom.ledger.waits import SHARDS
 from mailroom_local.aws import STAGE, LocalSession, patient
 from mailroom_local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from tests.support.pipeline.items import correlation
@@ -105,6 +107,12 @@ class Pipeline(StageClient):
 
         until(lambda: not others(), ENDED_SECONDS, lambda: f"do not wait for {reason}: {others()}")
 
+    def release(self) -> None:
+        """Fire one round of `release` for mail, which the pump does every ten seconds."""
+        name = self.output("ReleaseFunctionName")
+        for event in [*({"shard": shard} for shard in range(SHARDS)), {"line": "mail"}]:
+            self.functions.invoke(FunctionName=name, Payload=json.dumps(event))
+
     def come_due(self, id_: str, event_type: str = "mail") -> None:
         """Let the time come that a message waits for."""
         now = time.time()
@@ -114,6 +122,7 @@ class Pipeline(StageClient):
             UpdateExpression="SET waits_at = :now, scheduledFor = :time",
             ExpressionAttributeValues=typed({":now": int(now), ":time": iso(now)}),
         )
+        self.release()
 
     @contextmanager
     def release_stopped(self) -> "Iterator[None]":
@@ -123,6 +132,7 @@ class Pipeline(StageClient):
             yield
         finally:
             self.start_release()
+            self.release()
 
     def contents(self, id_: str, event_type: str = "mail") -> int:
         """How many contents are put by for a message that waits."""
