@@ -3,13 +3,7 @@
 import json
 import re
 
-import pytest
-
-from tests.stacks.test_api_stack import watched
-from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import PUSH, PUSH_ROW, variant
-
-LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
+from tests.support.stacks.templates import Templates, text
 
 
 def test_every_dead_letter_queue_of_the_stage_is_looked_at_under_its_short_name(dev: Templates) -> None:
@@ -32,31 +26,6 @@ def test_what_campaigns_leave_behind_is_looked_at_as_well(whole: Templates) -> N
     assert {"collect-dlq", "audience-dlq"} < json.loads(given["DEAD_LETTER_QUEUES"]).keys()
     looked_at = whole["dead-letters"].policy("mailroom-dev-dead-letters")["sqs:ReceiveMessage"]
     assert len([each for each in looked_at if re.search("(Collect|Audience)DeadLetters", each)]) == 2
-
-
-def test_it_receives_and_puts_back_and_may_delete_nothing(dev: Templates) -> None:
-    may = dev["dead-letters"].policy("mailroom-dev-dead-letters")
-    look = {"sqs:ReceiveMessage", "sqs:ChangeMessageVisibility"}
-    assert may.keys() == LOG | look | {
-        *("dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"),
-    }
-    for action in look:
-        assert len(may[action]) == 7
-        assert all(re.search("ExportsOutputFnGetAtt[A-Za-z]+DeadLetters", each) for each in may[action])
-    assert may["dynamodb:PutItem"] == may["dynamodb:BatchGetItem"] == {"<DeadLettersBBF8BAAB.Arn>"}
-    (ledger,) = may["dynamodb:UpdateItem"]
-    assert "ExportsOutputFnGetAttLedger" in ledger
-    assert may["dynamodb:GetItem"] == {ledger}
-
-
-def test_what_was_told_is_remembered_by_message_and_forgotten_by_ttl(dev: Templates) -> None:
-    table = dev["dead-letters"].one("DynamoDB::Table", TableName="mailroom-dev-dead-letters")
-    assert table["KeySchema"] == [{"AttributeName": "message_id", "KeyType": "HASH"}]
-    assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
-    assert table["BillingMode"] == "PAY_PER_REQUEST"
-    given = dev["dead-letters"].environment("mailroom-dev-dead-letters")
-    assert given["DEAD_LETTERS_TABLE"] == dev["dead-letters"].output("DeadLettersTableName")
-    assert dev["dead-letters"].output("DeadLettersTableArn")
 
 
 def test_it_starts_when_an_alarm_of_this_stage_begins(dev: Templates) -> None:
@@ -98,24 +67,3 @@ def test_both_rules_start_the_function_and_may(dev: Templates) -> None:
     permitted = {text(each["SourceArn"]) for each in template.all("Lambda::Permission")}
     assert len(permitted) == 2
     assert {each["Principal"] for each in template.all("Lambda::Permission")} == {"events.amazonaws.com"}
-
-
-def test_an_alarm_rings_when_dead_letters_are_not_looked_at(dev: Templates) -> None:
-    alarm = dev["dead-letters"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-dead-letters-errors")
-    assert watched(alarm) == "mailroom-dev-dead-letters"
-    assert "log of dead-letters" in alarm["AlarmDescription"]
-
-
-@pytest.fixture(scope="module")
-def changed() -> Template:
-    """The stack where the channels are others, and how often it looks."""
-    changes = {"push": PUSH, "channels.push": PUSH_ROW, "fax": None}
-    return variant(changes)["dead-letters"]
-
-
-def test_another_channel_is_looked_at_without_further_ado(changed: Template) -> None:
-    given = changed.environment("mailroom-dev-dead-letters")
-    assert json.loads(given["DEAD_LETTER_QUEUES"]).keys() == {
-        *("mail-dlq", "mail-bulk-dlq", "sms-dlq", "push-dlq"),
-        *("webhook-dlq", "feedback-dlq"),
-    }
