@@ -1,4 +1,5 @@
-"""What is deployed. Importing this package chooses the node that CDK runs on, before `aws_cdk` starts one."""
+"""Stacks of a stage. Importing this package chooses the node that the CDK runs on, before `aws_cdk` starts
+one."""
 
 import os
 from importlib.util import find_spec

@@ -15,7 +15,7 @@ from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
 from mailroom_stacks.settings.settings import Settings
 
 CANARIES_MISSED = 3
-"""Canaries in a row that have to be missing: one or two may be late."""
+"""Consecutive canaries that must be missing: one or two may be late."""
 
 
 def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function) -> None:

@@ -1,4 +1,4 @@
-"""Who looks at dead letters: a function, when an alarm begins and every so often."""
+"""Function that examines dead letters, at the begin of an alarm and periodically."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class DeadLettersStack(StageStack):
-    """`dead-letters` receives what lies in the dead-letter queues, says what it is, and deletes nothing."""
+    """Function `dead-letters`, which receives dead letters, records their causes, and deletes none."""
 
     def __init__(
         self, scope: Construct, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]

@@ -1,5 +1,5 @@
-"""What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's and
-Resend's through the API; and what SES thinks of the account."""
+"""Events of providers on one queue, from SES and AWS SMS by a topic, from Twilio and Resend by the API; and
+alarms of SES's reputation of the account."""
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_ses as ses
@@ -34,11 +34,11 @@ EVENTS = [
 """Events without opens and clicks, for which SES would rewrite the mails."""
 HOUR = 3_600
 LEAST_MAILS = 100
-"""Of a day, for a rate to say something: one bounce of ten mails is no bad list."""
+"""Mails of a day from which on a rate counts: one bounce of ten mails proves no bad list."""
 
 
 class FeedbackStack(StageStack):
-    """`feedback` reads the queue and writes the ledger and the suppression list."""
+    """Function `feedback`, which reads the queue and writes the ledger and the suppression list."""
 
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "feedback")
@@ -70,12 +70,13 @@ class FeedbackStack(StageStack):
             )
         self.worker = Worker(self, settings, self._work(settings, storage))
         # Not raw: without its envelope an event would not say which topic it came over.
-        made = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
-        hold_logical_id(made.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
+        subscription = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
+        hold_logical_id(subscription.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
         publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
 
     def _mail_events(self, settings: Settings) -> None:
-        """The set keeps SES's own suppression list, counts reputation and publishes events."""
+        """Make SES's configuration set, which keeps SES's own suppression list, counts reputation and
+        publishes events."""
         mail = ses.ConfigurationSet(
             self,
             "Mail",
@@ -120,8 +121,8 @@ class FeedbackStack(StageStack):
 
 
 def watch_reputation(scope: Construct, settings: Settings) -> None:
-    """Two alarms a rate, one that warns. The rates are the whole account's, for so is SES's judgement. They
-    ring while the account's last day had LEAST_MAILS or more."""
+    """Make two alarms a rate, one of which warns. The rates are those of the whole account, because SES
+    judges the account. The alarms ring only if the account sent LEAST_MAILS or more on the last day."""
     bounces = (
         "bounced for good. SES looks into an account at 5 %, and may pause its sending: addresses are old, "
         "made up, or bought",
@@ -158,7 +159,7 @@ def _pair(
     )
     kind = f"ses-{of.lower()}-rate"
     for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
-        about = AlarmText(
+        text = AlarmText(
             kind=f"{kind}{suffix}",
             meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
             next_step=look,
@@ -166,16 +167,16 @@ def _pair(
         # As SES's developer guide has it: where nothing is reported, the rate is the one before.
         name = f"{of}Rate{'Warning' if suffix else ''}"
         missing = TreatMissingData.IGNORE
-        stage_alarm(scope, name, settings, about, rate, threshold, drawn=hourly, missing=missing)
+        stage_alarm(scope, name, settings, text, rate, threshold, drawn=hourly, missing=missing)
 
 
 def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
-    """The set `name`, whose events go to `topic`, as the texts may that people send to the account's numbers:
-    which resource publishes those is not documented, so the policy is that of "Topic policies for Amazon SNS
-    topics" in the service's user guide."""
+    """Make the configuration set `name`, whose events go to `topic`. Texts of people to the account's numbers
+    may go there too. AWS does not document which resource publishes those, so the policy is that of "Topic
+    policies for Amazon SNS topics" in the service's user guide."""
     kind = smsvoice.CfnConfigurationSet
     topic.let_publish("sms-voice.amazonaws.com", stack.format_arn(service="sms-voice", resource="*"))
-    made = kind(
+    configuration_set = kind(
         stack,
         "Sms",
         configuration_set_name=name,
@@ -189,5 +190,5 @@ def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
         ],
     )
     # It is refused while it may not publish.
-    made.node.add_dependency(topic)
+    configuration_set.node.add_dependency(topic)
     publish(stack, SmsConfigurationSetName=name)

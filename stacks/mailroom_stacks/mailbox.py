@@ -1,4 +1,4 @@
-"""The tables and buckets: what must outlive every deployment."""
+"""Tables and buckets, which must outlive every deployment."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class MailboxStack(StageStack):
-    """Producers write the mailbox, the system the ledger and the suppression list, recipients their
-    preferences; what is too large for an item is in the bucket."""
+    """Data of a stage. Producers write the mailbox, functions the ledger and the suppression list, recipients
+    their preferences; contents too large for an item are in the bucket."""
 
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, settings, "mailbox")
@@ -60,13 +60,13 @@ class MailboxStack(StageStack):
             "ledger_ttl_seconds": settings.retention.ledger_days * DAY,
             "payload_bucket": self.payloads.bucket_name,
         }
-        """The fields of `environment.Common`."""
+        """Fields of `environment.Common`."""
         mailbox_days = settings.retention.mailbox_days
         self.put: dict[str, Any] = {
             "mailbox_table": self.mailbox.table_name,
             "mailbox_ttl_seconds": (mailbox_days or 0) * DAY,
         }
-        """What a function needs to put items into the mailbox."""
+        """Fields of a function that puts items into the mailbox."""
         publish(self, PayloadBucketName=self.payloads.bucket_name)
         tables = {"mailbox-table": self.mailbox.table_name, "ledger-table": self.ledger.table_name}
         name_for_others(self, settings, {**tables, "payload-bucket": self.payloads.bucket_name})

@@ -31,7 +31,8 @@ LATE_SECONDS = 300
 
 
 class Release(Construct):
-    """Hands over what waited: a round for each shard of what is due, and one for each channel's line."""
+    """Function that hands over waiting messages: a round for each shard of due messages, and one for each
+    channel's line."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ from mailroom_stacks.webhook import WebhookStack
 def outcomes(
     settings: Settings, storage: MailboxStack, webhook: WebhookStack, fax: FaxStack | None
 ) -> StreamWork:
-    """How `outcomes` reads the ledger's stream."""
+    """Return how `outcomes` reads the ledger's stream."""
     section = settings.fax
     queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
     return StreamWork(
@@ -57,9 +57,10 @@ def outcomes(
 
 
 def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> StreamWork:
-    """How the ledger's stream is read for search: within the bounds of `outcomes`. Search has a reader of its
-    own, so that no fault there holds up a callback or a fax's next attempt. DynamoDB advises at most two
-    readers of a stream (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
+    """Return how `index-messages` reads the ledger's stream for search, within the bounds of `outcomes`.
+    Search has a reader of its own, so that its faults hold up no callback and no further attempt of a fax.
+    DynamoDB advises at most two readers of a stream
+    (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
     campaigns = sorted(settings.campaigns.enabled)
     filters = [
         '{"eventName":["INSERT"]}',
@@ -80,7 +81,7 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
 
 
 def _filters(settings: Settings, fax: FaxStack | None) -> Iterator[str]:
-    """The ledger's changes that have consequences; Lambda invokes nothing for the others."""
+    """Yield the patterns of the ledger's changes that have consequences; Lambda ignores other changes."""
     if settings.outcomes.event_bus is not None:
         yield _changes(status=[{"anything-but": [*SILENT]}])  # what the others let through as well
         return
@@ -97,7 +98,7 @@ def _changes(**attributes: list[object]) -> str:
 
 
 def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
-    """Events of this stage and of this type, in the form of AWS's own example:
+    """Return the right to put events of this stage and of this type, in the form of AWS's own example:
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-bus-example-policy-cross-account-custom-bus-source.html
     """
     bus = settings.outcomes.event_bus
@@ -105,11 +106,11 @@ def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
         return []
     if not bus.startswith("arn:"):
         bus = stack.format_arn(service="events", resource="event-bus", resource_name=bus)
-    own = {
+    conditions = {
         "ForAllValues:StringEquals": {"events:source": _event_source(settings)},
         "StringEquals": {"events:detail-type": DETAIL_TYPE},
     }
-    return [Grant(["events:PutEvents"], [bus], conditions=own)]
+    return [Grant(["events:PutEvents"], [bus], conditions=conditions)]
 
 
 def _events(settings: Settings) -> dict[str, Any]:
@@ -125,8 +126,8 @@ def _event_source(settings: Settings) -> str:
 
 
 class RoutingStack(StageStack):
-    """`dispatch` reads the mailbox's stream, `outcomes` the ledger's; `release` brings back what had to
-    wait."""
+    """Functions `dispatch`, which reads the mailbox's stream, `outcomes`, which reads that of the ledger, and
+    `release`, which hands over waiting messages."""
 
     def __init__(
         self,
@@ -174,8 +175,8 @@ class RoutingStack(StageStack):
         work = outcomes(settings, storage, webhook, fax)
         self.outcomes = StreamReader(self, settings, work, self.dispatch.unprocessed)
         if storage.search:
-            found = index_messages(settings, storage.search, storage.ledger)
-            StreamReader(self, settings, found, self.dispatch.unprocessed)
+            work = index_messages(settings, storage.search, storage.ledger)
+            StreamReader(self, settings, work, self.dispatch.unprocessed)
         lines = [worker.queue.queue_arn for (_, lane), worker in by_lane.items() if lane == "bulk"]
         Release(self, settings, storage, fields, grants, lines)
         self.workers = reached

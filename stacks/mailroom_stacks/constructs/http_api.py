@@ -1,4 +1,4 @@
-"""The parts of an HTTP API: its stage with its log, its routes, and its alarm."""
+"""HTTP API's stage with its log and routes, and its alarm."""
 
 import json
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ LOGGED = {
 
 
 def access_log(settings: Settings) -> str:
-    """The log group in which each request has its line."""
+    """Return the name of the log group with a line for each request."""
     # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
     # little room.
     return f"/aws/vendedlogs/{settings.name('api')}"
 
 
 class ApiStage:
-    """The stage of `api`: its log, its routes, and what API Gateway lets through of each."""
+    """Stage of an API, with its log, its routes, and the throttle of each."""
 
     def __init__(self, stack: Stack, settings: Settings, api: http.HttpApi) -> None:
         self._api = api
@@ -74,7 +74,8 @@ class ApiStage:
         authorizer: http.IHttpRouteAuthorizer,
         scope: str | None = None,
     ) -> None:
-        """A route for whom `authorizer` lets in, with a token that has `scope`; None: with any."""
+        """Add a route for callers whom `authorizer` admits, with a token that has `scope` if the route needs
+        a scope."""
         self._api.add_routes(
             path=path,
             methods=[http.HttpMethod(method)],
@@ -86,8 +87,8 @@ class ApiStage:
     def open(
         self, behind: HttpLambdaIntegration, methods: Sequence[str], path: str, part: str, reason: str
     ) -> None:
-        """Routes for everybody, and the reason why that may be. Each has the throttle of its `part` for
-        itself, so that a flood of one is turned away there."""
+        """Add routes for everybody, with the reason for that. Each has a throttle of its own, that of its
+        `part`, so that a flood of one route is turned away there."""
         throttle = self._throttles[part]
         limits = {"ThrottlingRateLimit": throttle.rate, "ThrottlingBurstLimit": throttle.burst}
         for method in methods:
@@ -100,8 +101,8 @@ class ApiStage:
 
 
 def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:
-    """Rings at the first answer that blames us, be it the function's or API Gateway's own."""
-    about = AlarmText(
+    """Make an alarm that rings at the first server error, of a function or of API Gateway itself."""
+    text = AlarmText(
         kind="api-5xx",
         meaning="The API answers requests with 5xx. Producers may repeat their requests, and the page asks "
         "recipients who opt out to do so. Twilio repeats a status callback for some seconds only; after that "
@@ -111,4 +112,4 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
     )
     answers = metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
     # Nobody calls for hours, and then there is nothing to count.
-    stage_alarm(scope, "ServerErrors", settings, about, answers, 1)
+    stage_alarm(scope, "ServerErrors", settings, text, answers, 1)

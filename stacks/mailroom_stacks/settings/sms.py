@@ -1,4 +1,4 @@
-"""What the SMS channel needs beside its row, and its rules."""
+"""Settings of SMS beside its row, and its rules."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ _SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}}
 
 
 def _word(text: str) -> str:
-    if not any(each.isalnum() for each in text):
+    if not any(character.isalnum() for character in text):
         raise ValueError("has no letter and no digit; case, blanks and punctuation do not count")
     return text
 
@@ -50,17 +50,17 @@ Word = Annotated[str, Field(max_length=40), AfterValidator(_word)]
 
 
 class Sms(HttpProvider):
-    """Who sends, and as whom."""
+    """Provider and sender."""
 
     provider: Literal["twilio", "aws"]
     """Twilio, or AWS End User Messaging."""
     messaging_service_sid: str | None = Field(default=None, pattern=r"^MG[0-9a-f]{32}$")
     """Twilio's id of a Messaging Service, which chooses the number."""
     sender: str | None = Field(default=None, pattern=_SENDER)
-    """Our own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool,
-    or an ARN."""
+    """Own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool, or
+    an ARN."""
     default_region: Region | None = None
-    """The country of numbers without a country code, such as US; null: numbers must be international."""
+    """Country of numbers without a country code, such as US; null: numbers must be international."""
     stop_words: tuple[Word, ...] = Field(default=(), max_length=100)
     """Words by which people stop text messages, beside STOP and the like."""
     start_words: tuple[Word, ...] = Field(default=(), max_length=100)
@@ -68,12 +68,13 @@ class Sms(HttpProvider):
 
     @property
     def url(self) -> str:
-        """Where Twilio's API is, without a slash at its end."""
+        """URL of Twilio's API, without a slash at its end."""
         return self.base_url or TWILIO_URL
 
 
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
-    """Rules of the section `sms`; `row` is the row of `channels` whose messages cause status callbacks."""
+    """Yield violations of the rules of the section `sms`; `row` is the row of `channels` whose messages cause
+    status callbacks."""
     if sms.provider == "twilio":
         yield from _twilio_sender(sms)
         if row is not None:
@@ -103,7 +104,7 @@ CALLBACKS = 5
 
 
 def _callbacks(api: Api, row: Channel) -> Iterator[str]:
-    """Twilio does not repeat a callback that was answered 429."""
+    """Yield a violation if callbacks could be answered 429: Twilio does not repeat such a callback."""
     coming = CALLBACKS * row.messages_per_second
     if api.throttles["callbacks"].rate < coming:
         enough = ceil(round(ceil(coming) / CALLBACKS_SHARE, 6))
