@@ -65,8 +65,8 @@ class ApiStack(StageStack):
         """URL for status callbacks. Twilio appends the path of a message."""
         self.unsubscribe_url = f"{self.public_url}{UNSUBSCRIBE_PATH}"
         """URL for opting out. Mails append the path of a recipient and a topic."""
-        # Also where nobody needs it for the URL: senders that are deployed may import it, and CloudFormation
-        # lets no export go before its importers, which are deployed after this stack.
+        # The export stays even if the stage has a URL of its own: deployed senders may import it, and
+        # CloudFormation removes no export before its importers, which are deployed after this stack.
         self.export_value(self.api.http_api_id)
         self.secret = self._unsubscribe_secret(settings)
         self._stage = ApiStage(self, settings, self.api)
@@ -84,7 +84,7 @@ class ApiStack(StageStack):
             settings,
             name="unsubscribe",
             description='What links for opting out are signed with: {"key"}, and "previous" for older keys',
-            # The same for ever: see Secret.
+            # Never change this: see Secret.
             generated=RANDOM_KEY_IN_JSON,
             not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
             "keeps the old one in the list of previous ones, which AWS's rotation would not.",
@@ -124,7 +124,7 @@ class ApiStack(StageStack):
         behind = self._behind(settings, "Unsubscribe", spec)
         self._stage.open(
             behind,
-            # Programs that check links ask for their head; nothing but POST changes anything.
+            # Programs that check links send HEAD; only POST has an effect.
             ["GET", "HEAD", "POST"],
             f"{UNSUBSCRIBE_PATH}/{{token}}",
             "public",
@@ -206,7 +206,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
         grants=[
             Grant(["dynamodb:PutItem"], [mailbox]),
             Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
-            # Taking a message back is a status.
+            # Cancelling a message writes its status.
             Grant(["dynamodb:UpdateItem"], [ledger]),
             *count_callers,
             *(storage.search.read(storage.ledger) if storage.search else []),
@@ -215,7 +215,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
                 [f"{bucket}/{OVERSIZE}/*"],
                 wildcard="What is too large for an item is named by a hash of its content.",
             ),
-            # It looks whether the objects are there that a message names.
+            # The function checks whether the objects of a message exist.
             *read_payloads(stack, settings),
             *read_templates(stack, settings, "*", "It looks at the templates of all channels."),
         ],

@@ -82,7 +82,7 @@ class CampaignsStack(StageStack):
             rules=rules,
             grants=[
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
-                # Its own as well: there it puts where the next page begins.
+                # It sends the place of the next page to its own queue.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
                 *self._look_at_day(),
                 *([search.read_rows()] if search else []),
@@ -152,7 +152,7 @@ class CampaignsStack(StageStack):
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 Grant(["dynamodb:BatchGetItem"], [storage.preferences.table_arn, storage.ledger.table_arn]),
-                # A stopped run that goes on sends what its stop had cancelled.
+                # A stopped run that goes on sends the messages that its stop had cancelled.
                 Grant(["sqs:SendMessage"], [queue.queue_arn for _, queue in self._bulk]),
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
                 *read_secrets(settings, databases),
@@ -256,8 +256,8 @@ def read_audiences(stack: Stack, campaigns: Sequence[EnabledCampaign]) -> Iterat
     audiences = [campaign.definition().audience for campaign in campaigns]
     files = sorted({audience.location for audience in audiences if isinstance(audience, File)})
     if files:
-        # Without s3:ListBucket a file that is not there is refused and not missing: a whole bucket's names
-        # would be too much for a better word.
+        # Without s3:ListBucket a missing file is reported as refused. The right to list a whole bucket would
+        # be too much for a better message.
         objects = [file.removeprefix("s3://") for file in files]
         arns = [stack.format_arn(service="s3", region="", account="", resource=file) for file in objects]
         yield Grant(["s3:GetObject"], arns)
@@ -267,6 +267,6 @@ def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant
     """Yield the right to read the secrets of databases."""
     arns = [settings.databases[name].secret_arn for name in databases]
     if arns:
-        # Whether an ARN is whole cannot be told: a secret may be called prod/app-reader.
+        # The end of an ARN does not show whether it is complete: a secret may be called prod/app-reader.
         either = {*arns, *(f"{arn}{UNKNOWN_SUFFIX}" for arn in arns)}
         yield Grant(["secretsmanager:GetSecretValue"], sorted(either))

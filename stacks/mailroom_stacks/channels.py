@@ -96,12 +96,12 @@ class ChannelsStack(StageStack):
             maximum_concurrency=row.polling.maximum_concurrency,
             rules=row.rules,
             grants=[
-                # A message with `unless` reads how others ended.
+                # A message with `unless` reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 *([Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])] if needs.by_number else []),
                 *self._wait(row),
                 *(read_runs(self, self.settings) if row.lane == "bulk" else []),
-                # A message of any channel may have its further attributes there.
+                # A message of any channel may have further attributes in the payload bucket.
                 *read_payloads(self, self.settings),
                 *needs.grants,
             ],
@@ -134,7 +134,8 @@ class ChannelsStack(StageStack):
             fields["window"] = row.channel.window
             fields["runs_table"] = runs_table(self.settings)
         if days:
-            # By name: a reference could not go again with `per_day`, as this stack is deployed later.
+            # The table has a name, not a reference, which could not be removed with `per_day`: this stack is
+            # deployed later.
             fields["budgets_table"] = self.storage.budgets.plain_name
             fields["per_day"] = days
             fields["reserve"] = row.channel.lanes["normal"].reserve
@@ -144,7 +145,7 @@ class ChannelsStack(StageStack):
         """Return the rights to count in the budget, and to hold messages until they may be sent."""
         grants = [
             Grant(["dynamodb:BatchWriteItem"], [self.storage.contents.table_arn]),
-            # First holds and, of a batch, first claims are made together, in statements of PartiQL.
+            # First holds, and the first claims of a batch, are made together in statements of PartiQL.
             Grant(["dynamodb:PartiQLInsert"], [self.storage.ledger.table_arn]),
         ]
         if row.channel.days:
@@ -196,13 +197,14 @@ def _mail(stack: ChannelsStack) -> Needs:
         return Needs([_send_email(stack, settings), *grants], SesSender, fields, templates="mail")
     url = settings.channels["mail"].base_url or RESEND_URL
     fields = {**common, "resend_secret_arn": secret.secret_arn, "resend_base_url": url}
-    # A file of its own, so that a sender by SES carries nothing of Resend.
+    # Resend has a handler of its own, so that a sender by SES contains no code for Resend.
     return Needs([secret.read(), *grants], ResendSender, fields, templates="mail", handler="send_mail_resend")
 
 
 def _send_email(stack: Stack, settings: Settings) -> Grant:
     return Grant(
-        # The call is SendEmail. As what SES authorizes one with headers or attachments is documented nowhere.
+        # The call is SendEmail. AWS does not document which action SES checks for a mail with headers or
+        # attachments.
         ["ses:SendEmail", "ses:SendRawEmail"],
         [
             stack.format_arn(service="ses", resource="identity", resource_name="*"),

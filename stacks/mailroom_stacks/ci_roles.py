@@ -39,7 +39,8 @@ class DeployStack(StageStack):
         self._section = section
         self._qualifier = section.qualifier or self.node.try_get_context(QUALIFIER)
         self._warn_of_the_default_bootstrap(settings)
-        # These two hand out nothing, so no boundary need hold them; the stage's would.
+        # The context would apply the stage's boundary to these two roles, which only assume roles of the
+        # bootstrap or read templates.
         iam.PermissionsBoundary.of(self).clear()
         self._provider_arn = section.provider_arn or (
             iam.OidcProviderNative(

@@ -35,14 +35,15 @@ class DeadLettersStack(StageStack):
             time_to_live_attribute=TTL,
         )
         function = self._function(settings, storage, workers)
-        # Late is useless here: the next one sees the same letters.
+        # A late invocation is useless: the next one sees the same dead letters.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
         alarms = events.Rule(
             self,
             "Alarms",
             rule_name=settings.name("dead-letters-alarms"),
             description="A dead-letter queue's alarm begins",
-            # The alarms that `Worker` makes; no stage's name holds a hyphen, so no other stage's.
+            # Alarms that `Worker` makes. Names of stages contain no hyphen, so the pattern matches only this
+            # stage.
             event_pattern=events.EventPattern(
                 source=["aws.cloudwatch"],
                 detail_type=["CloudWatch Alarm State Change"],
@@ -81,7 +82,7 @@ class DeadLettersStack(StageStack):
                         [f"sqs:{action}" for action in look],
                         [worker.dead_letters.queue_arn for worker in workers],
                     ),
-                    # Marks messages; of a dead callback it reads what became of it.
+                    # The function marks messages, and reads the outcome of a dead callback's message.
                     Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
                     Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
                 ],

@@ -57,10 +57,11 @@ class FaxStack(StageStack):
             channel="fax",
             loop_ends="A fax is queued again once: under the group of its line, where it stays.",
             grants=[
-                # A message with `unless` reads how others ended.
+                # A message with `unless` reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
-                # What was put under another group than its number's goes on under the right one.
+                # A fax that a producer put under another group than that of its number goes on under the
+                # right group.
                 Grant(["sqs:SendMessage"], [own_queue]),
                 self.secret.read(),
                 *read_payloads(self, settings),

@@ -43,7 +43,7 @@ class FeedbackStack(StageStack):
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "feedback")
         self.topic = EventTopic(self, "Topic", settings, name="feedback")
-        # Also where Resend sends: of mails that SES sent before, events still come.
+        # A stage with Resend has them too: events of mails that SES sent before still come.
         self._mail_events(settings)
         self.resend_secret: Secret | None = None
         if settings.mail.provider == "ses":
@@ -69,7 +69,7 @@ class FeedbackStack(StageStack):
                 issuer="Twilio",
             )
         self.worker = Worker(self, settings, self._work(settings, storage))
-        # Not raw: without its envelope an event would not say which topic it came over.
+        # Not raw: the envelope has the topic of an event.
         subscription = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
         hold_logical_id(subscription.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
         publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
@@ -85,7 +85,7 @@ class FeedbackStack(StageStack):
             reputation_metrics=True,
         )
         self.topic.let_use_key("ses.amazonaws.com")
-        # Lets SES publish to the topic for this set alone.
+        # This also lets SES publish to the topic, for this set alone.
         mail.add_event_destination(
             "Events",
             configuration_set_event_destination_name=settings.name("feedback"),
@@ -94,7 +94,7 @@ class FeedbackStack(StageStack):
         )
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
-        # Texts by Twilio come as the words that they are: see `twilio-callbacks`.
+        # `twilio-callbacks` classifies texts by Twilio, so `feedback` needs words only for AWS.
         texts = None if settings.twilio else settings.sms
         times = settings.times
         return Work(
@@ -164,7 +164,7 @@ def _pair(
             meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
             next_step=look,
         )
-        # As SES's developer guide has it: where nothing is reported, the rate is the one before.
+        # By SES's developer guide, a period without data has the rate of the one before.
         name = f"{of}Rate{'Warning' if suffix else ''}"
         missing = TreatMissingData.IGNORE
         stage_alarm(scope, name, settings, text, rate, threshold, drawn=hourly, missing=missing)
@@ -189,6 +189,6 @@ def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
             )
         ],
     )
-    # It is refused while it may not publish.
+    # SMS refuses the set until it may publish to the topic.
     configuration_set.node.add_dependency(topic)
     publish(stack, SmsConfigurationSetName=name)

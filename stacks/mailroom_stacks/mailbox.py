@@ -26,7 +26,7 @@ class MailboxStack(StageStack):
         self.ledger.add_index("failures", "failed_on", "completedAt", ["error", "to", "attempts"])
         self.ledger.add_index(LINES, "line", "submittedAt", ["provider_ids"])
         self.ledger.add_index(INDEX, "waits_in", "waits_at", PROJECTED)
-        # Apart from the ledger, whose small items change more often than a content does.
+        # Contents are apart from the ledger, whose small items change more often.
         self.contents = Table(
             self,
             "Contents",
@@ -36,17 +36,18 @@ class MailboxStack(StageStack):
             sort_key="version",
             time_to_live_attribute=TTL,
         )
-        # Without a stream, and for ever: who bounced or complained stays so until an operator lifts it.
+        # Suppressions have no stream and no TTL: a bounce or complaint counts until an operator lifts it.
         self.suppressions = Table(
             self, "Suppressions", settings, name="suppressions", key="recipient", sort_key="channel"
         )
-        # As long: nobody who has opted out may hear of a topic again because time has passed.
+        # Preferences have no TTL either: an opt-out does not end by itself.
         self.preferences = Table(
             self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
         )
-        # How many have opted out of a topic since a campaign. An item leaves the index when somebody opts in.
+        # The index counts the opt-outs of a topic since a campaign. An item leaves it if the person opts in.
         self.preferences.add_index(TOPICS, "topic", "opted_out_at")
-        # A table of its own: the ledger's stream would start a function for every batch that is counted.
+        # Budgets have a table of their own: in the ledger, each counted batch would start a function by the
+        # stream.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
         self.search = Search(self, settings) if settings.search else None
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)

@@ -59,10 +59,10 @@ class MonitoringStack(StageStack):
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
         for topic in (begins, ends):
             topic.let_publish("cloudwatch.amazonaws.com", alarms)
-        # An alarm that is made goes from no data to OK: some 70 do on the first day, and nobody waits for it.
-        # None of ours goes from ALARM to no data, because each says what missing data means.
+        # A new alarm goes from no data to OK: some 70 alarms do so on the first day, and need no notice. No
+        # alarm of a stage goes from ALARM to no data, because each defines the meaning of missing data.
         rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
-        # An incident service would open an incident for AWS's own, which no alarm ends.
+        # AWS Health's events lack the field: an incident service would open an incident that no alarm ends.
         alarm = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.exists_filter())
         for url in settings.monitoring.urls:
             begins.add_subscription(
@@ -97,7 +97,8 @@ class MonitoringStack(StageStack):
         failed = "NumberOfNotificationsFailed"
         rule = {"RuleName": settings.name("dead-letters-schedule")}
         dropped = {
-            # Of all functions of the account: no function of a stage is in a loop that Lambda ends.
+            # This metric counts all functions of the account: no function of a stage is in a loop that Lambda
+            # ends.
             "loops": metric("AWS/Lambda", "RecursiveInvocationsDropped", "Sum"),
             "passes": metric("AWS/Events", "FailedInvocations", "Sum", rule),
             "events": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name("feedback")}),
@@ -128,7 +129,8 @@ def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloud
     )
     resource = dashboard.node.default_child
     assert isinstance(resource, cloudwatch.CfnDashboard)
-    # With another id CloudFormation would make the dashboard anew, and then delete the one of that name.
+    # With another id CloudFormation would make a new dashboard of that name, and then delete it with the old
+    # one.
     resource.override_logical_id(construct_id)
 
 

@@ -48,7 +48,7 @@ def outcomes(
             webhook_queue_url=webhook.worker.queue.queue_url,
             retry_queue_url=fax.retry.queue.queue_url if fax else "",
             channels=sorted({*settings.channels, *(["fax"] if fax else []), "webhook"}),
-            # Unused without fax.
+            # Both are unused without fax.
             max_attempts=section.max_attempts if section else 1,
             retry_delay_seconds=section.retry_delay_seconds if section else 0,
             **_events(settings),
@@ -64,7 +64,8 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
     campaigns = sorted(settings.campaigns.enabled)
     filters = [
         '{"eventName":["INSERT"]}',
-        # A claim may name other recipients than the schedule did, and what ended late is kept for longer.
+        # A claim may name other recipients than the hold before it, and rows of late failures are kept for
+        # longer.
         _changes(status=["sending", *FAILED]),
     ]
     if campaigns:  # their messages are counted by how they ended
@@ -155,7 +156,7 @@ class RoutingStack(StageStack):
         fields: dict[str, Any] = {
             **storage.common,
             "routes": routes,
-            # For a channel whose queue cannot delay a message, one that can.
+            # Queue that delays messages, for a channel whose own queue cannot.
             "delayed_routes": {"fax": fax.retry.queue.queue_url} if fax else {},
             "default_region": settings.default_region,
             "callback_schemes": settings.url_schemes,

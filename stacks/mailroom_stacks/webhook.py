@@ -35,7 +35,7 @@ class WebhookStack(StageStack):
             name="webhook-keys",
             description="What each host's key is derived from, for nobody to have: `mailroom webhook-key` "
             "prints a host's, which its receivers verify with",
-            # The same for ever: see Secret.
+            # Never change this: see Secret.
             generated=RANDOM_KEY,
             not_rotated="Putting a new value rotates it, and the one before goes on signing for a while: "
             "receivers have to learn the new one, so people choose when.",
@@ -55,7 +55,7 @@ class WebhookStack(StageStack):
             rules=rules,
             channel="webhook",
             grants=[
-                # A message with `unless` reads how others ended.
+                # A message with `unless` reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
                 *read_payloads(self, settings),
@@ -69,7 +69,7 @@ class WebhookStack(StageStack):
                     lease=rules.lease,
                     pace=0,
                     submit_seconds=times.webhook_request,
-                    # Its own delays go before; these are what every sender has to be told.
+                    # The webhook's own delays override these two, which every sender needs.
                     backoff_seconds=min(webhook.delays_seconds),
                     backoff_cap_seconds=max(webhook.delays_seconds),
                 ),

@@ -19,7 +19,7 @@ from mailroom_stacks.deploy_policy.actions import (
     needed_actions,
     resource_kinds,
 )
-from mailroom_stacks.deploy_policy.document import LIMIT, Statement, documents, size
+from mailroom_stacks.deploy_policy.document import LIMIT, documents, size
 from mailroom_stacks.deploy_policy.policies import place_of, policies_of, qualifier_of
 from mailroom_stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
 from mailroom_stacks.settings.load import load
@@ -363,14 +363,6 @@ def test_each_action_beyond_the_handlers_exists_and_is_named_by_none_of_them() -
     for (resource_type, _), actions in BEYOND.items():
         assert all(exists(action) for action in actions)
         assert not {*actions} & handler_actions(resource_type)
-
-
-def test_a_statement_too_long_for_one_policy_is_split() -> None:
-    actions = tuple(f"sqs:Action{number:04}" for number in range(900))
-    made = documents([Statement(("*",), (), actions)])
-    assert len(made) > 1
-    assert all(size(policy) <= LIMIT for policy in made)
-    assert sorted(a for policy in made for s in policy["Statement"] for a in s["Action"]) == [*actions]
 
 
 def run_command(*options: str) -> Result:

@@ -51,7 +51,7 @@ def synthesize(
     Raises SettingsError for a wrong setting or template, NagError for findings of cdk-nag.
     """
     check_templates(templates)
-    # The first is what the CDK CLI would hand over from cdk.json.
+    # cdk.json's context comes first, as the CDK's command line passes it.
     context_of_file: dict[str, object] = json.loads(CDK_JSON.read_text())["context"]
     app = App(context={**context_of_file, **context}, outdir=output, analytics_reporting=False)
     settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))

@@ -114,7 +114,8 @@ def _key(context: Mapping[str, object], campaigns: Path) -> str:
         digest.update(f"\0{path}\0{len(content)}\0".encode())
         digest.update(content)
     if any(file.stat().st_mtime > _STARTED for _, file in sources):
-        # Edited since, maybe after this process had imported it: what it makes is of use to itself alone.
+        # A source was edited after this process began, maybe after its import: only this process may use the
+        # result.
         digest.update(f"{os.getpid()} {_STARTED}".encode())
     return digest.hexdigest()[:32]
 

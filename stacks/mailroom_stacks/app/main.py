@@ -18,7 +18,7 @@ def main() -> None:
     arguments.add_argument("-c", "--context", action="append", default=[], type=_pair, metavar="KEY=VALUE")
     arguments.add_argument("-o", "--output", help="the folder to write to; cdk.out by default")
     options = arguments.parse_args()
-    # Under the CLI this is the folder that it will read.
+    # CDK_OUTDIR is the folder that the CDK's command line reads.
     output = options.output or os.environ.get("CDK_OUTDIR", "cdk.out")
     try:
         assembly = synthesize(dict(options.context), output)

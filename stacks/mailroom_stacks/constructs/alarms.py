@@ -105,8 +105,8 @@ class StageAlarm:
         )
 
 
-# Neither alarms nor functions are found by walking the tree: jsii hands out a construct that Python no longer
-# holds as one of its base class, which would then be missing without a word.
+# A walk through the tree would not find all alarms and functions: jsii returns a construct that Python has
+# released as an instance of its base class, which would be missing without an error.
 _alarms = WeakKeyDictionary[IConstruct, list[StageAlarm]]()
 
 

@@ -22,26 +22,26 @@ from aws_cdk import aws_lambda as lambda_
 from mailroom.content.templates import EXAMPLES
 from mailroom_stacks.paths import BUNDLES, CHANNELS, LAMBDAS, LIBRARY, PROJECT, TEMPLATES
 
-# Twilio's client that does not block: no function awaits.
+# Packages of Twilio's asynchronous client, which no function uses.
 ASYNC = (
     *("aiohttp", "aiohttp-*", "aiohttp_retry*", "aiosignal*", "aiohappyeyeballs*"),
     *("attr", "attrs*", "frozenlist*", "multidict*", "propcache*", "yarl*"),
 )
 ALWAYS = (
     *ASYNC,
-    # A class for every resource of Twilio's, 23 MB: without them its client still signs and sends requests.
+    # Twilio's class for each resource, 23 MB: without them its client still signs and sends requests.
     "twilio/rest/*/",
-    # Voice menus, and access tokens for browsers with what makes them.
+    # Twilio's voice menus, and access tokens for browsers with their package.
     *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
-    # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
+    # Data of short numbers (112, 911), which can be neither parsed nor dialled from abroad.
     "phonenumbers/shortdata/region_*",
-    # Texts that compilers and maps read; a zone is a file of its own.
+    # Texts for compilers and maps of time zones; each zone is a file of its own.
     *("tzdata/zones", "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/tzdata.zi", "tzdata/zoneinfo/leapseconds"),
-    # Of powertools a function takes the logger, metrics and what these import.
+    # All of powertools but the logger, the metrics and their imports.
     *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler"),
 )
 BY_HANDLER = {
-    # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
+    # The check of a signature needs one module of Twilio's package, and of others only the standard library.
     "twilio_callbacks": (
         *("twilio/rest", "twilio/http", "twilio/base", "twilio/auth_strategy", "twilio/credential"),
         *("requests*", "urllib3*", "certifi*", "idna*", "charset_normalizer*"),
@@ -62,13 +62,13 @@ def prune(packages: Path, patterns: tuple[str, ...]) -> None:
 
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
-# What runs was pinned: no dependencies beside those listed, no file of another hash, no source build.
+# Only locked packages: no further dependencies, no file with another hash, no source build.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
 REFUSED = """Is a hash missing or another one? If you changed the *.in file beside it, run `make lock`.
 If not, the registry gave another file than the one that was locked: do not deploy it."""
 REQUIREMENTS = (PROJECT / "requirements", LAMBDAS / "requirements")
 """Folders of the locks of handlers' packages: the project's own lock overrides ours."""
-# Made for people.
+# Files that only people use.
 USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
 
 
@@ -184,7 +184,7 @@ class Bundle:
         campaign's code imports, and templates."""
         handler = self.folder / f"{self.handler}.py"
         code = [content for path, content in self.extras.items() if path.endswith(".py")]
-        # A template can be made before the handler is written: the build says then that it is missing.
+        # Synth works before the handler is written; the build then reports that it is missing.
         imported = library_files([*code, handler.read_bytes() if handler.exists() else b""])
         if self.channels and TABLE in imported:
             imported |= library_files([f"import {module}".encode() for module in self.channels.values()])
@@ -210,7 +210,7 @@ class Bundle:
                 try:
                     packages.rename(folder)
                 except OSError:
-                    # Another synth may have been quicker: its result is as good.
+                    # Another synth may have made the same folder meanwhile.
                     if not folder.exists():
                         raise
         return folder
@@ -266,11 +266,11 @@ def library_files(sources: Iterable[bytes]) -> dict[str, Path]:
         if not name or name in visited:
             continue
         visited.add(name)
-        # Importing a module imports the packages that it is in.
+        # The import of a module imports its parent packages.
         waiting.append(name.rpartition(".")[0])
         root = ROOTS[name.partition(".")[0]]
         path = root.joinpath(*name.split("."))
-        # A folder is no package by itself: it may hold only the bytecode of a module that has moved.
+        # A folder alone is not a package: it may contain only the bytecode of a module that has moved.
         for file in (path / "__init__.py", path.with_suffix(".py")):
             if file.is_file():
                 files[f"{file.relative_to(root)}"] = file
@@ -292,7 +292,7 @@ def _imported(source: bytes) -> tuple[str, ...]:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            # What stands after `import` is a module or something in one.
+            # The name after `import` is a module or a name in one.
             names += [f"{node.module}.{alias.name}" for alias in node.names]
         waiting += ast.iter_child_nodes(node)
     return tuple(alias for alias in names if alias.partition(".")[0] in ROOTS)

@@ -48,7 +48,7 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
     )
     messages = f"messages_{row.event_type}"
     waits = MathExpression(
-        # METRICS() would add up all metrics of a graph that draws this one among others.
+        # METRICS() would add up all metrics of a graph that draws this one with others.
         expression=f"SUM([{messages}, pages])",
         using_metrics={
             messages: counted(settings, row.function, "WaitsForDay"),

@@ -186,7 +186,7 @@ class HandlerFunction(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
         )
         if spec.network:
-            # CDK's own way would look the VPC up, and give the role policies of AWS's.
+            # The CDK's own property would look the VPC up, and give the role policies of AWS.
             resource = self.resource.node.default_child
             assert isinstance(resource, lambda_.CfnFunction)
             resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(

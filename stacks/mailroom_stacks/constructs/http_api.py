@@ -17,7 +17,7 @@ from mailroom_stacks.settings.settings import Settings
 LOGGED = {
     "requestId": "$context.requestId",
     "requestTime": "$context.requestTime",
-    # Not the path, which names a message, or proves that somebody may opt out.
+    # The path is left out: it names a message, or proves the right to opt out.
     "routeKey": "$context.routeKey",
     "status": "$context.status",
     "protocol": "$context.protocol",
@@ -31,7 +31,7 @@ LOGGED = {
 
 def access_log(settings: Settings) -> str:
     """Return the name of the log group with a line for each request."""
-    # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
+    # Under this prefix API Gateway needs no entry in the account's only policy for log groups, which has
     # little room.
     return f"/aws/vendedlogs/{settings.name('api')}"
 
@@ -95,7 +95,7 @@ class ApiStage:
             (route,) = self._api.add_routes(path=path, methods=[http.HttpMethod(method)], integration=behind)
             accept(route, "APIG4", reason)
             self._throttled[f"{method} {path}"] = limits
-            # API Gateway refuses settings of a route that is not there yet: "Unable to find Route by key".
+            # API Gateway refuses settings of a missing route: "Unable to find Route by key".
             self._resource.node.add_dependency(route)
         self._resource.route_settings = self._throttled
 
@@ -111,5 +111,5 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
         "of messages-api, of unsubscribe, of twilio-callbacks or of resend-events",
     )
     answers = metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
-    # Nobody calls for hours, and then there is nothing to count.
+    # An API without calls for hours reports no data.
     stage_alarm(scope, "ServerErrors", settings, text, answers, 1)

@@ -30,7 +30,7 @@ class Search(Construct):
             settings,
             name="search-key",
             description='What recipients are hashed with in the table search: {"key"}',
-            # The same for ever: see Secret.
+            # Never change this: see Secret.
             generated=RANDOM_KEY_IN_JSON,
             not_rotated="Rows of the last months are found by the key that they were made with.",
         )
@@ -40,7 +40,7 @@ class Search(Construct):
         }
         """Fields of a function's settings. They are names, so that other stacks do not hold back the removal
         of search from a stage."""
-        # Secrets Manager ends the ARN of a secret with six characters of its own choice.
+        # Secrets Manager appends six random characters to the name in a secret's ARN.
         secret = Stack.of(self).format_arn(
             service="secretsmanager",
             resource="secret",

@@ -106,7 +106,7 @@ def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
     """Return the rights to read the payload bucket, directly or by URLs signed for a provider."""
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
     return [
-        # Without it a missing object answers 403, as if it were our fault, and not 404.
+        # Without s3:ListBucket S3 answers 403 for a missing object, like for a fault of ours, and not 404.
         Grant(["s3:ListBucket"], [bucket]),
         Grant(
             ["s3:GetObject"],
@@ -216,7 +216,7 @@ def provider_secret(
         settings,
         name=name,
         description=description,
-        # The same for every provider, for ever: see Secret.
+        # The same for every provider; never change this: see Secret.
         generated=secretsmanager.SecretStringGenerator(
             secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
             generate_string_key="placeholder",

@@ -54,13 +54,13 @@ class StreamReader(Construct):
         spec = replace(
             work,
             grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
-            # At once: what takes its time is the invocation that fails.
+            # A stream repeats a batch at once, so only the failing invocation takes time.
             comes_back_seconds=work.timeout_seconds,
         )
         self.function = HandlerFunction(self, settings, spec).resource
         self.mapping = self._mapping(work, settings)
-        # Partial batch responses are no errors of the function: nothing else would tell of what it gave up
-        # on, nor of what could not be put into the bucket.
+        # Partial batch responses are not errors of the function, so only these alarms show records that were
+        # given up or could not be put into the bucket.
         self._put_aside(settings, work.function)
         self._dropped(settings, work.function)
         self._iterator_age(settings, work.function)
@@ -69,7 +69,7 @@ class StreamReader(Construct):
         """Make the mapping, bounded in retries and age, so that a single record cannot hold up its shard for
         ever."""
         mapping = lambda_.CfnEventSourceMapping
-        # These metrics are paid for.
+        # Metrics of a mapping cost money.
         full = settings.monitoring.is_full
         counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if full else None
         return mapping(
@@ -77,7 +77,7 @@ class StreamReader(Construct):
             "Mapping",
             function_name=self.function.function_name,
             event_source_arn=work.table.table_stream_arn,
-            # On this machine the pump reads the stream.
+            # In stage local the pump reads the stream.
             enabled=not settings.is_local,
             starting_position="TRIM_HORIZON",
             filter_criteria=mapping.FilterCriteriaProperty(
@@ -90,7 +90,7 @@ class StreamReader(Construct):
             maximum_record_age_in_seconds=RECORD_SECONDS,
             bisect_batch_on_function_error=True,
             function_response_types=["ReportBatchItemFailures"],
-            # A bucket gets the records whole; a queue would get their numbers alone.
+            # A bucket gets whole records; a queue would get only their sequence numbers.
             destination_config=mapping.DestinationConfigProperty(
                 on_failure=mapping.OnFailureProperty(destination=self.unprocessed.bucket_arn)
             ),
@@ -120,7 +120,7 @@ class StreamReader(Construct):
             f"{settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
         )
         count = self._count("OnFailureDestinationDeliveredEventCount")
-        # Nothing more given up does not mean that it was put back on its way.
+        # Even if no further records are given up, those in the bucket still need a replay.
         stage_alarm(self, "GaveUp", settings, text, count, 1, missing=TreatMissingData.IGNORE)
 
     def _dropped(self, settings: Settings, name: str) -> None:
@@ -156,7 +156,7 @@ class StreamReader(Construct):
             f"{settings.stage}",
         )
         age = function_metric(settings, name, "IteratorAge", "Maximum")
-        # Measured of what is read: an idle table has nothing to be late with.
+        # The age is that of records read; an idle table reports no data.
         stage_alarm(self, "IteratorAge", settings, text, age, BEHIND_SECONDS * 1000)
 
 

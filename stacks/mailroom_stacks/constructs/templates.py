@@ -24,7 +24,7 @@ def read_templates(stack: Stack, settings: Settings, keys: str, reason: str = ""
     name = templates_bucket(settings)
     bucket = stack.format_arn(service="s3", region="", account="", resource=name)
     return [
-        # Without it a missing object answers 403, as if it were our fault, and not 404.
+        # Without s3:ListBucket S3 answers 403 for a missing object, like for a fault of ours, and not 404.
         Grant(["s3:ListBucket"], [bucket]),
         Grant(["s3:GetObject"], [f"{bucket}/{keys}"], wildcard=reason),
     ]
@@ -33,7 +33,7 @@ def read_templates(stack: Stack, settings: Settings, keys: str, reason: str = ""
 def templates_fields(settings: Settings, folder: str) -> dict[str, Any]:
     """Return the fields of a function's settings about templates and the attributes that they use. `folder`
     is the folder of its templates below templates/: a channel's name, or empty for all channels."""
-    # On this machine those that people write, and not a copy of them: an edit counts for the next message.
+    # Stage local reads the templates that people write, not a copy: an edit counts for the next message.
     root = TEMPLATES if settings.is_local else TEMPLATES.relative_to(TEMPLATES.parent)
     return {
         "templates": str(root / folder),

@@ -31,7 +31,7 @@ class EventTopic(sns.Topic):
             alias=f"alias/{settings.name(name)}",
             description=f"Events on the topic {settings.name(name)}",
             enable_key_rotation=settings.monitoring.is_full,
-            # A topic keeps nothing that would want the key later.
+            # A topic stores no messages that would need the key later.
             removal_policy=RemovalPolicy.DESTROY,
         )
         if key is None and not settings.monitoring.is_full:

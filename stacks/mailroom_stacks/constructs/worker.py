@@ -91,7 +91,7 @@ class Worker(Construct):
             retention_period=Duration.days(DEAD_LETTER_DAYS),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            # By name, not by reference: the two queues would otherwise wait for each other.
+            # The source has a name, not a reference: the two queues would wait for each other.
             redrive_allow_policy=sqs.RedriveAllowPolicy(
                 redrive_permission=sqs.RedrivePermission.BY_QUEUE,
                 source_queues=[sqs.Queue.from_queue_arn(self, "Source", source)],
@@ -123,7 +123,7 @@ class Worker(Construct):
             comes_back_seconds=work.rules.visibility,
         )
         function = HandlerFunction(self, settings, spec).resource
-        # Senders alone; and the emulator of stage local has no CodeDeploy.
+        # Only senders shift gradually. The emulator of stage local lacks CodeDeploy.
         shift = settings.deployment.gradual and work.channel and not settings.is_local
         version = function.current_version if shift else None
         self.alias = version and lambda_.Alias(self, "Alias", alias_name=ALIAS, version=version)
@@ -186,7 +186,7 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         },
         period=Duration.minutes(1),
     )
-    # A queue that nobody touches for hours reports nothing: that must not end the alarm.
+    # A queue without activity for hours reports no data, which must not end the alarm.
     stage_alarm(worker, "NotEmpty", settings, text, waiting, 1, missing=TreatMissingData.IGNORE)
 
 

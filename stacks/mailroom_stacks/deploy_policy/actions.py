@@ -66,13 +66,13 @@ OPTIONAL: tuple[tuple[str, ...], ...] = (
     ("DynamoDB::Table", "ImportSourceSpecification", "s3:*", "logs:*", "dynamodb:*Import*"),
     ("DynamoDB::Table", "SSESpecification", "kms:*"),
     ("DynamoDB::Table", "ResourcePolicy", "dynamodb:PutResourcePolicy", "dynamodb:DeleteResourcePolicy"),
-    # Of tables with replicas, which this type has no property for: they are AWS::DynamoDB::GlobalTable.
+    # Actions for replicas, which this type lacks: such tables are AWS::DynamoDB::GlobalTable.
     ("DynamoDB::Table", "", "iam:CreateServiceLinkedRole", "dynamodb:*Replica", "dynamodb:*Item"),
     ("DynamoDB::Table", "", "dynamodb:Scan", "dynamodb:Query"),
     ("Events::Rule", "RoleArn Targets.RoleArn", "iam:PassRole"),
     ("IAM::Role", "ManagedPolicyArns", "iam:AttachRolePolicy"),
     ("IAM::Role", "PermissionsBoundary", "iam:PutRolePermissionsBoundary"),
-    # Whoever may take a boundary off need not keep to it.
+    # A role that may remove a boundary is not bound by it.
     ("IAM::Role", "", "iam:DeleteRolePermissionsBoundary"),
     ("Lambda::EventSourceMapping", "KmsKeyArn", "kms:*"),
     ("Lambda::Function", "VpcConfig", "ec2:*"),
@@ -100,7 +100,7 @@ properties that need them (each a path), and the actions, as patterns. Of the ty
 that grant more than the resource's own settings are left out."""
 
 BEYOND = {
-    # An account's first API brings the role that API Gateway acts with, as whoever makes the API.
+    # The deployer of an account's first API also makes the service-linked role of API Gateway.
     ("AWS::ApiGatewayV2::Api", "Name"): ("iam:CreateServiceLinkedRole",),
     ("AWS::ApiGatewayV2::Stage", "AccessLogSettings"): (
         *("logs:CreateLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery"),

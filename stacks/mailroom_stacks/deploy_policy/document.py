@@ -1,7 +1,7 @@
 """Statements of IAM policies, in as many documents as IAM's size limit requires."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,14 +34,6 @@ class Statement:
             **({"Condition": conditions} if conditions else {}),
         }
 
-    def halves(self) -> Iterator["Statement"]:
-        """Yield the statement in two halves. Raises ValueError if a single action is too long already."""
-        middle = len(self.actions) // 2
-        if not middle:
-            raise ValueError(f"{self.actions} on {self.resources} is longer than a policy may be.")
-        for actions in (self.actions[:middle], self.actions[middle:]):
-            yield Statement(self.resources, self.conditions, actions, self.denied)
-
 
 def size(document: Mapping[str, Any]) -> int:
     """Return the size that counts against the limit; values in these documents contain no blanks."""
@@ -49,18 +41,13 @@ def size(document: Mapping[str, Any]) -> int:
 
 
 def documents(statements: Iterable[Statement]) -> list[dict[str, Any]]:
-    """Return policies with all of `statements`, each within the limit."""
+    """Return policies with all of `statements`, each within the limit; so is each statement, by far."""
     filled: list[list[Any]] = []
-    waiting = list(statements)
-    while waiting:
-        statement = waiting.pop(0)
+    for statement in statements:
         body = statement.body()
-        if size(_document([body])) > LIMIT:
-            waiting[:0] = statement.halves()
-        elif not filled or size(_document([*filled[-1], body])) > LIMIT:
-            filled.append([body])
-        else:
-            filled[-1].append(body)
+        if not filled or size(_document([*filled[-1], body])) > LIMIT:
+            filled.append([])
+        filled[-1].append(body)
     return [_document(bodies) for bodies in filled]
 
 

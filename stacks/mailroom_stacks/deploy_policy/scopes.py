@@ -67,12 +67,12 @@ def conditions_of(action: str, place: Place) -> Conditions:
         return (("StringEquals", "iam:PassedToService", place.passed_to),)
     if any_of(_BOUNDED) and place.boundary:
         bound = place.arn("iam", f"policy/{place.boundary}", region=False)
-        # Where no account is pinned the ARN holds a `*`, which StringEquals would take at its word.
+        # Without a pinned account the ARN contains a `*`, which StringEquals would compare literally.
         return (("ArnLike", "iam:PermissionsBoundary", (bound,)),)
     if any_of(_KEY):
         return _tagged("StringEquals", "aws:ResourceTag", action, place)
     if action == "kms:TagResource":
-        # A change of other tags names those alone.
+        # A request that changes other tags names only those.
         return _tagged("StringEqualsIfExists", "aws:RequestTag", action, place)
     return ()
 
@@ -90,7 +90,7 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
     group = f"mailroom-{place.stage}"
     sets = place.configuration_sets
     return {
-        # An API and a mapping are known by ids that AWS gives them.
+        # APIs have ids that AWS generates.
         ("apigateway", "apis"): (
             arn("apigateway", "/apis", account=False),
             arn("apigateway", "/apis/*", account=False),
@@ -163,12 +163,12 @@ def statements(needed: Mapping[str, Iterable[str]], place: Place) -> list[Statem
     protects the deploying roles. Raises UnscopedError."""
     scopes = _scopes(place)
     together: dict[tuple[tuple[str, ...], Conditions], list[str]] = {}
-    # The last reads the bootstrap's version.
+    # ssm:GetParameters reads the bootstrap's version.
     for action in sorted({*chain.from_iterable(needed.values()), "ssm:GetParameters"}):
         resources = _resources(action, scopes)
         together.setdefault((resources, conditions_of(action, place)), []).append(action)
     allowed = [Statement(*scope, tuple(actions)) for scope, actions in together.items()]
-    # The roles of the stack `deploy`, which no deployment may touch.
+    # No deployment may change the roles of the stack `deploy`.
     deployers = place.arn("iam", f"role/mailroom-{place.stage}-deploy*", region=False)
     return [*sorted(allowed), Statement((deployers,), (), ("iam:*",), denied=True)]
 

@@ -33,7 +33,7 @@ ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+"
 
 def _address(sender: str) -> str:
     """Validate a sender, such as `a@b.c` or `Name <a@b.c>`."""
-    # What the function that sends refuses would dead-letter every mail.
+    # If the sender refused this address later, every mail would become a dead letter.
     if not ADDRESS.fullmatch(parseaddr(sender)[1]):
         raise ValueError("is not a mail address; write 'name@example.com' or 'Name <name@example.com>'")
     return sender
@@ -156,7 +156,7 @@ def lane_rows(channels: Mapping[str, Channel], mail: Mail, times: Times) -> Iter
             batch_size=MOST_TOGETHER,
             waits=Waits.of(times),
         )
-        # A receive of those may wait for a resend in doubt instead.
+        # Some of these receives may wait for a resend in doubt instead.
         rules = replace(rules, longest_stay=rules.longest_stay + sum(RESEND_DELAYS))
         memory_mb = max(channel.memory_mb, least_memory(event_type, channel, mail))
         for lane, polling in channel.lanes.items():

@@ -106,8 +106,8 @@ def _read(name: str, folder: Path, settings: Settings) -> EnabledCampaign:
     overrides = settings.campaigns.overrides.get(name, {})
     whole = merged(_toml(name, folder, settings.stage), overrides)
     try:
-        # As JSON, as the stage's own settings: a list is then a tuple, and still no text a number. TOML's
-        # dates become text; its inf and nan are refused, for no item can hold them.
+        # Validation as JSON, like the stage's own settings, makes a tuple of a list, but never a number of a
+        # text. TOML's dates become text. Its inf and nan are refused, because no item can contain them.
         campaign = Campaign.model_validate_json(json.dumps(whole, default=str, allow_nan=False))
     except ValidationError as error:
         place = _place(name, settings.stage, overrides, path_of(error))

@@ -84,7 +84,7 @@ def _validated(section: object, stage: str) -> Settings:
         )
     values = with_local_defaults(section) if section.get("profile") == "local" else section
     try:
-        # As JSON, for that is what it was: a list is then a tuple, and still no text a number.
+        # Validation as JSON, the form of cdk.json, makes a tuple of a list, but never a number of a text.
         return Settings.model_validate_json(json.dumps({**values, "stage": stage}))
     except ValidationError as error:
         raise SettingsError(sentence(error, f"mailroom.{stage}.")) from error

@@ -8,7 +8,7 @@ from mailroom_stacks.settings.sections import Section
 
 _SNS = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}"
 _NAME = r"^[a-z][a-z0-9_-]{0,31}$"
-# Those whose payloads are written: FCM's and Apple's.
+# Platforms for which Mailroom writes payloads: FCM and Apple.
 _APPLICATION = rf"^{_SNS}:app/(GCM|APNS|APNS_SANDBOX)/[A-Za-z0-9_.-]{{1,256}}$"
 _TOPIC = rf"^{_SNS}:[A-Za-z0-9_-]{{1,256}}$"
 

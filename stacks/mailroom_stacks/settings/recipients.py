@@ -52,7 +52,7 @@ def recipients_faults(recipients: Recipients, rows: Collection[str]) -> Iterator
 
 def _redirect(key: str, name: str, target: str, rows: Collection[str]) -> Iterator[str]:
     if name not in rows:
-        # A fax would wait in the queue's group of its own number, and all would dial one line.
+        # Redirected faxes would wait in the groups of their own numbers, and all dial one line at once.
         yield f"{key}: cannot be redirected; use {', '.join(rows)}."
     else:
         form, example = _TARGETS.get(name, _ANY)

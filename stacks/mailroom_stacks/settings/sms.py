@@ -11,7 +11,7 @@ from mailroom_stacks.settings.api import CALLBACKS_SHARE, Api
 from mailroom_stacks.settings.channels import Channel
 from mailroom_stacks.settings.sections import HttpProvider
 
-# What `phonenumbers` knows, by ISO 3166 alpha-2. Synth reads no number and does not install it.
+# Regions that `phonenumbers` knows, by ISO 3166 alpha-2. Synth does not install that package.
 _KNOWN = """
 AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW
 BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET
@@ -36,7 +36,7 @@ Region = Annotated[str, AfterValidator(_region)]
 TWILIO_URL = "https://api.twilio.com"
 NUMBER = r"\+[1-9][0-9]{6,14}"
 _ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender-id)/[A-Za-z0-9/_-]+"
-# AWS's other ways to name who sends: a number's or a pool's id, the ARN of anything, a sender id.
+# A sender of AWS is a number, the id of a number or a pool, an ARN, or a sender id.
 _SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}})$"
 
 

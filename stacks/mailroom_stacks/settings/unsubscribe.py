@@ -29,7 +29,7 @@ def _words(text: str) -> str:
     return text
 
 
-# The usual case of each part, so that no language has two names.
+# Each part has its usual case, so that a language has a single name.
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$")]
 Name = Annotated[str, AfterValidator(partial(_short, longest=MAX_NAME))]
 if TYPE_CHECKING:

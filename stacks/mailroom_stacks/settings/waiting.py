@@ -7,7 +7,7 @@ from mailroom_stacks.settings.settings import Settings
 
 USUAL = 15
 MINUTES = {
-    # A slow database or endpoint is nothing to be woken for.
+    # A slow database or endpoint is not urgent.
     "collect": 60,
     "webhook": 60,
     "fax-retry": 60,
@@ -41,6 +41,6 @@ def _meant(settings: Settings, queue: str) -> float:
         return settings.fax.retry_delay_seconds
     if queue == "webhook":
         return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
-    # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
+    # Messages of a FIFO queue have no delays of their own: a fax waits in the retry queue.
     delayed = {row.queue for row in settings.lane_rows()}
     return LONGEST_DELAY if queue in delayed else 0
