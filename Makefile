@@ -87,13 +87,13 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 	@$(MAILROOM) policy --stage "$$STAGE"
 
 # The order is our own: what takes longest begins first.
-PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder --ignore tests/update
+PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder --ignore tests/update --ignore tests/audit
 TESTS ?= tests
 test: setup cdk ## every test, on as many cores as there are; TESTS names some
 	@$(PY) -m tests.support.cpu_seconds $(PYTEST) $(TESTS)
-	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update, before a release: `make update`.'
+	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update and tests/audit: `make update`, `make audit`.'
 
-update: setup ## deploy this code over the last release while messages are on their way: tests/update
+update: setup cdk ## deploy this code over the last release under load, and another wheel over an installed stage: tests/update
 	@$(PY) -m pytest tests/update
 
 # What Playwright installs is of the version that is locked; MAILROOM_CHROMIUM names one of the machine's own.
@@ -128,11 +128,12 @@ check: .venv/.ready ## ruff, mypy (strict), the layers of pyproject.toml, and no
 ratchet: .venv/.ready ## lower the ceilings of odd language to what a change left
 	@$(PY) -m tests.support.language --lower
 
-audit: .venv/.ready .local/checkov/.ready ## checkov and cfn-lint on the templates of dev and prod
+audit: .venv/.ready .local/checkov/.ready ## checkov and cfn-lint on the templates of dev and prod; tests/audit
 	@rm -rf .local/audit
 	@for stage in dev prod; do $(PY) app.py -c stage=$$stage --output .local/audit/$$stage || exit 1; done
 	.local/checkov/bin/checkov --config-file .checkov.yaml --directory .local/audit
 	.venv/bin/cfn-lint --ignore-checks W3005 -- .local/audit/*/*.template.json
+	$(PY) -m pytest tests/audit
 
 hooks: .venv/.ready ## check each commit, and all before a push
 	$(PY) -m pre_commit install

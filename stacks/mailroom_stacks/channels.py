@@ -1,5 +1,5 @@
-"""The channels that are a row each: a queue, dead-letter queue and sender for each lane, and what each sender
-needs beside that."""
+"""Channels of the setting `channels`: a queue, dead-letter queue and sender for each lane, with the rights
+and settings of each sender."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,21 +31,22 @@ from mailroom_stacks.settings.times import Times
 
 @dataclass(frozen=True)
 class Needs:
-    """Grants, the type of the sender's settings with the fields that are the channel's own, and the folder in
-    templates/ that goes into the bundle ("" is none)."""
+    """Rights and settings of a channel's sender."""
 
     grants: Sequence[Grant]
     kind: type[Sender]
     own: Mapping[str, Any]
     templates: str = ""
     handler: str = ""
-    """The file in lambdas/ of this provider, without its ending; "": the row names it."""
+    """File in lambdas/ of this provider, without its ending, if it is not the row's."""
     by_number: bool = False
-    """Whether a look-up asks the ledger which of a provider's messages to a number are whose."""
+    """Whether a look-up asks the ledger which of a provider's messages to a number belong to which
+    message."""
 
 
 class ChannelsStack(StageStack):
-    """A channel is a row of the settings; NEEDS has what its provider needs beside that."""
+    """Stack of all channels that are a row of the settings. NEEDS has what a provider needs beside the
+    row."""
 
     def __init__(
         self,
@@ -67,16 +68,17 @@ class ChannelsStack(StageStack):
             self.workers[row.event_type, row.lane] = Worker(self, settings, work)
 
     def find_unwilling(self) -> Grant:
-        """Asking the suppression list and people's preferences, in one read for all of a batch."""
+        """Return the right to read the suppression list and people's preferences, in one read for a batch."""
         tables = (self.storage.suppressions, self.storage.preferences)
         return Grant(["dynamodb:BatchGetItem"], [table.table_arn for table in tables])
 
     def mark_suppressed(self) -> Grant:
-        """Putting on the list whom the provider says to be gone."""
+        """Return the right to add to the suppression list recipients who are gone according to the
+        provider."""
         return Grant(["dynamodb:UpdateItem"], [self.storage.suppressions.table_arn])
 
     def unwilling(self) -> dict[str, str]:
-        """Where the suppression list and the preferences are: the fields of `SuppressingSender`."""
+        """Return the fields of `SuppressingSender`: the tables of suppressions and preferences."""
         return {
             "suppressions_table": self.storage.suppressions.table_name,
             "preferences_table": self.storage.preferences.table_name,
@@ -94,12 +96,12 @@ class ChannelsStack(StageStack):
             maximum_concurrency=row.polling.maximum_concurrency,
             rules=row.rules,
             grants=[
-                # A message with `unless` reads how others ended.
+                # A message with `unless` reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 *([Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])] if needs.by_number else []),
                 *self._wait(row),
                 *(read_runs(self, self.settings) if row.lane == "bulk" else []),
-                # A message of any channel may have its further attributes there.
+                # A message of any channel may have further attributes in the payload bucket.
                 *read_payloads(self, self.settings),
                 *needs.grants,
             ],
@@ -123,7 +125,8 @@ class ChannelsStack(StageStack):
         )
 
     def _timing(self, row: LaneRow) -> dict[str, Any]:
-        """The fields of `Sender` about the time: where messages wait, the day and the window."""
+        """Return the fields of `Sender` about time: the place of waiting messages, the daily limit and the
+        window."""
         days = row.channel.days
         contents = self.storage.contents.table_name
         fields: dict[str, Any] = {"contents_table": contents, "bulk": row.lane == "bulk"}
@@ -131,17 +134,18 @@ class ChannelsStack(StageStack):
             fields["window"] = row.channel.window
             fields["runs_table"] = runs_table(self.settings)
         if days:
-            # By name: a reference could not go again with `per_day`, as this stack is deployed later.
+            # The table has a name, not a reference, which could not be removed with `per_day`: this stack is
+            # deployed later.
             fields["budgets_table"] = self.storage.budgets.plain_name
             fields["per_day"] = days
             fields["reserve"] = row.channel.lanes["normal"].reserve
         return fields
 
     def _wait(self, row: LaneRow) -> list[Grant]:
-        """Counting in the budget, and holding messages until they may be sent."""
+        """Return the rights to count in the budget, and to hold messages until they may be sent."""
         grants = [
             Grant(["dynamodb:BatchWriteItem"], [self.storage.contents.table_arn]),
-            # First holds and, of a batch, first claims are made together, in statements of PartiQL.
+            # First holds, and the first claims of a batch, are made together in statements of PartiQL.
             Grant(["dynamodb:PartiQLInsert"], [self.storage.ledger.table_arn]),
         ]
         if row.channel.days:
@@ -150,7 +154,8 @@ class ChannelsStack(StageStack):
 
 
 class RowSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """What a row says of a channel of one's own; its handler reads a type of its own with these names."""
+    """Settings of a sender of the project's own channel; its handler reads a type of its own with these
+    names."""
 
     provider_url: str = ""
     provider_secret_arn: str = ""
@@ -159,22 +164,23 @@ class RowSender(Sender, frozen=True, kw_only=True, rename="upper"):
 
 
 def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
-    """The address of the provider, the secret with its credentials and the suppression list: those of them
-    that the row names."""
+    """Return the provider's address, the secret with its credentials and the suppression list, if the row
+    names them."""
     grants: list[Grant] = []
-    own = {"provider_url": channel.base_url or ""}
+    fields = {"provider_url": channel.base_url or ""}
     if channel.secret is not None:
         secret = provider_secret(stack, stack.settings, event_type, channel.secret)
         grants.append(secret.read())
-        own["provider_secret_arn"] = secret.secret_arn
+        fields["provider_secret_arn"] = secret.secret_arn
     if channel.suppressible:
         grants += [stack.find_unwilling(), stack.mark_suppressed()]
-        own |= stack.unwilling()
-    return Needs(grants, RowSender, own)
+        fields |= stack.unwilling()
+    return Needs(grants, RowSender, fields)
 
 
 def _mail(stack: ChannelsStack) -> Needs:
-    """The senders' addresses, the links for opting out, the templates, and the provider's own."""
+    """Return the needs of mail: senders' addresses, links for opting out, templates, and those of the
+    provider."""
     settings, secret = stack.settings, stack.feedback.resend_secret
     templates = read_templates(stack, settings, "mail/*", PUBLISHED)
     common = {
@@ -187,17 +193,18 @@ def _mail(stack: ChannelsStack) -> Needs:
     }
     grants = [stack.find_unwilling(), stack.api.secret.read(), *templates]
     if secret is None:
-        own = {**common, "configuration_set": settings.name()}
-        return Needs([_send_email(stack, settings), *grants], SesSender, own, templates="mail")
+        fields = {**common, "configuration_set": settings.name()}
+        return Needs([_send_email(stack, settings), *grants], SesSender, fields, templates="mail")
     url = settings.channels["mail"].base_url or RESEND_URL
-    own = {**common, "resend_secret_arn": secret.secret_arn, "resend_base_url": url}
-    # A file of its own, so that a sender by SES carries nothing of Resend.
-    return Needs([secret.read(), *grants], ResendSender, own, templates="mail", handler="send_mail_resend")
+    fields = {**common, "resend_secret_arn": secret.secret_arn, "resend_base_url": url}
+    # Resend has a handler of its own, so that a sender by SES contains no code for Resend.
+    return Needs([secret.read(), *grants], ResendSender, fields, templates="mail", handler="send_mail_resend")
 
 
 def _send_email(stack: Stack, settings: Settings) -> Grant:
     return Grant(
-        # The call is SendEmail. As what SES authorizes one with headers or attachments is documented nowhere.
+        # The call is SendEmail. AWS does not document which action SES checks for a mail with headers or
+        # attachments.
         ["ses:SendEmail", "ses:SendRawEmail"],
         [
             stack.format_arn(service="ses", resource="identity", resource_name="*"),
@@ -214,7 +221,8 @@ def _send_email(stack: Stack, settings: Settings) -> Grant:
 
 
 def _push(stack: ChannelsStack) -> Needs:
-    """The platform applications' endpoints and the topics, and making an endpoint for a token."""
+    """Return the needs of push: endpoints of the platform applications, topics, and making an endpoint for a
+    token."""
     section = stack.settings.push
     assert section is not None  # a rule refuses a row without its section
     return Needs(
@@ -240,15 +248,15 @@ def _to_endpoints(applications: list[str]) -> list[Grant]:
         Grant(["sns:CreatePlatformEndpoint"], applications),
         Grant(
             ["sns:Publish"],
-            [each.replace(":app/", ":endpoint/", 1) + "/*" for each in applications],
+            [arn.replace(":app/", ":endpoint/", 1) + "/*" for arn in applications],
             wildcard="SNS names the endpoints below each platform application of the stage's.",
         ),
     ]
 
 
 def _sms(stack: ChannelsStack) -> Needs:
-    """The provider's own, and the templates. Media take no more: of those in the payload bucket Twilio gets
-    URLs that the sender signs, and AWS reads them with the sender's permissions."""
+    """Return the needs of SMS: templates, and those of the provider. Media need no further right: Twilio gets
+    signed URLs of media in the payload bucket, and AWS reads media with the sender's rights."""
     section = stack.settings.sms
     assert section is not None  # a rule refuses a row without its section
     of_provider = _by_twilio if section.provider == "twilio" else _by_aws
@@ -287,15 +295,16 @@ def _by_twilio(stack: ChannelsStack, section: Sms) -> tuple[list[Grant], dict[st
 def _by_aws(stack: ChannelsStack, section: Sms) -> tuple[list[Grant], dict[str, str]]:
     name = stack.settings.sms_configuration_set
     arn = stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
-    grants = [_send_sms(stack, str(section.sender)), Grant(SMS_ACTIONS, [arn])]
+    grants = [send_sms(stack, str(section.sender)), Grant(SMS_ACTIONS, [arn])]
     return grants, {"sms_configuration_set": str(name)}
 
 
 SMS_ACTIONS = ("sms-voice:SendTextMessage", "sms-voice:SendMediaMessage")
 
 
-def _send_sms(stack: Stack, sender: str) -> Grant:
-    """Sending as `sender`: https://docs.aws.amazon.com/sms-voice/latest/userguide/permissions-actions.html."""
+def send_sms(stack: Stack, sender: str) -> Grant:
+    """Return the right to send as `sender`:
+    https://docs.aws.amazon.com/sms-voice/latest/userguide/permissions-actions.html."""
     if sender.startswith("arn:"):
         return Grant(SMS_ACTIONS, [sender])
     resource, name, wildcard = _identity(sender)
@@ -307,7 +316,8 @@ def _send_sms(stack: Stack, sender: str) -> Grant:
 
 
 def _identity(sender: str) -> tuple[str, str, str]:
-    """The resource of an origination identity: its type, its name, and why that is not exact."""
+    """Return the resource of an origination identity: its type, its name, and the reason for a wildcard in
+    the name."""
     if sender.startswith("pool-"):
         return "pool", sender, ""
     if sender.startswith("phone-"):
@@ -319,14 +329,15 @@ def _identity(sender: str) -> tuple[str, str, str]:
 
 PUBLISHED = "Publishers choose the names of templates."
 NEEDS: Mapping[str, Callable[[ChannelsStack], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
-"""The channels whose provider needs more than a row says: a section of settings, templates, other grants."""
+"""Channels whose provider needs more than a row: a section of settings, templates, other rights."""
 
 
 MEDIA_SECONDS = 3_600
 """Seconds in which a provider may fetch a fax's PDF or a text's media from the payload bucket. A URL ends
-with the credentials that signed it, and a function's are replaced every few hours: more could not be kept."""
+with the credentials that signed it, and a function's credentials are replaced every few hours, so a longer
+time could not be kept."""
 CLOCK_SKEW_SECONDS = 60
-"""The seconds by which a provider's clock may be behind ours when a lost submit is looked for. Generous: the
+"""Seconds by which a provider's clock may be behind ours at a look-up of a lost submit. Generous, because
 submits that the ledger knows are left out anyway."""
 
 
@@ -340,8 +351,8 @@ def sender_fields(
     submit_seconds: int,
     **others: object,
 ) -> dict[str, Any]:
-    """The fields of `environment.Sender` that every sender has; `lease`, `pace` and `submit_seconds` are
-    seconds. `others` override those of a provider's sender."""
+    """Return the fields of `environment.Sender` that every sender has. `lease`, `pace` and `submit_seconds`
+    are in seconds. `others` override fields."""
     return {
         "channel": event_type,
         "queue_url": "",
@@ -359,7 +370,7 @@ def sender_fields(
 
 
 def reachable(settings: Settings, event_type: str) -> dict[str, Any]:
-    """Whom a channel's sender may reach, where that is not everybody."""
+    """Return the recipients that a channel's sender may reach, if the setting `recipients` limits them."""
     rules = settings.recipients
     if rules is None:
         return {}

@@ -1,4 +1,4 @@
-"""The role that a CI system deploys the stage with, and one that may only compare."""
+"""Role of a CI system that deploys the stage, and role that only compares templates."""
 
 from collections.abc import Sequence
 
@@ -18,20 +18,20 @@ from mailroom_stacks.settings.deploy import Deploy
 from mailroom_stacks.settings.settings import Settings
 
 BOOTSTRAP_ROLES = ("deploy", "file-publishing")
-"""The roles of `cdk bootstrap` that `cdk deploy` takes. Not `lookup`: it may read whatever there is in the
-account, messages and addresses too, and nothing here looks anything up."""
+"""Roles of `cdk bootstrap` that `cdk deploy` assumes. `lookup` is left out: it may read everything in the
+account, messages and addresses too, and this app looks up nothing."""
 QUALIFIER = "@aws-cdk/core:bootstrapQualifier"
-"""The context that names which bootstrap of the account is used."""
+"""Context key of the bootstrap."""
 BOUNDARY = "@aws-cdk/core:permissionsBoundary"
-"""The context from which every stack takes a boundary for its roles."""
+"""Context key of the permissions boundary for the roles of all stacks."""
 
 
 class DeployStack(StageStack):
-    """Trusts one identity provider's tokens, by audience and subject, for an hour at most.
+    """Roles that trust one identity provider's tokens, by audience and subject, for an hour at most.
 
-    A person deploys it, with credentials of their own and not by way of the bootstrap's roles. A deployer can
-    change who may deploy, unless every bootstrap's execution policies deny it. By default they allow
-    everything. `mailroom docs deploy-from-ci` has what it takes.
+    A person deploys this stack, with credentials of their own and not by the bootstrap's roles. A deployer
+    can change who may deploy, unless every bootstrap's execution policies deny it. By default they allow
+    everything. `mailroom docs deploy-from-ci` explains the set-up.
     """
 
     def __init__(self, scope: Construct, settings: Settings, section: Deploy) -> None:
@@ -39,7 +39,8 @@ class DeployStack(StageStack):
         self._section = section
         self._qualifier = section.qualifier or self.node.try_get_context(QUALIFIER)
         self._warn_of_the_default_bootstrap(settings)
-        # These two hand out nothing, so no boundary need hold them; the stage's would.
+        # The context would apply the stage's boundary to these two roles, which only assume roles of the
+        # bootstrap or read templates.
         iam.PermissionsBoundary.of(self).clear()
         self._provider_arn = section.provider_arn or (
             iam.OidcProviderNative(
@@ -54,7 +55,8 @@ class DeployStack(StageStack):
             publish(self, DeployReaderRoleArn=reader.role_arn)
 
     def _warn_of_the_default_bootstrap(self, settings: Settings) -> None:
-        """Unless somebody named a qualifier, be it the default: then it is meant."""
+        """Warn of the account's default bootstrap, unless the settings or the context name it: then it is
+        meant."""
         if not self._qualifier:
             Annotations.of(self).add_warning_v2(
                 "mailroom:default-bootstrap",
@@ -71,23 +73,24 @@ class DeployStack(StageStack):
     def _conditions(self, subjects: Sequence[str]) -> dict[str, dict[str, object]]:
         host = self._section.host
         audience: dict[str, object] = {f"{host}:aud": self._section.expected_audience}
-        wanted: dict[str, object] = {f"{host}:sub": list(subjects)}
+        subject_names: dict[str, object] = {f"{host}:sub": list(subjects)}
         if any(mark in subject for subject in subjects for mark in "*?"):
-            return {"StringEquals": audience, "StringLike": wanted}
-        return {"StringEquals": audience | wanted}
+            return {"StringEquals": audience, "StringLike": subject_names}
+        return {"StringEquals": audience | subject_names}
 
     def _through_bootstrap(self) -> Grant:
-        """What `cdk deploy` calls, it calls as these roles; CloudFormation acts as a third, which nobody else
-        may assume. So the rights of a deployment are those of the bootstrap's execution policies."""
+        """Return the right to assume the bootstrap's roles, by which `cdk deploy` makes its calls.
+        CloudFormation acts as a third role, so the rights of a deployment are those of the bootstrap's
+        execution policies."""
         qualifier = self._qualifier or DefaultStackSynthesizer.DEFAULT_QUALIFIER
-        names = [f"cdk-{qualifier}-{each}-role-{self.account}-{self.region}" for each in BOOTSTRAP_ROLES]
+        names = [f"cdk-{qualifier}-{short}-role-{self.account}-{self.region}" for short in BOOTSTRAP_ROLES]
         arns = [
             self.format_arn(service="iam", region="", resource="role", resource_name=name) for name in names
         ]
         return Grant(["sts:AssumeRole"], arns)
 
     def _read_templates(self, settings: Settings) -> Grant:
-        """What `cdk diff --no-change-set` calls."""
+        """Return the rights of `cdk diff --no-change-set`."""
         stacks = self.format_arn(
             service="cloudformation", resource="stack", resource_name=f"{settings.name('*')}/*"
         )
@@ -99,8 +102,8 @@ class DeployStack(StageStack):
 
 
 def set_deploy_context(scope: Construct, settings: Settings) -> None:
-    """Let the stage's permissions boundary, where it has one, hold every role, and its own bootstrap deploy
-    every stack. Before the first stack."""
+    """Apply the stage's permissions boundary to every role, and its own bootstrap to every stack, if the
+    settings name them. Must be called before the first stack is made."""
     section = settings.deploy
     if section and section.qualifier:
         scope.node.set_context(QUALIFIER, section.qualifier)
@@ -109,7 +112,7 @@ def set_deploy_context(scope: Construct, settings: Settings) -> None:
 
 
 def warn_where_unpinned(stack: Stack, settings: Settings) -> None:
-    """Say on each `cdk diff` and `cdk deploy` that a protected stage could land in the wrong account."""
+    """Warn at each `cdk diff` and `cdk deploy` that a protected stage could land in the wrong account."""
     place = settings.deployment
     if place.termination_protection and not (place.account and place.region):
         Annotations.of(stack).add_warning_v2(

@@ -1,4 +1,4 @@
-"""Stack of the function that looks through dead letters when an alarm begins, and by a schedule."""
+"""Function that examines dead letters, at the begin of an alarm and periodically."""
 
 from collections.abc import Sequence
 
@@ -19,21 +19,22 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class DeadLettersStack(StageStack):
-    """Function `dead-letters`, which marks and explains dead letters and deletes nothing, and its rules."""
+    """Function `dead-letters`, which receives dead letters, records their causes, and deletes none."""
 
     def __init__(
         self, scope: Construct, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
     ) -> None:
         super().__init__(scope, settings, "dead-letters")
         function = self._function(settings, storage, workers)
-        # A late event is useless, because the next pass sees the same letters.
+        # A late invocation is useless: the next one sees the same dead letters.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
         alarms = events.Rule(
             self,
             "Alarms",
             rule_name=settings.name("dead-letters-alarms"),
             description="A dead-letter queue's alarm begins",
-            # The alarms that `Worker` makes; no stage's name holds a hyphen, so no other stage's.
+            # Alarms that `Worker` makes. Names of stages contain no hyphen, so the pattern matches only this
+            # stage.
             event_pattern=events.EventPattern(
                 source=["aws.cloudwatch"],
                 detail_type=["CloudWatch Alarm State Change"],

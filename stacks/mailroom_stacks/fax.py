@@ -1,4 +1,4 @@
-"""The fax gateway: a line's faxes one after the other, and the queue on which the next attempts wait."""
+"""Fax gateway: the faxes of a line one after the other, and the queue of further attempts."""
 
 from typing import Final
 
@@ -21,13 +21,14 @@ from mailroom_stacks.settings.fax import Fax, fax_rules, mover_rules
 from mailroom_stacks.settings.settings import Settings
 
 TTL_MINUTES = 5
-"""How long the provider may try by itself: short, for the retries here govern."""
+"""Minutes in which the provider may retry by itself: short, because the retries here govern."""
 QUALITY: Final = "fine"
-"""The resolution that faxes are sent in."""
+"""Resolution of faxes."""
 
 
 class FaxStack(StageStack):
-    """`send-fax` reads the FIFO queue; `retry-fax` moves back onto it what waited on the retry queue."""
+    """Functions `send-fax`, which reads the FIFO queue, and `retry-fax`, which moves faxes from the retry
+    queue back onto it."""
 
     def __init__(self, scope: Construct, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "fax")
@@ -56,10 +57,11 @@ class FaxStack(StageStack):
             channel="fax",
             loop_ends="A fax is queued again once: under the group of its line, where it stays.",
             grants=[
-                # A message with `unless` reads how others ended.
+                # A message with `unless` reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
-                # What was put under another group than its number's goes on under the right one.
+                # A fax that a producer put under another group than that of its number goes on under the
+                # right group.
                 Grant(["sqs:SendMessage"], [own_queue]),
                 self.secret.read(),
                 *read_payloads(self, settings),

@@ -1,5 +1,5 @@
-"""What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's and
-Resend's through the API; and what SES thinks of the account."""
+"""Events of providers on one queue, from SES and AWS SMS by a topic, from Twilio and Resend by the API; and
+alarms of SES's reputation of the account."""
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_ses as ses
@@ -34,16 +34,16 @@ EVENTS = [
 """Events without opens and clicks, for which SES would rewrite the mails."""
 HOUR = 3_600
 LEAST_MAILS = 100
-"""Of a day, for a rate to say something: one bounce of ten mails is no bad list."""
+"""Mails of a day from which on a rate counts: one bounce of ten mails proves no bad list."""
 
 
 class FeedbackStack(StageStack):
-    """`feedback` reads the queue and writes the ledger and the suppression list."""
+    """Function `feedback`, which reads the queue and writes the ledger and the suppression list."""
 
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "feedback")
         self.topic = EventTopic(self, "Topic", settings, name="feedback")
-        # Also where Resend sends: of mails that SES sent before, events still come.
+        # A stage with Resend has them too: events of mails that SES sent before still come.
         self._mail_events(settings)
         self.resend_secret: Secret | None = None
         if settings.mail.provider == "ses":
@@ -69,13 +69,14 @@ class FeedbackStack(StageStack):
                 issuer="Twilio",
             )
         self.worker = Worker(self, settings, self._work(settings, storage))
-        # Not raw: without its envelope an event would not say which topic it came over.
-        made = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
-        hold_logical_id(made.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
+        # Not raw: the envelope has the topic of an event.
+        subscription = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
+        hold_logical_id(subscription.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
         publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
 
     def _mail_events(self, settings: Settings) -> None:
-        """The set keeps SES's own suppression list, counts reputation and publishes events."""
+        """Make SES's configuration set, which keeps SES's own suppression list, counts reputation and
+        publishes events."""
         mail = ses.ConfigurationSet(
             self,
             "Mail",
@@ -84,7 +85,7 @@ class FeedbackStack(StageStack):
             reputation_metrics=True,
         )
         self.topic.let_use_key("ses.amazonaws.com")
-        # Lets SES publish to the topic for this set alone.
+        # This also lets SES publish to the topic, for this set alone.
         mail.add_event_destination(
             "Events",
             configuration_set_event_destination_name=settings.name("feedback"),
@@ -93,7 +94,7 @@ class FeedbackStack(StageStack):
         )
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
-        # Texts by Twilio come as the words that they are: see `twilio-callbacks`.
+        # `twilio-callbacks` classifies texts by Twilio, so `feedback` needs words only for AWS.
         texts = None if settings.twilio else settings.sms
         times = settings.times
         return Work(
@@ -120,8 +121,8 @@ class FeedbackStack(StageStack):
 
 
 def watch_reputation(scope: Construct, settings: Settings) -> None:
-    """Two alarms a rate, one that warns. The rates are the whole account's, for so is SES's judgement. They
-    ring while the account's last day had LEAST_MAILS or more."""
+    """Make two alarms a rate, one of which warns. The rates are those of the whole account, because SES
+    judges the account. The alarms ring only if the account sent LEAST_MAILS or more on the last day."""
     bounces = (
         "bounced for good. SES looks into an account at 5 %, and may pause its sending: addresses are old, "
         "made up, or bought",
@@ -158,24 +159,24 @@ def _pair(
     )
     kind = f"ses-{of.lower()}-rate"
     for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
-        about = AlarmText(
+        text = AlarmText(
             kind=f"{kind}{suffix}",
             meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
             next_step=look,
         )
-        # As SES's developer guide has it: where nothing is reported, the rate is the one before.
+        # By SES's developer guide, a period without data has the rate of the one before.
         name = f"{of}Rate{'Warning' if suffix else ''}"
         missing = TreatMissingData.IGNORE
-        stage_alarm(scope, name, settings, about, rate, threshold, drawn=hourly, missing=missing)
+        stage_alarm(scope, name, settings, text, rate, threshold, drawn=hourly, missing=missing)
 
 
 def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
-    """The set `name`, whose events go to `topic`, as the texts may that people send to the account's numbers:
-    which resource publishes those is not documented, so the policy is that of "Topic policies for Amazon SNS
-    topics" in the service's user guide."""
+    """Make the configuration set `name`, whose events go to `topic`. Texts of people to the account's numbers
+    may go there too. AWS does not document which resource publishes those, so the policy is that of "Topic
+    policies for Amazon SNS topics" in the service's user guide."""
     kind = smsvoice.CfnConfigurationSet
     topic.let_publish("sms-voice.amazonaws.com", stack.format_arn(service="sms-voice", resource="*"))
-    made = kind(
+    configuration_set = kind(
         stack,
         "Sms",
         configuration_set_name=name,
@@ -188,6 +189,6 @@ def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
             )
         ],
     )
-    # It is refused while it may not publish.
-    made.node.add_dependency(topic)
+    # SMS refuses the set until it may publish to the topic.
+    configuration_set.node.add_dependency(topic)
     publish(stack, SmsConfigurationSetName=name)

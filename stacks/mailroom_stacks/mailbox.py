@@ -1,4 +1,4 @@
-"""The tables and buckets: what must outlive every deployment."""
+"""Tables and buckets, which must outlive every deployment."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class MailboxStack(StageStack):
-    """Producers write the mailbox, the system the ledger and the suppression list, recipients their
-    preferences; what is too large for an item is in the bucket."""
+    """Data of a stage. Producers write the mailbox, functions the ledger and the suppression list, recipients
+    their preferences; contents too large for an item are in the bucket."""
 
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, settings, "mailbox")
@@ -26,7 +26,7 @@ class MailboxStack(StageStack):
         self.ledger.add_index("failures", "failed_on", "completedAt", ["error", "to", "attempts"])
         self.ledger.add_index(LINES, "line", "submittedAt", ["provider_ids"])
         self.ledger.add_index(INDEX, "waits_in", "waits_at", PROJECTED)
-        # Apart from the ledger, whose small items change more often than a content does.
+        # Contents are apart from the ledger, whose small items change more often.
         self.contents = Table(
             self,
             "Contents",
@@ -36,17 +36,18 @@ class MailboxStack(StageStack):
             sort_key="version",
             time_to_live_attribute=TTL,
         )
-        # Without a stream, and for ever: who bounced or complained stays so until an operator lifts it.
+        # Suppressions have no stream and no TTL: a bounce or complaint counts until an operator lifts it.
         self.suppressions = Table(
             self, "Suppressions", settings, name="suppressions", key="recipient", sort_key="channel"
         )
-        # As long: nobody who has opted out may hear of a topic again because time has passed.
+        # Preferences have no TTL either: an opt-out does not end by itself.
         self.preferences = Table(
             self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
         )
-        # How many have opted out of a topic since a campaign. An item leaves the index when somebody opts in.
+        # The index counts the opt-outs of a topic since a campaign. An item leaves it if the person opts in.
         self.preferences.add_index(TOPICS, "topic", "opted_out_at")
-        # A table of its own: the ledger's stream would start a function for every batch that is counted.
+        # Budgets have a table of their own: in the ledger, each counted batch would start a function by the
+        # stream.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
         self.search = Search(self, settings) if settings.search else None
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
@@ -60,13 +61,13 @@ class MailboxStack(StageStack):
             "ledger_ttl_seconds": settings.retention.ledger_days * DAY,
             "payload_bucket": self.payloads.bucket_name,
         }
-        """The fields of `environment.Common`."""
+        """Fields of `environment.Common`."""
         mailbox_days = settings.retention.mailbox_days
         self.put: dict[str, Any] = {
             "mailbox_table": self.mailbox.table_name,
             "mailbox_ttl_seconds": (mailbox_days or 0) * DAY,
         }
-        """What a function needs to put items into the mailbox."""
+        """Fields of a function that puts items into the mailbox."""
         publish(self, PayloadBucketName=self.payloads.bucket_name)
         tables = {"mailbox-table": self.mailbox.table_name, "ledger-table": self.ledger.table_name}
         name_for_others(self, settings, {**tables, "payload-bucket": self.payloads.bucket_name})

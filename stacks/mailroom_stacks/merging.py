@@ -1,11 +1,11 @@
-"""Settings laid over settings. Imports nothing of the app's, for the operator's commands do so too."""
+"""Merging of settings. Imports no module of the app, because operators' commands merge settings too."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`below`, and over it `above`, section by section."""
+    """Return `below`, overridden section by section by `above`."""
     whole = dict(below)
     for key, value in above.items():
         section = whole.get(key)

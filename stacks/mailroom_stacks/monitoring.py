@@ -1,4 +1,4 @@
-"""Who is told when an alarm rings, and the dashboard that shows where to look."""
+"""Topics that alarms notify, alarms of the whole stage, and dashboards."""
 
 from aws_cdk import Aws, Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -24,12 +24,12 @@ MINUTES_IN_A_ROW = 5
 
 
 class MonitoringStack(StageStack):
-    """The topics, the one alarm that is about the whole account, and the dashboard. It is made last, because
-    it shows what all others have, and deployed first: it takes nothing from them but names."""
+    """Topics, alarms of the whole stage and of the account, and dashboards. Made last, because dashboards
+    show the parts of all other stacks, and deployed first: it takes only names from them."""
 
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, settings, "monitoring")
-        begun, ended = self._topics(settings)
+        begins, ends = self._topics(settings)
         self._concurrency(settings)
         watch_days(Construct(self, "Days"), settings)
         if settings.monitoring.canary:
@@ -43,43 +43,43 @@ class MonitoringStack(StageStack):
             publish(self, DashboardName=names[0], PartsDashboardName=names[1])
         publish(
             self,
-            AlarmTopicName=begun.topic_name,
-            AlarmTopicArn=begun.topic_arn,
-            AlarmEndedTopicName=ended.topic_name,
-            AlarmEndedTopicArn=ended.topic_arn,
+            AlarmTopicName=begins.topic_name,
+            AlarmTopicArn=begins.topic_arn,
+            AlarmEndedTopicName=ends.topic_name,
+            AlarmEndedTopicArn=ends.topic_arn,
         )
-        topics = {"alarm-topic": begun.topic_arn, "alarm-ended-topic": ended.topic_arn}
+        topics = {"alarm-topic": begins.topic_arn, "alarm-ended-topic": ends.topic_arn}
         name_for_others(self, settings, topics)
 
     def _topics(self, settings: Settings) -> tuple[EventTopic, EventTopic]:
-        """What hears of begun alarms, and of ended ones. People are subscribed to the first. Programs need
-        both: an incident that nobody closes would swallow the next alarm of the same name."""
-        begun = EventTopic(self, "Alarms", settings, name=BEGUN)
-        ended = EventTopic(self, "AlarmsEnded", settings, name=ENDED, key=begun.key)
+        """Make the topics of alarms that begin, and of alarms that end. People subscribe to the first.
+        Programs need both: an incident that stays open would swallow the next alarm of the same name."""
+        begins = EventTopic(self, "Alarms", settings, name=BEGUN)
+        ends = EventTopic(self, "AlarmsEnded", settings, name=ENDED, key=begins.key)
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
-        for topic in (begun, ended):
+        for topic in (begins, ends):
             topic.let_publish("cloudwatch.amazonaws.com", alarms)
-        # An alarm that is made goes from no data to OK: some 70 do on the first day, and nobody waits for it.
-        # None of ours goes from ALARM to no data, because each says what missing data means.
+        # A new alarm goes from no data to OK: some 70 alarms do so on the first day, and need no notice. No
+        # alarm of a stage goes from ALARM to no data, because each defines the meaning of missing data.
         rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
-        # An incident service would open an incident for AWS's own, which no alarm ends.
+        # AWS Health's events lack the field: an incident service would open an incident that no alarm ends.
         alarm = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.exists_filter())
         for url in settings.monitoring.urls:
-            begun.add_subscription(
+            begins.add_subscription(
                 subscriptions.UrlSubscription(url, filter_policy_with_message_body={"AlarmName": alarm})
             )
-            ended.add_subscription(
+            ends.add_subscription(
                 subscriptions.UrlSubscription(url, filter_policy_with_message_body={"OldStateValue": rang})
             )
         if settings.monitoring.is_full:
-            _tell_of_health(self, settings, begun)
+            _tell_of_health(self, settings, begins)
         for address in settings.monitoring.emails:
-            begun.add_subscription(subscriptions.EmailSubscription(address))
-        return begun, ended
+            begins.add_subscription(subscriptions.EmailSubscription(address))
+        return begins, ends
 
     def _concurrency(self, settings: Settings) -> None:
         quota = settings.monitoring.concurrency_quota
-        about = AlarmText(
+        text = AlarmText(
             kind="concurrency",
             meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that Lambda lets this account run at once "
             "in this region are in use, by all applications together. At all of them Lambda runs no more.",
@@ -89,7 +89,7 @@ class MonitoringStack(StageStack):
         )
         claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
         many = settings.monitoring.many_functions
-        stage_alarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
+        stage_alarm(self, "Concurrency", settings, text, claimed, many, periods=MINUTES_IN_A_ROW)
 
     def _drops(self, settings: Settings) -> None:
         """Make one alarm of what AWS's services drop between the parts of a stage, and report as a metric
@@ -97,7 +97,8 @@ class MonitoringStack(StageStack):
         failed = "NumberOfNotificationsFailed"
         rule = {"RuleName": settings.name("dead-letters-schedule")}
         dropped = {
-            # Of all functions of the account: no function of a stage is in a loop that Lambda ends.
+            # This metric counts all functions of the account: no function of a stage is in a loop that Lambda
+            # ends.
             "loops": metric("AWS/Lambda", "RecursiveInvocationsDropped", "Sum"),
             "passes": metric("AWS/Events", "FailedInvocations", "Sum", rule),
             "events": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name("feedback")}),
@@ -128,7 +129,8 @@ def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloud
     )
     resource = dashboard.node.default_child
     assert isinstance(resource, cloudwatch.CfnDashboard)
-    # With another id CloudFormation would make the dashboard anew, and then delete the one of that name.
+    # With another id CloudFormation would make a new dashboard of that name, and then delete it with the old
+    # one.
     resource.override_logical_id(construct_id)
 
 

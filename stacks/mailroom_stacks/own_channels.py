@@ -1,4 +1,4 @@
-"""The project's own channels, for processes that know every channel: commands, and the local stage."""
+"""Channels of the project, for processes that know every channel: commands, and the local stage."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from mailroom_stacks.paths import CDK_JSON, PROJECT
 
 
 def announce() -> None:
-    """Let this process, and those that it starts, find the channels that stages of cdk.json name a module
-    for. Before the table of channels is imported. A cdk.json that cannot be read has none: who needs the file
-    says what is wrong with it."""
+    """Let this process and its children find the channels for which stages of cdk.json name a module. Must be
+    called before the table of channels is imported. A cdk.json that cannot be read has no channels here;
+    commands that need the file report its fault."""
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
         stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
-        if own := dict(_modules(stages)):
-            os.environ[OWN_CHANNELS] = json.dumps(own)
+        if modules := dict(_modules(stages)):
+            os.environ[OWN_CHANNELS] = json.dumps(modules)
             sys.path.append(str(PROJECT))
             os.environ["PYTHONPATH"] = os.pathsep.join(
                 filter(None, (os.environ.get("PYTHONPATH"), str(PROJECT)))

@@ -31,7 +31,8 @@ LATE_SECONDS = 300
 
 
 class Release(Construct):
-    """Hands over what waited: a round for each shard of what is due, and one for each channel's line."""
+    """Function that hands over waiting messages: a round for each shard of due messages, and one for each
+    channel's line."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Release(Construct):
                 per_day=row.channel.days,
                 reserve=row.channel.lanes["normal"].reserve,
             )
-            # Also of a channel whose lane was removed: messages may wait in its line.
+            # Channels whose bulk lane was removed are included: messages may still wait in their lines.
             for row in sorted(settings.lane_rows(), key=lambda row: row.lane == "bulk")
         }
         ledger, canary = storage.ledger.table_arn, settings.monitoring.canary
@@ -109,7 +110,7 @@ def _every_minute(
         description=f"Releases the messages that waited, of {kind} {value}",
         schedule=events.Schedule.rate(Duration.minutes(1)),
         targets=[
-            # Not again: the next minute's round does what this one did not.
+            # No retries: the next minute's round does the rest.
             targets.LambdaFunction(
                 function,
                 event=events.RuleTargetInput.from_object({kind: value}),

@@ -32,7 +32,7 @@ from mailroom_stacks.webhook import WebhookStack
 def outcomes(
     settings: Settings, storage: MailboxStack, webhook: WebhookStack, fax: FaxStack | None
 ) -> StreamWork:
-    """How `outcomes` reads the ledger's stream."""
+    """Return how `outcomes` reads the ledger's stream."""
     section = settings.fax
     queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
     return StreamWork(
@@ -48,7 +48,7 @@ def outcomes(
             webhook_queue_url=webhook.worker.queue.queue_url,
             retry_queue_url=fax.retry.queue.queue_url if fax else "",
             channels=sorted({*settings.channels, *(["fax"] if fax else []), "webhook"}),
-            # Unused without fax.
+            # Both are unused without fax.
             max_attempts=section.max_attempts if section else 1,
             retry_delay_seconds=section.retry_delay_seconds if section else 0,
             **_events(settings),
@@ -57,13 +57,15 @@ def outcomes(
 
 
 def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> StreamWork:
-    """How the ledger's stream is read for search: within the bounds of `outcomes`. Search has a reader of its
-    own, so that no fault there holds up a callback or a fax's next attempt. DynamoDB advises at most two
-    readers of a stream (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
+    """Return how `index-messages` reads the ledger's stream for search, within the bounds of `outcomes`.
+    Search has a reader of its own, so that its faults hold up no callback and no further attempt of a fax.
+    DynamoDB advises at most two readers of a stream
+    (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
     campaigns = sorted(settings.campaigns.enabled)
     filters = [
         '{"eventName":["INSERT"]}',
-        # A claim may name other recipients than the schedule did, and what ended late is kept for longer.
+        # A claim may name other recipients than the hold before it, and rows of late failures are kept for
+        # longer.
         _changes(status=["sending", *FAILED]),
     ]
     if campaigns:  # their messages are counted by how they ended
@@ -80,7 +82,7 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
 
 
 def _filters(settings: Settings, fax: FaxStack | None) -> Iterator[str]:
-    """The ledger's changes that have consequences; Lambda invokes nothing for the others."""
+    """Yield the patterns of the ledger's changes that have consequences; Lambda ignores other changes."""
     if settings.outcomes.event_bus is not None:
         yield _changes(status=[{"anything-but": [*SILENT]}])  # what the others let through as well
         return
@@ -97,7 +99,7 @@ def _changes(**attributes: list[object]) -> str:
 
 
 def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
-    """Events of this stage and of this type, in the form of AWS's own example:
+    """Return the right to put events of this stage and of this type, in the form of AWS's own example:
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-bus-example-policy-cross-account-custom-bus-source.html
     """
     bus = settings.outcomes.event_bus
@@ -105,11 +107,11 @@ def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
         return []
     if not bus.startswith("arn:"):
         bus = stack.format_arn(service="events", resource="event-bus", resource_name=bus)
-    own = {
+    conditions = {
         "ForAllValues:StringEquals": {"events:source": _event_source(settings)},
         "StringEquals": {"events:detail-type": DETAIL_TYPE},
     }
-    return [Grant(["events:PutEvents"], [bus], conditions=own)]
+    return [Grant(["events:PutEvents"], [bus], conditions=conditions)]
 
 
 def _events(settings: Settings) -> dict[str, Any]:
@@ -125,8 +127,8 @@ def _event_source(settings: Settings) -> str:
 
 
 class RoutingStack(StageStack):
-    """`dispatch` reads the mailbox's stream, `outcomes` the ledger's; `release` brings back what had to
-    wait."""
+    """Functions `dispatch`, which reads the mailbox's stream, `outcomes`, which reads that of the ledger, and
+    `release`, which hands over waiting messages."""
 
     def __init__(
         self,
@@ -154,7 +156,7 @@ class RoutingStack(StageStack):
         fields: dict[str, Any] = {
             **storage.common,
             "routes": routes,
-            # For a channel whose queue cannot delay a message, one that can.
+            # Queue that delays messages, for a channel whose own queue cannot.
             "delayed_routes": {"fax": fax.retry.queue.queue_url} if fax else {},
             "default_region": settings.default_region,
             "callback_schemes": settings.url_schemes,
@@ -174,8 +176,8 @@ class RoutingStack(StageStack):
         work = outcomes(settings, storage, webhook, fax)
         self.outcomes = StreamReader(self, settings, work, self.dispatch.unprocessed)
         if storage.search:
-            found = index_messages(settings, storage.search, storage.ledger)
-            StreamReader(self, settings, found, self.dispatch.unprocessed)
+            work = index_messages(settings, storage.search, storage.ledger)
+            StreamReader(self, settings, work, self.dispatch.unprocessed)
         lines = [worker.queue.queue_arn for (_, lane), worker in by_lane.items() if lane == "bulk"]
         Release(self, settings, storage, fields, grants, lines)
         self.workers = reached

@@ -1,4 +1,4 @@
-"""Webhooks: messages and status callbacks, signed, to whatever endpoint they name."""
+"""Webhooks: signed requests with messages and status callbacks, to any endpoint."""
 
 import math
 
@@ -24,7 +24,7 @@ SIGNING_OVERLAP_SECONDS = 86_400
 
 
 class WebhookStack(StageStack):
-    """One queue, fair by endpoint: its messages' group is the host that they go to."""
+    """Queue, sender and secret. The queue is fair by endpoint: a message's group is its host."""
 
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "webhook")
@@ -35,7 +35,7 @@ class WebhookStack(StageStack):
             name="webhook-keys",
             description="What each host's key is derived from, for nobody to have: `mailroom webhook-key` "
             "prints a host's, which its receivers verify with",
-            # The same for ever: see Secret.
+            # Never change this: see Secret.
             generated=RANDOM_KEY,
             not_rotated="Putting a new value rotates it, and the one before goes on signing for a while: "
             "receivers have to learn the new one, so people choose when.",
@@ -55,7 +55,7 @@ class WebhookStack(StageStack):
             rules=rules,
             channel="webhook",
             grants=[
-                # A message with `unless` reads how others ended.
+                # A message with `unless` reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
                 *read_payloads(self, settings),
@@ -69,7 +69,7 @@ class WebhookStack(StageStack):
                     lease=rules.lease,
                     pace=0,
                     submit_seconds=times.webhook_request,
-                    # Its own delays go before; these are what every sender has to be told.
+                    # The webhook's own delays override these two, which every sender needs.
                     backoff_seconds=min(webhook.delays_seconds),
                     backoff_cap_seconds=max(webhook.delays_seconds),
                 ),
@@ -85,13 +85,13 @@ class WebhookStack(StageStack):
 
 
 def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
-    """Rings from the first late try that fails until none has for longer than the longest wait between two:
-    one endpoint that stays dead is one alarm."""
+    """Make an alarm that rings from the first late try that fails, until none has failed for longer than the
+    longest wait between two tries: an endpoint that stays dead is one alarm."""
     webhook = settings.webhook
     longest = max(*webhook.delays_seconds, settings.times.retry_after_cap)
     periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS
     tries = len(webhook.delays_seconds) + 1
-    about = AlarmText(
+    text = AlarmText(
         kind="webhooks-failing",
         meaning=f"An endpoint goes on failing: try {tries_that_may_fail(tries) + 1} of {tries}, or a later "
         "one, has failed. Callbacks to other endpoints go on. Those to this one wait for their next tries, "
@@ -100,4 +100,4 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
         "the host), and ask its owner; an owner who wants no more callbacks answers 410",
     )
     failing = counted(settings, "send-webhook", "WebhooksFailing")
-    stage_alarm(stack, "KeepsFailing", settings, about, failing, 1, periods=periods, at_least=1)
+    stage_alarm(stack, "KeepsFailing", settings, text, failing, 1, periods=periods, at_least=1)

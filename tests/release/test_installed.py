@@ -1,110 +1,116 @@
-"""The wheel as a team installs it: a folder of its own, a stage on this machine, channels and campaigns."""
+"""The wheel as a team installs it: its files, the folder that it makes, and in there, by
+docs/how-to/add-a-channel.md, a channel of the team's own."""
 
 import json
 import re
 import shlex
+import subprocess
+import sys
 import zipfile
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 
-from mailroom_local.aws import fetch
 from mailroom_ops.setup.manual import pages
-from mailroom_stacks.app.cache import NO_BUNDLES, assembly
-from mailroom_stacks.paths import BUNDLES, DOT_LOCAL
 from tests.support import ROOT
-from tests.support.pipeline.shared import until
-from tests.support.release.installed import Environment, build, copy_sources, install
+from tests.support.release.installed import Environment, build, copy_sources, install, link_caches
 from tests.support.stacks.page_blocks import blocks, rows
+from tests.support.stacks.templates import Template
+from tests.support.stacks.variants import read
 
 PACKAGES = {"mailroom", "mailroom_stacks", "mailroom_ops", "mailroom_local"}
+SOURCES = (
+    ("mailroom", "lambdas/mailroom", ("**/*",)),
+    ("mailroom_stacks", "stacks/mailroom_stacks", ("**/*",)),
+    ("mailroom_stacks/lambdas", "lambdas", ("*.py", "requirements/*.txt")),
+    *((package, package, ("**/*",)) for package in ("mailroom_ops", "mailroom_local")),
+)
+"""Places in the wheel, each with its folder in the repository and the files of that."""
 RUN = re.compile(r"^ +(?:- run: )?((?:mailroom|python) .*?)(?: 2>&1.*)?$", re.MULTILINE)
 """A command of a workflow, without the pipe behind it."""
 NEEDING_A_STAGE = {"up", "down", "bootstrap", "diff", "deploy", "doctor", "update"}
-ASSET = re.compile(r"[0-9a-f]{64}")
-CAMPAIGN = """
-channel = "mail"
-topic = "news"
-template = "welcome"
-concurrency = 2
 
-[audience]
-kind = "module"
+MOST_FILES = 6
+TYPES = ROOT / ".local" / "types-of-a-channel"
+"""Cache of mypy: without it each run would read all libraries anew."""
+OF_TEAM = 'lint.per-file-ignores = {"tests/**" = ["S"]}'
+FACTS = """
+import json
+import mailroom_ops
+from mailroom_local.providers.server import CREDENTIALS, simulators
+from mailroom_local.providers.upstream import Upstream
+from mailroom_ops.costs.lanes import lane_of, read_settings
+from mailroom_ops.doctor.checks import CHECKS
+from mailroom_ops.people.person import Person
+from mailroom_ops.people.suppressions import CHANNELS
+
+local = read_settings("local")
+lane = lane_of(read_settings("dev"), "telegram")
+from mailroom.channels.contracts import CHANNELS as ALL
+from mailroom_ops.console.pages.inbox import TABS
+
+print(json.dumps({
+    "tab": TABS["telegram"],
+    "example": ALL["telegram"].example,
+    "checks": [check.name for check in CHECKS if check.subject == "telegram"],
+    "not included": lane.estimate.unpriced,
+    "erased": Person("987654", channel="telegram").kind,
+    "suppressible": "telegram" in CHANNELS,
+    "base_url": local.channels["telegram"].base_url,
+    "prefixes": [each.prefix for each in simulators(Upstream("http://127.0.0.1:9")).values()],
+    "credentials": sorted(CREDENTIALS),
+}))
 """
-AUDIENCE = """
-from mailroom.campaigns import Found, Page, Recipient
-
-PEOPLE = ("ada", "bob")
-
-
-def recipients(page: Page) -> Found:
-    return Found([Recipient(name, columns(name)) for name in PEOPLE], cursor=None)
-
-
-def columns(name: str) -> dict[str, str]:
-    return {"to": f"{name}@example.com", "first_name": name, "link": "https://example.com"}
-"""
-SETS = ("--set", "first_name=Ada", "--set", "link=https://example.com")
-SENT = {
-    "mail": ("--to", "ada@example.com", "--template", "welcome", *SETS),
-    "sms": ("--to", "+16175551234", "--text", "Hello"),
-    "push": ("--to", "arn:aws:sns:us-east-1:000000000000:mailroom-local-news", "--set", "body=Hello"),
-    "fax": ("--to", "+12025550112", "--set", "pdf_url=https://example.com/letter.pdf"),
-    "telegram": ("--to", "1", "--text", "Hello"),
-}
-"""What is sent on each channel that has an inbox."""
+STAGE = "mailroom-dev"
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return install(tmp_path_factory.mktemp("installed"))
+    environment = install(tmp_path_factory.mktemp("installed"))
+    link_caches(environment.team)
+    return environment
 
 
 @pytest.fixture(scope="module")
 def team(environment: Environment) -> Path:
-    """The new folder, with a channel and a campaign of its own."""
+    """The new folder, with everything in it that the page tells to write."""
     team = environment.team
     for path, text in blocks():
+        assert not (team / path).exists(), f"{path} is there already"
         (team / path).parent.mkdir(exist_ok=True)
         (team / path).write_text(text)
-    (team / "campaigns" / "hello").mkdir()
-    (team / "campaigns" / "hello" / "campaign.toml").write_text(CAMPAIGN)
-    (team / "campaigns" / "hello" / "campaign.py").write_text(AUDIENCE)
     settings = json.loads((team / "cdk.json").read_text())
-    local = settings["context"]["mailroom"]["local"]
-    local["channels"] |= rows()["local"]
-    local["channels"]["mail"] |= {
-        "base_url": "providers",
-        "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}},
-    }
-    local["mail"]["provider"] = "resend"
-    local["campaigns"] = {"enabled": ["hello"]}
+    for stage, channels in rows().items():
+        settings["context"]["mailroom"][stage]["channels"] |= channels
     (team / "cdk.json").write_text(json.dumps(settings))
-    (team / ".local").mkdir()
-    BUNDLES.mkdir(parents=True, exist_ok=True)
-    for installed in (DOT_LOCAL / "ministack", DOT_LOCAL / "cdk", BUNDLES):  # what set-up has made
-        (team / ".local" / installed.name).symlink_to(installed)
     return team
 
 
 @pytest.fixture(scope="module")
-def stage(environment: Environment, team: Path) -> Iterator[dict[str, str]]:
-    """The variables of a shell that has read .local/env, of a running stage. Resend sends its mails; those of
-    all other stages of these tests go by SES."""
-    environment.answer("mailroom", "up", cwd=team)
-    lines = (team / ".local" / "env").read_text().splitlines()
-    yield dict(line.removeprefix("export ").split("=", 1) for line in lines if "PATH" not in line)
-    environment.answer("mailroom", "down", cwd=team)
+def facts(environment: Environment, team: Path) -> dict[str, Any]:
+    """Facts that commands and pages know of the channel."""
+    facts: dict[str, Any] = json.loads(environment.answer("python", "-c", FACTS))
+    return facts
 
 
-def test_the_wheel_has_our_four_packages_and_nothing_of_tests_bench_chaos_or_proof(
+@pytest.fixture(scope="module")
+def templates(environment: Environment, team: Path) -> dict[str, Template]:
+    """The stage's stacks, by short name."""
+    environment.answer("mailroom", "synth", "--stage", "dev")
+    return read(team / "cdk.out", "dev").stacks
+
+
+def test_the_wheel_has_the_files_of_our_four_packages_and_nothing_of_tests_or_lab(
     environment: Environment,
 ) -> None:
-    tops = {name.partition("/")[0] for name in zipfile.ZipFile(environment.wheel).namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == PACKAGES
+    names = {*zipfile.ZipFile(environment.wheel).namelist()}
+    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == PACKAGES
+    for place, folder, patterns in SOURCES:
+        for file in (file for pattern in patterns for file in (ROOT / folder).glob(pattern)):
+            if file.is_file() and "__pycache__" not in file.parts:
+                assert f"{place}/{file.relative_to(ROOT / folder)}" in names
 
 
 def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environment, tmp_path: Path) -> None:
@@ -127,155 +133,112 @@ def test_an_installed_package_makes_the_folder_that_its_wheel_makes(
     again = tmp_path / "again"
     files = [file.relative_to(again) for file in again.rglob("*") if file.is_file()]
     assert Path("vendor", environment.wheel.name) in files
-    own = {"cdk.json"}  # which has a channel of the team's meanwhile
     assert [
-        file
-        for file in files
-        if file.name not in own and (again / file).read_bytes() != (environment.team / file).read_bytes()
+        file for file in files if (again / file).read_bytes() != (environment.team / file).read_bytes()
     ] == []
 
 
 def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
-    environment: Environment, team: Path
+    environment: Environment, templates: dict[str, Template]
 ) -> None:
-    """Commands of its README and workflows. Other tests here run `up` and `down`; tests/pipeline deploys."""
+    """Commands of its README and workflows. tests/update runs `up` and `down`; tests/pipeline deploys."""
+    team = environment.team
     lines = [
         *re.findall(r"^(?:mailroom|python) .*", (team / "README.md").read_text(), re.MULTILINE),
         *(line for file in team.glob(".github/workflows/*.yml") for line in RUN.findall(file.read_text())),
     ]
     commands = {tuple(shlex.split(line.replace("$STAGE", "dev"), comments=True)) for line in lines}
-    done = {command for command in commands if command[1] not in NEEDING_A_STAGE}
-    assert {command[1] for command in done} == {"-m", "render", "synth", "cdk"}
-    for command in sorted(done):
+    alone = {command for command in commands if command[1] not in NEEDING_A_STAGE}
+    assert {command[1] for command in alone} == {"-m", "render", "synth", "cdk"}
+    assert templates  # `synth` has succeeded
+    for command in sorted(alone - {("mailroom", "synth", "--stage", "dev")}):
         environment.answer(*command)
 
 
-def test_what_every_channels_descriptor_has_to_keep_is_tested_by_the_installed_package(
-    environment: Environment, team: Path
-) -> None:
-    environment.answer("python", "-m", "pytest", "-q", "--pyargs", "mailroom_ops.testing")
+def test_few_files_make_a_channel_and_of_those_that_are_there_only_the_settings_change() -> None:
+    files = {path for path, _ in blocks()}
+    assert len(files) + len(["cdk.json"]) <= MOST_FILES
+    assert {path.partition("/")[0] for path in files} == {"channels", "tests"}
 
 
-def test_the_installed_package_synthesizes_what_the_repository_does(
-    environment: Environment, tmp_path: Path
-) -> None:
-    """But for the hashes of assets, which have the package's paths in them."""
-    for name in ("app.py", "cdk.json", "templates", "campaigns"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    wanted = {"stage": "prod", **NO_BUNDLES}
-    script = f"from mailroom_stacks.app.application import synthesize; synthesize({wanted!r}, 'cdk.out')"
-    environment.answer("python", "-c", script, cwd=tmp_path)
-    ours = templates(assembly(wanted))
-    assert len(ours) == 9
-    assert templates(tmp_path / "cdk.out") == ours
-
-
-def templates(folder: Path) -> dict[str, Any]:
-    """The templates of an assembly, by file, without hashes of assets."""
-    files = folder.glob("*.template.json")
-    return {file.name: json.loads(ASSET.sub("", file.read_text())) for file in files}
-
-
-def test_a_message_of_each_channel_arrives_that_of_the_teams_own_too(
-    environment: Environment, team: Path, stage: dict[str, str]
-) -> None:
-    for channel, words in SENT.items():
-        command = ("mailroom", "send", channel, "--id", f"a-{channel}", *words, "--wait")
-        environment.answer(*command, "--stage", "local", cwd=team, variables=stage)
-    hook = {"id": "a-hook", "event_type": "webhook", "url": f"{stage['MAILROOM_PROVIDERS']}/receiver/ok"}
-    (team / "hook.json").write_text(json.dumps({**hook, "payload": {"order": 42}}))
-    said = environment.answer(
-        *("mailroom", "send", "--file", "hook.json", "--wait", "--stage", "local"), cwd=team, variables=stage
+def test_the_channels_own_tests_pass_and_those_of_every_channel(environment: Environment, team: Path) -> None:
+    output = environment.answer(
+        *("python", "-m", "pytest", "-v", "--pyargs", "mailroom_ops.testing", "tests/test_telegram.py")
     )
-    assert "sent" in said
-    inbox = environment.answer("mailroom", "inbox", cwd=team)
-    assert all(re.search(rf"\b{channel}\b", inbox) for channel in SENT)
+    assert len(re.findall(r"\[telegram\] PASSED", output)) == 4
+    assert "tests/test_telegram.py" in output
 
 
-def test_a_stage_whose_mails_go_by_resend_passes_its_rehearsal(
-    environment: Environment, team: Path, stage: dict[str, str]
-) -> None:
-    asked = ("mailroom", "rehearse", "--stage", "local", "--json")
-    report = json.loads(environment.answer(*asked, cwd=team, variables=stage))
-    assert report["ok"], report
-    said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", cwd=team, variables=stage)
-    assert "provider  resend " in said
+def test_its_code_is_as_ours_is(team: Path) -> None:
+    files = [path for path, _ in blocks()]
+    ours = ("--config", str(ROOT / "pyproject.toml"))
+    packages = ("--explicit-package-bases", "--ignore-missing-imports", "--follow-untyped-imports")
+    for command in (
+        ("ruff", "check", "--no-cache", *ours, "--config", OF_TEAM),
+        ("ruff", "format", "--no-cache", "--check", *ours),
+        ("mypy", "--strict", *packages, "--cache-dir", str(TYPES)),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", *command, *files], cwd=team, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_campaign_of_the_teams_own_reaches_its_people(
-    environment: Environment, team: Path, stage: dict[str, str]
-) -> None:
-    start = ("mailroom", "campaign", "start", "hello", "--run", "one", "--new", "--yes", "--stage", "local")
-    environment.answer(*start, cwd=team, variables=stage)
-    until(lambda: {"ada@example.com", "bob@example.com"} <= reached(stage), 30, lambda: f"{reached(stage)}")
+def test_it_has_a_queue_a_dead_letter_queue_and_a_function(templates: dict[str, Template]) -> None:
+    channels = templates["channels"]
+    queue = channels.one("SQS::Queue", QueueName=f"{STAGE}-telegram")
+    assert queue["RedrivePolicy"]["maxReceiveCount"] > 5
+    channels.one("SQS::Queue", QueueName=f"{STAGE}-telegram-dlq")
+    environment = channels.environment(f"{STAGE}-send-telegram")
+    assert environment["CHANNEL"] == "telegram"
+    assert environment["PROVIDER_URL"] == "https://api.telegram.org"
+    assert channels.mapping(f"{STAGE}-send-telegram")["ScalingConfig"] == {"MaximumConcurrency": 2}
 
 
-def reached(stage: dict[str, str]) -> set[str]:
-    """Whom mails of the campaign's subject went to."""
-    welcomes = (each for each in fetch(stage["MAILROOM_INBOX"]) if each["channel"] == "mail")
-    return {each["to"] for each in welcomes if each["content"]["subject"] in ("Welcome, ada", "Welcome, bob")}
-
-
-def change(team: Path, *path: str, value: Any) -> None:
-    """Set a setting of the stage `local` in the folder's cdk.json; None removes it."""
-    file = team / "cdk.json"
-    settings = json.loads(file.read_text())
-    section = settings["context"]["mailroom"]["local"]
-    for name in path[:-1]:
-        section = section[name]
-    if value is None:
-        del section[path[-1]]
-    else:
-        section[path[-1]] = value
-    file.write_text(json.dumps(settings))
-
-
-def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_takes_a_queue_away(
-    environment: Environment, team: Path, stage: dict[str, str]
-) -> None:
-    before = (team / "cdk.json").read_text()
-    assert "as the settings and the code are" in environment.answer("mailroom", "up")
-    change(team, "channels", "telegram", value=None)
-    refused = environment.run("mailroom", "up")
-    assert refused.returncode == 1
-    assert "queue" in refused.stderr
-    assert "Nothing was changed." in refused.stderr
-    (team / "cdk.json").write_text(before)
-    change(team, "channels", "mail", "memory_mb", value=300)
-    assert "Its messages are kept." in environment.answer("mailroom", "up")
-    said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", variables=stage)
-    assert "provider  resend " in said
-
-
-PUT = """
-from mailroom.client import Mailroom
-mail = {"event_type": "mail", "subject": "Kept", "text": "Kept."}
-items = (mail | {"id": f"kept-{n}", "to": f"kept-{n}@example.com"} for n in range(200))
-print(Mailroom("local").send_many(items).accepted)
-"""
-
-
-def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_doubles_none_of_200_messages(
-    environment: Environment, team: Path, stage: dict[str, str], tmp_path: Path
-) -> None:
-    copy_sources(tmp_path)
-    project = (tmp_path / "pyproject.toml").read_text()
-    number = environment.answer("mailroom", "--version").split()[1]
-    (tmp_path / "pyproject.toml").write_text(
-        project.replace(f'version = "{number}"', f'version = "{number}.1"')
+def test_it_may_read_its_secret_and_no_other(templates: dict[str, Template]) -> None:
+    channels = templates["channels"]
+    channels.one("SecretsManager::Secret", Name=f"{STAGE}-telegram")
+    assert channels.environment(f"{STAGE}-send-telegram")["PROVIDER_SECRET_ARN"] == channels.output(
+        "TelegramSecretArn"
     )
-    with (tmp_path / "lambdas" / "send_mail_resend.py").open("a") as handler:
-        handler.write("# Another release.\n")
-    wheel = build(tmp_path, tmp_path / "dist")
-    assert environment.answer("python", "-c", PUT, variables=stage) == "200\n"
-    environment.answer("mailroom", "update", str(wheel))
-    environment.install()
-    assert environment.answer("mailroom", "--version") == f"mailroom {number}.1\n"
-    assert "Its messages are kept." in environment.answer("mailroom", "up")
-    until(lambda: len(kept(stage)) == 200, 60, lambda: f"{len(kept(stage))} arrived")
-    assert {*Counter(kept(stage)).values()} == {1}
+    (readable,) = channels.policy(f"{STAGE}-send-telegram")["secretsmanager:GetSecretValue"]
+    assert readable == channels.output("TelegramSecretArn")
 
 
-def kept(stage: dict[str, str]) -> list[str]:
-    """Return the recipients of the mails that were put before the update."""
-    return [each["to"] for each in fetch(stage["MAILROOM_INBOX"]) if each["to"].startswith("kept-")]
+@pytest.mark.parametrize("function", ["dispatch", "release"])
+def test_dispatch_knows_where_it_goes_and_may_send_there(
+    templates: dict[str, Template], function: str
+) -> None:
+    routing = templates["routing"]
+    assert '"telegram":{"normal":' in routing.environment(f"{STAGE}-{function}")["ROUTES"]
+    queues = routing.policy(f"{STAGE}-{function}")["sqs:SendMessage"]
+    assert any("Telegram" in each and "Dlq" not in each for each in queues)
+
+
+def test_its_dead_letters_are_looked_at(templates: dict[str, Template]) -> None:
+    dead_letters = templates["dead-letters"].environment(f"{STAGE}-dead-letters")
+    assert '"telegram-dlq"' in dead_letters["DEAD_LETTER_QUEUES"]
+
+
+def test_producers_have_its_schema(environment: Environment, team: Path) -> None:
+    schema = json.loads(environment.answer("mailroom", "schema", "telegram"))
+    Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["event_type"] == {"const": "telegram"}
+    assert set(schema["required"]) == {"id", "event_type", "to"}
+
+
+def test_every_command_and_page_knows_it_by_its_descriptor(facts: dict[str, Any]) -> None:
+    assert (facts["tab"], facts["example"]["to"]) == ("Telegrams", "123456789")
+    assert facts["checks"] == ["secrets"]
+    assert facts["not included"] == ""
+    assert facts["erased"] == "id"
+    assert facts["suppressible"]
+
+
+def test_the_local_stage_reaches_a_simulator_with_the_secret_that_it_takes(
+    facts: dict[str, Any], templates: dict[str, Template]
+) -> None:
+    assert facts["base_url"] == "providers"  # then below the simulators, under the name of the channel
+    assert "/telegram" in facts["prefixes"]
+    assert "TelegramSecretName" in facts["credentials"]
+    assert templates["channels"].output("TelegramSecretName") == f"{STAGE}-telegram"

@@ -6,7 +6,15 @@ import pytest
 
 from tests.support.stacks.campaign_folders import AUDIENCES, EVERYTHING, changes_for, of_each_kind
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import EVERY_ALARM, PUSH, PUSH_ROW, variant
+from tests.support.stacks.variants import (
+    BY_RESEND,
+    EVERY_ALARM,
+    LEAN,
+    OTHERWISE,
+    PUSH,
+    PUSH_ROW,
+    variant,
+)
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +51,19 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Templates:
 @pytest.fixture(scope="session")
 def by_resend() -> Templates:
     """Stage dev, whose mails Resend sends."""
-    return variant({"mail.provider": "resend"})
+    return variant(BY_RESEND)
+
+
+@pytest.fixture(scope="session")
+def lean() -> Templates:
+    """Stage dev with little in it."""
+    return variant(LEAN)
+
+
+@pytest.fixture(scope="session")
+def otherwise() -> Templates:
+    """Stage dev with all settings changed that may be changed at any time."""
+    return variant(OTHERWISE)
 
 
 @pytest.fixture(scope="session")

@@ -149,9 +149,3 @@ def name_of(stage: Templates) -> str:
 def test_no_stack_has_more_outputs_than_cloudformation_takes(each_stage: Templates) -> None:
     for template in each_stage.stacks.values():
         assert len(template.body.get("Outputs", {})) <= MOST_OUTPUTS
-
-
-def test_the_stages_have_the_same_alarms(dev: Templates, prod: Templates) -> None:
-    assert {each.name.replace("-dev-", "-prod-") for each in alarms(dev)} == {
-        each.name for each in alarms(prod)
-    }

@@ -5,35 +5,12 @@ from typing import Any
 
 import pytest
 
-from mailroom.content.payloads import OVERSIZE
-from tests.support.stacks.refusals import REMOVED, accepted, refusal
+from tests.support.stacks.refusals import accepted, refusal
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, TWILIO, up_to, variant
+from tests.support.stacks.variants import JWT, SCOPES, WORDS
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
-
-
-@pytest.fixture(scope="module")
-def changed() -> Template:
-    """The API of a stage with settings that have nothing to do with each other."""
-    changes = {
-        "retention.mailbox_days": 30,
-        "retention.payload_days": 50,
-    }
-    return up_to("api", changes)["api"]
-
-
-def watched(alarm: dict[str, Any]) -> str:
-    """The function whose errors an alarm rings for, at the first of them."""
-    assert (alarm["Namespace"], alarm["MetricName"], alarm["Statistic"]) == ("AWS/Lambda", "Errors", "Sum")
-    assert (alarm["Threshold"], alarm["Period"], alarm["EvaluationPeriods"]) == (1, 300, 1)
-    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-    assert alarm["TreatMissingData"] == "notBreaching"
-    (dimension,) = alarm["Dimensions"]
-    assert dimension["Name"] == "FunctionName"
-    name: str = dimension["Value"]
-    return name
 
 
 MESSAGES = {
@@ -73,8 +50,8 @@ def test_messages_want_a_signature_links_and_callbacks_are_proofs_themselves(dev
     assert not dev["api"].all("ApiGatewayV2::Authorizer")
 
 
-def test_tokens_of_one_issuer_may_be_let_in_instead() -> None:
-    api = variant({"api.jwt": JWT})["api"]
+def test_tokens_of_one_issuer_may_be_let_in_instead(otherwise: Templates) -> None:
+    api = otherwise["api"]
     routes = routes_of(api)
     assert {routes[each] for each in MESSAGES} == {("messages-api", "JWT")}
     assert {routes[each][1] for each in LINKS | CALLBACKS} == {"NONE"}
@@ -85,9 +62,9 @@ def test_tokens_of_one_issuer_may_be_let_in_instead() -> None:
     assert api.body["Resources"][asked]["Properties"] == authorizer
 
 
-def test_a_token_needs_the_scope_of_what_its_caller_does() -> None:
-    api = up_to("api", {"api.jwt": {**JWT, "scopes": SCOPES}})["api"]
-    needed = {each["RouteKey"]: each.get("AuthorizationScopes") for each in api.all("ApiGatewayV2::Route")}
+def test_a_token_needs_the_scope_of_what_its_caller_does(otherwise: Templates) -> None:
+    routes = otherwise["api"].all("ApiGatewayV2::Route")
+    needed = {each["RouteKey"]: each.get("AuthorizationScopes") for each in routes}
     assert needed == {
         "POST /messages": ["mailroom/send"],
         "GET /messages": ["mailroom/read"],
@@ -98,17 +75,12 @@ def test_a_token_needs_the_scope_of_what_its_caller_does() -> None:
     }
 
 
-def test_without_scopes_in_the_settings_no_route_wants_one() -> None:
-    api = variant({"api.jwt": JWT})["api"]
-    assert not [each for each in api.all("ApiGatewayV2::Route") if "AuthorizationScopes" in each]
-
-
-def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(dev: Templates) -> None:
+def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(
+    dev: Templates, otherwise: Templates
+) -> None:
     given = dev["api"].environment("mailroom-dev-messages-api")
     assert not {"CALLER_CLAIM", "PAYLOAD_PREFIXES"} & given.keys()
-    jwt = {**JWT, "caller_claim": "client_id"}
-    changes = {"api.jwt": jwt, "api.payload_prefixes": {"shop": "shop/", "trusted": ""}}
-    given = up_to("api", changes)["api"].environment("mailroom-dev-messages-api")
+    given = otherwise["api"].environment("mailroom-dev-messages-api")
     assert given["CALLER_CLAIM"] == "client_id"
     assert json.loads(given["PAYLOAD_PREFIXES"]) == {"shop": "shop/", "trusted": ""}
 
@@ -130,13 +102,6 @@ def test_api_gateway_may_invoke_each_function_for_its_own_routes_alone(dev: Temp
         "unsubscribe": {"/unsubscribe/{token}", "/callbacks/resend"},
         "twilio-callbacks": {"/callbacks/twilio/{reference}", "/twilio/inbound"},
     }
-
-
-def test_an_http_api_has_one_stage_that_is_throttled_and_deploys_itself(dev: Templates) -> None:
-    assert dev["api"].one("ApiGatewayV2::Api", Name="mailroom-dev")["ProtocolType"] == "HTTP"
-    (stage,) = dev["api"].all("ApiGatewayV2::Stage")
-    assert (stage["StageName"], stage["AutoDeploy"]) == ("$default", True)
-    assert stage["DefaultRouteSettings"] == {"ThrottlingBurstLimit": 500, "ThrottlingRateLimit": 500}
 
 
 def throttled(template: Template) -> dict[str, tuple[int, int]]:
@@ -168,8 +133,8 @@ def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> N
 
 
 def test_each_route_lets_one_request_through_at_least() -> None:
-    least = throttled(up_to("api", {"api.requests_per_second": 35})["api"])
-    assert {burst for _, burst in least.values()} == {1, 10}
+    throttles = accepted("api.requests_per_second", 35).api.throttles
+    assert min(each.burst for each in throttles.values()) == 1
 
 
 def test_the_access_log_holds_no_path_no_query_and_no_body_and_goes_after_a_while(dev: Templates) -> None:
@@ -187,16 +152,6 @@ def test_the_access_log_holds_no_path_no_query_and_no_body_and_goes_after_a_whil
     }
 
 
-def test_callbacks_are_checked_with_the_secret_and_sent_to_the_feedback_queue_and_no_more(
-    dev: Templates,
-) -> None:
-    may = dev["api"].policy("mailroom-dev-twilio-callbacks")
-    assert may.keys() == LOG | {"secretsmanager:GetSecretValue", "sqs:SendMessage"}
-    (secret,), (queue,) = may["secretsmanager:GetSecretValue"], may["sqs:SendMessage"]
-    assert "ExportsOutputRefTwilioSecret" in secret
-    assert "ExportsOutputFnGetAttFeedbackQueue" in queue
-
-
 def test_the_url_that_twilio_signs_is_the_one_that_it_is_given(dev: Templates) -> None:
     given = dev["api"].environment("mailroom-dev-twilio-callbacks")
     assert given["PUBLIC_URL"] == OWN_URL == dev["api"].output("ApiUrl")
@@ -207,52 +162,32 @@ def test_the_url_that_twilio_signs_is_the_one_that_it_is_given(dev: Templates) -
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/callbacks/twilio")
 
 
-def test_a_domain_of_its_own_is_a_setting() -> None:
-    stacks = variant({"api.public_url": "https://mail.example.com"})
-    assert stacks["api"].output("ApiUrl") == "https://mail.example.com"
-    given = stacks["api"].environment("mailroom-dev-twilio-callbacks")
-    assert given["PUBLIC_URL"] == "https://mail.example.com"
-    told = stacks["channels"].environment("mailroom-dev-send-sms")
-    assert told["CALLBACK_URL"] == "https://mail.example.com/callbacks/twilio"
+def test_a_domain_of_its_own_is_a_setting(otherwise: Templates) -> None:
+    domain = "https://mail.example.com"
+    assert otherwise["api"].output("ApiUrl") == domain
+    assert otherwise["api"].environment("mailroom-dev-twilio-callbacks")["PUBLIC_URL"] == domain
+    channels = otherwise["channels"]
+    assert channels.environment("mailroom-dev-send-sms")["CALLBACK_URL"] == f"{domain}/callbacks/twilio"
+    assert channels.environment("mailroom-dev-send-mail")["UNSUBSCRIBE_URL"] == f"{domain}/unsubscribe"
 
 
-def test_the_function_that_reads_texts_is_told_the_stages_own_words() -> None:
-    words = {"stop_words": ["ARRÊT", "no más"], "start_words": ["oui"]}
-    by_twilio = up_to("api", {"sms": {**TWILIO, **words}})
-    by_aws = up_to("api", {"sms": {**AWS, **words}})
-    callbacks = by_twilio["api"].environment("mailroom-dev-twilio-callbacks")
-    feedback = by_aws["feedback"].environment("mailroom-dev-feedback")
-    for told in (callbacks, feedback):
-        assert json.loads(told["STOP_WORDS"]) == ["ARRÊT", "no más"]
-        assert json.loads(told["START_WORDS"]) == ["oui"]
-    assert "STOP_WORDS" not in by_twilio["feedback"].environment("mailroom-dev-feedback")
+def test_the_function_that_reads_texts_is_told_the_stages_own_words(
+    otherwise: Templates, everything: Templates
+) -> None:
+    by_twilio = otherwise["api"].environment("mailroom-dev-twilio-callbacks")
+    by_aws = everything["feedback"].environment("mailroom-dev-feedback")
+    for given in (by_twilio, by_aws):
+        assert json.loads(given["STOP_WORDS"]) == WORDS["stop_words"]
+        assert json.loads(given["START_WORDS"]) == WORDS["start_words"]
+    assert "STOP_WORDS" not in otherwise["feedback"].environment("mailroom-dev-feedback")
 
 
-def test_a_function_that_is_called_back_answers_before_twilio_gives_up(dev: Templates) -> None:
-    function = dev["api"].one("Lambda::Function", FunctionName="mailroom-dev-twilio-callbacks")
-    assert function["Timeout"] == 10 < 15
-
-
-def test_an_alarm_rings_when_the_api_answers_with_server_errors(dev: Templates) -> None:
-    alarm = dev["api"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-api-5xx")
-    assert (alarm["Namespace"], alarm["MetricName"], alarm["Statistic"]) == ("AWS/ApiGateway", "5xx", "Sum")
-    (dimension,) = alarm["Dimensions"]
-    assert dimension["Name"] == "ApiId"
-    api = dev["api"].body["Resources"][dimension["Value"]["Ref"]]["Properties"]
-    assert api["Name"] == "mailroom-dev"
-    assert (alarm["Threshold"], alarm["Period"], alarm["EvaluationPeriods"]) == (1, 300, 1)
-    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-    assert alarm["TreatMissingData"] == "notBreaching"
-    for function in ("messages-api", "unsubscribe", "twilio-callbacks"):
-        assert f"of {function}" in alarm["AlarmDescription"]
-
-
-@pytest.mark.parametrize("changes", [{"sms": AWS}, {"sms": None, "channels.sms": REMOVED}])
+@pytest.mark.parametrize("name", ["everything", "lean"])
 def test_where_twilio_sends_nothing_its_routes_stay_and_it_has_no_function_or_secret(
-    changes: dict[str, object],
+    name: str, request: pytest.FixtureRequest
 ) -> None:
     """API Gateway keeps a route's settings when the route goes, and then refuses each change of its stage."""
-    stacks = variant(changes)
+    stacks: Templates = request.getfixturevalue(name)
     routes = routes_of(stacks["api"])
     assert routes.keys() == MESSAGES | LINKS | CALLBACKS
     assert {routes[each] for each in CALLBACKS} == {("unsubscribe", "NONE")}
@@ -261,54 +196,21 @@ def test_where_twilio_sends_nothing_its_routes_stay_and_it_has_no_function_or_se
     assert not stacks["feedback"].all("SecretsManager::Secret")
 
 
-def test_messages_go_into_the_mailbox_are_looked_up_and_taken_back_by_the_ledger(dev: Templates) -> None:
-    may = dev["api"].policy("mailroom-dev-messages-api")
-    assert may.keys() == LOG | {
-        *("dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem", "s3:PutObject"),
-        *("dynamodb:BatchGetItem", "secretsmanager:GetSecretValue", "s3:GetObject", "s3:ListBucket"),
-    }
-    (mailbox,) = may["dynamodb:PutItem"]
-    assert "ExportsOutputFnGetAttMailbox" in mailbox
-    (ledger,) = may["dynamodb:UpdateItem"]
-    assert "ExportsOutputFnGetAttLedger" in ledger
-    search = "arn:aws:dynamodb:eu-central-1:111122223333:table/mailroom-dev-search"
-    assert may["dynamodb:Query"] - {search} == may["dynamodb:GetItem"] == {mailbox, ledger}
-    assert may["dynamodb:BatchGetItem"] == {ledger}
-    assert search in may["dynamodb:Query"]
-    bucket = "arn:aws:s3:::mailroom-dev-payloads-111122223333-eu-central-1"
-    assert may["s3:PutObject"] == {f"{bucket}/{OVERSIZE}/*"}
-    assert may["s3:GetObject"] == {f"{bucket}/*"}
-
-
-def test_the_api_knows_the_lanes_of_every_channel(dev: Templates) -> None:
+def test_the_api_knows_the_lanes_of_every_channel(dev: Templates, lean: Templates) -> None:
     lanes = json.loads(dev["api"].environment("mailroom-dev-messages-api")["LANES"])
     assert lanes == {
         "mail": ["normal", "bulk"],
         **{each: ["normal"] for each in ("sms", "fax", "webhook")},
     }
-    without = up_to("api", {"fax": None, "sms": None, "channels.sms": REMOVED})["api"]
-    assert json.loads(without.environment("mailroom-dev-messages-api")["LANES"]).keys() == {"mail", "webhook"}
+    few = json.loads(lean["api"].environment("mailroom-dev-messages-api")["LANES"])
+    assert few.keys() == {"mail", "chat", "webhook"}
 
 
-def test_how_long_an_item_stays_in_the_mailbox_is_told_where_it_is_a_setting(
-    dev: Templates, changed: Template
-) -> None:
+def test_how_long_items_and_large_contents_stay_are_settings(dev: Templates, otherwise: Templates) -> None:
     assert "MAILBOX_TTL_SECONDS" not in dev["api"].environment("mailroom-dev-messages-api")
-    assert changed.environment("mailroom-dev-messages-api")["MAILBOX_TTL_SECONDS"] == str(30 * 86_400)
-
-
-def test_how_long_large_content_is_kept_is_told(changed: Template) -> None:
-    assert changed.environment("mailroom-dev-messages-api")["PAYLOAD_TTL_SECONDS"] == str(50 * 86_400)
-
-
-def test_who_opts_out_writes_one_table_and_reads_one_secret(dev: Templates) -> None:
-    may = dev["api"].policy("mailroom-dev-unsubscribe")
-    assert may.keys() == LOG | {
-        *("dynamodb:GetItem", "dynamodb:UpdateItem", "secretsmanager:GetSecretValue"),
-    }
-    (table,) = may["dynamodb:UpdateItem"]
-    assert "ExportsOutputFnGetAttPreferences" in table
-    assert may["dynamodb:GetItem"] == {table}
+    given = otherwise["api"].environment("mailroom-dev-messages-api")
+    assert given["MAILBOX_TTL_SECONDS"] == str(30 * 86_400)
+    assert given["PAYLOAD_TTL_SECONDS"] == str(50 * 86_400)
 
 
 def test_links_are_signed_and_checked_with_one_secret_that_aws_makes(dev: Templates) -> None:
@@ -330,16 +232,6 @@ def test_mails_carry_links_to_the_apis_own_address(dev: Templates) -> None:
     assert dev["api"].output("UnsubscribeUrl") == f"{OWN_URL}/unsubscribe"
     told = dev["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/unsubscribe")
-    stacks = variant({"api.public_url": "https://mail.example.com"})
-    told = stacks["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
-    assert told == stacks["api"].output("UnsubscribeUrl") == "https://mail.example.com/unsubscribe"
-
-
-def test_an_api_behind_the_simulators_is_where_the_app_is_told() -> None:
-    stacks = variant(AT_SIMULATORS, providers=SIMULATED)
-    assert stacks["api"].output("ApiUrl") == "http://127.0.0.1:4711/api"
-    told = stacks["channels"].environment("mailroom-dev-send-sms")
-    assert told["CALLBACK_URL"] == "http://127.0.0.1:4711/api/callbacks/twilio"
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,9 @@ from pathlib import Path
 import pytest
 
 from mailroom_stacks.app import cache as assemblies
-from mailroom_stacks.app.application import synthesize
 from mailroom_stacks.app.cache import NO_BUNDLES, assembly
-from mailroom_stacks.paths import CAMPAIGNS
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support import ROOT
-from tests.support.stacks.refusals import with_settings
-from tests.support.stacks.templates import Templates
 
 FILES = {
     "app.py": "",
@@ -203,15 +199,3 @@ def test_of_two_processes_at_once_one_synthesizes_and_the_other_waits_for_it(tmp
             made_by_first, _ = first.communicate("\n")
             made_by_second, _ = second.communicate("\n")
     assert made_by_second == made_by_first
-
-
-def test_what_is_kept_is_what_synth_writes(dev: Templates, tmp_path: Path) -> None:
-    synthesize(
-        {"stage": "dev", "mailroom": with_settings({}), **NO_BUNDLES}, str(tmp_path / "fresh"), CAMPAIGNS
-    )
-    kept, fresh = (
-        # Where in node's code a construct was made, it says as well.
-        {file.name: file.read_text() for file in folder.iterdir() if "metadata" not in file.name}
-        for folder in (dev.folder, tmp_path / "fresh")
-    )
-    assert kept == fresh

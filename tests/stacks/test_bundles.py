@@ -1,24 +1,17 @@
 """A function's zip folder holds what its handler imports, for the platform that it runs on."""
 
 import ast
-import os
 import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import grimp
 import pytest
 
-from mailroom_stacks.app import main as app
 from mailroom_stacks.constructs import bundle
 from mailroom_stacks.constructs.bundle import Bundle, Target, library_files
 from mailroom_stacks.paths import LAMBDAS, TEMPLATES
-from tests.support.stacks.refusals import OURS
-from tests.support.stacks.templates import Template, Templates
 
 COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_extensions.py"}
 TEMPLATED = {"minijinja", "templates"}
@@ -48,64 +41,9 @@ HANDLERS = {
     "send_webhook": COMMON | {"send_webhook.py", "standardwebhooks"},
     "twilio_callbacks": COMMON | {"twilio_callbacks.py", "twilio"},
 }
-FUNCTIONS = {
-    "collect": ("campaigns", "collect"),
-    "compose": ("campaigns", "compose"),
-    "messages_api": ("api", "messages-api"),
-    "unsubscribe": ("api", "unsubscribe"),
-    "dispatch": ("routing", "dispatch"),
-    "dead_letters": ("dead-letters", "dead-letters"),
-    "release": ("routing", "release"),
-    "feedback": ("feedback", "feedback"),
-    "index_messages": ("routing", "index-messages"),
-    "outcomes": ("routing", "outcomes"),
-    "resend_events": ("api", "resend-events"),
-    "retry_fax": ("fax", "retry-fax"),
-    "send_fax": ("fax", "send-fax"),
-    "send_mail": ("channels", "send-mail"),
-    "send_mail_resend": ("channels", "send-mail"),
-    "send_push": ("channels", "send-push"),
-    "send_sms": ("channels", "send-sms"),
-    "send_webhook": ("webhook", "send-webhook"),
-    "twilio_callbacks": ("api", "twilio-callbacks"),
-}
-LATER = {
-    # zoneinfo opens it where the system has no zones, as the runtime may not.
-    "tzdata": "import zoneinfo\nzoneinfo.reset_tzpath(())\nimport tzdata\nzoneinfo.ZoneInfo('Europe/Berlin')",
-    "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
-    "phonenumbers": "import mailroom.message.address as of; of.to_e164('+16175551234')",
-    "twilio": "import mailroom.{provider}",
-    "sms_toolkit": "import mailroom.channels.sms.text as of; of.segments_of('Hello')",
-    "minijinja": "import mailroom.content.templates",
-    "itsdangerous": "import mailroom.recipients.unsubscribe_links",
-    "psycopg": "import psycopg",
-}
-"""What a handler imports when it has work for it, and what that work is."""
-PROVIDERS = {
-    "send_fax": "channels.fax.signalwire",
-    "send_sms": "channels.sms.twilio",
-    "twilio_callbacks": "feedback.twilio_callbacks",
-}
-"""The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
 EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
 """What the stack puts there: the definitions of its campaigns."""
-BY_RESEND = {"resend_events", "send_mail_resend"}
-"""What a stage has in the place of the sender by SES."""
 TEMPLATES_OF = {"send_mail": "mail", "send_mail_resend": "mail", "send_sms": "sms", "messages_api": "."}
-LISTING = """
-import site, sys
-from pathlib import Path
-import {handler}
-here = [Path(each) for each in site.getsitepackages()]
-for name, module in [*sys.modules.items()]:
-    file = getattr(module, "__file__", None)
-    if file and any(Path(file).is_relative_to(each) for each in here):
-        print(name.partition(".")[0])
-print()
-{later}
-for name in {modules}:
-    print(sys.modules[name].__file__)
-"""
 # Its wheel has none; METADATA says MIT.
 WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}
 LAMBDA = Target("aarch64-manylinux_2_28")
@@ -118,33 +56,32 @@ def test_no_handler_is_left_out() -> None:
     assert {*HANDLERS} == {each.stem for each in LAMBDAS.glob("*.py")}
 
 
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
-    """Every bundle for AWS and for this machine."""
-    folders = {}
-    for platform in (LAMBDA.platform, "host"):
-        for handler in HANDLERS:
-            folder = tmp_path_factory.mktemp(f"{handler}-{platform}")
-            templates = TEMPLATES_OF.get(handler, "")
-            bundle_of = Bundle(handler, Target(platform), templates=templates, extras=EXTRAS.get(handler))
-            bundle_of.build(folder)
-            folders[handler, platform] = folder
-    return folders
+def build(handler: str, target: Target, folder: Path) -> Path:
+    """Build the bundle of a handler as its stack does, and return its folder."""
+    templates = TEMPLATES_OF.get(handler, "")
+    Bundle(handler, target, templates=templates, extras=EXTRAS.get(handler)).build(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every bundle for AWS."""
+    return {handler: build(handler, LAMBDA, tmp_path_factory.mktemp(handler)) for handler in HANDLERS}
 
 
 @every_handler
 def test_a_bundle_holds_its_handler_the_library_and_its_packages_alone(
-    built: dict[tuple[str, str], Path], handler: str
+    built: dict[str, Path], handler: str
 ) -> None:
-    inside = {each.name for each in built[handler, LAMBDA.platform].iterdir()}
+    inside = {each.name for each in built[handler].iterdir()}
     assert {name for name in inside if not name.endswith(".dist-info")} == HANDLERS[handler]
 
 
 @every_handler
 def test_of_the_library_a_bundle_holds_what_its_handler_imports_and_no_other_module(
-    built: dict[tuple[str, str], Path], handler: str
+    built: dict[str, Path], handler: str
 ) -> None:
-    folder = built[handler, LAMBDA.platform]
+    folder = built[handler]
     inside = {each.relative_to(folder).as_posix() for each in (folder / "mailroom").rglob("*.py")}
     assert inside == {as_file(each) for each in library_of(handler)}
 
@@ -169,24 +106,6 @@ def test_a_folder_that_bytecode_is_left_in_hides_no_module(
         (library / f"{name}.py").touch()
     found = library_files([b"from mailroom.mailbox import due"])
     assert {*found} == {"mailroom/__init__.py", "mailroom/mailbox.py"}
-
-
-@every_handler
-def test_every_module_of_the_library_in_a_bundle_can_be_imported_there(
-    built: dict[tuple[str, str], Path], handler: str
-) -> None:
-    folder = built[handler, "host"]
-    paths = [each.relative_to(folder).with_suffix("") for each in (folder / "mailroom").rglob("*.py")]
-    names = sorted(".".join(each.parts).removesuffix(".__init__") for each in paths)
-    ended = subprocess.run(
-        [sys.executable, "-P", "-c", "\n".join(f"import {each}" for each in names)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
 
 
 @cache
@@ -217,129 +136,15 @@ def as_file(module: str) -> str:
 
 
 @every_handler
-def test_a_bundle_is_for_arm_and_python_3_14(built: dict[tuple[str, str], Path], handler: str) -> None:
-    compiled = [*built[handler, LAMBDA.platform].rglob("*.so")]
+def test_a_bundle_is_for_arm_and_python_3_14(built: dict[str, Path], handler: str) -> None:
+    compiled = [*built[handler].rglob("*.so")]
     assert compiled
     assert all(re.search(r"\.(cpython-314-aarch64-linux-gnu|abi3)\.so$", file.name) for file in compiled)
     assert {file.read_bytes()[18:20] for file in compiled} == {AARCH64}
 
 
-Imported = tuple[list[str], list[str]]
-"""The packages that a handler took from beside its bundle, and the files of those that it has in there."""
-
-
-@pytest.fixture(scope="module")
-def imported(
-    built: dict[tuple[str, str], Path], every_function: Templates, by_resend: Templates
-) -> Callable[[str], Imported]:
-    """What a handler's process imported, which is started once."""
-
-    @cache
-    def by(handler: str) -> Imported:
-        stack, name = FUNCTIONS[handler]
-        stage = by_resend if handler in BY_RESEND else every_function
-        later = "\n".join(
-            work.format(provider=PROVIDERS.get(handler, handler))
-            for package, work in LATER.items()
-            if package in HANDLERS[handler]
-        )
-        # -P: not the folder we are in. boto3 comes from here, as on AWS from the runtime: after the bundle.
-        ended = subprocess.run(
-            [
-                sys.executable,
-                "-P",
-                "-c",
-                LISTING.format(handler=handler, modules=modules(handler), later=later),
-            ],
-            cwd=built[handler, "host"],
-            env={
-                **os.environ,
-                **stage[stack].environment(f"mailroom-dev-{name}"),
-                "PYTHONPATH": str(built[handler, "host"]),
-                "AWS_REGION": "eu-central-1",
-                "AWS_DEFAULT_REGION": "eu-central-1",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stderr
-        borrowed, _, own = ended.stdout.partition("\n\n")
-        return borrowed.splitlines(), own.splitlines()
-
-    return by
-
-
-def modules(handler: str) -> list[str]:
-    """What a handler's bundle lets it import."""
-    return sorted(Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json"})
-
-
-@every_handler
-def test_every_package_of_a_bundle_is_imported_by_its_handler(
-    built: dict[tuple[str, str], Path], imported: Callable[[str], Imported], handler: str
-) -> None:
-    _, files = imported(handler)
-    assert all(Path(file).is_relative_to(built[handler, "host"]) for file in files)
-    assert len(files) == len(modules(handler))
-
-
-RUNTIME = {"boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3", "typing_extensions"}
-"""What Lambda's Python has beside a bundle: https://docs.aws.amazon.com/lambda/latest/dg/python-package.html."""
-HERE_ALONE = {"certifi", "markupsafe", "_distutils_hack"}
-"""botocore does without the first, MiniJinja without the second, and the last is a virtual environment's."""
-
-
-@every_handler
-def test_a_handler_needs_nothing_beside_its_bundle_but_what_lambda_has(
-    imported: Callable[[str], Imported], handler: str
-) -> None:
-    borrowed, _ = imported(handler)
-    assert borrowed
-    assert set(borrowed) <= RUNTIME | HERE_ALONE
-
-
-FAX_CLIENT = """
-import logging
-from pathlib import Path
-import phonenumbers, requests, twilio
-from twilio.http import HttpClient
-from twilio.http.response import Response
-from twilio.rest import Client
-
-class Scripted(HttpClient):
-    def request(self, method, uri, params=None, data=None, headers=None, auth=None, **_):
-        return Response(200, f"{method} {uri} {data['To']} {auth[0]}:{auth[1]}")
-
-number = phonenumbers.parse("+44 20 7946 0958", None)
-to = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-Client("a", "b", environment={})
-client = Client("a", "b", environment={}, http_client=Scripted(logging.getLogger(), False))
-print(client.request("POST", "https://example.signalwire.com/Faxes", data={"To": to}).text)
-for package in (phonenumbers, requests, twilio):
-    print(Path(package.__file__).parents[1])
-"""
-
-
-def test_the_fax_senders_bundle_holds_enough_of_twilio_and_phonenumbers_to_send(
-    built: dict[tuple[str, str], Path],
-) -> None:
-    folder = built["send_fax", "host"]
-    ended = subprocess.run(
-        [sys.executable, "-P", "-c", FAX_CLIENT],
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    said, *places = ended.stdout.splitlines()
-    assert said == "POST https://example.signalwire.com/Faxes +442079460958 a:b"
-    assert places == [str(folder)] * 3
-
-
-def test_what_no_function_uses_of_a_package_is_left_out(built: dict[tuple[str, str], Path]) -> None:
-    folder = built["send_fax", LAMBDA.platform]
+def test_what_no_function_uses_of_a_package_is_left_out(built: dict[str, Path]) -> None:
+    folder = built["send_fax"]
     assert [each.name for each in (folder / "twilio" / "rest").iterdir()] == ["__init__.py"]
     assert [each.name for each in (folder / "phonenumbers" / "shortdata").iterdir()] == ["__init__.py"]
     assert not [
@@ -347,23 +152,23 @@ def test_what_no_function_uses_of_a_package_is_left_out(built: dict[tuple[str, s
     ]
 
 
-def test_of_twilios_package_a_callbacks_check_takes_one_module(built: dict[tuple[str, str], Path]) -> None:
-    folder = built["twilio_callbacks", LAMBDA.platform]
+def test_of_twilios_package_a_callbacks_check_takes_one_module(built: dict[str, Path]) -> None:
+    folder = built["twilio_callbacks"]
     assert {each.name for each in (folder / "twilio").iterdir()} == {"__init__.py", "request_validator.py"}
 
 
 @pytest.mark.parametrize(("handler", "own"), TEMPLATES_OF.items())
 def test_a_sender_takes_its_own_channels_templates_alone_and_no_examples(
-    built: dict[tuple[str, str], Path], handler: str, own: str
+    built: dict[str, Path], handler: str, own: str
 ) -> None:
-    templates = built[handler, LAMBDA.platform] / "templates"
+    templates = built[handler] / "templates"
     assert {each.name for each in templates.iterdir()} == ({"mail", "sms"} if own == "." else {own})
     assert list(templates.glob(f"{'*' if own == '.' else own}/default/body.txt"))
     assert not list(templates.rglob("*.json"))
 
 
-def test_the_mail_sender_s_bundle_stays_small(built: dict[tuple[str, str], Path]) -> None:
-    folder = built["send_mail", LAMBDA.platform]
+def test_the_mail_sender_s_bundle_stays_small(built: dict[str, Path]) -> None:
+    folder = built["send_mail"]
     modules = [each for each in (folder / "mailroom").rglob("*.py") if each.name != "__init__.py"]
     # Only a machine with the functions' own version of Python writes bytecode.
     size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc")
@@ -372,8 +177,8 @@ def test_the_mail_sender_s_bundle_stays_small(built: dict[tuple[str, str], Path]
 
 
 @every_handler
-def test_licences_stay_and_what_python_made_goes(built: dict[tuple[str, str], Path], handler: str) -> None:
-    folder = built[handler, LAMBDA.platform]
+def test_licences_stay_and_what_python_made_goes(built: dict[str, Path], handler: str) -> None:
+    folder = built[handler]
     described = [each for each in folder.iterdir() if each.name.endswith(".dist-info")]
     assert described
     assert all(list(each.rglob("LICENSE*")) for each in described if each.name not in WITHOUT_LICENCE)
@@ -435,28 +240,3 @@ def test_a_hash_changes_with_its_own_inputs_alone(sources: Path, changed: str, d
     with (sources / changed).open("a") as file:
         file.write("\n")
     assert {name for name, each in bundles.items() if each.fingerprint() != before[name]} == differ
-
-
-def test_a_plain_run_bundles_and_prints_a_line_a_stack(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr("mailroom_stacks.app.application.CDK_JSON", OURS)
-    monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=dev", "--output", str(tmp_path)])
-    app.main()
-    lines = capsys.readouterr().out.splitlines()
-    assert sorted(line.partition(":")[0] for line in lines) == [
-        f"mailroom-dev-{stack}"
-        for stack in (
-            *("api", "channels", "dead-letters", "fax", "feedback", "mailbox", "monitoring", "routing"),
-            "webhook",
-        )
-    ]
-    channels = Template.read(tmp_path / "mailroom-dev-channels.template.json")
-    keys = {
-        each["Code"]["S3Key"]
-        for each in channels.all("Lambda::Function")
-        if each["FunctionName"].startswith("mailroom-dev-send-mail")
-    }
-    assert len(keys) == 1, "both lanes run the same bundle"
-    (key,) = keys
-    assert (tmp_path / f"asset.{key.removesuffix('.zip')}" / "send_mail.py").exists()

@@ -8,11 +8,10 @@ import pytest
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from tests.support.stacks.campaign_folders import AUDIENCES, MODULE, WEEKLY, enabled, put, refused
+from tests.support.stacks.campaign_folders import AUDIENCES, MODULE, enabled, put, refused
 from tests.support.stacks.refusals import REMOVED
 
 FILE = "campaigns/weekly/campaign.toml"
-AUDIENCE = WEEKLY["audience"]
 
 
 @pytest.mark.parametrize(

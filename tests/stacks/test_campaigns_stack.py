@@ -10,7 +10,7 @@ import pytest
 from mailroom.campaigns import definition
 from mailroom.campaigns.definition import File, Module, Postgresql
 from mailroom.environment import DatabaseSettings
-from mailroom_stacks.campaigns import DEFINITIONS
+from mailroom_stacks.campaigns import DEFINITIONS, read_secrets
 from tests.support.stacks.campaign_folders import (
     AUDIENCES,
     DATABASES,
@@ -22,7 +22,7 @@ from tests.support.stacks.campaign_folders import (
     put,
     with_campaigns,
 )
-from tests.support.stacks.refusals import REMOVED
+from tests.support.stacks.refusals import accepted
 from tests.support.stacks.templates import Template, Templates, allowed, text
 
 COLLECT, COMPOSE = "mailroom-dev-collect", "mailroom-dev-compose"
@@ -42,13 +42,6 @@ def weekly(tmp_path_factory: pytest.TempPathFactory) -> Template:
 
 
 @pytest.fixture(scope="module")
-def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    """The stack with one campaign that has no schedule, its runs remembered for longer."""
-    campaigns = put(tmp_path_factory.mktemp("by-hand"), schedule=REMOVED)
-    return with_campaigns(campaigns, "weekly")
-
-
-@pytest.fixture(scope="module")
 def with_code(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """The stack with one campaign whose code asks another database too; the first one's place is set."""
     campaigns = put(tmp_path_factory.mktemp("with-code"), module=MODULE, databases=["shop"])
@@ -65,10 +58,6 @@ def role_of(template: Template, function: str) -> list[dict[str, Any]]:
     (policy,) = template.body["Resources"][role]["Properties"]["Policies"]
     statements: list[dict[str, Any]] = policy["PolicyDocument"]["Statement"]
     return statements
-
-
-def test_without_a_campaign_there_is_no_stack(dev: Templates) -> None:
-    assert "campaigns" not in dev.stacks
 
 
 def test_a_schedule_sends_its_campaign_and_the_time_to_the_collect_queue(weekly: Template) -> None:
@@ -109,32 +98,6 @@ def test_the_schedules_role_is_for_this_group_and_those_two_queues(weekly: Templ
     assert len(allowed(role)["sqs:SendMessage"]) == 2
 
 
-def test_a_campaign_without_a_schedule_is_started_by_hand_alone(by_hand: Template) -> None:
-    assert not by_hand.all("Scheduler::Schedule")
-    assert by_hand.one("SQS::Queue", QueueName=COLLECT)
-
-
-def test_runs_are_found_by_campaign_and_forgotten_by_ttl(weekly: Template) -> None:
-    table = weekly.one("DynamoDB::Table", TableName="mailroom-dev-campaign-runs")
-    assert table["KeySchema"] == [
-        {"AttributeName": "campaign", "KeyType": "HASH"},
-        {"AttributeName": "run", "KeyType": "RANGE"},
-    ]
-    assert table["GlobalSecondaryIndexes"] == [
-        {
-            "IndexName": "begun",
-            "KeySchema": [
-                {"AttributeName": "campaign", "KeyType": "HASH"},
-                {"AttributeName": "begun_at", "KeyType": "RANGE"},
-            ],
-            "Projection": {"ProjectionType": "KEYS_ONLY"},
-        }
-    ]
-    assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
-    assert weekly.output("RunsTableName")
-    assert weekly.output("RunsTableArn")
-
-
 def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template) -> None:
     given = weekly.environment(COLLECT)
     assert given["LEASE_SECONDS"] == "180"
@@ -147,33 +110,12 @@ def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template
     }
 
 
-def test_collect_is_told_where_results_are_counted_if_the_stage_has_search(tmp_path: Path) -> None:
-    folder = put(tmp_path)
-    assert with_campaigns(folder, "weekly").environment(COLLECT)["SEARCH_TABLE"] == "mailroom-dev-search"
-    without = with_campaigns(folder, "weekly", search=False)
-    assert "SEARCH_TABLE" not in without.environment(COLLECT)
-    assert "dynamodb:Query" not in without.policy(COLLECT)
-
-
 def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(with_code: Template) -> None:
     for function in (COLLECT, COMPOSE):
         told = msgspec.convert(
             json.loads(with_code.environment(function)["DATABASES"]), dict[str, DatabaseSettings]
         )
         assert {name: getattr(told["app"], name) for name in WHERE} == WHERE
-
-
-def test_a_chunk_is_composed_by_itself_so_that_a_slow_one_delays_no_other(weekly: Template) -> None:
-    assert weekly.mapping(COMPOSE)["BatchSize"] == 1
-
-
-def test_the_campaign_that_allows_the_fewest_workers_governs(tmp_path: Path) -> None:
-    put(tmp_path, "many", concurrency=30)
-    folder = put(tmp_path, "few", concurrency=7)
-    changes = {"databases__app": {"secret_arn": "arn:aws:secretsmanager:a:111122223333:secret:x"}}
-    changes["databases__app"]["connections"] = 1000  # type: ignore[assignment]
-    stack = with_campaigns(folder, "many", "few", **changes)
-    assert stack.mapping(COMPOSE)["ScalingConfig"] == {"MaximumConcurrency": 7}
 
 
 def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole: Templates) -> None:
@@ -196,39 +138,6 @@ def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole
     assert "dynamodb:PutItem" not in may
 
 
-@pytest.mark.parametrize(
-    ("kind", "action"),
-    [
-        ("postgresql", "secretsmanager:GetSecretValue"),
-        ("csv", "s3:GetObject"),
-        ("jsonl", "s3:GetObject"),
-        ("module", None),
-    ],
-)
-def test_collect_may_read_only_the_kind_of_audience_that_there_is(
-    tmp_path: Path, kind: str, action: str | None
-) -> None:
-    folder = put(tmp_path, module=MODULE, audience=AUDIENCES[kind])
-    may = with_campaigns(folder, "weekly").policy(COLLECT)
-    reading = {"secretsmanager:GetSecretValue", "s3:GetObject"}
-    assert may.keys() & reading == ({action} if action else set())
-
-
-def test_compose_puts_into_the_mailbox_and_records_whom_it_left_out(weekly: Template) -> None:
-    may = weekly.policy(COMPOSE)
-    aws = {each for each in may if not each.startswith(("sqs:", "logs:"))}
-    assert aws == {
-        *("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:BatchGetItem"),
-    }
-    (mailbox,), (runs,) = may["dynamodb:PutItem"], may["dynamodb:GetItem"]
-    assert "ExportsOutputFnGetAttMailbox" in mailbox
-    (ledger,) = may["dynamodb:UpdateItem"] - {runs}
-    assert "ExportsOutputFnGetAttLedger" in ledger
-    (choices,) = may["dynamodb:BatchGetItem"] - {ledger}
-    assert "ExportsOutputFnGetAttPreferences" in choices
-    assert may["sqs:SendMessage"] == {f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-mail-bulk"}
-
-
 def test_compose_reaches_a_database_only_for_a_campaigns_own_code(
     weekly: Template, with_code: Template
 ) -> None:
@@ -239,17 +148,15 @@ def test_compose_reaches_a_database_only_for_a_campaigns_own_code(
     assert len(with_code.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 2
 
 
-def test_a_secret_is_found_whether_its_arn_is_whole_or_not(tmp_path: Path) -> None:
+def test_a_secret_is_found_whether_its_arn_is_whole_or_not() -> None:
     names = {"app": "mailroom-app", "reader": "prod/app-reader", "whole": "app-AbCdEf"}
     arns = {
         database: f"arn:aws:secretsmanager:eu-central-1:111122223333:secret:{name}"
         for database, name in names.items()
     }
-    for database in arns:
-        folder = put(tmp_path, database, audience__database=database)
-    databases = {database: {"secret_arn": arn, "connections": 20} for database, arn in arns.items()}
-    stack = with_campaigns(folder, *arns, databases=databases)
-    assert stack.policy(COLLECT)["secretsmanager:GetSecretValue"] == either(*arns.values())
+    databases = {database: {"secret_arn": arn} for database, arn in arns.items()}
+    (grant,) = read_secrets(accepted("databases", databases), [*arns])
+    assert {*grant.resources} == either(*arns.values())
 
 
 def either(*arns: str) -> set[str]:

@@ -11,7 +11,6 @@ from tests.support.stacks.alarm import alarm
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import EVERY_ALARM as CANARY
-from tests.support.stacks.variants import variant
 
 
 def rule(stage: Templates) -> dict[str, Any]:
@@ -28,24 +27,29 @@ def event_at_noon(stage: Templates) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("provider", "address"), [("ses", "success@simulator.amazonses.com"), ("resend", "delivered@resend.dev")]
+    ("name", "address"),
+    [("whole", "success@simulator.amazonses.com"), ("by_resend", "delivered@resend.dev")],
 )
 def test_every_five_minutes_release_hears_of_a_canary_for_the_providers_test_address(
-    provider: str, address: str
+    name: str, address: str, request: pytest.FixtureRequest
 ) -> None:
-    stage = variant({**CANARY, "mail.provider": provider})
+    stage: Templates = request.getfixturevalue(name)
     assert rule(stage)["ScheduleExpression"] == "rate(5 minutes)"
     assert event_at_noon(stage) == {"canary": "noon", "to": address}
 
 
-def test_release_may_put_items_into_the_mailbox_only_if_it_puts_canaries(dev: Templates) -> None:
-    assert "dynamodb:PutItem" in json.dumps(variant(CANARY)["routing"].body)
+def test_release_may_put_items_into_the_mailbox_only_if_it_puts_canaries(
+    dev: Templates, whole: Templates
+) -> None:
+    assert "dynamodb:PutItem" in json.dumps(whole["routing"].body)
     assert "dynamodb:PutItem" not in json.dumps(dev["routing"].body)
 
 
-@pytest.mark.parametrize("level", ["full", "minimal"])
-def test_an_alarm_rings_if_no_canary_was_delivered_for_a_quarter_of_an_hour(level: str) -> None:
-    missing = alarm(variant({**CANARY, "monitoring.level": level}), "mailroom-dev-canary-missing")
+@pytest.mark.parametrize("name", ["whole", "lean"])
+def test_an_alarm_rings_if_no_canary_was_delivered_for_a_quarter_of_an_hour(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    missing = alarm(request.getfixturevalue(name), "mailroom-dev-canary-missing")
     assert (missing["Namespace"], missing["MetricName"]) == ("Mailroom", "CanaryDelivered")
     assert {each["Name"]: each["Value"] for each in missing["Dimensions"]} == {
         "service": "feedback",
@@ -56,10 +60,10 @@ def test_an_alarm_rings_if_no_canary_was_delivered_for_a_quarter_of_an_hour(leve
     assert missing["TreatMissingData"] == "breaching"
 
 
-def test_a_days_canaries_do_not_make_one_bounce_a_bad_rate() -> None:
+def test_a_days_canaries_do_not_make_one_bounce_a_bad_rate(whole: Templates) -> None:
     (rate,) = (
         query["Expression"]
-        for query in alarm(variant(CANARY), "mailroom-dev-ses-bounce-rate")["Metrics"]
+        for query in alarm(whole, "mailroom-dev-ses-bounce-rate")["Metrics"]
         if "Expression" in query
     )
     assert rate == "IF(sent >= 388, rate, 0)"

@@ -1,6 +1,5 @@
 """A row of channels that says where its provider is and what the secret with its credentials holds."""
 
-import json
 from typing import Any
 
 import pytest
@@ -10,43 +9,39 @@ from mailroom_stacks.settings.channels import WITH_OWN_NEEDS
 from mailroom_stacks.settings.load import load, with_providers
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import refusal, with_settings
-from tests.support.stacks.variants import ROW, SIMULATED, up_to
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import CHAT
 
-# Which function it is does not matter to its row.
-ADDRESS = "https://slack.com/api"
-CHAT: dict[str, Any] = {
-    **ROW,
-    "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}},
-    "base_url": ADDRESS,
-    "secret": 'Slack\'s: {"token"}',
-}
+SENDERS = ("mailroom-dev-send-mail-resend", "mailroom-dev-send-mail-resend-bulk")
 
 
 @pytest.fixture
 def chats() -> dict[str, Any]:
     """The rows of dev, with one that a provider's API is named in."""
-    changed = with_settings({"channels.chat": CHAT})
-    changed["dev"]["channels"]["sms"]["handler"] = "send_push"  # a function has one name
-    return changed
+    return with_settings({"channels.chat": CHAT})
 
 
-def test_every_lane_of_the_row_knows_the_address_and_may_read_the_one_secret() -> None:
-    channels = up_to("channels", {"channels.chat": CHAT, "channels.sms.handler": "send_push"})["channels"]
+def test_every_lane_of_the_row_knows_the_address_and_may_read_the_one_secret(
+    otherwise: Templates, lean: Templates
+) -> None:
+    channels = otherwise["channels"]
     secret = channels.one("SecretsManager::Secret", Name="mailroom-dev-chat")
     assert secret["Description"] == CHAT["secret"]
-    for function in ("mailroom-dev-send-sms", "mailroom-dev-send-sms-bulk"):
+    for function in SENDERS:
         environment = channels.environment(function)
-        assert environment["PROVIDER_URL"] == ADDRESS
+        assert environment["PROVIDER_URL"] == CHAT["base_url"]
         assert environment["PROVIDER_SECRET_ARN"] == channels.output("ChatSecretArn")
         (readable,) = channels.policy(function)["secretsmanager:GetSecretValue"]
         assert readable == channels.output("ChatSecretArn")
-        assert "SUPPRESSIONS_TABLE" not in environment
+    without = lean["channels"].environment("mailroom-dev-send-push")
+    assert not {"PROVIDER_URL", "PROVIDER_SECRET_ARN", "SUPPRESSIONS_TABLE"} & without.keys()
 
 
-def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is_gone() -> None:
-    changes = {"channels.chat": {**CHAT, "suppressible": True}, "channels.sms.handler": "send_push"}
-    channels = up_to("channels", changes)["channels"]
-    for function in ("mailroom-dev-send-sms", "mailroom-dev-send-sms-bulk"):
+def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is_gone(
+    otherwise: Templates,
+) -> None:
+    channels = otherwise["channels"]
+    for function in SENDERS:
         environment, policy = channels.environment(function), channels.policy(function)
         assert "Suppressions" in environment["SUPPRESSIONS_TABLE"]
         assert "Preferences" in environment["PREFERENCES_TABLE"]
@@ -57,20 +52,13 @@ def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is
         assert preferences not in policy["dynamodb:UpdateItem"]
 
 
-def test_a_row_that_names_no_provider_gives_its_sender_nothing_of_one() -> None:
-    plain = {key: value for key, value in CHAT.items() if key not in ("base_url", "secret")}
-    channels = up_to("channels", {"channels.chat": plain, "channels.sms.handler": "send_push"})["channels"]
-    assert "PROVIDER" not in json.dumps(channels.environment("mailroom-dev-send-sms"))
-    assert "mailroom-dev-chat" not in {each["Name"] for each in channels.all("SecretsManager::Secret")}
-
-
 def test_an_address_known_only_at_synth_is_below_the_providers_under_the_channels_name(
     chats: dict[str, Any],
 ) -> None:
     chats["dev"]["channels"]["chat"]["base_url"] = "providers"
     settings = load(chats, "dev")
-    placed = with_providers(settings, SIMULATED).channels
-    assert placed["chat"].base_url == f"{SIMULATED}/chat"
+    placed = with_providers(settings, "http://127.0.0.1:4711").channels
+    assert placed["chat"].base_url == "http://127.0.0.1:4711/chat"
     assert placed["mail"] == settings.channels["mail"]
     with pytest.raises(SettingsError, match=r"^mailroom\.dev\.channels\.chat\.base_url: is 'providers', "):
         with_providers(settings, None)

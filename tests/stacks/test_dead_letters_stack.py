@@ -3,10 +3,7 @@
 import json
 import re
 
-from tests.stacks.test_api_stack import watched
 from tests.support.stacks.templates import Templates, text
-
-LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 
 def test_every_dead_letter_queue_of_the_stage_is_looked_at_under_its_short_name(dev: Templates) -> None:
@@ -29,20 +26,6 @@ def test_what_campaigns_leave_behind_is_looked_at_as_well(whole: Templates) -> N
     assert {"collect-dlq", "audience-dlq"} < json.loads(given["DEAD_LETTER_QUEUES"]).keys()
     looked_at = whole["dead-letters"].policy("mailroom-dev-dead-letters")["sqs:ReceiveMessage"]
     assert len([each for each in looked_at if re.search("(Collect|Audience)DeadLetters", each)]) == 2
-
-
-def test_it_receives_and_puts_back_and_may_delete_nothing(dev: Templates) -> None:
-    may = dev["dead-letters"].policy("mailroom-dev-dead-letters")
-    look = {"sqs:ReceiveMessage", "sqs:ChangeMessageVisibility"}
-    assert may.keys() == LOG | look | {
-        *("dynamodb:BatchGetItem", "dynamodb:UpdateItem"),
-    }
-    for action in look:
-        assert len(may[action]) == 7
-        assert all(re.search("ExportsOutputFnGetAtt[A-Za-z]+DeadLetters", each) for each in may[action])
-    (ledger,) = may["dynamodb:UpdateItem"]
-    assert "ExportsOutputFnGetAttLedger" in ledger
-    assert may["dynamodb:BatchGetItem"] == {ledger}
 
 
 def test_it_starts_when_an_alarm_of_this_stage_begins(dev: Templates) -> None:
@@ -84,9 +67,3 @@ def test_both_rules_start_the_function_and_may(dev: Templates) -> None:
     permitted = {text(each["SourceArn"]) for each in template.all("Lambda::Permission")}
     assert len(permitted) == 2
     assert {each["Principal"] for each in template.all("Lambda::Permission")} == {"events.amazonaws.com"}
-
-
-def test_an_alarm_rings_when_dead_letters_are_not_looked_at(dev: Templates) -> None:
-    alarm = dev["dead-letters"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-dead-letters-errors")
-    assert watched(alarm) == "mailroom-dev-dead-letters"
-    assert "log of dead-letters" in alarm["AlarmDescription"]

@@ -14,7 +14,6 @@ from mailroom_stacks.settings.settings import Settings
 from tests.support.stacks.annotations import warnings
 from tests.support.stacks.refusals import accepted
 from tests.support.stacks.templates import Template, Templates
-from tests.support.stacks.variants import variant
 
 TABLE, BUCKET, SECRET = "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret"
 KEPT = (TABLE, BUCKET, SECRET)
@@ -63,11 +62,10 @@ def test_a_first_deployment_that_fails_leaves_no_bucket_or_secret_whose_name_is_
     assert found[BUCKET] == found[SECRET] == {(UNLESS_ROLLED_BACK, "Retain")}
 
 
-def test_nor_a_table_where_a_rollback_may_delete_it(prod: Templates) -> None:
+def test_nor_a_table_where_a_rollback_may_delete_it(prod: Templates, otherwise: Templates) -> None:
     # One that refuses would leave its stack in ROLLBACK_FAILED.
     assert fates(prod.stacks.values())[TABLE] == {("Retain", "Retain")}
-    open_ones = variant({"deployment.deletion_protection": False}, stage="prod")
-    assert fates(open_ones.stacks.values())[TABLE] == {(UNLESS_ROLLED_BACK, "Retain")}
+    assert fates(otherwise.stacks.values())[TABLE] == {(UNLESS_ROLLED_BACK, "Retain")}
 
 
 def test_what_is_to_be_played_with_goes_with_its_stack(dev: Templates) -> None:

@@ -1,6 +1,7 @@
 """The roles of the stack `deploy`: whom they trust, for how long, and what they may do."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
 from tests.support.stacks.annotations import warnings
 from tests.support.stacks.refusals import accepted, refusal
-from tests.support.stacks.templates import Template, allowed, text
+from tests.support.stacks.templates import Template, Templates, allowed, text
 
 MAIN = "repo:acme/mailroom:ref:refs/heads/main"
 GITHUB: dict[str, Any] = {"provider": "github", "subjects": [MAIN]}
@@ -24,16 +25,23 @@ HOST = "token.actions.githubusercontent.com"
 KNOWN = f"arn:aws:iam::111122223333:oidc-provider/{HOST}"
 
 
-def stack_of(folder: Path, section: dict[str, Any], **context: object) -> Template:
-    """The stack of stage dev with `section` as its setting deploy."""
-    settings = accepted("deploy", section)
+@cache
+def synthesized(section: str, context: str) -> Templates:
+    """The stack of stage dev with the JSON `section` as its setting deploy."""
+    settings = accepted("deploy", json.loads(section))
     assert settings.deploy
-    app = App(context=context, outdir=str(folder))
+    app = App(context=json.loads(context))
     DeployStack(app, settings, settings.deploy)
     Tags.of(app).add("stage", "dev")
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    (artifact,) = checked(app).stacks
-    return Template(artifact.template)
+    assembly = checked(app)
+    (artifact,) = assembly.stacks
+    return Templates(Path(assembly.directory), {"deploy": Template(artifact.template)})
+
+
+def stack_of(section: dict[str, Any], **context: object) -> Template:
+    """The stack with `section` as the setting deploy."""
+    return synthesized(json.dumps(section), json.dumps(context))["deploy"]
 
 
 def role(stack: Template, name: str = "mailroom-dev-deploy") -> dict[str, Any]:
@@ -47,8 +55,8 @@ def trust(of: dict[str, Any]) -> dict[str, Any]:
     return dict(statement)
 
 
-def test_the_role_trusts_one_audience_and_exact_subjects_for_an_hour(tmp_path: Path) -> None:
-    deploy = role(stack_of(tmp_path, GITHUB))
+def test_the_role_trusts_one_audience_and_exact_subjects_for_an_hour() -> None:
+    deploy = role(stack_of(GITHUB))
     assert trust(deploy)["Action"] == "sts:AssumeRoleWithWebIdentity"
     assert trust(deploy)["Condition"] == {
         "StringEquals": {f"{HOST}:aud": "sts.amazonaws.com", f"{HOST}:sub": [MAIN]}
@@ -56,31 +64,31 @@ def test_the_role_trusts_one_audience_and_exact_subjects_for_an_hour(tmp_path: P
     assert deploy["MaxSessionDuration"] == 3600
 
 
-def test_a_wildcard_is_matched_as_one_and_the_audience_stays_exact(tmp_path: Path) -> None:
+def test_a_wildcard_is_matched_as_one_and_the_audience_stays_exact() -> None:
     tags = "repo:acme/mailroom:ref:refs/tags/v*"
-    assert trust(role(stack_of(tmp_path, {**GITHUB, "subjects": [MAIN, tags]})))["Condition"] == {
+    assert trust(role(stack_of({**GITHUB, "subjects": [MAIN, tags]})))["Condition"] == {
         "StringEquals": {f"{HOST}:aud": "sts.amazonaws.com"},
         "StringLike": {f"{HOST}:sub": [MAIN, tags]},
     }
 
 
-def test_the_provider_is_made_by_cloudformation_itself(tmp_path: Path) -> None:
-    stack = stack_of(tmp_path, GITHUB)
+def test_the_provider_is_made_by_cloudformation_itself() -> None:
+    stack = stack_of(GITHUB)
     assert stack.one("IAM::OIDCProvider")["Url"] == f"https://{HOST}"
     assert stack.one("IAM::OIDCProvider")["ClientIdList"] == ["sts.amazonaws.com"]
     assert not stack.all("Lambda::Function")
 
 
-def test_a_provider_that_the_account_has_is_used_and_none_made(tmp_path: Path) -> None:
-    stack = stack_of(tmp_path, {**GITHUB, "provider_arn": KNOWN})
+def test_a_provider_that_the_account_has_is_used_and_none_made() -> None:
+    stack = stack_of({**GITHUB, "provider_arn": KNOWN})
     assert not stack.all("IAM::OIDCProvider")
     assert trust(role(stack))["Principal"] == {"Federated": KNOWN}
 
 
-def test_the_role_may_take_two_of_the_bootstraps_roles_and_nothing_else(tmp_path: Path) -> None:
+def test_the_role_may_take_two_of_the_bootstraps_roles_and_nothing_else() -> None:
     """The third, for look-ups, may read the whole account; CloudFormation's own nobody may take."""
     place = "111122223333-eu-central-1"
-    assert allowed(role(stack_of(tmp_path, GITHUB))) == {
+    assert allowed(role(stack_of(GITHUB))) == {
         "sts:AssumeRole": {
             f"arn:aws:iam::111122223333:role/cdk-hnb659fds-{each}-role-{place}"
             for each in ("deploy", "file-publishing")
@@ -88,8 +96,8 @@ def test_the_role_may_take_two_of_the_bootstraps_roles_and_nothing_else(tmp_path
     }
 
 
-def test_a_bootstrap_of_its_own_is_known_by_its_qualifier(tmp_path: Path) -> None:
-    stack = stack_of(tmp_path, GITHUB, **{"@aws-cdk/core:bootstrapQualifier": "mailprod"})
+def test_a_bootstrap_of_its_own_is_known_by_its_qualifier() -> None:
+    stack = stack_of(GITHUB, **{"@aws-cdk/core:bootstrapQualifier": "mailprod"})
     assert all("role/cdk-mailprod-" in each for each in allowed(role(stack))["sts:AssumeRole"])
 
 
@@ -128,9 +136,9 @@ def test_a_stages_own_bootstrap_deploys_every_stack_of_it(tmp_path: Path) -> Non
     assert all("role/cdk-maildev-" in each for each in allowed(taken)["sts:AssumeRole"])
 
 
-def test_readers_may_compare_templates_and_see_no_content(tmp_path: Path) -> None:
+def test_readers_may_compare_templates_and_see_no_content() -> None:
     pulls = "repo:acme/mailroom:pull_request"
-    reader = role(stack_of(tmp_path, {**GITHUB, "reader_subjects": [pulls]}), "mailroom-dev-deploy-reader")
+    reader = role(stack_of({**GITHUB, "reader_subjects": [pulls]}), "mailroom-dev-deploy-reader")
     assert trust(reader)["Condition"]["StringEquals"][f"{HOST}:sub"] == [pulls]
     stacks = {"arn:aws:cloudformation:eu-central-1:111122223333:stack/mailroom-dev-*/*"}
     assert allowed(reader) == {
@@ -139,15 +147,15 @@ def test_readers_may_compare_templates_and_see_no_content(tmp_path: Path) -> Non
     }
 
 
-def test_the_stack_is_deployed_with_a_persons_own_credentials(tmp_path: Path) -> None:
-    stack_of(tmp_path, GITHUB)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+def test_the_stack_is_deployed_with_a_persons_own_credentials() -> None:
+    folder = synthesized(json.dumps(GITHUB), "{}").folder
+    manifest = json.loads((folder / "manifest.json").read_text())
     properties = manifest["artifacts"]["mailroom-dev-deploy"]["properties"]
     assert not {"assumeRoleArn", "cloudFormationExecutionRoleArn", "lookupRole"} & properties.keys()
 
 
-def test_its_roles_arns_are_outputs(tmp_path: Path) -> None:
-    stack = stack_of(tmp_path, {**GITHUB, "reader_subjects": ["repo:acme/mailroom:pull_request"]})
+def test_its_roles_arns_are_outputs() -> None:
+    stack = stack_of({**GITHUB, "reader_subjects": ["repo:acme/mailroom:pull_request"]})
     assert {"DeployRoleArn", "DeployReaderRoleArn"} <= stack.body["Outputs"].keys()
     assert text(stack.body["Outputs"]["DeployRoleArn"]["Value"]).endswith(".Arn>")
 
@@ -175,9 +183,9 @@ def test_its_roles_arns_are_outputs(tmp_path: Path) -> None:
     ids=["github", "gitlab", "other"],
 )
 def test_each_provider_has_its_issuer_and_its_audience(
-    tmp_path: Path, section: dict[str, Any], url: str, audience: str
+    section: dict[str, Any], url: str, audience: str
 ) -> None:
-    stack = stack_of(tmp_path, section)
+    stack = stack_of(section)
     assert stack.one("IAM::OIDCProvider")["Url"] == url
     key = f"{url.removeprefix('https://')}:aud"
     assert trust(role(stack))["Condition"]["StringEquals"][key] == audience
@@ -276,12 +284,3 @@ def test_a_boundary_holds_every_role_of_the_stage_but_those_that_hand_out_nothin
     for each in held:
         assert text(each["PermissionsBoundary"]).endswith(":policy/mailroom-boundary")
     assert "PermissionsBoundary" not in role(stacks[settings.name("deploy")])
-
-
-def test_without_a_boundary_no_role_names_one(tmp_path: Path) -> None:
-    settings = accepted("deploy", GITHUB)
-    app = App(context=NO_BUNDLES, outdir=str(tmp_path))
-    set_deploy_context(app, settings)
-    WebhookStack(app, settings, MailboxStack(app, settings))
-    templates = [Template(each.template) for each in app.synth().stacks]
-    assert not any("PermissionsBoundary" in each for t in templates for each in t.all("IAM::Role"))

@@ -3,20 +3,9 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import AWS, variant
 
-SET = "configuration-set/mailroom-dev"
 PLACE = "eu-central-1:111122223333"
-OWN_ACCOUNT = {"Ref": "AWS::AccountId"}
-
-
-@pytest.fixture(scope="module")
-def aws() -> Template:
-    """The feedback stack where AWS sends the SMS."""
-    return variant({"sms": AWS})["feedback"]
 
 
 def statements(template: Template, kind: str) -> list[dict[str, Any]]:
@@ -138,31 +127,8 @@ def test_the_function_believes_that_topic_alone_and_gathers_a_hundred_events(dev
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (100, 2)
 
 
-def test_feedback_writes_the_ledger_and_the_suppression_list_and_nothing_else(dev: Templates) -> None:
-    may = dev["feedback"].policy("mailroom-dev-feedback")
-    assert {action for action in may if not action.startswith(("sqs:", "logs:"))} == {"dynamodb:UpdateItem"}
-    ledger, suppressions = sorted(may["dynamodb:UpdateItem"])
-    assert "ExportsOutputFnGetAttLedger" in ledger
-    assert "ExportsOutputFnGetAttSuppressions" in suppressions
-    consumed = {action: arns for action, arns in may.items() if action.startswith("sqs:")}
-    assert consumed.keys() == {
-        *("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility")
-    }
-    assert all(each.startswith("<FeedbackQueue") for arns in consumed.values() for each in arns)
-
-
-def test_twilios_credentials_are_a_placeholder_until_somebody_puts_them(dev: Templates) -> None:
-    secret = dev["feedback"].one("SecretsManager::Secret", Name="mailroom-dev-twilio")
-    # A change of this would make CloudFormation write over what was put.
-    assert secret["GenerateSecretString"] == {
-        "GenerateStringKey": "placeholder",
-        "SecretStringTemplate": "{}",
-    }
-    assert dev["feedback"].output("TwilioSecretName") == "mailroom-dev-twilio"
-    assert dev["feedback"].output("TwilioSecretArn")
-
-
-def test_aws_publishes_what_became_of_text_and_media_to_the_same_topic(aws: Template) -> None:
+def test_aws_publishes_what_became_of_text_and_media_to_the_same_topic(everything: Templates) -> None:
+    aws = everything["feedback"]
     made = aws.one("SMSVOICE::ConfigurationSet", ConfigurationSetName="mailroom-dev")
     (destination,) = made["EventDestinations"]
     assert destination["Enabled"] is True
@@ -171,7 +137,8 @@ def test_aws_publishes_what_became_of_text_and_media_to_the_same_topic(aws: Temp
     assert aws.output("SmsConfigurationSetName") == "mailroom-dev"
 
 
-def test_aws_sms_may_publish_events_and_texts_and_use_the_key_for_this_account(aws: Template) -> None:
+def test_aws_sms_may_publish_events_and_texts_and_use_the_key_for_this_account(everything: Templates) -> None:
+    aws = everything["feedback"]
     publishing = services(statements(aws, "SNS::TopicPolicy"))
     assert publishing.keys() == {"ses.amazonaws.com", "sms-voice.amazonaws.com"}
     assert publishing["sms-voice.amazonaws.com"]["Action"] == "sns:Publish"
@@ -183,12 +150,8 @@ def test_aws_sms_may_publish_events_and_texts_and_use_the_key_for_this_account(a
     assert using.keys() == publishing.keys()
 
 
-def test_the_sms_set_waits_until_it_may_publish(aws: Template) -> None:
+def test_the_sms_set_waits_until_it_may_publish(everything: Templates) -> None:
+    aws = everything["feedback"]
     resources = aws.body["Resources"]
     (made,) = (each for each in resources.values() if each["Type"] == "AWS::SMSVOICE::ConfigurationSet")
     assert "AWS::SNS::TopicPolicy" in {resources[name]["Type"] for name in made["DependsOn"]}
-
-
-def test_where_twilio_sends_no_sms_there_is_no_secret_of_its(aws: Template) -> None:
-    assert aws.all("SecretsManager::Secret") == []
-    assert "TwilioSecretName" not in aws.body["Outputs"]

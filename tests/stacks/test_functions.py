@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 import msgspec
 import pytest
@@ -71,15 +70,6 @@ def test_a_function_is_told_all_that_its_handler_reads_and_nothing_else(
     assert given.get("LEDGER_TTL_SECONDS", str(90 * 86_400)) == str(90 * 86_400)
 
 
-def test_the_mail_sender_gets_the_numbers_derived_for_its_lane(dev: Templates) -> None:
-    given = dev["channels"].environment("mailroom-dev-send-mail-bulk")
-    assert given["CHANNEL"] == "mail"
-    assert (given["LEASE_SECONDS"], given["PACE_SECONDS"]) == ("120", "4.0")
-    assert (given["BACKOFF_SECONDS"], given["BACKOFF_CAP_SECONDS"]) == ("5", "900")
-    assert json.loads(given["MAIL_SENDERS"]) == ["Mailroom <mailroom@example.com>"]
-    assert given["CONFIGURATION_SET"] == "mailroom-dev"
-
-
 @pytest.mark.parametrize("name", ["dispatch", "release"])
 def test_dispatch_knows_the_queue_of_each_lane_of_each_channel(dev: Templates, name: str) -> None:
     routes = json.loads(dev["routing"].environment(f"mailroom-dev-{name}")["ROUTES"])
@@ -93,16 +83,6 @@ def test_dispatch_knows_the_queue_of_each_lane_of_each_channel(dev: Templates, n
     assert re.search("MailBulkQueue", routes["mail"]["bulk"])
     assert re.search("FaxQueue", routes["fax"]["normal"])
     assert re.search("WebhookQueue", routes["webhook"]["normal"])
-
-
-@pytest.mark.parametrize("name", ["dispatch", "release"])
-def test_dispatch_knows_where_a_fax_waits_and_what_callbacks_may_be(dev: Templates, name: str) -> None:
-    given = dev["routing"].environment(f"mailroom-dev-{name}")
-    delayed = json.loads(given["DELAYED_ROUTES"])
-    assert delayed.keys() == {"fax"}
-    assert re.search("FaxRetryQueue", delayed["fax"])
-    assert json.loads(given["CALLBACK_SCHEMES"]) == ["https"]
-    assert given["DEFAULT_REGION"] == "US"
 
 
 def test_the_mailbox_stream_is_read_within_bounds_and_what_fails_is_kept_whole(dev: Templates) -> None:
@@ -127,10 +107,6 @@ def test_the_mailbox_stream_is_read_within_bounds_and_what_fails_is_kept_whole(d
         "ParallelizationFactor": 2,
         "StartingPosition": "TRIM_HORIZON",
     }
-
-
-def functions_of(stage: Templates) -> list[dict[str, Any]]:
-    return [function for stack in stage.stacks.values() for function in stack.all("Lambda::Function")]
 
 
 def test_no_environment_holds_a_secret(whole: Templates) -> None:

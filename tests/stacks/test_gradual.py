@@ -1,12 +1,12 @@
 """Gradual deployment: CodeDeploy moves each sender to its new version, and back if an alarm rings."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.support.stacks.templates import Template, Templates, allowed, text
-from tests.support.stacks.variants import PUSH, PUSH_ROW, up_to, variant
 
 SENDERS = {
     "channels": {"mail": "send-mail", "mail-bulk": "send-mail-bulk", "sms": "send-sms", "push": "send-push"},
@@ -16,12 +16,6 @@ SENDERS = {
 """Senders by their queues, by their stacks."""
 STEPS, STEP_SECONDS = 10, 180
 """The shift of CodeDeployDefault.LambdaLinear10PercentEvery3Minutes."""
-GRADUAL = {"deployment.gradual": True}
-
-
-@pytest.fixture(scope="module")
-def gradual() -> Templates:
-    return variant({**GRADUAL, "push": PUSH, "channels.push": PUSH_ROW})
 
 
 def senders() -> list[tuple[str, str, str]]:
@@ -47,9 +41,9 @@ def group_of(template: Template, function: str) -> dict[str, Any]:
 
 @every_sender
 def test_a_senders_mapping_invokes_the_alias_of_its_newest_version(
-    gradual: Templates, stack: str, queue: str, function: str
+    everything: Templates, stack: str, queue: str, function: str
 ) -> None:
-    template = gradual[stack]
+    template = everything[stack]
     name, _ = resource(template, "Lambda::Function", FunctionName=f"mailroom-dev-{function}")
     alias, properties = resource(template, "Lambda::Alias", FunctionName={"Ref": name})
     version = template.body["Resources"][properties["Properties"]["FunctionVersion"]["Fn::GetAtt"][0]]
@@ -63,10 +57,11 @@ def test_a_senders_mapping_invokes_the_alias_of_its_newest_version(
 
 @every_sender
 def test_a_mapping_is_the_same_beside_the_alias_that_it_invokes(
-    gradual: Templates, every_function: Templates, stack: str, queue: str, function: str
+    everything: Templates, every_function: Templates, stack: str, queue: str, function: str
 ) -> None:
     """Its concurrency among it, and its logical id: turning the setting on replaces no mapping."""
-    ways = [templates[stack].mapping(f"mailroom-dev-{function}") for templates in (gradual, every_function)]
+    stages = (everything, every_function)
+    ways = [templates[stack].mapping(f"mailroom-dev-{function}") for templates in stages]
     first, second = ({**each, "FunctionName": ""} for each in ways)
     assert first == second
     ids = [
@@ -75,16 +70,16 @@ def test_a_mapping_is_the_same_beside_the_alias_that_it_invokes(
             for name, each in templates[stack].body["Resources"].items()
             if each["Type"].endswith("Mapping")
         }
-        for templates in (gradual, every_function)
+        for templates in stages
     ]
     assert ids[0] == ids[1]
 
 
 @every_sender
 def test_codedeploy_shifts_a_tenth_every_three_minutes_and_goes_back_at_the_alarms_of_function_and_queue(
-    gradual: Templates, stack: str, queue: str, function: str
+    everything: Templates, stack: str, queue: str, function: str
 ) -> None:
-    template = gradual[stack]
+    template = everything[stack]
     group = group_of(template, function)
     assert group["DeploymentConfigName"] == "CodeDeployDefault.LambdaLinear10PercentEvery3Minutes"
     names = [f"mailroom-dev-{function}-errors", f"mailroom-dev-{queue}-dlq-not-empty"]
@@ -104,9 +99,9 @@ def test_codedeploy_shifts_a_tenth_every_three_minutes_and_goes_back_at_the_alar
 
 @every_sender
 def test_the_errors_alarm_rings_before_a_shift_is_over(
-    gradual: Templates, stack: str, queue: str, function: str
+    everything: Templates, stack: str, queue: str, function: str
 ) -> None:
-    alarm = gradual[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{function}-errors")
+    alarm = everything[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{function}-errors")
     # The first error may come late in a period; the metric may be a minute late.
     rings = (alarm["DatapointsToAlarm"] + 1) * alarm["Period"] + 60
     assert rings < (STEPS - 1) * STEP_SECONDS
@@ -114,9 +109,9 @@ def test_the_errors_alarm_rings_before_a_shift_is_over(
 
 @every_sender
 def test_codedeploy_may_move_the_senders_own_alias_and_read_alarms_and_nothing_else(
-    gradual: Templates, stack: str, queue: str, function: str
+    everything: Templates, stack: str, queue: str, function: str
 ) -> None:
-    template = gradual[stack]
+    template = everything[stack]
     group = group_of(template, function)
     role = template.body["Resources"][group["ServiceRoleArn"]["Fn::GetAtt"][0]]["Properties"]
     name, _ = resource(template, "Lambda::Function", FunctionName=f"mailroom-dev-{function}")
@@ -132,8 +127,8 @@ def test_codedeploy_may_move_the_senders_own_alias_and_read_alarms_and_nothing_e
     assert text(statement["Principal"]["Service"]) == "codedeploy.amazonaws.com"
 
 
-def test_senders_alone_are_shifted(gradual: Templates) -> None:
-    aliases = {name: len(template.all("Lambda::Alias")) for name, template in gradual.stacks.items()}
+def test_senders_alone_are_shifted(everything: Templates) -> None:
+    aliases = {name: len(template.all("Lambda::Alias")) for name, template in everything.stacks.items()}
     assert {name: count for name, count in aliases.items() if count} == {
         stack: len(named) for stack, named in SENDERS.items()
     }
@@ -144,29 +139,18 @@ def test_a_stage_without_it_has_nothing_of_it(every_function: Templates) -> None
     assert not [kind for each in every_function.stacks.values() for kind in kinds if each.all(kind)]
 
 
-def test_a_stage_that_has_queues_alarms_alone_goes_back_at_the_dead_letter_alarm() -> None:
-    template = up_to("webhook", {**GRADUAL, "monitoring.level": "minimal"})["webhook"]
+def test_a_stage_that_has_queues_alarms_alone_goes_back_at_the_dead_letter_alarm(
+    lean: Templates,
+) -> None:
+    template = lean["webhook"]
     alarms = group_of(template, "send-webhook")["AlarmConfiguration"]["Alarms"]
     assert alarms == [{"Name": "mailroom-dev-webhook-dlq-not-empty"}]
 
 
-def test_another_variable_of_a_sender_is_another_version() -> None:
-    """Else the alias would stay at the version with the earlier variable."""
-    versions = {
-        name
-        for on_unknown in ("resend", "hold")
-        for name, each in up_to("webhook", {**GRADUAL, "webhook.on_unknown": on_unknown})["webhook"]
-        .body["Resources"]
-        .items()
-        if each["Type"] == "AWS::Lambda::Version"
-    }
-    assert len(versions) == 2
-
-
 def test_the_stacks_of_senders_need_none_of_each_other_so_that_they_shift_side_by_side(
-    gradual: Templates,
+    everything: Templates,
 ) -> None:
-    artifacts = json.loads((gradual.folder / "manifest.json").read_text())["artifacts"]
+    artifacts = json.loads((everything.folder / "manifest.json").read_text())["artifacts"]
     names = {f"mailroom-dev-{stack}" for stack in SENDERS}
     for name in names:
         needed, found = {name}, set[str]()
@@ -176,7 +160,7 @@ def test_the_stacks_of_senders_need_none_of_each_other_so_that_they_shift_side_b
         assert found & names == {name}
 
 
-def test_the_emulator_which_has_no_codedeploy_gets_no_alias() -> None:
-    stacks = variant(GRADUAL, "local").stacks
+def test_the_emulator_which_has_no_codedeploy_gets_no_alias(stage: Callable[[str], Templates]) -> None:
+    stacks = stage("local").stacks
     assert stacks["webhook"].all("Lambda::EventSourceMapping")
     assert not any(each.all("Lambda::Alias") for each in stacks.values())

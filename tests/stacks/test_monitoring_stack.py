@@ -8,10 +8,10 @@ import pytest
 from mailroom_ops.costs.stage_cost import stage_parts
 from mailroom_stacks.settings.monitoring import QUEUE_ALARMS
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.stacks.alarm import alarm
+from tests.support.stacks.alarm import queues
 from tests.support.stacks.refusals import refusal
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import TOLD, variant
+from tests.support.stacks.variants import variant
 
 
 def statements(template: Template, kind: str, document: str) -> list[dict[str, Any]]:
@@ -82,13 +82,8 @@ def test_cloudwatch_and_eventbridge_may_use_the_key_to_encrypt(dev: Templates) -
     assert all({*each["Action"]} == {"kms:GenerateDataKey", "kms:Decrypt"} for each in services)
 
 
-def test_nobody_is_subscribed_until_a_setting_says_so(dev: Templates, prod: Templates) -> None:
-    for stage in (dev, prod):
-        assert stage["monitoring"].all("SNS::Subscription") == []
-
-
-def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too() -> None:
-    template = variant({"monitoring": TOLD})["monitoring"]
+def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too(everything: Templates) -> None:
+    template = everything["monitoring"]
     resources = template.body["Resources"]
     found = {
         (resources[each["TopicArn"]["Ref"]]["Properties"]["TopicName"], each["Protocol"], each["Endpoint"])
@@ -102,10 +97,10 @@ def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too() -> Non
     }
 
 
-def test_programs_hear_of_no_end_of_an_alarm_that_never_rang() -> None:
+def test_programs_hear_of_no_end_of_an_alarm_that_never_rang(everything: Templates) -> None:
     (ended,) = (
         each
-        for each in variant({"monitoring": TOLD})["monitoring"].all("SNS::Subscription")
+        for each in everything["monitoring"].all("SNS::Subscription")
         if "OldStateValue" in each.get("FilterPolicy", {})
     )
     assert (ended["FilterPolicyScope"], ended["FilterPolicy"]) == (
@@ -115,21 +110,13 @@ def test_programs_hear_of_no_end_of_an_alarm_that_never_rang() -> None:
     assert "AlarmsEnded" in ended["TopicArn"]["Ref"]
 
 
-def test_programs_hear_of_alarms_and_not_of_what_no_alarm_ends() -> None:
+def test_programs_hear_of_alarms_and_not_of_what_no_alarm_ends(everything: Templates) -> None:
     begun = [
         each["FilterPolicy"]
-        for each in variant({"monitoring": TOLD})["monitoring"].all("SNS::Subscription")
+        for each in everything["monitoring"].all("SNS::Subscription")
         if each["Protocol"] == "https" and "AlarmsEnded" not in each["TopicArn"]["Ref"]
     ]
     assert begun == [{"AlarmName": [{"exists": True}]}]
-
-
-def test_topics_and_dashboard_are_outputs(dev: Templates) -> None:
-    assert dev["monitoring"].output("AlarmTopicName") == "<Alarms04B5A0BF.TopicName>"
-    assert dev["monitoring"].output("AlarmTopicArn") == "<Alarms04B5A0BF>"
-    assert "AlarmsEnded" in str(dev["monitoring"].output("AlarmEndedTopicArn"))
-    assert dev["monitoring"].output("DashboardName") == "mailroom-dev"
-    assert dev["monitoring"].output("PartsDashboardName") == "mailroom-dev-parts"
 
 
 def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
@@ -139,12 +126,6 @@ def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
         "mailroom.dev.monitoring.waiting_minutes.mial: is not a queue of this stage; use one of fax, "
         "fax-retry, feedback, mail, mail-bulk, sms, webhook."
     )
-
-
-def test_a_wait_just_below_the_retention_is_taken() -> None:
-    longest = 4 * 24 * 60 - 1
-    changed = variant({"monitoring.waiting_minutes": {"mail": longest}})
-    assert alarm(changed, "mailroom-dev-mail-waiting-long")["Threshold"] == longest * 60
 
 
 @pytest.mark.parametrize(
@@ -162,18 +143,17 @@ def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, sa
     assert said in refusal(key, value)
 
 
-def test_a_stage_to_play_with_has_the_alarms_of_its_queues_alone_and_costs_little(dev: Templates) -> None:
-    stage = variant({"monitoring.level": "minimal"})
-    alarms = {each["AlarmName"] for part in stage.stacks for each in stage[part].all("CloudWatch::Alarm")}
-    whole = {each["AlarmName"] for part in dev.stacks for each in dev[part].all("CloudWatch::Alarm")}
-    assert alarms == {each for each in whole if each.endswith(QUEUE_ALARMS)}
-    assert any(each.endswith("dlq-not-empty") for each in alarms)
-    assert not stage["monitoring"].all("CloudWatch::Dashboard")
-    for part in stage.stacks:
-        assert not any(each["EnableKeyRotation"] for each in stage[part].all("KMS::Key"))
-        mappings = stage[part].all("Lambda::EventSourceMapping")
+def test_a_stage_to_play_with_has_the_alarms_of_its_queues_alone_and_costs_little(lean: Templates) -> None:
+    names = {each["AlarmName"] for part in lean.stacks.values() for each in part.all("CloudWatch::Alarm")}
+    own, _ = queues(lean)
+    expected = {f"{queue.removesuffix('.fifo')}-{kind}" for queue in own for kind in QUEUE_ALARMS}
+    assert names == expected | {"mailroom-dev-canary-missing"}
+    assert not lean["monitoring"].all("CloudWatch::Dashboard")
+    for part in lean.stacks.values():
+        assert not any(each["EnableKeyRotation"] for each in part.all("KMS::Key"))
+        mappings = part.all("Lambda::EventSourceMapping")
         assert not any("MetricsConfig" in each for each in mappings)
-    assert sum(stage_parts([stage[part].body for part in stage.stacks]).values()) < 10
+    assert sum(stage_parts([part.body for part in lean.stacks.values()]).values()) < 10
 
 
 def test_the_topics_are_deployed_before_what_may_ring(dev: Templates) -> None:

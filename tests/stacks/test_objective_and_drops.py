@@ -45,12 +45,6 @@ def test_one_alarm_rings_for_each_thing_that_aws_drops_without_an_error(dev: Tem
     assert (drops.properties["Threshold"], drops.properties["EvaluationPeriods"]) == (1, 1)
 
 
-def test_the_names_in_the_alarm_of_drops_are_those_of_the_stage(dev: Templates) -> None:
-    rules = {each["Name"] for each in dev["dead-letters"].all("Events::Rule")}
-    assert "mailroom-dev-dead-letters-schedule" in rules
-    assert dev["feedback"].one("SNS::Topic", TopicName="mailroom-dev-feedback")
-
-
 def test_aws_healths_events_about_the_stages_services_go_to_the_alarms_topic(dev: Templates) -> None:
     rule = dev["monitoring"].one("Events::Rule", Name="mailroom-dev-health")
     assert rule["EventPattern"]["source"] == ["aws.health"]

@@ -9,9 +9,7 @@ from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import refusal, with_settings
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import variant
-
-BUS = "arn:aws:events:eu-central-1:444455556666:event-bus/orders"
+from tests.support.stacks.variants import BUS
 
 
 def test_outcomes_is_told_of_callbacks_failures_and_faxes_to_try_again_alone(
@@ -47,20 +45,6 @@ def test_the_ledger_stream_is_read_within_bounds_and_what_fails_is_kept_whole(de
     }
     (bucket,) = routing.all("S3::Bucket")
     assert "unprocessed" in text(bucket["BucketName"])
-
-
-def test_outcomes_knows_where_callbacks_and_retries_go_and_when(dev: Templates) -> None:
-    given = dev["routing"].environment("mailroom-dev-outcomes")
-    assert "WebhookQueue" in given["WEBHOOK_QUEUE_URL"]
-    assert "FaxRetryQueue" in given["RETRY_QUEUE_URL"]
-    assert (given["MAX_ATTEMPTS"], given["RETRY_DELAY_SECONDS"]) == ("20", "600")
-    assert json.loads(given["CHANNELS"]) == ["fax", "mail", "sms", "webhook"]
-
-
-def test_what_outcomes_gave_up_on_rings_an_alarm_of_its_own(dev: Templates) -> None:
-    for function in ("outcomes", "dispatch"):
-        assert dev["routing"].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{function}-gave-up")
-    assert dev["routing"].output("UnprocessedBucketName")
 
 
 def put_events(routing: Template) -> list[dict[str, object]]:
@@ -100,8 +84,8 @@ def test_with_a_bus_outcomes_reads_every_outcome_and_may_put_its_own_events_alon
     }
 
 
-def test_a_bus_may_be_another_accounts() -> None:
-    routing = variant({"outcomes.event_bus": BUS})["routing"]
+def test_a_bus_may_be_another_accounts(otherwise: Templates) -> None:
+    routing = otherwise["routing"]
     (statement,) = put_events(routing)
     assert statement["Resource"] == BUS
     assert routing.environment("mailroom-dev-outcomes")["EVENT_BUS"] == BUS

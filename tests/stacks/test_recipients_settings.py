@@ -12,15 +12,15 @@ from mailroom.message.message import parse
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import accepted, refusal, with_settings
-from tests.support.stacks.variants import IOS, NEWS, PUSH, PUSH_ROW, variant
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import IOS, NEWS, OTHERWISE, PUSH, PUSH_ROW
 
 KINDS = (
     "write an address (ada@example.com), a domain (example.com; letters beyond ASCII as xn--), how numbers "
     "begin (+1202555; four digits or more), or CHANNEL:RECIPIENT (push:arn:aws:sns:…)"
 )
 ENDPOINT = IOS.replace(":app/", ":endpoint/") + "/0f5e8a3c"
-REDIRECT_TO = {"mail": "testers@example.com", "sms": "+12025550199"}
-REACHABLE = {"only": ["corp.example", "+1202555"], "redirect_to": REDIRECT_TO}
+REACHABLE = OTHERWISE["recipients"]
 
 
 def with_push(recipients: dict[str, Any]) -> str:
@@ -109,14 +109,15 @@ def test_what_cannot_work_stops_synth_with_one_sentence(recipients: dict[str, An
 def test_what_the_setting_takes_as_a_target_the_channels_contract_takes_too(
     channel: str, content: dict[str, str]
 ) -> None:
-    targets = {**REDIRECT_TO, "push": ENDPOINT}
+    targets = {**REACHABLE["redirect_to"], "push": ENDPOINT}
     assert with_push({"redirect_to": targets}) == ""
     message = {"id": "m-1", "event_type": channel, "to": targets[channel], **content}
     assert parse(message, CONTRACTS).reached == (targets[channel],)
 
 
-def test_each_sender_but_the_webhooks_knows_whom_it_may_reach_and_who_gets_the_rest() -> None:
-    stage = variant({"recipients": REACHABLE})
+def test_each_sender_but_the_webhooks_knows_whom_it_may_reach_and_who_gets_the_rest(
+    otherwise: Templates,
+) -> None:
     only = json.dumps(REACHABLE["only"], separators=(",", ":"))
     to_mail = {"RECIPIENTS_ONLY": only, "REDIRECT_TO": "testers@example.com"}
     for stack, function, known in (
@@ -126,7 +127,7 @@ def test_each_sender_but_the_webhooks_knows_whom_it_may_reach_and_who_gets_the_r
         ("fax", "send-fax", {"RECIPIENTS_ONLY": only}),
         ("webhook", "send-webhook", {}),
     ):
-        variables = stage[stack].environment(f"mailroom-dev-{function}")
+        variables = otherwise[stack].environment(f"mailroom-dev-{function}")
         assert {name: variables[name] for name in variables.keys() & to_mail.keys()} == known
         sender = environment.read(Sender, variables)
         assert sender.recipients_only == (REACHABLE["only"] if known else None)

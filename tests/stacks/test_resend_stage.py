@@ -1,7 +1,6 @@
 """A stage whose mails Resend sends."""
 
 import json
-from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +10,6 @@ from mailroom_stacks.settings.load import load, with_providers
 from tests.support.stacks.dashboard import bodies
 from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import variant
 
 SENDERS = ("mailroom-dev-send-mail", "mailroom-dev-send-mail-bulk")
 
@@ -49,15 +47,6 @@ def test_it_has_a_secret_for_resend_and_no_alarm_of_ses(by_resend: Templates) ->
 
 def test_its_dashboards_show_nothing_of_ses(by_resend: Templates) -> None:
     assert "SES" not in json.dumps(bodies(by_resend))
-
-
-def test_where_its_api_is_may_be_said() -> None:
-    changes: dict[str, Any] = {
-        "mail.provider": "resend",
-        "channels.mail.base_url": "https://resend.example.com",
-    }
-    told = variant(changes)["channels"].environment(SENDERS[0])
-    assert told["RESEND_BASE_URL"] == "https://resend.example.com"
 
 
 def test_at_the_providers_that_are_known_at_synth_it_has_resends_place() -> None:

@@ -3,23 +3,7 @@
 import json
 from collections.abc import Callable
 
-from mailroom_stacks.settings.webhook import Webhook
 from tests.support.stacks.templates import Templates
-
-
-def test_a_webhook_is_tried_once_more_than_there_are_delays(dev: Templates) -> None:
-    queue = dev["webhook"].one("SQS::Queue", QueueName="mailroom-dev-webhook")
-    delays = json.loads(dev["webhook"].environment("mailroom-dev-send-webhook")["DELAYS"])
-    assert delays == list(Webhook().delays_seconds)
-    assert delays == sorted(delays)
-    assert queue["RedrivePolicy"]["maxReceiveCount"] == len(delays) + 1 == 20
-
-
-def test_a_try_has_the_time_that_one_request_may_take(dev: Templates) -> None:
-    given = dev["webhook"].environment("mailroom-dev-send-webhook")
-    assert (given["CHANNEL"], given["PACE_SECONDS"]) == ("webhook", "0")
-    assert (given["SUBMIT_SECONDS"], given["RECORD_SECONDS"]) == ("15", "5")
-    assert (given["LEASE_SECONDS"], given["RETRY_AFTER_CAP_SECONDS"]) == ("120", "3600")
 
 
 def test_public_https_endpoints_alone_may_be_sent_to(dev: Templates) -> None:

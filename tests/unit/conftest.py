@@ -73,11 +73,10 @@ def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.config.option.markexpr == "not process":
         return None
     from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
-    from tests.support.stacks.variants import EVERY_ALARM, variant
+    from tests.support.stacks.variants import BY_RESEND, variant
 
     campaigns = of_each_kind(tmp_path_factory.mktemp("everything"))
-    others = [variant(change) for change in ({"mail.provider": "resend"}, EVERY_ALARM)]
-    return Judge([variant(EVERYTHING, campaigns=campaigns), *others])
+    return Judge([variant(EVERYTHING, campaigns=campaigns), variant(BY_RESEND)])
 
 
 @pytest.fixture(scope="module", autouse=True)

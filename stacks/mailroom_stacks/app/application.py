@@ -35,7 +35,7 @@ from mailroom_stacks.webhook import WebhookStack
 
 
 class NagError(Exception):
-    """cdk-nag found something; its text says what, and where."""
+    """Findings of cdk-nag, as a text that names each finding and its place."""
 
 
 def synthesize(
@@ -44,16 +44,16 @@ def synthesize(
     campaigns: Path = CAMPAIGNS,
     templates: Path = TEMPLATES,
 ) -> CloudAssembly:
-    """Write the stage that `context` names to `output`, with campaigns of the folder `campaigns`. The CDK
-    CLI's context goes before the first two. No template of the folder `templates` may ask for what no
-    rendering has.
+    """Write the stage that `context` names to `output`, with campaigns of the folder `campaigns`. The context
+    of the CDK's command line overrides `context` and `output`. Templates of the folder `templates` may use
+    only what a rendering provides.
 
-    Raises SettingsError for a wrong setting or template, NagError where cdk-nag finds something.
+    Raises SettingsError for a wrong setting or template, NagError for findings of cdk-nag.
     """
     check_templates(templates)
-    # The first is what the CDK CLI would hand over from cdk.json.
-    own: dict[str, object] = json.loads(CDK_JSON.read_text())["context"]
-    app = App(context={**own, **context}, outdir=output, analytics_reporting=False)
+    # cdk.json's context comes first, as the CDK's command line passes it.
+    context_of_file: dict[str, object] = json.loads(CDK_JSON.read_text())["context"]
+    app = App(context={**context_of_file, **context}, outdir=output, analytics_reporting=False)
     settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
     enabled = load_campaigns(settings, campaigns)
     build(app, with_providers(settings, app.node.try_get_context("providers")), enabled)
@@ -72,7 +72,7 @@ def check_templates(folder: Path = TEMPLATES) -> None:
 
 
 def checked(app: App) -> CloudAssembly:
-    """Write `app` out, with cdk-nag's findings as an error of their own."""
+    """Write `app`. Raises NagError for findings of cdk-nag."""
     try:
         return app.synth()
     except RuntimeError as error:
@@ -86,12 +86,12 @@ FLAGS: Mapping[str, object] = {
     "@aws-cdk/aws-iam:minimizePolicies": True,
     "@aws-cdk/core:defaultCrossStackReferences": "strong",
 }
-"""How the CDK makes our templates, whatever the app around them has chosen for its own."""
+"""Feature flags of the CDK for our templates, whatever the surrounding app sets."""
 
 
 def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
-    """All stacks of one stage, with its tags, its bootstrap and what cdk-nag finds in `scope`: the app, or a
-    part of somebody's app."""
+    """Make all stacks of one stage in `scope`, which is the app or a part of another app: with the stage's
+    tags, its bootstrap, and cdk-nag's checks."""
     for flag, value in FLAGS.items():
         scope.node.set_context(flag, value)
     set_deploy_context(scope, settings)
@@ -118,12 +118,12 @@ def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign]
 
 
 class OwnChecks(AwsSolutionsChecks):
-    """cdk-nag's checks of the stacks in `scope` alone. By itself cdk-nag looks at the whole app."""
+    """cdk-nag's checks of the stacks in `scope` alone. By itself cdk-nag checks the whole app."""
 
     def __init__(self, scope: Stage) -> None:
         super().__init__(scope)
         self._own = scope
 
     def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:  # noqa: ARG002 - it names the app
-        """What the CDK calls at synth."""
+        """Return the findings. The CDK calls this at synth."""
         return self.validate_scope(self._own)

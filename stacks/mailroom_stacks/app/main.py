@@ -1,4 +1,4 @@
-"""What a project's app.py runs: python app.py -c stage=dev"""
+"""Main program of a project's app.py: python app.py -c stage=dev"""
 
 import argparse
 import json
@@ -13,15 +13,15 @@ from mailroom_stacks.settings.sentences import SettingsError
 
 
 def main() -> None:
-    """Write the stage's stacks; a wrong setting or a finding ends it with one sentence."""
+    """Write the stage's stacks. A wrong setting or a finding ends the program with one sentence."""
     arguments = argparse.ArgumentParser(description="Writes a stage's CloudFormation templates.")
     arguments.add_argument("-c", "--context", action="append", default=[], type=_pair, metavar="KEY=VALUE")
     arguments.add_argument("-o", "--output", help="the folder to write to; cdk.out by default")
-    given = arguments.parse_args()
-    # Under the CLI this is the folder that it will read.
-    output = given.output or os.environ.get("CDK_OUTDIR", "cdk.out")
+    options = arguments.parse_args()
+    # CDK_OUTDIR is the folder that the CDK's command line reads.
+    output = options.output or os.environ.get("CDK_OUTDIR", "cdk.out")
     try:
-        assembly = synthesize(dict(given.context), output)
+        assembly = synthesize(dict(options.context), output)
     except (SettingsError, NagError) as error:
         sys.exit(str(error))
     if "CDK_OUTDIR" not in os.environ:
@@ -32,8 +32,8 @@ def main() -> None:
 
 
 def _notes(folder: Path) -> Iterator[str]:
-    """The infos and warnings on the stacks in `folder`, as the CDK CLI shows them. They are read from its
-    files: what jsii hands over of them depends on which of the CDK's modules were imported."""
+    """Yield the infos and warnings on the stacks in `folder`, as the CDK's command line shows them. They are
+    read from its files: which of them jsii returns depends on the imported modules of the CDK."""
     for artifact in json.loads((folder / "manifest.json").read_text())["artifacts"].values():
         if "additionalMetadataFile" in artifact:
             metadata = json.loads((folder / artifact["additionalMetadataFile"]).read_text())

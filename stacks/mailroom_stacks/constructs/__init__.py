@@ -1,1 +1,1 @@
-"""The parts that the stacks are made of, each right once, for all."""
+"""Constructs that the stacks share."""

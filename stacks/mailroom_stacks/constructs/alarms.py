@@ -13,9 +13,9 @@ from mailroom_stacks.constructs.naming import publish, stage_of
 from mailroom_stacks.settings.settings import Settings
 
 BEGUN, ENDED = "alarms", "alarms-ended"
-"""The topics that hear when an alarm begins, and when it ends."""
+"""Topics of alarms that begin, and of alarms that end."""
 LONGEST_DESCRIPTION = 1024
-"""CloudWatch takes no longer one."""
+"""Characters that CloudWatch allows in a description."""
 FIVE_MINUTES = 300
 Statistic = Literal["Sum", "Maximum", "p50", "p99"]
 Drawable = cloudwatch.Metric | cloudwatch.MathExpression
@@ -58,11 +58,12 @@ class AlarmText:
     next_step: str
     """Command or action that comes next, without a full stop."""
     subject: str = ""
-    """The short name of what it watches; "": the stage, or the account."""
+    """Short name of the watched part; empty for the stage or the account."""
     page: str = ""
-    """Page of the manual, if it is not the kind's. A warning shares the page of its kind."""
+    """Page of the manual, if it is another than the page of the kind. A warning shares the page of its
+    kind."""
     output: str = ""
-    """Beginning of the names of the alarm's outputs; "": it has none."""
+    """Beginning of the names of the alarm's outputs; empty for an alarm without outputs."""
 
     @property
     def short(self) -> str:
@@ -88,7 +89,7 @@ class StageAlarm:
     """Metric to draw: the alarm's own, or the metric given as `drawn`."""
     threshold: float
     by_name: cloudwatch.IAlarm
-    """Alarm by its name. A reference would tie a stack of a dashboard to the stack of the alarm."""
+    """Alarm by name. A reference would tie a stack of a dashboard to the stack of the alarm."""
 
     def labelled(self) -> Drawable:
         """Return the metric, with a label: its own, or what the alarm watches."""
@@ -104,8 +105,8 @@ class StageAlarm:
         )
 
 
-# Neither alarms nor functions are found by walking the tree: jsii hands out a construct that Python no longer
-# holds as one of its base class, which would then be missing without a word.
+# A walk through the tree would not find all alarms and functions: jsii returns a construct that Python has
+# released as an instance of its base class, which would be missing without an error.
 _alarms = WeakKeyDictionary[IConstruct, list[StageAlarm]]()
 
 
@@ -123,7 +124,7 @@ def stage_alarm(
     scope: Construct,
     construct_id: str,
     settings: Settings,
-    about: AlarmText,
+    text: AlarmText,
     metric: Drawable,
     threshold: float,
     *,
@@ -133,26 +134,25 @@ def stage_alarm(
     below: bool = False,
     missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
 ) -> None:
-    """Make the alarm mailroom-{stage}-{subject}-{kind}, if the stage's level of monitoring has that kind.
-    The stage's topics get a notice when the alarm begins and when it ends.
+    """Make the alarm mailroom-{stage}-{subject}-{kind}, if the stage's level of monitoring has that kind. The
+    stage's topics get a notice when the alarm begins and when it ends.
 
-    The alarm rings if `metric` is at `threshold` or above (`below`: under it) in `at_least` (None: all) of
-    the last `periods`.
-    `missing` is the meaning of a period without data: idle, or unknown.
+    The alarm rings if `metric` is at `threshold` or above (`below`: under it) in `at_least` of the last
+    `periods`; by default in all of them. `missing` is the meaning of a period without data: idle, or unknown.
     `drawn` is the metric that dashboards draw in place of `metric`, such as one with a label: CloudFormation
     would get an alarm on a metric with a label as an alarm on an expression.
 
     CloudWatch takes a new alarm's first data for an end: the state goes from no data to OK. So ends have a
     topic of their own, and the first deployment fills no inbox with the ends of all alarms.
     """
-    if not settings.monitoring.wants(about.kind):
+    if not settings.monitoring.wants(text.kind):
         return
-    name = settings.name(about.short)
+    name = settings.name(text.short)
     alarm = cloudwatch.Alarm(
         scope,
         construct_id,
         alarm_name=name,
-        alarm_description=about.description,
+        alarm_description=text.description,
         metric=metric,
         threshold=threshold,
         evaluation_periods=periods,
@@ -164,8 +164,8 @@ def stage_alarm(
     assert isinstance(resource, cloudwatch.CfnAlarm)
     resource.alarm_actions, resource.ok_actions = [topic_arn(settings, BEGUN)], [topic_arn(settings, ENDED)]
     by_name = cloudwatch.Alarm.from_alarm_name(scope, f"{construct_id}ByName", name)
-    stage_alarms(alarm).append(StageAlarm(about, drawn or metric, threshold, by_name))
-    if output := about.output:
+    stage_alarms(alarm).append(StageAlarm(text, drawn or metric, threshold, by_name))
+    if output := text.output:
         publish(alarm, **{f"{output}AlarmName": alarm.alarm_name, f"{output}AlarmArn": alarm.alarm_arn})
 
 
@@ -178,5 +178,5 @@ def topic_arn(settings: Settings, topic: str) -> str:
 
 
 def read_log(settings: Settings, function: str) -> str:
-    """The command that shows the last hour of a function's log."""
+    """Return the command that shows the last hour of a function's log."""
     return f"aws logs tail /aws/lambda/{settings.name(function)} --since 1h"

@@ -1,5 +1,5 @@
-"""Builds a function's zip folder without Docker: its handler, what this imports of our library,
-and its requirements' packages."""
+"""Build of a function's zip folder without Docker: its handler, the modules of our library that the handler
+imports, and its requirements' packages."""
 
 import ast
 import compileall
@@ -22,75 +22,75 @@ from aws_cdk import aws_lambda as lambda_
 from mailroom.content.templates import EXAMPLES
 from mailroom_stacks.paths import BUNDLES, CHANNELS, LAMBDAS, LIBRARY, PROJECT, TEMPLATES
 
-# Twilio's client that does not block: no function awaits.
+# Packages of Twilio's asynchronous client, which no function uses.
 ASYNC = (
     *("aiohttp", "aiohttp-*", "aiohttp_retry*", "aiosignal*", "aiohappyeyeballs*"),
     *("attr", "attrs*", "frozenlist*", "multidict*", "propcache*", "yarl*"),
 )
 ALWAYS = (
     *ASYNC,
-    # A class for every resource of Twilio's, 23 MB: without them its client still signs and sends requests.
+    # Twilio's class for each resource, 23 MB: without them its client still signs and sends requests.
     "twilio/rest/*/",
-    # Voice menus, and access tokens for browsers with what makes them.
+    # Twilio's voice menus, and access tokens for browsers with their package.
     *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
-    # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
+    # Data of short numbers (112, 911), which can be neither parsed nor dialled from abroad.
     "phonenumbers/shortdata/region_*",
-    # Texts that compilers and maps read; a zone is a file of its own.
+    # Texts for compilers and maps of time zones; each zone is a file of its own.
     *("tzdata/zones", "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/tzdata.zi", "tzdata/zoneinfo/leapseconds"),
-    # Of powertools a function takes the logger, metrics and what these import.
+    # All of powertools but the logger, the metrics and their imports.
     *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler"),
 )
 BY_HANDLER = {
-    # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
+    # The check of a signature needs one module of Twilio's package, and of others only the standard library.
     "twilio_callbacks": (
         *("twilio/rest", "twilio/http", "twilio/base", "twilio/auth_strategy", "twilio/credential"),
         *("requests*", "urllib3*", "certifi*", "idna*", "charset_normalizer*"),
     ),
 }
-"""Globs below the folder that packages are installed into; one line to change for a package that is used
-after all. An ending slash means folders alone."""
+"""Globs below the folder of installed packages. To ship a package after all, change one line. An ending slash
+means folders alone."""
 
 
 def prune(packages: Path, patterns: tuple[str, ...]) -> None:
-    """Delete what `patterns` match from the folder `packages`."""
+    """Delete files and folders that match `patterns` from the folder `packages`."""
     for pattern in patterns:
-        for found in list(packages.glob(pattern)):
-            if found.is_dir():
-                shutil.rmtree(found)
+        for path in list(packages.glob(pattern)):
+            if path.is_dir():
+                shutil.rmtree(path)
             else:
-                found.unlink()
+                path.unlink()
 
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
-# What runs was pinned: no dependencies beside those listed, no file of another hash, no source build.
+# Only locked packages: no further dependencies, no file with another hash, no source build.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
 REFUSED = """Is a hash missing or another one? If you changed the *.in file beside it, run `make lock`.
 If not, the registry gave another file than the one that was locked: do not deploy it."""
 REQUIREMENTS = (PROJECT / "requirements", LAMBDAS / "requirements")
-"""Where the packages of a handler are locked: the project's own list goes before ours."""
-# Made for people.
+"""Folders of the locks of handlers' packages: the project's own lock overrides ours."""
+# Files that only people use.
 USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a bundle runs. `platform` is one that uv knows, or host."""
+    """Machine of a bundle. `platform` is one that uv knows, or host."""
 
     platform: str
 
     @property
     def python(self) -> str:
-        """The version of Python, such as 3.14."""
+        """Version of Python, such as 3.14."""
         return platform.python_version().rpartition(".")[0] if self.platform == "host" else PYTHON
 
     @property
     def runtime(self) -> lambda_.Runtime:
-        """The Lambda runtime of that version."""
+        """Lambda runtime of that version."""
         return lambda_.Runtime(f"python{self.python}", lambda_.RuntimeFamily.PYTHON)
 
     @property
     def architecture(self) -> lambda_.Architecture:
-        """The processor that the wheels are built for."""
+        """Processor of the wheels."""
         machine = platform.machine() if self.platform == "host" else self.platform
         return (
             lambda_.Architecture.ARM_64
@@ -100,12 +100,12 @@ class Target:
 
     @property
     def compiles(self) -> bool:
-        """Whether this interpreter's bytecode is the function's too. A function's folder is read-only, so
-        what has no bytecode in it is compiled at every cold start."""
+        """Whether the function can use this interpreter's bytecode. A function's folder is read-only, so a
+        module without bytecode is compiled at every cold start."""
         return self.python == platform.python_version().rpartition(".")[0]
 
     def uv_arguments(self) -> list[str]:
-        """What tells uv which wheels to take."""
+        """Return the arguments by which uv chooses wheels."""
         if self.platform == "host":
             return ["--python", sys.executable]
         return ["--python-platform", self.platform, "--python-version", PYTHON]
@@ -113,7 +113,7 @@ class Target:
 
 @jsii.implements(ILocalBundling)
 class Bundle:
-    """The files of one function."""
+    """Files of one function."""
 
     def __init__(
         self,
@@ -122,24 +122,24 @@ class Bundle:
         templates: str = "",
         *,
         extras: Mapping[str, bytes] | None = None,
-        own: Mapping[str, str] | None = None,
+        channels: Mapping[str, str] | None = None,
     ) -> None:
-        """`handler` is a file in the project's channels/ or in lambdas/, without its ending; `templates` is
-        the folder in templates/ that it takes along, "" for none; `extras` are further files by their paths
-        in the bundle; `own` are the modules of the project's channels, by name."""
+        """Describe the bundle of a handler, which is a file in the project's channels/ or in lambdas/,
+        without its ending. `templates` is the folder in templates/ to include, if any; `extras` are further
+        files by their paths in the bundle; `channels` are the modules of the project's channels, by name."""
         self.handler = handler
-        self.own = own or {}
+        self.channels = channels or {}
         self.folder = CHANNELS if (CHANNELS / f"{handler}.py").is_file() else LAMBDAS
         self.target = target
         self.templates = templates
         self.extras = extras or {}
         self.unused = (*ALWAYS, *BY_HANDLER.get(handler, ()))
-        """Globs of what the function does not use."""
+        """Globs of files that the function does not use."""
         locked = (folder / f"{handler}.txt" for folder in REQUIREMENTS)
         self.requirements = next(filter(Path.is_file, locked), REQUIREMENTS[-1] / "common.txt")
 
     def code(self) -> lambda_.Code:
-        """The bundle as an asset whose hash changes when an input of it does, and only then."""
+        """Return the bundle as an asset, whose hash changes if and only if an input changes."""
         return lambda_.Code.from_asset(
             str(LAMBDAS),
             asset_hash=self.fingerprint(),
@@ -147,7 +147,7 @@ class Bundle:
         )
 
     def fingerprint(self) -> str:
-        """A hash over everything that goes in, over the rules of this file and over what is left out."""
+        """Return a hash over all files, over the rules of this module and over the globs of unused files."""
         target = self.target
         rules = f"{target.platform} {target.python} {target.compiles} {self.unused}"
         digest = hashlib.sha256(rules.encode())
@@ -161,13 +161,13 @@ class Bundle:
         return digest.hexdigest()
 
     def try_bundle(self, output_dir: str, *_: object, **__: object) -> bool:
-        """Fill `output_dir`; CDK calls this where a bundle of that hash is not there yet."""
+        """Fill `output_dir`. The CDK calls this if it lacks a bundle with that hash."""
         self.build(Path(output_dir))
         return True
 
     def build(self, output: Path) -> None:
-        """Fill `output`. Raises FileNotFoundError without the handler, RuntimeError where uv cannot install
-        a package, or its file is not the one that was locked."""
+        """Fill `output`. Raises FileNotFoundError for a missing handler, and RuntimeError if uv cannot
+        install a package or gets another file than the locked one."""
         shutil.copytree(self.packages(), output, ignore=USELESS, dirs_exist_ok=True)
         for inside, source in self._sources().items():
             (output / inside).parent.mkdir(parents=True, exist_ok=True)
@@ -180,32 +180,27 @@ class Bundle:
                 self._compile(output / ours, output)
 
     def _sources(self) -> dict[str, Path]:
-        """By their paths in the bundle: the handler, the modules of the library that it or a campaign's code
-        imports, and templates."""
+        """Return files by their paths in the bundle: the handler, the modules of the library that it or a
+        campaign's code imports, and templates."""
         handler = self.folder / f"{self.handler}.py"
         code = [content for path, content in self.extras.items() if path.endswith(".py")]
-        # A template can be made before the handler is written: the build says then that it is missing.
+        # Synth works before the handler is written; the build then reports that it is missing.
         imported = library_files([*code, handler.read_bytes() if handler.exists() else b""])
-        if self.own and TABLE in imported:
-            imported |= library_files([f"import {each}".encode() for each in self.own.values()])
+        if self.channels and TABLE in imported:
+            imported |= library_files([f"import {module}".encode() for module in self.channels.values()])
         sources = {handler.name: handler, **imported}
         if self.templates:
             files = (TEMPLATES / self.templates).rglob("*")
-            wanted = (each for each in files if each.is_file() and each.parent.name != EXAMPLES)
-            sources |= {f"{each.relative_to(TEMPLATES.parent)}": each for each in wanted}
+            templates = (file for file in files if file.is_file() and file.parent.name != EXAMPLES)
+            sources |= {f"{file.relative_to(TEMPLATES.parent)}": file for file in templates}
         return sources
 
-    @property
-    def knows_channels(self) -> bool:
-        """Whether the function has the table of channels, and the project has channels for it."""
-        return bool(self.own) and any(name.startswith(f"{CHANNELS.name}/") for name in self._sources())
-
     def packages(self) -> Path:
-        """The folder of the installed requirements, kept for the next build that wants the same."""
+        """Return the folder of the installed requirements, which later builds use again."""
         target = self.target
-        wanted = f"{self.requirements.read_text()}{LOCKED}{target.uv_arguments()}{target.python}{self.unused}"
-        kept = BUNDLES / hashlib.sha256(wanted.encode()).hexdigest()[:16]
-        if not kept.exists():
+        inputs = f"{self.requirements.read_text()}{LOCKED}{target.uv_arguments()}{target.python}{self.unused}"
+        folder = BUNDLES / hashlib.sha256(inputs.encode()).hexdigest()[:16]
+        if not folder.exists():
             BUNDLES.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=BUNDLES) as fresh:
                 packages = Path(fresh) / "packages"
@@ -213,15 +208,15 @@ class Bundle:
                 prune(packages, self.unused)
                 self._compile(packages, packages)
                 try:
-                    packages.rename(kept)
+                    packages.rename(folder)
                 except OSError:
-                    # Another synth may have been quicker: its result is as good.
-                    if not kept.exists():
+                    # Another synth may have made the same folder meanwhile.
+                    if not folder.exists():
                         raise
-        return kept
+        return folder
 
     def _install(self, folder: Path) -> None:
-        ended = subprocess.run(  # noqa: S603 - our own files and settings, no shell
+        process = subprocess.run(  # noqa: S603 - our own files and settings, no shell
             [
                 *(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"),
                 *("--target", str(folder), "--requirements", str(self.requirements)),
@@ -232,11 +227,11 @@ class Bundle:
             text=True,
             check=False,
         )
-        if ended.returncode:
-            raise RuntimeError(f"{self.requirements}: {ended.stderr.strip()}\n{REFUSED}")
+        if process.returncode:
+            raise RuntimeError(f"{self.requirements}: {process.stderr.strip()}\n{REFUSED}")
 
     def _compile(self, path: Path, root: Path) -> None:
-        """Write bytecode that is valid whatever the files' times are; `root` is what becomes /var/task."""
+        """Write bytecode that is valid whatever the times of files; `root` becomes /var/task."""
         if not self.target.compiles:
             return
         compiler = compileall.compile_dir if path.is_dir() else compileall.compile_file
@@ -250,42 +245,43 @@ class Bundle:
 
 
 ROOTS = {"mailroom": LIBRARY, CHANNELS.name: CHANNELS.parent}
-"""Where the code lies that functions import and nobody installs, by its first name: the library, and the
-project's own channels."""
+"""Folders of code that is imported and not installed, by its first name: the library, and the project's own
+channels."""
 TABLE = "mailroom/channels/contracts.py"
 
 
 def library_files(sources: Iterable[bytes]) -> dict[str, Path]:
-    """The files of ROOTS that the Python code `sources` imports, and those that these import, by their paths
-    in a bundle. All files if this Python cannot read a source: a campaign may be written for the functions'
-    own, which is newer."""
-    found: dict[str, Path] = {}
+    """Return the files of ROOTS that the Python code `sources` imports, with their own imports, by path in a
+    bundle. Returns all files if this Python cannot parse a source: a campaign may be written for the
+    functions' own version, which is newer."""
+    files: dict[str, Path] = {}
     try:
         waiting = [name for source in sources for name in _imported(source)]
     except SyntaxError:
         everything = (root / name for name, root in ROOTS.items())
         return {f"{file.relative_to(top.parent)}": file for top in everything for file in top.rglob("*.py")}
-    seen: set[str] = set()
+    visited: set[str] = set()
     while waiting:
         name = waiting.pop()
-        if not name or name in seen:
+        if not name or name in visited:
             continue
-        seen.add(name)
-        # Importing a module imports the packages that it is in.
+        visited.add(name)
+        # The import of a module imports its parent packages.
         waiting.append(name.rpartition(".")[0])
         root = ROOTS[name.partition(".")[0]]
         path = root.joinpath(*name.split("."))
-        # A folder is no package by itself: it may hold only the bytecode of a module that has moved.
+        # A folder alone is not a package: it may contain only the bytecode of a module that has moved.
         for file in (path / "__init__.py", path.with_suffix(".py")):
             if file.is_file():
-                found[f"{file.relative_to(root)}"] = file
+                files[f"{file.relative_to(root)}"] = file
                 waiting += _imported(file.read_bytes())
-    return found
+    return files
 
 
 @cache
 def _imported(source: bytes) -> tuple[str, ...]:
-    """The names below ROOTS that `source` imports, in functions too, but not for type checkers alone."""
+    """Return the names below ROOTS that `source` imports, in functions too, but not for type checkers
+    alone."""
     names: list[str] = []
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
@@ -294,9 +290,9 @@ def _imported(source: bytes) -> tuple[str, ...]:
             waiting += node.orelse
             continue
         if isinstance(node, ast.Import):
-            names += [each.name for each in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            # What stands after `import` is a module or something in one.
-            names += [f"{node.module}.{each.name}" for each in node.names]
+            # The name after `import` is a module or a name in one.
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
         waiting += ast.iter_child_nodes(node)
-    return tuple(each for each in names if each.partition(".")[0] in ROOTS)
+    return tuple(alias for alias in names if alias.partition(".")[0] in ROOTS)

@@ -10,11 +10,11 @@ from mailroom_stacks.settings.settings import Settings
 
 PAGE = "day-used-up"
 PERIODS = 5
-"""What waits is tried again every quarter of an hour: without a try for longer than this, nothing waits."""
+"""Periods of five minutes, longer than the quarter of an hour between two tries of a waiting message."""
 
 
 def watch_days(scope: Construct, settings: Settings) -> None:
-    """The alarms of each channel whose day may end."""
+    """Make the alarms of each channel that has a limit or quota of the day."""
     for row in settings.lane_rows():
         if row.lane == "normal" and settings.has_day(row.event_type):
             _codes_wait(scope, settings, row)
@@ -23,7 +23,7 @@ def watch_days(scope: Construct, settings: Settings) -> None:
 
 
 def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
-    about = AlarmText(
+    text = AlarmText(
         subject=row.event_type,
         kind=PAGE,
         meaning=f"The provider takes no more messages of {row.event_type} today, and codes wait as well. "
@@ -34,11 +34,11 @@ def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
     used_up = counted(settings, row.function, "DayUsedUp")
     drawn = used_up.with_(label=f"{row.event_type} refused")
     id_ = f"{row.event_type}-used-up"
-    stage_alarm(scope, id_, settings, about, used_up, 1, drawn=drawn, periods=PERIODS, at_least=1)
+    stage_alarm(scope, id_, settings, text, used_up, 1, drawn=drawn, periods=PERIODS, at_least=1)
 
 
 def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
-    about = AlarmText(
+    text = AlarmText(
         subject=row.event_type,
         kind=f"{PAGE}-warning",
         meaning=f"Bulk messages or campaigns of {row.event_type} wait for the day's quota; codes do not. "
@@ -48,7 +48,7 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
     )
     messages = f"messages_{row.event_type}"
     waits = MathExpression(
-        # METRICS() would add up all metrics of a graph that draws this one among others.
+        # METRICS() would add up all metrics of a graph that draws this one with others.
         expression=f"SUM([{messages}, pages])",
         using_metrics={
             messages: counted(settings, row.function, "WaitsForDay"),
@@ -57,4 +57,4 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
         period=Duration.seconds(FIVE_MINUTES),
         label=f"{row.event_type} bulk waits",
     )
-    stage_alarm(scope, f"{row.event_type}-waits", settings, about, waits, 1, periods=PERIODS, at_least=1)
+    stage_alarm(scope, f"{row.event_type}-waits", settings, text, waits, 1, periods=PERIODS, at_least=1)

@@ -1,4 +1,4 @@
-"""A function: the one place for runtime, processor, log group, role, bundle, network and alarms."""
+"""Lambda function with its runtime, processor, log group, role, bundle, network and alarms."""
 
 import json
 import math
@@ -43,64 +43,66 @@ REASON = (
 
 
 def in_network(function_arn: str) -> list[Grant]:
-    """What Lambda needs of a function's role to connect it, and what keeps the function from using it:
+    """Return the rights that Lambda needs of a function's role to connect the function to a VPC, and the
+    denial that keeps the function's code from using them:
     https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html."""
-    own = {"ArnEquals": {"lambda:SourceFunctionArn": function_arn}}
+    condition = {"ArnEquals": {"lambda:SourceFunctionArn": function_arn}}
     return [
         Grant(NETWORK, ["*"], wildcard=REASON),
-        Grant(NETWORK, ["*"], conditions=own, wildcard=REASON, denied=True),
+        Grant(NETWORK, ["*"], conditions=condition, wildcard=REASON, denied=True),
     ]
 
 
 AGAIN_AND_AGAIN = 3
-"""Periods of five minutes in which something went wrong, for what redelivery heals by itself."""
+"""Periods of five minutes with failures, for failures that redelivery may heal by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionSpec:
-    """A function: what it runs, may do and knows, and when its alarms ring."""
+    """Properties of a function: code, rights, settings and alarms."""
 
     function: str
     """Short name, such as send-mail-bulk."""
     handler: str = ""
-    """The file in lambdas/, without its ending; "": it is named like the function."""
+    """File in lambdas/ without its ending, if it is not named like the function."""
     timeout_seconds: int = 60
     memory_mb: int = MEMORY_MB
     grants: Sequence[Grant]
-    """What it may do beside writing its log."""
+    """Permissions besides writing logs."""
     environment: Struct
-    """The settings that its handler reads, of a type of mailroom.environment."""
+    """Settings that the handler reads, of a type of mailroom.environment."""
     templates: str = ""
-    """The folder in templates/ that the function takes along; "" for none."""
+    """Folder in templates/ to include in the bundle, if any."""
     extras: Mapping[str, bytes] = field(default_factory=dict)
     """Further files of the function's bundle, by their paths in it."""
     loop_ends: str = ""
-    """Reason why the function's loop ends, in which its messages invoke the function again; "" for a function
-    without a loop. Lambda would stop a loop without a reason after about 16 rounds."""
+    """Reason why the function's loop ends, in which its messages invoke the function again; empty for a
+    function without a loop. Lambda would stop a loop without a reason after about 16 rounds."""
     network: Network | None = None
-    """Where in a VPC the function stands; None: in none."""
+    """Place in a VPC, if the function stands in one."""
     comes_back_seconds: int = 0
-    """Seconds until the function gets again what it failed at, from a queue, stream or rule. Only repeated
-    failures mean something then. 0: nobody tries again; the caller sees the failure, and the first counts."""
+    """Seconds until a queue, stream or rule repeats a failed invocation. Then only repeated failures count.
+    Zero if no part repeats it: the caller sees the failure, and the first one counts."""
     remedy: str = ""
-    """A sentence on what an error of this function means; "": nothing particular."""
+    """Sentence on the effect of an error of this function, if there is a particular one."""
 
     @property
     def at_least(self) -> int:
-        """The number of periods in which something has to go wrong."""
+        """Number of periods with failures before the alarm rings."""
         return AGAIN_AND_AGAIN if self.comes_back_seconds else 1
 
     @property
     def periods(self) -> int:
-        """How many periods are looked at. A single record that fails whenever it comes has failed thrice
-        within three waits: its third invocation begins after two, and is over, which is when it counts,
-        before a third has passed. One period more, for the first may begin at the end of one."""
+        """Number of latest periods to look at. A single record that always fails has failed thrice within
+        three waits: its third invocation begins after two waits, and has ended, which is when it counts,
+        before a third has passed. One more period, because the first invocation may begin at the end of
+        one."""
         waits = AGAIN_AND_AGAIN * self.comes_back_seconds
         return max(self.at_least, math.ceil(waits / FIVE_MINUTES) + 1)
 
     @property
     def lasting(self) -> str:
-        """The look's length, in words."""
+        """Length of that time, in words."""
         if not self.comes_back_seconds:
             return "now"
         return f"in {self.at_least} of the last {self.periods} periods of five minutes"
@@ -110,8 +112,8 @@ _specs = WeakKeyDictionary[IConstruct, list[FunctionSpec]]()
 
 
 def function_specs(scope: IConstruct) -> list[FunctionSpec]:
-    """All functions of the stage that `scope` belongs to: those that read a queue are Work, those that read a
-    stream StreamWork."""
+    """Return all functions of the stage that `scope` belongs to: readers of queues are Work, readers of
+    streams StreamWork."""
     return _specs.setdefault(stage_of(scope), [])
 
 
@@ -133,7 +135,7 @@ KEPT_DAYS = {
 
 
 class HandlerFunction(Construct):
-    """A function with its role, its log group, its bundle and its alarms."""
+    """Function with role, log group, bundle and alarms."""
 
     def __init__(self, scope: Construct, settings: Settings, spec: FunctionSpec) -> None:
         super().__init__(scope, "Function")
@@ -154,7 +156,7 @@ class HandlerFunction(Construct):
         )
         connecting = in_network(_arn(self, "lambda", "function", name)) if spec.network else []
         bundle = Bundle(
-            handler, target, templates=spec.templates, extras=spec.extras, own=settings.own_channels
+            handler, target, templates=spec.templates, extras=spec.extras, channels=settings.own_channels
         )
         self.resource = lambda_.Function(
             self,
@@ -178,13 +180,13 @@ class HandlerFunction(Construct):
                 "POWERTOOLS_SERVICE_NAME": spec.function,
                 "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
                 "POWERTOOLS_LOG_LEVEL": "INFO",
-                **({OWN_CHANNELS: json.dumps(settings.own_channels)} if bundle.knows_channels else {}),
+                **({OWN_CHANNELS: json.dumps(settings.own_channels)} if settings.own_channels else {}),
                 **variables_of(spec.environment),
             },
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
         )
         if spec.network:
-            # CDK's own way would look the VPC up, and give the role policies of AWS's.
+            # The CDK's own property would look the VPC up, and give the role policies of AWS.
             resource = self.resource.node.default_child
             assert isinstance(resource, lambda_.CfnFunction)
             resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
@@ -198,11 +200,11 @@ class HandlerFunction(Construct):
         function_specs(self).append(spec)
 
     def _watch(self, settings: Settings, spec: FunctionSpec) -> None:
-        """Make the alarm of errors. A function that nobody calls reports nothing, and nothing is wrong."""
+        """Make the alarm of errors. Missing data means that the function was not called."""
         name = spec.function
         back = "Its records come back to it; after the last try they are kept, and nothing is lost."
         ends = [back if spec.comes_back_seconds else "", spec.remedy]
-        about = AlarmText(
+        text = AlarmText(
             subject=name,
             kind="errors",
             meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
@@ -210,7 +212,7 @@ class HandlerFunction(Construct):
             next_step=read_log(settings, name),
         )
         number, periods = function_metric(settings, name, "Errors", "Sum"), spec.periods
-        stage_alarm(self, "Errors", settings, about, number, 1, periods=periods, at_least=spec.at_least)
+        stage_alarm(self, "Errors", settings, text, number, 1, periods=periods, at_least=spec.at_least)
 
 
 def function_metric(settings: Settings, function: str, name: str, statistic: Statistic) -> Metric:
@@ -219,6 +221,6 @@ def function_metric(settings: Settings, function: str, name: str, statistic: Sta
 
 
 def _arn(scope: Construct, service: str, resource: str, name: str) -> str:
-    """An ARN by name, not by reference: the function waits for the role that the ARN goes into."""
+    """Return an ARN by name, not by reference: the function waits for the role that gets the ARN."""
     form = ArnFormat.COLON_RESOURCE_NAME
     return Stack.of(scope).format_arn(service=service, resource=resource, resource_name=name, arn_format=form)

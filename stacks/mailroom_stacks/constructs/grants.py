@@ -1,4 +1,4 @@
-"""What a role may do: each grant names its actions and resources, and a wildcard gives its reason."""
+"""Rights of roles: each grant names its actions and resources, and gives a reason for a wildcard."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from mailroom_stacks.constructs.naming import accept
 
 @dataclass(frozen=True)
 class Grant:
-    """Allows `actions` on `resources`, or denies them whatever else allows them. Raises ValueError for a
+    """Right to `actions` on `resources`, or a denial that overrides all rights. Raises ValueError for a
     wildcard without a reason."""
 
     actions: Sequence[str]
     resources: Sequence[str]
     conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     wildcard: str = ""
-    """Why a resource has to hold a `*`."""
+    """Reason for a `*` in a resource."""
     denied: bool = False
 
     def __post_init__(self) -> None:
@@ -30,7 +30,7 @@ class Grant:
             raise ValueError(f"{self.resources}: a wildcard needs its reason, and only a wildcard.")
 
     def statement(self) -> iam.PolicyStatement:
-        """The grant in IAM's words."""
+        """Return the grant as a statement of IAM."""
         return iam.PolicyStatement(
             effect=iam.Effect.DENY if self.denied else iam.Effect.ALLOW,
             actions=list(self.actions),
@@ -42,11 +42,11 @@ class Grant:
 def role(
     scope: Construct, construct_id: str, trusted: iam.IPrincipal, grants: Sequence[Grant], **options: Any
 ) -> iam.Role:
-    """A role for `trusted`, with one inline policy of all `grants`: there as soon as its role is, before any
-    mapping polls with it. Of cdk-nag's findings the role accepts only those on wildcards of the grants, each
-    with its reason. `options` are CDK's own."""
+    """Make a role for `trusted`, with one inline policy of all `grants`, which exists as soon as the role
+    does, before any mapping polls with it. Of cdk-nag's findings the role accepts only those on wildcards of
+    the grants, each with its reason. `options` are CDK's own."""
     statements = [grant.statement() for grant in grants]
-    made = iam.Role(
+    iam_role = iam.Role(
         scope,
         construct_id,
         assumed_by=trusted,
@@ -56,12 +56,13 @@ def role(
     for grant in grants:
         for resource in grant.resources:
             if "*" in resource:
-                accept(made, f"IAM5[Resource::{_as_found(Stack.of(made).resolve(resource))}]", grant.wildcard)
-    return made
+                name = _as_found(Stack.of(iam_role).resolve(resource))
+                accept(iam_role, f"IAM5[Resource::{name}]", grant.wildcard)
+    return iam_role
 
 
 def scheduler_role(scope: Construct, group: str, queue_arns: Sequence[str]) -> iam.Role:
-    """The role that the EventBridge schedules of `group` send to queues with."""
+    """Make the role by which the EventBridge schedules of `group` send to queues."""
     arn = Stack.of(scope).format_arn(service="scheduler", resource="schedule-group", resource_name=group)
     conditions = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": arn}}
     scheduler = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=conditions)
@@ -69,7 +70,7 @@ def scheduler_role(scope: Construct, group: str, queue_arns: Sequence[str]) -> i
 
 
 def _as_found(resource: Any) -> str:
-    """`resource` as cdk-nag writes it: joined, with references in angle brackets."""
+    """Return `resource` as cdk-nag writes it: joined, with references in angle brackets."""
     if isinstance(resource, str):
         return resource
     ((function, argument),) = resource.items()

@@ -1,4 +1,4 @@
-"""The parts of an HTTP API: its stage with its log, its routes, and its alarm."""
+"""HTTP API's stage with its log and routes, and its alarm."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from mailroom_stacks.settings.settings import Settings
 LOGGED = {
     "requestId": "$context.requestId",
     "requestTime": "$context.requestTime",
-    # Not the path, which names a message, or proves that somebody may opt out.
+    # The path is left out: it names a message, or proves the right to opt out.
     "routeKey": "$context.routeKey",
     "status": "$context.status",
     "protocol": "$context.protocol",
@@ -30,14 +30,14 @@ LOGGED = {
 
 
 def access_log(settings: Settings) -> str:
-    """The log group in which each request has its line."""
-    # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
+    """Return the name of the log group with a line for each request."""
+    # Under this prefix API Gateway needs no entry in the account's only policy for log groups, which has
     # little room.
     return f"/aws/vendedlogs/{settings.name('api')}"
 
 
 class ApiStage:
-    """The stage of `api`: its log, its routes, and what API Gateway lets through of each."""
+    """Stage of an API, with its log, its routes, and the throttle of each."""
 
     def __init__(self, stack: Stack, settings: Settings, api: http.HttpApi) -> None:
         self._api = api
@@ -74,7 +74,8 @@ class ApiStage:
         authorizer: http.IHttpRouteAuthorizer,
         scope: str | None = None,
     ) -> None:
-        """A route for whom `authorizer` lets in, with a token that has `scope`; None: with any."""
+        """Add a route for callers whom `authorizer` admits, with a token that has `scope` if the route needs
+        a scope."""
         self._api.add_routes(
             path=path,
             methods=[http.HttpMethod(method)],
@@ -86,22 +87,22 @@ class ApiStage:
     def open(
         self, behind: HttpLambdaIntegration, methods: Sequence[str], path: str, part: str, reason: str
     ) -> None:
-        """Routes for everybody, and the reason why that may be. Each has the throttle of its `part` for
-        itself, so that a flood of one is turned away there."""
+        """Add routes for everybody, with the reason for that. Each has a throttle of its own, that of its
+        `part`, so that a flood of one route is turned away there."""
         throttle = self._throttles[part]
         limits = {"ThrottlingRateLimit": throttle.rate, "ThrottlingBurstLimit": throttle.burst}
         for method in methods:
             (route,) = self._api.add_routes(path=path, methods=[http.HttpMethod(method)], integration=behind)
             accept(route, "APIG4", reason)
             self._throttled[f"{method} {path}"] = limits
-            # API Gateway refuses settings of a route that is not there yet: "Unable to find Route by key".
+            # API Gateway refuses settings of a missing route: "Unable to find Route by key".
             self._resource.node.add_dependency(route)
         self._resource.route_settings = self._throttled
 
 
 def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:
-    """Rings at the first answer that blames us, be it the function's or API Gateway's own."""
-    about = AlarmText(
+    """Make an alarm that rings at the first server error, of a function or of API Gateway itself."""
+    text = AlarmText(
         kind="api-5xx",
         meaning="The API answers requests with 5xx. Producers may repeat their requests, and the page asks "
         "recipients who opt out to do so. Twilio repeats a status callback for some seconds only; after that "
@@ -110,5 +111,5 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
         "of messages-api, of unsubscribe, of twilio-callbacks or of resend-events",
     )
     answers = metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
-    # Nobody calls for hours, and then there is nothing to count.
-    stage_alarm(scope, "ServerErrors", settings, about, answers, 1)
+    # An API without calls for hours reports no data.
+    stage_alarm(scope, "ServerErrors", settings, text, answers, 1)

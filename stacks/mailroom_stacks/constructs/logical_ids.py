@@ -14,19 +14,17 @@ from aws_cdk.aws_lambda import CfnPermission
 from constructs import IConstruct
 
 
-def hold_logical_id(resource: CfnResource, about: IConstruct) -> None:
-    """Give a resource, whose id is made of the path of `about`, the id that it has where its stack is in no
-    stage but the app."""
+def hold_logical_id(resource: CfnResource, other: IConstruct) -> None:
+    """Give a resource, whose id is made of the path of `other`, the id that it has if the app itself has its
+    stack."""
     around = Stage.of(resource)
     if around is None or not around.node.path:
         return
     outside = f"{around.node.path}/"
     _stack, *inside = resource.node.path.removeprefix(outside).split("/")
-    made, wanted = (
-        Names.node_unique_id(about.node),
-        unique_id(about.node.path.removeprefix(outside).split("/")),
-    )
-    resource.override_logical_id(unique_id([each.replace(made, wanted) for each in inside]))
+    inner_id = Names.node_unique_id(other.node)
+    outer_id = unique_id(other.node.path.removeprefix(outside).split("/"))
+    resource.override_logical_id(unique_id([part.replace(inner_id, outer_id) for part in inside]))
 
 
 def hold_permissions(rule: IConstruct, function: IConstruct) -> None:
@@ -39,8 +37,8 @@ def hold_permissions(rule: IConstruct, function: IConstruct) -> None:
 def unique_id(path: Sequence[str]) -> str:
     """The id that the CDK makes of a path of two constructs or more: their names, and a hash over the path
     (aws-cdk-lib, core/lib/private/uniqueid.ts)."""
-    shown = [each for each in path if each != "Default"]
-    names = [re.sub(r"[^A-Za-z0-9]", "", each) for each in shown if each != "Resource"]
-    human = [name for at, name in enumerate(names) if at == 0 or not names[at - 1].endswith(name)]
-    digest = hashlib.md5("/".join(shown).encode(), usedforsecurity=False).hexdigest()
+    parts = [part for part in path if part != "Default"]
+    names = [re.sub(r"[^A-Za-z0-9]", "", part) for part in parts if part != "Resource"]
+    human = [name for index, name in enumerate(names) if index == 0 or not names[index - 1].endswith(name)]
+    digest = hashlib.md5("/".join(parts).encode(), usedforsecurity=False).hexdigest()
     return "".join(human)[:240] + digest[:8].upper()

@@ -1,4 +1,4 @@
-"""What all stacks and constructs of a stage have in common: names, outputs, removal, accepted findings."""
+"""Stack class, names, outputs, removal policies and accepted findings of all stacks."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class StageStack(Stack):
-    """A stack named mailroom-{stage}-{part}, in the account and region that the stage may pin."""
+    """Stack named mailroom-{stage}-{part}, in the account and region that the stage may pin."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class StageStack(Stack):
         part: str,
         synthesizer: IStackSynthesizer | None = None,
     ) -> None:
-        """`synthesizer` is how it is deployed, where not by the bootstrap's roles."""
+        """Make the stack. `synthesizer` is for a stack that is not deployed by the bootstrap's roles."""
         place = settings.deployment
         super().__init__(
             scope,
@@ -47,35 +47,36 @@ def stage_of(scope: IConstruct) -> IConstruct:
 
 
 def publish(scope: Construct, **values: str) -> None:
-    """An output for each keyword, under exactly that name in the stack of `scope`."""
+    """Add an output for each keyword, under exactly that name, to the stack of `scope`."""
     stack = Stack.of(scope)
     for name, value in values.items():
         CfnOutput(stack, name, value=value)
 
 
 def parameter_of(settings: Settings, short: str) -> str:
-    """The name of the SSM parameter that tells others of a stage's `short`."""
+    """Return the name of the SSM parameter with a stage's `short`."""
     return f"/{settings.name()}/{short}"
 
 
 def name_for_others(scope: Construct, settings: Settings, values: Mapping[str, str]) -> None:
-    """An SSM parameter for each value, for Terraform and for stacks that are not in this app."""
+    """Add an SSM parameter for each value, for Terraform and for stacks outside of this app."""
     for short, value in values.items():
         name = parameter_of(settings, short)
         ssm.StringParameter(scope, f"{pascal(short)}Parameter", parameter_name=name, string_value=value)
 
 
 def pascal(short_name: str) -> str:
-    """mail-bulk → MailBulk, as output names want it."""
+    """Return a short name in the form of output names: mail-bulk → MailBulk."""
     return "".join(part.capitalize() for part in short_name.split("-"))
 
 
 def removal_policy(settings: Settings, *, refuses: bool = False) -> RemovalPolicy:
-    """The stage's choice, in CDK's words. `refuses`: it cannot be deleted, whoever asks.
+    """Return the CDK's policy for the stage's setting. `refuses`: the resource refuses to be deleted.
 
-    What is retained goes all the same when the deployment that makes it fails: nothing is in it yet, and
-    outside of every stack it would only keep its name from the next deployment. What refuses stays even then,
-    for people to delete: a rollback that tries in vain ends in ROLLBACK_FAILED, with the table still there.
+    A retained resource is deleted all the same if the deployment that makes it fails: it is still empty, and
+    outside of every stack it would only keep its name from the next deployment. A resource that refuses stays
+    even then, for people to delete: a rollback that tries in vain ends in ROLLBACK_FAILED, with the table
+    still there.
     """
     if settings.deployment.removal == "destroy":
         return RemovalPolicy.DESTROY
@@ -83,5 +84,5 @@ def removal_policy(settings: Settings, *, refuses: bool = False) -> RemovalPolic
 
 
 def accept(construct: IConstruct, rule: str, reason: str) -> None:
-    """Accept what AwsSolutions' `rule` finds on `construct`."""
+    """Accept the finding of AwsSolutions' `rule` on `construct`."""
     Validations.of(construct).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))

@@ -1,4 +1,4 @@
-"""Alarms of the latency objective: how long 99 % of a normal lane's messages may take to be accepted."""
+"""Alarms of the latency objective: the time in which 99 % of a normal lane's messages must be accepted."""
 
 from constructs import Construct
 
@@ -7,11 +7,11 @@ from mailroom_stacks.settings.settings import Settings
 
 PAGE = "codes-late"
 SLOW_SECONDS = 5
-"""Seconds from which on a code is slow: a code that SES throttles once takes as long. See
-`mailroom docs keep-codes-fast#how-fast-a-code-is`."""
+"""Seconds from which on a code is slow: a code that SES throttles once takes as long. See `mailroom docs
+keep-codes-fast#how-fast-a-code-is`."""
 WINDOWS = {"": (3, 3), "-warning": (12, 72)}
-"""By the end of an alarm's kind: the periods of five minutes in which the objective has to be missed, and the
-periods that are looked at. A fast loss is over in minutes, so a quarter of an hour pages somebody; a slow one
+"""Periods of five minutes in which the objective must be missed, and number of latest periods to look at, by
+the end of an alarm's kind. A fast loss is over in minutes, so a quarter of an hour pages somebody; a slow one
 adds up, to an hour of six."""
 
 

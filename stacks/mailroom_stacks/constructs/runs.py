@@ -1,5 +1,5 @@
-"""The table of the runs of campaigns, as functions of other stacks read it: by name, because the stack of the
-campaigns is deployed after theirs, or not at all."""
+"""Table of campaign runs for functions of other stacks, by name: the stack of the campaigns is deployed after
+theirs, or not at all."""
 
 from aws_cdk import Stack
 

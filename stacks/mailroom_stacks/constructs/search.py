@@ -1,4 +1,4 @@
-"""What lets messages be found without their ids: a table, and the key that recipients are hashed with."""
+"""Search for messages without their ids: a table, and the key of the hashes of recipients."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class Search(Construct):
-    """The table `search` and its secret, of one stage."""
+    """Table `search` and its secret, of one stage."""
 
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, "Search")
@@ -30,7 +30,7 @@ class Search(Construct):
             settings,
             name="search-key",
             description='What recipients are hashed with in the table search: {"key"}',
-            # The same for ever: see Secret.
+            # Never change this: see Secret.
             generated=RANDOM_KEY_IN_JSON,
             not_rotated="Rows of the last months are found by the key that they were made with.",
         )
@@ -38,9 +38,9 @@ class Search(Construct):
             "search_table": self._table.plain_name,
             "search_key_name": settings.name("search-key"),
         }
-        """The fields of a function's settings: names, so that no other stack holds these back when a stage is
-        to have no search any more."""
-        # Secrets Manager ends the ARN of a secret with six characters of its own choice.
+        """Fields of a function's settings. They are names, so that other stacks do not hold back the removal
+        of search from a stage."""
+        # Secrets Manager appends six random characters to the name in a secret's ARN.
         secret = Stack.of(self).format_arn(
             service="secretsmanager",
             resource="secret",
@@ -50,7 +50,7 @@ class Search(Construct):
         self._read_key = Grant(["secretsmanager:GetSecretValue"], [secret])
 
     def write(self, ledger: Table, *, counts: bool) -> list[Grant]:
-        """What making messages findable takes; with `counts` also what counting those of campaigns does."""
+        """Return the rights to make messages findable, and with `counts` also to count those of campaigns."""
         actions = ["dynamodb:BatchWriteItem", *(["dynamodb:UpdateItem"] if counts else [])]
         read = [ledger.table_arn, *([self._table.plain_arn] if counts else [])]
         return [
@@ -60,9 +60,9 @@ class Search(Construct):
         ]
 
     def read_rows(self) -> Grant:
-        """Permission to read rows: a run's counts are some."""
+        """Return the right to read rows, which include the counts of a run."""
         return Grant(["dynamodb:Query"], [self._table.plain_arn])
 
     def read(self, ledger: Table) -> list[Grant]:
-        """What finding messages takes: their rows, the key, and the ledger's items."""
+        """Return the rights to find messages: their rows, the key, and the ledger's items."""
         return [self.read_rows(), Grant(["dynamodb:BatchGetItem"], [ledger.table_arn]), self._read_key]

@@ -1,4 +1,4 @@
-"""Where data lies: tables, buckets that nobody reads but us, and secrets."""
+"""Tables, private buckets and secrets."""
 
 import string
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from mailroom_stacks.constructs.naming import accept, pascal, publish, removal_p
 from mailroom_stacks.settings.settings import Settings
 
 TTL = "ttl"
-"""The attribute, in epoch seconds, after which DynamoDB may delete an item."""
+"""Attribute with the epoch seconds after which DynamoDB may delete an item."""
 
 
 class Table(dynamodb.Table):
-    """Named mailroom-{stage}-`name`, with string keys. `options` are CDK's own."""
+    """Table named mailroom-{stage}-`name`, with string keys. `options` are CDK's own."""
 
     def __init__(
         self,
@@ -35,11 +35,11 @@ class Table(dynamodb.Table):
         recoverable = settings.deployment.point_in_time_recovery
         protected = settings.deployment.deletion_protection
         self.plain_name = settings.name(name)
-        """The table's name in letters: a reference would make one stack wait for the other."""
+        """Table's name as text: a reference would make one stack wait for the other."""
         self.plain_arn = Stack.of(scope).format_arn(
             service="dynamodb", resource="table", resource_name=self.plain_name
         )
-        """The ARN by that name."""
+        """ARN with that name."""
         super().__init__(
             scope,
             construct_id,
@@ -74,8 +74,8 @@ class Table(dynamodb.Table):
 
 
 class StreamTable(Table):
-    """A table of messages, keyed by id and event type, with a stream; named after its construct in lower
-    case. Items go when their `ttl` has passed."""
+    """Table of messages by id and event type, with a stream, named after its construct in lower case.
+    DynamoDB deletes items after their `ttl`."""
 
     def __init__(
         self, scope: Construct, construct_id: str, settings: Settings, view: dynamodb.StreamViewType
@@ -98,15 +98,15 @@ def _string(name: str) -> dynamodb.Attribute:
 
 
 def bucket_name(settings: Settings, short: str) -> str:
-    """The bucket's name, which account and region make the only one in the world."""
+    """Return the bucket's name, which account and region make unique in the world."""
     return f"{settings.name(short)}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
 
 
 def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
-    """Reading the payload bucket, itself or by URLs signed for a provider."""
+    """Return the rights to read the payload bucket, directly or by URLs signed for a provider."""
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
     return [
-        # Without it a missing object answers 403, as if it were our fault, and not 404.
+        # Without s3:ListBucket S3 answers 403 for a missing object, like for a fault of ours, and not 404.
         Grant(["s3:ListBucket"], [bucket]),
         Grant(
             ["s3:GetObject"],
@@ -117,8 +117,8 @@ def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
 
 
 class PrivateBucket(s3.Bucket):
-    """Named after its construct in lower case; encrypted, TLS only; objects go after `keep_days` (None: they
-    stay)."""
+    """Bucket named after its construct in lower case: encrypted, TLS only. Objects are deleted after
+    `keep_days`, if that is set."""
 
     def __init__(
         self, scope: Construct, construct_id: str, settings: Settings, *, keep_days: int | None
@@ -155,19 +155,19 @@ _RANDOM_KEY: Mapping[str, Any] = {
     "exclude_characters": string.punctuation,  # the emulator knows this way alone
 }
 RANDOM_KEY = secretsmanager.SecretStringGenerator(**_RANDOM_KEY)
-"""A secret that is a key."""
+"""Generator of a secret that is a key."""
 RANDOM_KEY_IN_JSON = secretsmanager.SecretStringGenerator(
     secret_string_template="{}",  # noqa: S106 - the key comes into it
     generate_string_key="key",
     **_RANDOM_KEY,
 )
-"""A secret that is a JSON object with the key as `key`."""
+"""Generator of a secret that is a JSON object with the key as `key`."""
 
 
 class Secret(secretsmanager.Secret):
-    """Named mailroom-{stage}-`name`, with its name and ARN as outputs.
+    """Secret named mailroom-{stage}-`name`, with its name and ARN as outputs.
 
-    A changed `generated` would make CloudFormation put a new value over what people put there: let it be.
+    Never change `generated`: CloudFormation would replace the value that people have put.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Secret(secretsmanager.Secret):
         generated: secretsmanager.SecretStringGenerator,
         not_rotated: str,
     ) -> None:
-        """`not_rotated` is why AWS does not rotate it."""
+        """Make the secret. `not_rotated` is the reason why AWS does not rotate it."""
         super().__init__(
             scope,
             construct_id,
@@ -195,7 +195,7 @@ class Secret(secretsmanager.Secret):
         publish(self, **{f"{output}Name": settings.name(name), f"{output}Arn": self.secret_arn})
 
     def read(self) -> Grant:
-        """What a function needs to read it."""
+        """Return the right to read the secret."""
         return Grant(["secretsmanager:GetSecretValue"], [self.secret_arn])
 
 
@@ -208,15 +208,15 @@ def provider_secret(
     construct_id: str = "",
     issuer: str = "The provider",
 ) -> Secret:
-    """The secret mailroom-{stage}-`name`, which people put a provider's credentials into. `description` says
-    in which form; `issuer` is who issues them."""
+    """Make the secret mailroom-{stage}-`name`, into which people put a provider's credentials. `description`
+    gives their form, `issuer` the company that issues them."""
     return Secret(
         scope,
         construct_id or f"{pascal(name)}Secret",
         settings,
         name=name,
         description=description,
-        # The same for every provider, for ever: see Secret.
+        # The same for every provider; never change this: see Secret.
         generated=secretsmanager.SecretStringGenerator(
             secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
             generate_string_key="placeholder",

@@ -1,4 +1,4 @@
-"""A function that reads a table's stream, the bucket for what it gives up on, and its alarms."""
+"""Function that reads a table's stream, the bucket for given-up records, and its alarms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,24 +18,24 @@ from mailroom_stacks.settings.settings import Settings
 
 BATCH_SIZE = 100
 RECORD_SECONDS = 21_600
-"""The age in seconds at which a record is given up: a stream keeps its records for a day."""
+"""Age in seconds at which a record is given up: a stream keeps its records for a day."""
 BEHIND_SECONDS = 300
-"""The lag in seconds of the reader of a stream at which an alarm rings."""
+"""Lag in seconds of a stream's reader at which an alarm rings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamWork(FunctionSpec):
-    """The stream that is read, what runs for it, and the numbers of both."""
+    """Properties of a function that reads a stream."""
 
     table: StreamTable
     parallelization: int
     """Batches of one shard that are read side by side."""
     filters: Sequence[str]
-    """Patterns in JSON: a record that fits any of them is read."""
+    """Patterns in JSON: the function gets records that match any of them."""
 
 
 class StreamReader(Construct):
-    """Runs a function on a table's changes, bounded, and keeps whole what it gives up on."""
+    """Function that gets a table's changes, within bounds, and a bucket that keeps given-up records whole."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class StreamReader(Construct):
         work: StreamWork,
         unprocessed: PrivateBucket | None = None,
     ) -> None:
-        """`unprocessed` is another reader's bucket; without one it makes its own. Lambda keeps the records of
-        each mapping apart in it."""
+        """Make the function. `unprocessed` is the bucket of another reader; without one, the reader makes its
+        own. Lambda keeps the records of each mapping apart in a bucket."""
         super().__init__(scope, pascal(work.function))
         if unprocessed is None:
             unprocessed = PrivateBucket(self, "Unprocessed", settings, keep_days=UNPROCESSED_DAYS)
@@ -54,21 +54,22 @@ class StreamReader(Construct):
         spec = replace(
             work,
             grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
-            # At once: what takes its time is the invocation that fails.
+            # A stream repeats a batch at once, so only the failing invocation takes time.
             comes_back_seconds=work.timeout_seconds,
         )
         self.function = HandlerFunction(self, settings, spec).resource
         self.mapping = self._mapping(work, settings)
-        # Partial batch responses are no errors of the function: nothing else would tell of what it gave up
-        # on, nor of what could not be put into the bucket.
+        # Partial batch responses are not errors of the function, so only these alarms show records that were
+        # given up or could not be put into the bucket.
         self._put_aside(settings, work.function)
         self._dropped(settings, work.function)
         self._iterator_age(settings, work.function)
 
     def _mapping(self, work: StreamWork, settings: Settings) -> lambda_.CfnEventSourceMapping:
-        """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
+        """Make the mapping, bounded in retries and age, so that a single record cannot hold up its shard for
+        ever."""
         mapping = lambda_.CfnEventSourceMapping
-        # These metrics are paid for.
+        # Metrics of a mapping cost money.
         full = settings.monitoring.is_full
         counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if full else None
         return mapping(
@@ -76,11 +77,11 @@ class StreamReader(Construct):
             "Mapping",
             function_name=self.function.function_name,
             event_source_arn=work.table.table_stream_arn,
-            # On this machine the pump reads the stream.
+            # In stage local the pump reads the stream.
             enabled=not settings.is_local,
             starting_position="TRIM_HORIZON",
             filter_criteria=mapping.FilterCriteriaProperty(
-                filters=[mapping.FilterProperty(pattern=each) for each in work.filters]
+                filters=[mapping.FilterProperty(pattern=pattern) for pattern in work.filters]
             ),
             batch_size=BATCH_SIZE,
             maximum_batching_window_in_seconds=0,
@@ -89,7 +90,7 @@ class StreamReader(Construct):
             maximum_record_age_in_seconds=RECORD_SECONDS,
             bisect_batch_on_function_error=True,
             function_response_types=["ReportBatchItemFailures"],
-            # A bucket gets the records whole; a queue would get their numbers alone.
+            # A bucket gets whole records; a queue would get only their sequence numbers.
             destination_config=mapping.DestinationConfigProperty(
                 on_failure=mapping.OnFailureProperty(destination=self.unprocessed.bucket_arn)
             ),
@@ -97,8 +98,8 @@ class StreamReader(Construct):
         )
 
     def _give_up(self) -> list[Grant]:
-        """What Lambda itself does with the function's role when retries are used up. When the mapping is made
-        it may check the role, and it documents both actions for the bucket as a whole."""
+        """Return the rights by which Lambda gives up records, with the function's role. It may check the role
+        when the mapping is made, and documents both actions for the bucket as a whole."""
         return [
             Grant(["s3:ListBucket"], [self.unprocessed.bucket_arn]),
             Grant(
@@ -109,7 +110,7 @@ class StreamReader(Construct):
         ]
 
     def _put_aside(self, settings: Settings, name: str) -> None:
-        about = AlarmText(
+        text = AlarmText(
             subject=name,
             kind="gave-up",
             meaning=f"{name} failed on records of its stream again and again. Lambda put them into the "
@@ -119,12 +120,12 @@ class StreamReader(Construct):
             f"{settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
         )
         count = self._count("OnFailureDestinationDeliveredEventCount")
-        # Nothing more given up does not mean that it was put back on its way.
-        stage_alarm(self, "GaveUp", settings, about, count, 1, missing=TreatMissingData.IGNORE)
+        # Even if no further records are given up, those in the bucket still need a replay.
+        stage_alarm(self, "GaveUp", settings, text, count, 1, missing=TreatMissingData.IGNORE)
 
     def _dropped(self, settings: Settings, name: str) -> None:
-        """An alarm of its own, and no sum: a sum has no value where one of its metrics has none."""
-        about = AlarmText(
+        """Make an alarm apart from `gave-up`: a sum has no value if one of its metrics lacks one."""
+        text = AlarmText(
             subject=name,
             kind="dropped",
             page="gave-up",
@@ -137,14 +138,14 @@ class StreamReader(Construct):
             f"{_end(settings, f'{name}-dropped', 'repaired')}",
         )
         count = self._count("DroppedEventCount")
-        stage_alarm(self, "Dropped", settings, about, count, 1, missing=TreatMissingData.IGNORE)
+        stage_alarm(self, "Dropped", settings, text, count, 1, missing=TreatMissingData.IGNORE)
 
     def _count(self, name: str) -> Metric:
         return metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": self.mapping.ref})
 
     def _iterator_age(self, settings: Settings, name: str) -> None:
-        """Rings when what was written is read late."""
-        about = AlarmText(
+        """Make an alarm that rings if records are read late."""
+        text = AlarmText(
             subject=name,
             kind="iterator-age",
             meaning=f"{name} is over {BEHIND_SECONDS} s behind its table: records fail and are tried again, "
@@ -155,8 +156,8 @@ class StreamReader(Construct):
             f"{settings.stage}",
         )
         age = function_metric(settings, name, "IteratorAge", "Maximum")
-        # Measured of what is read: an idle table has nothing to be late with.
-        stage_alarm(self, "IteratorAge", settings, about, age, BEHIND_SECONDS * 1000)
+        # The age is that of records read; an idle table reports no data.
+        stage_alarm(self, "IteratorAge", settings, text, age, BEHIND_SECONDS * 1000)
 
 
 def _read_stream(table: StreamTable) -> list[Grant]:
@@ -175,7 +176,7 @@ def _read_stream(table: StreamTable) -> list[Grant]:
 
 
 def _end(settings: Settings, alarm: str, reason: str) -> str:
-    """The command that ends an alarm that does not end by itself."""
+    """Return the command that ends an alarm which does not end by itself."""
     return (
         f"aws cloudwatch set-alarm-state --alarm-name {settings.name(alarm)} --state-value OK "
         f"--state-reason {reason}"

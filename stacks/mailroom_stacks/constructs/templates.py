@@ -1,4 +1,5 @@
-"""What a function needs to render templates: those of its bundle, and those that the stage publishes."""
+"""Rights and settings of functions that render templates: those of the bundle, and those that the stage
+publishes."""
 
 from typing import Any
 
@@ -11,27 +12,28 @@ from mailroom_stacks.settings.settings import Settings
 
 
 def templates_bucket(settings: Settings) -> str:
-    """The bucket of published versions; "": the stage publishes none."""
+    """Return the name of the bucket of published versions; empty for a stage that publishes none."""
     return bucket_name(settings, "templates") if settings.templates.publish else ""
 
 
-def read_templates(stack: Stack, settings: Settings, keys: str, why: str = "") -> list[Grant]:
-    """Reading published versions of templates, or which of them count; `why` the keys are a pattern."""
+def read_templates(stack: Stack, settings: Settings, keys: str, reason: str = "") -> list[Grant]:
+    """Return the rights to read published versions of templates, or the list of current versions. `reason` is
+    for keys with a wildcard."""
     if not settings.templates.publish:
         return []
     name = templates_bucket(settings)
     bucket = stack.format_arn(service="s3", region="", account="", resource=name)
     return [
-        # Without it a missing object answers 403, as if it were our fault, and not 404.
+        # Without s3:ListBucket S3 answers 403 for a missing object, like for a fault of ours, and not 404.
         Grant(["s3:ListBucket"], [bucket]),
-        Grant(["s3:GetObject"], [f"{bucket}/{keys}"], wildcard=why),
+        Grant(["s3:GetObject"], [f"{bucket}/{keys}"], wildcard=reason),
     ]
 
 
 def templates_fields(settings: Settings, folder: str) -> dict[str, Any]:
-    """The fields of a function's settings about templates and the attributes that they use. `folder` is where
-    its templates are, from the folder of all: a channel's, or "" for all."""
-    # On this machine those that people write, and not a copy of them: an edit counts for the next message.
+    """Return the fields of a function's settings about templates and the attributes that they use. `folder`
+    is the folder of its templates below templates/: a channel's name, or empty for all channels."""
+    # Stage local reads the templates that people write, not a copy: an edit counts for the next message.
     root = TEMPLATES if settings.is_local else TEMPLATES.relative_to(TEMPLATES.parent)
     return {
         "templates": str(root / folder),

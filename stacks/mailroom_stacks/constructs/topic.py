@@ -1,4 +1,4 @@
-"""The topic that AWS's own services publish their events to."""
+"""Topic to which AWS's own services publish events."""
 
 from aws_cdk import Aws, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -11,8 +11,8 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class EventTopic(sns.Topic):
-    """Named mailroom-{stage}-`name`; TLS only. It is encrypted with a key of our own, for AWS's shared one
-    lets no service publish."""
+    """Topic named mailroom-{stage}-`name`, TLS only. It is encrypted with a key of our own, because AWS's
+    shared key lets no service publish."""
 
     def __init__(
         self,
@@ -23,14 +23,15 @@ class EventTopic(sns.Topic):
         name: str,
         key: kms.Key | None = None,
     ) -> None:
-        """`key` is another topic's, which the same services publish to; without one it makes its own."""
+        """Make the topic. `key` is the key of another topic with the same publishing services; without one,
+        the topic makes its own."""
         self.key = key or kms.Key(
             scope,
             f"{construct_id}Key",
             alias=f"alias/{settings.name(name)}",
             description=f"Events on the topic {settings.name(name)}",
             enable_key_rotation=settings.monitoring.is_full,
-            # A topic keeps nothing that would want the key later.
+            # A topic stores no messages that would need the key later.
             removal_policy=RemovalPolicy.DESTROY,
         )
         if key is None and not settings.monitoring.is_full:
@@ -40,12 +41,12 @@ class EventTopic(sns.Topic):
         )
 
     def let_use_key(self, service: str) -> None:
-        """Let a service, such as ses.amazonaws.com, encrypt what it publishes.
+        """Let a service, such as ses.amazonaws.com, encrypt the messages that it publishes.
 
-        CloudWatch has to name this account, as its documentation shows ("Encrypted topics": the key's policy
-        with aws:SourceAccount). SES's developer guide shows its statement without a condition, and nobody
-        documents that SES, or AWS End User Messaging, sends one: with a wrong condition every event would be
-        lost in silence. Who may publish, and for whom, is in the topic's policy.
+        CloudWatch must name this account, as its documentation shows ("Encrypted topics": the key's policy
+        with aws:SourceAccount). SES's developer guide shows its statement without a condition, and AWS does
+        not document that SES, or AWS End User Messaging, sends one: with a wrong condition every event would
+        be lost in silence. The topic's policy restricts who may publish, and for which resource.
         """
         account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
         self.key.add_to_resource_policy(
@@ -58,7 +59,7 @@ class EventTopic(sns.Topic):
         )
 
     def let_publish(self, service: str, source_arn: str) -> None:
-        """Let a service publish for this account's resource `source_arn`, and use the key for it."""
+        """Let a service publish for this account's resource `source_arn`, and use the key for that."""
         self.let_use_key(service)
         self.add_to_resource_policy(
             iam.PolicyStatement(

@@ -1,4 +1,4 @@
-"""A queue, its dead-letter queue, its function, the mapping between them, and their alarms."""
+"""Queue, dead-letter queue, function, the mapping between them, and their alarms."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,31 +29,31 @@ from mailroom_stacks.settings.waiting import waiting_seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Work(FunctionSpec):
-    """The queue that a worker reads, what runs for it, and the numbers of both. Its `environment` has a
-    `queue_url`, which Worker fills in."""
+    """Properties of a function that reads a queue, and of the queue. Worker fills in the `queue_url` of
+    `environment`."""
 
     queue: str
-    """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
+    """Short name, such as mail-bulk; that of a FIFO queue lacks the ending that AWS requires."""
     batch_size: int = 1
     """Messages of one invocation: one by one, a slow message delays no other."""
     window_seconds: int = 0
-    """How long Lambda waits for a batch to fill: batches of more than ten need a window."""
+    """Seconds in which Lambda waits for a batch to fill: batches of more than ten need a window."""
     maximum_concurrency: int = 2
     """Functions at once, two or more."""
     rules: QueueRules
     channel: str = ""
-    """The event type whose messages the function sends; "": it sends none."""
+    """Event type of the messages that the function sends, if it sends any."""
     fifo: bool = False
     """Whether messages of a group are taken in order, one at a time."""
 
     @property
     def queue_name(self) -> str:
-        """The queue's name, still without the stage's."""
+        """Name of the queue, without the prefix of the stage."""
         return f"{self.queue}.fifo" if self.fifo else self.queue
 
     @property
     def dead_letter_name(self) -> str:
-        """The dead-letter queue's, such as mail-dlq: a FIFO queue's has to be FIFO as well."""
+        """Name of the dead-letter queue, such as mail-dlq. That of a FIFO queue must be FIFO as well."""
         return f"{self.queue}-dlq.fifo" if self.fifo else f"{self.queue}-dlq"
 
 
@@ -61,7 +61,7 @@ CONSUME = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessa
 
 
 class Worker(Construct):
-    """Every queue of the system is made here, so that none lacks what the others have."""
+    """Queue with all that a queue needs. Every queue of a stage is made here."""
 
     def __init__(self, scope: Construct, settings: Settings, work: Work) -> None:
         super().__init__(scope, pascal(work.queue))
@@ -91,7 +91,7 @@ class Worker(Construct):
             retention_period=Duration.days(DEAD_LETTER_DAYS),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            # By name, not by reference: the two queues would otherwise wait for each other.
+            # The source has a name, not a reference: the two queues would wait for each other.
             redrive_allow_policy=sqs.RedriveAllowPolicy(
                 redrive_permission=sqs.RedrivePermission.BY_QUEUE,
                 source_queues=[sqs.Queue.from_queue_arn(self, "Source", source)],
@@ -118,12 +118,12 @@ class Worker(Construct):
     def _function(self, settings: Settings, work: Work) -> lambda_.Function:
         spec = replace(
             work,
-            grants=[*work.grants, Grant([f"sqs:{each}" for each in CONSUME], [self.queue.queue_arn])],
+            grants=[*work.grants, Grant([f"sqs:{action}" for action in CONSUME], [self.queue.queue_arn])],
             environment=structs.replace(work.environment, queue_url=self.queue.queue_url),
             comes_back_seconds=work.rules.visibility,
         )
         function = HandlerFunction(self, settings, spec).resource
-        # Senders alone; and the emulator of stage local has no CodeDeploy.
+        # Only senders shift gradually. The emulator of stage local lacks CodeDeploy.
         shift = settings.deployment.gradual and work.channel and not settings.is_local
         version = function.current_version if shift else None
         self.alias = version and lambda_.Alias(self, "Alias", alias_name=ALIAS, version=version)
@@ -142,8 +142,9 @@ class Worker(Construct):
 
 
 def _order(work: Work) -> dict[str, Any]:
-    """What makes a queue FIFO, each group for itself: as fast as there are groups, and a body that one
-    group had may come again in another. Senders of ours give deduplication ids; a producer need not."""
+    """Return the properties of a FIFO queue that orders each group by itself: the queue is as fast as there
+    are groups, and a body of one group may come again in another. Our senders give deduplication ids;
+    producers need not."""
     if not work.fifo:
         return {}
     return {
@@ -156,16 +157,16 @@ def _order(work: Work) -> dict[str, Any]:
 
 IN_FLIGHT_MANY = 100_000
 IN_FLIGHT_MOST = 120_000
-"""SQS's limit a queue, FIFO or not; it hands out no more then, and returns no error."""
+"""SQS's limit of a queue, FIFO or not. At the limit SQS hands out no more messages, and returns no error."""
 RECEIVED = " Messages that were received three times do not count."
-"""True of standard queues, by SQS's documentation of that metric."""
+"""Sentence for standard queues, from SQS's documentation of that metric."""
 
 
 def _not_empty(worker: Worker, settings: Settings) -> None:
-    """Rings while a dead letter waits, also while somebody looks at it."""
+    """Make an alarm that rings while a dead letter waits, also while somebody looks at it."""
     queue, function = worker.work.queue, worker.work.function
     stage = settings.stage
-    about = AlarmText(
+    text = AlarmText(
         subject=queue,
         kind="dlq-not-empty",
         meaning=f"{function} could not finish messages: they lie in the dead-letter queue of {queue}, which "
@@ -185,14 +186,14 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         },
         period=Duration.minutes(1),
     )
-    # A queue that nobody touches for hours reports nothing: that must not end the alarm.
-    stage_alarm(worker, "NotEmpty", settings, about, waiting, 1, missing=TreatMissingData.IGNORE)
+    # A queue without activity for hours reports no data, which must not end the alarm.
+    stage_alarm(worker, "NotEmpty", settings, text, waiting, 1, missing=TreatMissingData.IGNORE)
 
 
 def _waiting_long(worker: Worker, settings: Settings) -> None:
     queue, function = worker.work.queue, worker.work.function
     seconds = waiting_seconds(settings, queue)
-    about = AlarmText(
+    text = AlarmText(
         subject=queue,
         kind="waiting-long",
         meaning=f"The oldest message in {queue} has waited for over {seconds // 60} "
@@ -201,14 +202,15 @@ def _waiting_long(worker: Worker, settings: Settings) -> None:
         next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
     # An empty queue reports no age.
-    stage_alarm(worker, "WaitingLong", settings, about, _age(worker, settings), seconds)
+    stage_alarm(worker, "WaitingLong", settings, text, _age(worker, settings), seconds)
 
 
 def _backlog_old(worker: Worker, settings: Settings) -> None:
-    """SQS deletes what is past its retention silently, and past the dead-letter queue."""
+    """Make an alarm before SQS deletes messages at the end of their retention, which it does silently, and
+    without a dead letter."""
     queue = worker.work.queue
     days = settings.retention.days_of(fifo=worker.work.fifo)
-    about = AlarmText(
+    text = AlarmText(
         subject=queue,
         kind="backlog-old",
         meaning=f"The oldest message in {queue} has waited for half of the {days} days that "
@@ -218,13 +220,13 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         f"concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
         "pause the producer",
     )
-    stage_alarm(worker, "BacklogOld", settings, about, _age(worker, settings), days * DAY // 2)
+    stage_alarm(worker, "BacklogOld", settings, text, _age(worker, settings), days * DAY // 2)
 
 
 def _in_flight_many(worker: Worker, settings: Settings) -> None:
-    """What waits between two tries is in flight as well."""
+    """Make an alarm for messages in flight, which include those that wait between two tries."""
     queue, function = worker.work.queue, worker.work.function
-    about = AlarmText(
+    text = AlarmText(
         subject=queue,
         kind="in-flight-many",
         meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes those that "
@@ -233,7 +235,7 @@ def _in_flight_many(worker: Worker, settings: Settings) -> None:
         f"sending --stage {settings.stage}: end what fails again and again, or pause the producer",
     )
     in_flight = queue_metric(settings, worker.work.queue_name, "ApproximateNumberOfMessagesNotVisible")
-    stage_alarm(worker, "InFlightMany", settings, about, in_flight, IN_FLIGHT_MANY)
+    stage_alarm(worker, "InFlightMany", settings, text, in_flight, IN_FLIGHT_MANY)
 
 
 def _age(worker: Worker, settings: Settings) -> Metric:

@@ -66,7 +66,8 @@ def parts(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget
             graph("Callbacks: delivered (left), failing for long (right)", [delivered], failing),
         ],
         [
-            # By the alarm: its metric goes by an id that only the stack of the API knows.
+            # The widget shows the alarm, because the metric's dimension is an id that only the API's stack
+            # knows.
             cloudwatch.AlarmWidget(title="API: 5xx", alarm=server_errors.by_name, width=8, height=HEIGHT),
             _query("API: responses by route", access_log(settings), RESPONSES),
             _query("Callbacks: endpoints that keep failing", failing_log, FAILING_HOSTS),

@@ -1,2 +1,2 @@
-"""What CloudFormation needs to deploy a stage, as IAM policies that are made from its own templates: for
+"""Rights that CloudFormation needs to deploy a stage, as IAM policies made from the stage's templates: for
 `cdk bootstrap --cloudformation-execution-policies`, in place of AdministratorAccess."""

@@ -1,6 +1,5 @@
-"""The actions that the resources of a stage need: what their types' handlers name, less what serves
-properties that no resource of the stage has. AWS publishes those types and IAM's actions; cfn-lint brings
-them along."""
+"""Actions that the resources of a stage need: those of their types' handlers, without those for properties
+that the stage's resources lack. AWS publishes the types and IAM's actions; cfn-lint includes both."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -12,42 +11,43 @@ from cfnlint.helpers import load_resource  # type: ignore[import-untyped]
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
 REGION = "us-east-1"
-"""The region whose schemas are read: it has every resource type."""
+"""Region whose schemas are read: it has every resource type."""
 _CALLED = ("create", "read", "update", "delete")
-"""The handlers that a deployment runs. `list` is for who imports what exists."""
+"""Handlers that a deployment runs. `list` is for importing existing resources."""
 
 
 @cache
 def handler_actions(resource_type: str) -> frozenset[str]:
-    """The IAM actions that CloudFormation's handlers of a resource type name, and those for its tags.
+    """Return the IAM actions that CloudFormation's handlers of a resource type name, and those for its tags.
 
     Raises cfnlint's ResourceNotFoundError for a type that does not exist.
     """
     schema: Mapping[str, Any] = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource_type).schema
-    named = {
+    actions = {
         action
         for handler in _CALLED
         for action in schema.get("handlers", {}).get(handler, {}).get("permissions", ())
     }
     tagging: Sequence[str] = schema.get("tagging", {}).get("permissions", ())
-    return frozenset(_spelt(action) for action in (*sorted(named), *tagging) if exists(action))
+    return frozenset(_spelt(action) for action in (*sorted(actions), *tagging) if exists(action))
 
 
 def exists(action: str) -> bool:
-    """Whether IAM knows the action: some schemas name operations of S3 that are none."""
+    """Return whether IAM knows the action: some schemas name operations of S3 that are not actions."""
     service, _, name = action.partition(":")
     return name.lower() in _services().get(service.lower(), {}).get("Actions", {})
 
 
 def resource_kinds(action: str) -> tuple[str, ...]:
-    """The kinds of resources that a policy may hold the action to, in lower case; none: `*` alone will do."""
+    """Return the kinds of resources to which a policy may restrict the action, in lower case; for an action
+    without kinds only `*` is possible."""
     service, _, name = action.partition(":")
     kinds = _services()[service]["Actions"][name.lower()].get("Resources", ())
     return tuple(kind.lower() for kind in kinds)
 
 
 def _spelt(action: str) -> str:
-    """An action as IAM's documents spell it; one of S3's schemas has s3:getObject."""
+    """Return an action in the spelling of IAM's documents; one of S3's schemas has s3:getObject."""
     service, _, name = action.partition(":")
     return f"{service.lower()}:{name[0].upper()}{name[1:]}"
 
@@ -66,13 +66,13 @@ OPTIONAL: tuple[tuple[str, ...], ...] = (
     ("DynamoDB::Table", "ImportSourceSpecification", "s3:*", "logs:*", "dynamodb:*Import*"),
     ("DynamoDB::Table", "SSESpecification", "kms:*"),
     ("DynamoDB::Table", "ResourcePolicy", "dynamodb:PutResourcePolicy", "dynamodb:DeleteResourcePolicy"),
-    # Of tables with replicas, which this type has no property for: they are AWS::DynamoDB::GlobalTable.
+    # Actions for replicas, which this type lacks: such tables are AWS::DynamoDB::GlobalTable.
     ("DynamoDB::Table", "", "iam:CreateServiceLinkedRole", "dynamodb:*Replica", "dynamodb:*Item"),
     ("DynamoDB::Table", "", "dynamodb:Scan", "dynamodb:Query"),
     ("Events::Rule", "RoleArn Targets.RoleArn", "iam:PassRole"),
     ("IAM::Role", "ManagedPolicyArns", "iam:AttachRolePolicy"),
     ("IAM::Role", "PermissionsBoundary", "iam:PutRolePermissionsBoundary"),
-    # Whoever may take a boundary off need not keep to it.
+    # A role that may remove a boundary is not bound by it.
     ("IAM::Role", "", "iam:DeleteRolePermissionsBoundary"),
     ("Lambda::EventSourceMapping", "KmsKeyArn", "kms:*"),
     ("Lambda::Function", "VpcConfig", "ec2:*"),
@@ -95,12 +95,12 @@ OPTIONAL: tuple[tuple[str, ...], ...] = (
     ("SNS::Topic", "DeliveryStatusLogging", "iam:*"),
     ("SecretsManager::Secret", "ReplicaRegions", "secretsmanager:*Replicat*"),
 )
-"""What a type's handlers name beyond the resource itself, or of its content: the type, the properties that
-call for it (each a path), and the actions, as patterns. Of the type's own service only what hands out more
-than the resource's own settings is left out."""
+"""Actions that a type's handlers name beyond the resource itself, or for its content: the type, the
+properties that need them (each a path), and the actions, as patterns. Of the type's own service, only actions
+that grant more than the resource's own settings are left out."""
 
 BEYOND = {
-    # An account's first API brings the role that API Gateway acts with, as whoever makes the API.
+    # The deployer of an account's first API also makes the service-linked role of API Gateway.
     ("AWS::ApiGatewayV2::Api", "Name"): ("iam:CreateServiceLinkedRole",),
     ("AWS::ApiGatewayV2::Stage", "AccessLogSettings"): (
         *("logs:CreateLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery"),
@@ -108,13 +108,14 @@ BEYOND = {
         *("logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:PutResourcePolicy"),
     ),
 }
-"""What a type's handlers need and do not name:
+"""Actions that a type's handlers need and do not name:
 https://docs.aws.amazon.com/apigateway/latest/developerguide/using-service-linked-roles.html and
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging.html."""
 
 
 def needed_actions(templates: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
-    """By resource type, what creating, reading, changing and deleting every resource of `templates` needs."""
+    """Return the actions for creating, reading, changing and deleting every resource of `templates`, by
+    resource type."""
     properties: dict[str, set[str]] = {}
     for template in templates:
         for resource in template["Resources"].values():
@@ -139,10 +140,10 @@ def _needed_for(resource_type: str, paths: set[str]) -> Iterable[str]:
 
 
 def _paths(value: Any, prefix: str = "") -> Iterable[str]:
-    """The properties of a resource and those one level below, in lists too."""
+    """Yield the properties of a resource and those one level below, in lists too."""
     if isinstance(value, list):
-        for each in value:
-            yield from _paths(each, prefix)
+        for item in value:
+            yield from _paths(item, prefix)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield f"{prefix}{key}"

@@ -1,12 +1,12 @@
-"""Statements of IAM policies, in as many documents as IAM's limit of their size wants."""
+"""Statements of IAM policies, in as many documents as IAM's size limit requires."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 LIMIT = 6_144
-"""Characters of a managed policy, blanks aside:
+"""Characters of a managed policy, without blanks:
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html."""
 
 Conditions = tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -15,7 +15,7 @@ Conditions = tuple[tuple[str, str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, order=True)
 class Statement:
-    """Allows `actions` on `resources`, or denies them whatever else allows them."""
+    """Right to `actions` on `resources`, or a denial that overrides all rights."""
 
     resources: tuple[str, ...]
     conditions: Conditions
@@ -23,7 +23,7 @@ class Statement:
     denied: bool = False
 
     def body(self) -> dict[str, Any]:
-        """The statement in IAM's words."""
+        """Return the statement in IAM's form."""
         conditions: dict[str, dict[str, list[str]]] = {}
         for operator, key, values in self.conditions:
             conditions.setdefault(operator, {})[key] = [*values]
@@ -34,34 +34,21 @@ class Statement:
             **({"Condition": conditions} if conditions else {}),
         }
 
-    def halves(self) -> Iterator["Statement"]:
-        """The statement as two. Raises ValueError if a single action is too long already."""
-        middle = len(self.actions) // 2
-        if not middle:
-            raise ValueError(f"{self.actions} on {self.resources} is longer than a policy may be.")
-        for actions in (self.actions[:middle], self.actions[middle:]):
-            yield Statement(self.resources, self.conditions, actions, self.denied)
-
 
 def size(document: Mapping[str, Any]) -> int:
-    """What counts against the limit; nothing in these documents holds a blank."""
+    """Return the size that counts against the limit; values in these documents contain no blanks."""
     return len(json.dumps(document, separators=(",", ":")))
 
 
 def documents(statements: Iterable[Statement]) -> list[dict[str, Any]]:
-    """Policies that hold all of `statements`, each within the limit."""
+    """Return policies with all of `statements`, each within the limit; so is each statement, by far."""
     filled: list[list[Any]] = []
-    waiting = list(statements)
-    while waiting:
-        statement = waiting.pop(0)
+    for statement in statements:
         body = statement.body()
-        if size(_document([body])) > LIMIT:
-            waiting[:0] = statement.halves()
-        elif not filled or size(_document([*filled[-1], body])) > LIMIT:
-            filled.append([body])
-        else:
-            filled[-1].append(body)
-    return [_document(each) for each in filled]
+        if not filled or size(_document([*filled[-1], body])) > LIMIT:
+            filled.append([])
+        filled[-1].append(body)
+    return [_document(bodies) for bodies in filled]
 
 
 def _document(statements: list[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The policies of a stage: its settings and templates, and the place that they are for."""
+"""Policies of a stage, made from its settings and templates, and the place that they are for."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,26 +18,26 @@ from mailroom_stacks.settings.settings import Settings
 
 Templates = Sequence[Mapping[str, Any]]
 DEPLOY = "deploy"
-"""The stack that is a person's to deploy."""
+"""Stack that a person deploys."""
 _KEYS_OF_TAGS = ("service", "stage")
-"""The tags of `deployment.tags` that say whose a key is; others may change."""
+"""Tags of `deployment.tags` that identify a key's stage; other tags may change."""
 
 
 def read(stage: str, context: Mapping[str, object]) -> tuple[Settings, Templates]:
-    """The settings of `stage` and the templates of its stacks but `deploy`, without bundling anything.
-    Raises SettingsError and NagError, as the app does."""
+    """Return the settings of `stage` and the templates of its stacks but `deploy`, without bundling. Raises
+    SettingsError and NagError, as the app does."""
     settings = load(_over_cdk_json(context)["mailroom"], stage)
     files = sorted(assembly({**context, "stage": stage, **NO_BUNDLES}).glob("*.template.json"))
-    others = (file for file in files if file.name.partition(".")[0] != settings.name(DEPLOY))
-    return settings, [json.loads(file.read_text()) for file in others]
+    templates = (file for file in files if file.name.partition(".")[0] != settings.name(DEPLOY))
+    return settings, [json.loads(file.read_text()) for file in templates]
 
 
 def qualifier_of(settings: Settings, context: Mapping[str, object]) -> str:
-    """The bootstrap that deploys the stage: the setting's, else that of `context` or cdk.json, else the CDK's
-    default. As the stack `deploy` has it."""
-    named = settings.deploy.qualifier if settings.deploy else None
-    given = named or _over_cdk_json(context).get(QUALIFIER)
-    return str(given or DefaultStackSynthesizer.DEFAULT_QUALIFIER)
+    """Return the qualifier of the bootstrap that deploys the stage, as the stack `deploy` has it: from the
+    settings, else from `context` or cdk.json, else the CDK's default."""
+    setting = settings.deploy.qualifier if settings.deploy else None
+    qualifier = setting or _over_cdk_json(context).get(QUALIFIER)
+    return str(qualifier or DefaultStackSynthesizer.DEFAULT_QUALIFIER)
 
 
 def _over_cdk_json(context: Mapping[str, object]) -> Mapping[str, Any]:
@@ -45,8 +45,8 @@ def _over_cdk_json(context: Mapping[str, object]) -> Mapping[str, Any]:
 
 
 def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:
-    """Where the policy is for. An account or region that is not pinned is any, of the partition `aws`; so is
-    the partition of a region that is too new for the CDK."""
+    """Return the place that the policy is for. Without a pinned account or region, the policy is for any of
+    the partition `aws`; so is the partition of a region that is too new for the CDK."""
     region = settings.deployment.region
     roles = _properties(templates, "AWS::IAM::Role")
     keys = _properties(templates, "AWS::KMS::Key")
@@ -64,8 +64,8 @@ def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:
 
 
 def _properties(templates: Templates, resource_type: str) -> list[Mapping[str, Any]]:
-    resources = (each for template in templates for each in template["Resources"].values())
-    return [each["Properties"] for each in resources if each["Type"] == resource_type]
+    resources = (resource for template in templates for resource in template["Resources"].values())
+    return [resource["Properties"] for resource in resources if resource["Type"] == resource_type]
 
 
 def _trusted(role: Mapping[str, Any]) -> Iterable[str]:
@@ -75,9 +75,9 @@ def _trusted(role: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _identity(keys: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
-    """What every key is tagged with that says whose it is. Without `stage` nothing does: `service` is that
-    of all stages."""
-    tags = [{(each["Key"], each["Value"]) for each in key.get("Tags", ())} for key in keys]
+    """Return the tags of every key that identify its stage. Without `stage` there are none, because `service`
+    is the same in all stages."""
+    tags = [{(tag["Key"], tag["Value"]) for tag in key.get("Tags", ())} for key in keys]
     common = dict(set.intersection(*tags)) if tags else {}
     if "stage" not in common:
         return ()
@@ -85,9 +85,9 @@ def _identity(keys: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
 
 
 def policies_of(stage: str, qualifier: str | None = None) -> Sequence[Any]:
-    """The policies of one stage, for `cdk bootstrap --cloudformation-execution-policies`; `qualifier` is the
-    bootstrap's, where another than the stage's own is meant. Raises SettingsError and NagError, as the app
-    does, and UnscopedError for an action that no rule holds to a stage."""
+    """Return the policies of one stage, for `cdk bootstrap --cloudformation-execution-policies`. `qualifier`
+    overrides the bootstrap of the stage. Raises SettingsError and NagError, as the app does, and
+    UnscopedError for an action that no rule restricts to a stage."""
     settings, templates = read(stage, {})
     place = place_of(settings, templates, qualifier or qualifier_of(settings, {}))
     return documents(statements(needed_actions(templates), place))

@@ -1,4 +1,5 @@
-"""What each action is held to: to the stage's own names wherever IAM can tell them, else by a condition."""
+"""Resources and conditions of each action: the stage's own names if IAM can restrict the action to them, else
+a condition."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,12 +11,12 @@ from mailroom_stacks.deploy_policy.document import Conditions, Statement
 
 
 class UnscopedError(Exception):
-    """An action that these tables do not know how to hold to the stage; its text says which."""
+    """Action that these tables cannot restrict to the stage; the text names it."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a stage is, and by which names IAM knows what is its own."""
+    """Place of a stage, and the names by which IAM knows its resources."""
 
     stage: str
     account: str = "*"
@@ -23,37 +24,37 @@ class Place:
     partition: str = "aws"
     qualifier: str = "hnb659fds"
     configuration_sets: tuple[str, ...] = ()
-    """SES's and the SMS service's, which may be named freely."""
+    """Names of the configuration sets of SES and of the SMS service."""
     passed_to: tuple[str, ...] = ()
-    """The services that the stage's roles trust."""
+    """Services that the stage's roles trust."""
     key_tags: tuple[tuple[str, str], ...] = ()
-    """The tags by which a key of the stage is known; without any, no right to a key is given."""
+    """Tags by which a key of the stage is known. Without tags, the policy has no right to any key."""
     boundary: str | None = None
-    """The name of the managed policy that bounds every role."""
+    """Name of the managed policy that bounds every role."""
 
     def arn(self, service: str, resource: str, *, region: bool = True, account: bool = True) -> str:
-        """The ARN of a resource, its place filled in."""
+        """Return the ARN of a resource in this place."""
         place = f"{self.region if region else ''}:{self.account if account else ''}"
         return f"arn:{self.partition}:{service}:{place}:{resource}"
 
     @property
     def own(self) -> str:
-        """The pattern of the stage's names."""
+        """Pattern of the stage's names."""
         return f"mailroom-{self.stage}-*"
 
 
 _MADE_BY_AWS = ("ops.apigateway.amazonaws.com",)
-"""Services whose linked roles a deployment may make; AWS writes what is in them."""
+"""Services for which a deployment may make service-linked roles, whose rights AWS defines."""
 _MAPPING = ("lambda:*EventSourceMapping",)
 _KEY = ("kms:Disable*", "kms:EnableKey", "kms:Put*", "kms:Schedule*", "kms:Untag*", "kms:Update*Desc*")
-"""What changes a key that exists. Not what CloudFormation calls right after CreateKey: it reads the key and
-turns rotation on, which harms no foreign one, and a tag may take five minutes to count
+"""Actions that change an existing key. CloudFormation's actions right after CreateKey are not among them: it
+reads the key and turns rotation on, which harms no foreign key, and a tag may take five minutes to count
 (https://docs.aws.amazon.com/kms/latest/developerguide/tag-authorization.html)."""
 _BOUNDED = ("iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary")
 
 
 def conditions_of(action: str, place: Place) -> Conditions:
-    """Operators, keys and values, all of which have to hold; most actions need none. Raises UnscopedError."""
+    """Return operators, keys and values that must all match; most actions need none. Raises UnscopedError."""
 
     def any_of(patterns: Iterable[str]) -> bool:
         return any(fnmatchcase(action, pattern) for pattern in patterns)
@@ -66,12 +67,12 @@ def conditions_of(action: str, place: Place) -> Conditions:
         return (("StringEquals", "iam:PassedToService", place.passed_to),)
     if any_of(_BOUNDED) and place.boundary:
         bound = place.arn("iam", f"policy/{place.boundary}", region=False)
-        # Where no account is pinned the ARN holds a `*`, which StringEquals would take at its word.
+        # Without a pinned account the ARN contains a `*`, which StringEquals would compare literally.
         return (("ArnLike", "iam:PermissionsBoundary", (bound,)),)
     if any_of(_KEY):
         return _tagged("StringEquals", "aws:ResourceTag", action, place)
     if action == "kms:TagResource":
-        # A change of other tags names those alone.
+        # A request that changes other tags names only those.
         return _tagged("StringEqualsIfExists", "aws:RequestTag", action, place)
     return ()
 
@@ -85,39 +86,39 @@ def _tagged(operator: str, key: str, action: str, place: Place) -> Conditions:
 
 
 def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    own, arn = place.own, place.arn
+    names, arn = place.own, place.arn
     group = f"mailroom-{place.stage}"
     sets = place.configuration_sets
     return {
-        # An API and a mapping are known by ids that AWS gives them.
+        # APIs have ids that AWS generates.
         ("apigateway", "apis"): (
             arn("apigateway", "/apis", account=False),
             arn("apigateway", "/apis/*", account=False),
             arn("apigateway", "/tags/*", account=False),
         ),
-        ("cloudwatch", "alarm"): (arn("cloudwatch", f"alarm:{own}"),),
+        ("cloudwatch", "alarm"): (arn("cloudwatch", f"alarm:{names}"),),
         ("cloudwatch", "dashboard"): (
             arn("cloudwatch", f"dashboard/{group}", region=False),
-            arn("cloudwatch", f"dashboard/{own}", region=False),
+            arn("cloudwatch", f"dashboard/{names}", region=False),
         ),
-        ("codedeploy", "application"): (arn("codedeploy", f"application:{own}"),),
+        ("codedeploy", "application"): (arn("codedeploy", f"application:{names}"),),
         ("codedeploy", "deploymentconfig"): (arn("codedeploy", "deploymentconfig:CodeDeployDefault.*"),),
-        ("codedeploy", "deploymentgroup"): (arn("codedeploy", f"deploymentgroup:{own}"),),
-        ("dynamodb", "table"): (arn("dynamodb", f"table/{own}"),),
-        ("events", "rule-on-default-event-bus"): (arn("events", f"rule/{own}"),),
+        ("codedeploy", "deploymentgroup"): (arn("codedeploy", f"deploymentgroup:{names}"),),
+        ("dynamodb", "table"): (arn("dynamodb", f"table/{names}"),),
+        ("events", "rule-on-default-event-bus"): (arn("events", f"rule/{names}"),),
         ("iam", "service-role"): (arn("iam", "role/aws-service-role/*", region=False),),
-        ("iam", "role"): (arn("iam", f"role/{own}", region=False),),
-        ("kms", "alias"): (arn("kms", f"alias/{own}"),),
+        ("iam", "role"): (arn("iam", f"role/{names}", region=False),),
+        ("kms", "alias"): (arn("kms", f"alias/{names}"),),
         ("kms", "key"): (arn("kms", "key/*"),),
         ("lambda", "eventsourcemapping"): (arn("lambda", "event-source-mapping:*"),),
-        ("lambda", "function"): (arn("lambda", f"function:{own}"),),
-        ("lambda", "function alias"): (arn("lambda", f"function:{own}"),),
-        ("lambda", "function version"): (arn("lambda", f"function:{own}"),),
+        ("lambda", "function"): (arn("lambda", f"function:{names}"),),
+        ("lambda", "function alias"): (arn("lambda", f"function:{names}"),),
+        ("lambda", "function version"): (arn("lambda", f"function:{names}"),),
         ("logs", "log-group"): (
-            arn("logs", f"log-group:/aws/lambda/{own}"),
-            arn("logs", f"log-group:/aws/vendedlogs/{own}"),
+            arn("logs", f"log-group:/aws/lambda/{names}"),
+            arn("logs", f"log-group:/aws/vendedlogs/{names}"),
         ),
-        ("s3", "bucket"): (arn("s3", own, region=False, account=False),),
+        ("s3", "bucket"): (arn("s3", names, region=False, account=False),),
         ("s3", "object"): (
             arn(
                 "s3",
@@ -126,15 +127,15 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
                 account=False,
             ),
         ),
-        ("scheduler", "schedule"): (arn("scheduler", f"schedule/{own}/*"),),
-        ("scheduler", "schedule-group"): (arn("scheduler", f"schedule-group/{own}"),),
-        ("secretsmanager", "secret"): (arn("secretsmanager", f"secret:{own}"),),
+        ("scheduler", "schedule"): (arn("scheduler", f"schedule/{names}/*"),),
+        ("scheduler", "schedule-group"): (arn("scheduler", f"schedule-group/{names}"),),
+        ("secretsmanager", "secret"): (arn("secretsmanager", f"secret:{names}"),),
         ("ses", "configuration-set"): tuple(arn("ses", f"configuration-set/{name}") for name in sets),
         ("sms-voice", "configurationset"): tuple(
             arn("sms-voice", f"configuration-set/{name}") for name in sets
         ),
-        ("sns", "topic"): (arn("sns", own),),
-        ("sqs", "queue"): (arn("sqs", own),),
+        ("sns", "topic"): (arn("sns", names),),
+        ("sqs", "queue"): (arn("sqs", names),),
         ("ssm", "parameter"): (arn("ssm", f"parameter/{group}/*"),),
         ("ssm", "bootstrap"): (arn("ssm", f"parameter/cdk-bootstrap/{place.qualifier}/version"),),
     }
@@ -154,20 +155,20 @@ ON_EVERYTHING = {
     "sms-voice:CreateConfigurationSet": "A configuration set has no ARN before it is there.",
     "ses:DescribeConfigurationSet": "Of SES's first API, which knows no resources; it only reads.",
 }
-"""The actions for which IAM knows no resource, as patterns, and why the deployment takes them."""
+"""Actions for which IAM knows no resource, as patterns, with the reason why a deployment needs them."""
 
 
 def statements(needed: Mapping[str, Iterable[str]], place: Place) -> list[Statement]:
-    """What the actions `needed`, by resource type, come to at `place`, and a denial that keeps the deploying
-    roles out of reach. Raises UnscopedError."""
+    """Return the statements for the actions `needed`, by resource type, at `place`, with a denial that
+    protects the deploying roles. Raises UnscopedError."""
     scopes = _scopes(place)
     together: dict[tuple[tuple[str, ...], Conditions], list[str]] = {}
-    # The last reads the bootstrap's version.
+    # ssm:GetParameters reads the bootstrap's version.
     for action in sorted({*chain.from_iterable(needed.values()), "ssm:GetParameters"}):
         resources = _resources(action, scopes)
         together.setdefault((resources, conditions_of(action, place)), []).append(action)
-    allowed = [Statement(*held, tuple(actions)) for held, actions in together.items()]
-    # The roles of the stack `deploy`, which no deployment may touch.
+    allowed = [Statement(*scope, tuple(actions)) for scope, actions in together.items()]
+    # No deployment may change the roles of the stack `deploy`.
     deployers = place.arn("iam", f"role/mailroom-{place.stage}-deploy*", region=False)
     return [*sorted(allowed), Statement((deployers,), (), ("iam:*",), denied=True)]
 
@@ -177,16 +178,16 @@ _KINDS = {
     "iam:CreateServiceLinkedRole": ("service-role",),
     "ssm:GetParameters": ("parameter", "bootstrap"),
 }
-"""Where IAM's own kinds are too many, or too coarse."""
+"""Kinds for actions or services for which IAM has too many kinds, or too coarse ones."""
 
 
 def _resources(action: str, scopes: Mapping[tuple[str, str], tuple[str, ...]]) -> tuple[str, ...]:
     service = action.partition(":")[0]
     kinds = resource_kinds(action)
     kinds = _KINDS.get(action, _KINDS.get(service, kinds))
-    found = [arn for kind in kinds for arn in scopes.get((service, kind), ())]
-    if found:
-        return tuple(dict.fromkeys(found))
+    arns = [arn for kind in kinds for arn in scopes.get((service, kind), ())]
+    if arns:
+        return tuple(dict.fromkeys(arns))
     if not kinds and any(fnmatchcase(action, pattern) for pattern in ON_EVERYTHING):
         return ("*",)
     raise UnscopedError(

@@ -1,2 +1,2 @@
-"""What can be set for a stage, in `cdk.json` under context `mailroom`, then the stage's name: one file a
-domain, with its model, the numbers that follow from it, and its rules."""
+"""Settings of a stage, in `cdk.json` under context `mailroom`, then the stage's name: one file a domain, with
+its model, the numbers derived from it, and its rules."""

@@ -1,4 +1,4 @@
-"""The HTTP API: what producers, providers and recipients call."""
+"""Settings of the HTTP API, which producers, providers and recipients call."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from mailroom_stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 
 
 def _prefix(text: str) -> str:
-    """What the keys of a caller's objects begin with."""
+    """Validate the beginning of the keys of a caller's objects."""
     parts = text.split("/")
     if text and not (re.fullmatch(r"([A-Za-z0-9!_.*'()-]+/)+", text) and not {".", ".."} & {*parts}):
         raise ValueError("is not a prefix of keys; write it like shop/, of letters, digits and !_.*'()-")
@@ -26,7 +26,7 @@ Scope = Annotated[str, Field(pattern=r"^[!#-\[\]-~]{1,64}$")]
 
 
 class Scopes(Section):
-    """The scope that a token needs, in its claim `scope` or `scp`, for each thing that a caller can do."""
+    """Scope that a token needs for each action, in its claim `scope` or `scp`."""
 
     send: Scope
     """For POST /messages: 1 to 64 characters without a space."""
@@ -37,42 +37,42 @@ class Scopes(Section):
 
 
 class Jwt(Section):
-    """The issuer whose tokens are taken, instead of requests that are signed with AWS credentials."""
+    """Issuer of tokens, which replace requests signed with AWS credentials."""
 
     issuer: str = Field(pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*/?$")
-    """The https URL of who issues them; /.well-known/openid-configuration lies below it."""
+    """https URL of the issuer; /.well-known/openid-configuration lies below it."""
     audience: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
-    """A token's `aud` has to be one of these."""
+    """Accepted values of a token's `aud`."""
     scopes: Scopes | None = None
     """null: every token of the issuer may do everything."""
     caller_claim: str = Field(default="sub", min_length=1)
-    """The claim of a token that names its caller, for `payload_prefixes`."""
+    """Claim of a token that names its caller, for `payload_prefixes` and `callers`."""
 
 
 class Caller(Section):
-    """What one caller may send."""
+    """Limits of one caller."""
 
     per_day: int | None = Field(default=None, ge=1)
-    """Recipients of the messages that it may put in 24 hours, over all channels; null is no limit."""
+    """Recipients of the caller's messages in 24 hours, over all channels; null means no limit."""
     senders: tuple[str, ...] | None = None
-    """The addresses of `mail.senders` that its mails may come from; null is all of them."""
+    """Addresses of `mail.senders` that the caller's mails may come from; null means all of them."""
 
 
 MESSAGES_MB = 512
-"""Memory of the function that takes messages in and reports their status, in MiB."""
+"""Memory of the function that accepts messages and reports their status, in MiB."""
 PUBLIC_SHARE = 0.2
-"""The part of `requests_per_second` and `burst` for what people do: links for opting out, the texts that they
-send, and for Resend's events, which Resend repeats. Each route has an equal part. Messages have the rest: a
-flood of the routes that are open to everybody does not take it from them."""
+"""Share of `requests_per_second` and `burst` for links for opting out, texts of people, and Resend's events,
+which Resend repeats. Each route has an equal part. Messages have the rest, so a flood of the routes that are
+open to everybody takes nothing from them."""
 CALLBACKS_SHARE = 0.3
-"""The part for Twilio's status callbacks."""
+"""Share for Twilio's status callbacks."""
 PUBLIC_ROUTES = 5
-"""GET, HEAD and POST of a link for opting out, the texts that people send, and Resend's events."""
+"""Routes of that share: GET, HEAD and POST of a link for opting out, texts of people, and Resend's events."""
 
 
 @dataclass(frozen=True)
 class Throttle:
-    """What API Gateway lets through on a route: requests a second, and how many at once."""
+    """API Gateway's limits of a route: requests a second, and requests at once."""
 
     rate: int
     burst: int
@@ -82,30 +82,30 @@ class Api(Section):
     """The HTTP API, and the function that Twilio calls back."""
 
     public_url: str | None = Field(default=None, pattern=rf"^({ORIGIN}|{PROVIDERS_AT_SYNTH})$")
-    """The API's own domain: https, without a path; null takes API Gateway's. Or providers (-c
+    """Domain of the API: https, without a path; null means API Gateway's domain. Or providers (-c
     providers=URL)."""
     jwt: Jwt | None = None
-    """null: whoever calls signs with AWS credentials that may execute-api:Invoke."""
+    """null: callers sign with AWS credentials that have the right execute-api:Invoke."""
     payload_prefixes: dict[Annotated[str, Field(min_length=1)], Annotated[str, AfterValidator(_prefix)]] = (
         Field(default_factory=dict)
     )
-    """The beginning of the keys in the payload bucket that each caller's messages may name; "" is the whole
-    bucket. If anybody is here, other callers may name no object."""
+    """Prefix of the keys in the payload bucket that each caller's messages may name; an empty prefix means
+    the whole bucket. If any caller is listed, callers that are not may name no object."""
     callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
-    """What each caller may send. A caller that is not here gets 403 for every request; if nobody is,
-    everybody may send everything."""
+    """Limits of each caller. If any caller is listed, callers that are not get 403 for every request. If none
+    is, every caller may send everything."""
     requests_per_second: int = Field(default=1_000, ge=35, le=10_000)
-    """Requests a second over all routes; more are answered 429."""
+    """Requests a second over all routes; further requests get 429."""
     unsubscribe: Unsubscribe = Unsubscribe()
 
     @property
     def burst(self) -> int:
-        """How many requests may come at once: a second's; API Gateway takes 5,000 at most."""
+        """Requests that may come at once: those of a second, and 5,000 at most, API Gateway's limit."""
         return min(self.requests_per_second, 5_000)
 
     @property
     def throttles(self) -> dict[str, Throttle]:
-        """The throttle of one route, by what the route is for."""
+        """Throttle of one route, by the purpose of the route."""
         shares = {
             "messages": 1 - PUBLIC_SHARE - CALLBACKS_SHARE,
             "public": PUBLIC_SHARE / PUBLIC_ROUTES,
@@ -118,7 +118,7 @@ class Api(Section):
 
 
 def _whole(number: float) -> int:
-    """Rounded down, and no less for the rounding of a share."""
+    """Round down, but undo the rounding error of a share."""
     return int(number + 1e-6)
 
 
@@ -126,10 +126,10 @@ _PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role/[\w+=,.@-]+|user/[!-~
 
 
 def api_faults(api: Api) -> Iterator[str]:
-    """Rules of the section `api`."""
+    """Yield violations of the rules of the section `api`."""
     yield from unsubscribe_faults(api.unsubscribe)
-    for key, named in (("payload_prefixes", api.payload_prefixes), ("callers", api.callers)):
-        for caller in named if api.jwt is None else ():
+    for key, callers in (("payload_prefixes", api.payload_prefixes), ("callers", api.callers)):
+        for caller in callers if api.jwt is None else ():
             if not _PRINCIPAL.fullmatch(caller):
                 yield (
                     f"api.{key}: {caller!r} is not a caller that signs by IAM; write a role as "

@@ -1,4 +1,4 @@
-"""What a campaign's own campaign.toml may say."""
+"""Settings of a campaign, in its campaign.toml."""
 
 import re
 import zoneinfo
@@ -15,21 +15,22 @@ OWN = (
     *("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl"),
     *("window", "unless"),
 )
-"""Attributes that are not a campaign's to set under `attributes`: it has other ways, or they are the
-system's."""
+"""Attributes that a campaign may not set under `attributes`: it has other settings for them, or they belong
+to the system."""
 ADDRESSES = ("to", "email", "cc", "bcc")
-"""Nor are these: one for all is never meant, and a second addressee would take the unsubscribe link away."""
+"""Attributes that a campaign may not set either: a single address for all messages is never meant, and a
+second addressee would take the unsubscribe link away."""
 _STAGE = r"\{stage\}"
-# A location may not hold what IAM reads as a pattern.
+# A location may not contain characters of IAM's patterns.
 _LOCATION = rf"^s3://([a-z0-9.-]|{_STAGE})+/([^*?${{}}\x00-\x1f]|{_STAGE})*\.(csv|jsonl)$"
 _CRON_FIELD = r"[0-9A-Za-z*?,/#-]+"
 _NOT_PYTHONS = re.compile(r"%(?!%|\(scheduled_at\)s)")
 
 
 def _cron(expression: str) -> str:
-    """Six fields: minutes, hours, day of month, month, day of week, year."""
+    """Validate six fields: minutes, hours, day of month, month, day of week, year."""
     fields = expression.split()
-    if len(fields) != 6 or not all(re.fullmatch(_CRON_FIELD, each) for each in fields):
+    if len(fields) != 6 or not all(re.fullmatch(_CRON_FIELD, field) for field in fields):
         raise ValueError(
             "is not six fields; write minutes, hours, day of month, month, day of week and year, such as "
             "'0 13 ? * WED *'"
@@ -64,28 +65,28 @@ def _attributes(attributes: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _topic(name: str) -> str:
-    """What every message's contract asks of one."""
+    """Validate a topic by the rules of every message's contract."""
     if not (1 <= len(name) <= MAX_TOPIC and name.isprintable()):
         raise ValueError(f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
     return name
 
 
 class Schedule(Section):
-    """When the campaign starts by itself."""
+    """Times at which the campaign starts by itself."""
 
     cron: Annotated[str, AfterValidator(_cron)]
-    """Six fields, as EventBridge Scheduler has them, such as '0 13 ? * WED *'."""
+    """Six fields of EventBridge Scheduler, such as '0 13 ? * WED *'."""
     time_zone: Annotated[str, AfterValidator(_time_zone)] = "UTC"
-    """The time zone that the cron goes by."""
+    """Time zone of the cron."""
 
 
 class Audience(Section):
-    """Whom the campaign is for, and where they stand."""
+    """People who get the campaign's messages, and the source of their data."""
 
     kind: Literal["postgresql", "file", "module"]
-    """The rows of a query, the lines of a file in S3, or the people that campaign.py hands out."""
+    """Source: the rows of a query, the lines of a file in S3, or the people that campaign.py returns."""
     key: str | None = Field(default=None, pattern=r"^[^\x00-\x1f]{1,255}$")
-    """The column that tells people apart: never an address, for it becomes part of an id."""
+    """Column that identifies people: never an address, because it becomes part of an id."""
     columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     """Columns that may not be empty."""
     database: DatabaseName | None = None
@@ -110,35 +111,36 @@ class Unless(Section):
 
 
 class Campaign(Section):
-    """One campaign."""
+    """Settings of one campaign."""
 
     channel: EventType
-    """The channel that its messages go by."""
+    """Channel of the messages."""
     topic: Annotated[str, AfterValidator(_topic)] | None = None
-    """What people can opt out of; mail needs one."""
+    """Topic that people can opt out of; mail needs one."""
     window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
-    """The hours in which its messages may go out: from, to, days and zone, as of the setting `window` of a
-    channel. A column `time_zone` goes before the zone."""
+    """Hours in which messages may go out: from, to, days and zone, as in the setting `window` of a channel. A
+    column `time_zone` overrides the zone."""
     unless: Unless | None = None
     """Outcomes of another message to the same person, after which the person's message is not sent."""
     template: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
-    """A folder below templates/ and the channel."""
+    """Folder below templates/ and the channel."""
     concurrency: int = Field(default=5, ge=2, le=1000)
-    """How many may compose at once. One queue is for all of a stage's campaigns: the smallest governs."""
+    """Functions that compose at once. All campaigns of a stage share one queue, so the smallest number
+    applies. Each function holds one connection to each database that it asks."""
     page_size: int = Field(default=PAGE_SIZE, ge=1, le=10_000)
-    """How many people are collected at once."""
+    """People to collect at once."""
     recipients_per_message: int = Field(default=RECIPIENTS_PER_MESSAGE, ge=1, le=500)
-    """How many people are composed, and composed again where that failed, together."""
+    """People to compose together, and to compose again together after a failure."""
     max_pages: int = Field(default=MAX_PAGES, ge=1, le=10_000_000)
-    """Where a run ends that would go on and on."""
+    """Pages after which a run ends, if its audience never does."""
     expires_after_hours: float | None = Field(default=None, ge=0.1, le=8_760)
-    """Hours after a run's time until its messages are not sent any more; null: they always are."""
+    """Hours from a run's time after which its messages expire; null: they never do."""
     databases: tuple[DatabaseName, ...] = ()
-    """The stage's databases that campaign.py asks, beside the audience's."""
+    """Databases of the stage that campaign.py asks, beside that of the audience."""
     attributes: Annotated[dict[str, JsonValue], AfterValidator(_attributes)] = Field(default_factory=dict)
-    """Further attributes of every message; what campaign.py composes goes before them. Of an audience's
-    columns, only the address goes where messages have attributes of their own."""
+    """Further attributes of every message; those that campaign.py composes override them. Of an audience's
+    columns, only the address becomes an attribute of a message with attributes of its own."""
     schedule: Schedule | None = None
-    """null: it is started by hand alone."""
+    """null: people start the campaign by hand."""
     audience: Audience
-    """Whom it is for."""
+    """People who get the messages."""

@@ -1,4 +1,4 @@
-"""The canary, a mail to the provider's test address every few minutes: its numbers and its rules."""
+"""Numbers and rules of the canary, a mail to the provider's test address every few minutes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,7 +15,7 @@ https://resend.com/docs/dashboard/emails/send-test-emails."""
 def canary_faults(
     monitoring: Monitoring, channels: Mapping[str, Channel], mail: Mail, recipients: Recipients | None
 ) -> Iterator[str]:
-    """Rules of `monitoring.canary`, which is true."""
+    """Yield violations of the rules of `monitoring.canary`, which is true."""
     address = TEST_ADDRESSES[mail.provider]
     if "mail" not in channels:
         yield "monitoring.canary: is a mail, and channels.mail is missing; add the row, or use false."

@@ -1,4 +1,4 @@
-"""The channels that are a row each: the row, the lanes that follow from it, and its rules; and mail."""
+"""Channels of the setting `channels` with their lanes and rules; and mail."""
 
 import math
 import re
@@ -32,64 +32,67 @@ ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+"
 
 
 def _address(sender: str) -> str:
-    """A sender is `a@b.c` or `Name <a@b.c>`."""
-    # What the function that sends refuses would dead-letter every mail.
+    """Validate a sender, such as `a@b.c` or `Name <a@b.c>`."""
+    # If the sender refused this address later, every mail would become a dead letter.
     if not ADDRESS.fullmatch(parseaddr(sender)[1]):
         raise ValueError("is not a mail address; write 'name@example.com' or 'Name <name@example.com>'")
     return sender
 
 
 class Lane(Section):
-    """One of a channel's queues, with its part of the channel's rate."""
+    """Queue of a channel, with its share of the channel's rate."""
 
     maximum_concurrency: int = Field(default=2, ge=2, le=1000)
     """Functions at once; each waits concurrency / rate after a submit."""
     share: float = Field(ge=0.01, le=1)
-    """The part of `messages_per_second` that this lane gets."""
+    """Share of `messages_per_second` for this lane."""
     reserve: float = Field(default=0, ge=0, le=0.95)
-    """The part of `per_day` that bulk leaves to this lane; only lane normal has one."""
+    """Share of `per_day` that bulk leaves to this lane; only lane normal has one."""
 
 
 class Channel(HttpProvider):
-    """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
+    """Row of the channels: the properties of queue, dead-letter queue and sender for each lane of an event
+    type."""
 
     handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
-    """The file in lambdas/ or channels/, without its ending, whose `handler` runs."""
+    """File in lambdas/ or channels/, without its ending, whose `handler` runs."""
     module: str | None = Field(default=None, pattern=r"^channels(\.[a-z][a-z0-9_]*)+$")
-    """The module whose `CHANNEL` describes a channel of your own, such as channels.telegram."""
+    """Module whose `CHANNEL` describes a channel of your own, such as channels.telegram."""
     lanes: dict[LaneName, Lane] = Field(min_length=1)
-    """normal, and bulk where a campaign must not delay the rest."""
+    """normal, and bulk if campaigns must not delay the other messages."""
     messages_per_second: float = Field(default=1, ge=0.1, le=100_000)
-    """What the provider allows, over all lanes."""
+    """Rate that the provider allows, over all lanes."""
     per_day: Annotated[int, Field(ge=1)] | tuple[tuple[str, Annotated[int, Field(ge=1)]], ...] | None = None
-    """Recipients that this stage may reach in 24 hours; null is no limit. By date while an address or a
+    """Recipients that this stage may reach in 24 hours; null means no limit. By date while an address or a
     domain is warmed up: [["2026-12-01", 500], ["2026-12-02", 1000]]."""
     window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
-    """The hours in which bulk may go out, such as {"from": "09:00", "to": "20:00", "days": "mon-sat", "zone":
-    "Europe/Berlin"}. A message's own window goes before."""
+    """Hours in which bulk may go out, such as {"from": "09:00", "to": "20:00", "days": "mon-sat", "zone":
+    "Europe/Berlin"}. A message's own window overrides them."""
     longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
-    """The longest time for which a provider may refuse before messages become dead letters."""
+    """Longest time for which a provider may refuse before messages become dead letters."""
     timeout_seconds: int = Field(default=60, ge=13, le=900)
-    """The longest that an invocation may run. The visibility time-out is six times as long. Before you lower
-    it, pause the lanes until running invocations have ended, which could outlive the new, shorter lease."""
+    """Longest time of an invocation. The visibility time-out is six times as long. Before you lower it, pause
+    the lanes until running invocations have ended, which could outlive the new, shorter lease."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
-    """Memory of a sender, in MiB. It gets more if large attachments or several messages at once need more."""
+    """Memory of a sender, in MiB. A sender gets more if large attachments or several messages at once need
+    more."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
-    """The longest that one submit may take, HTTP time-outs included."""
+    """Longest time of one submit, HTTP time-outs included."""
     submits_at_once: int = Field(default=1, ge=1, le=10)
-    """How many messages of a batch one function delivers at a time. After a crash the outcomes of so many are
-    unknown."""
+    """Messages of a batch that one function delivers at a time. After a crash the outcomes of all of these
+    are unknown."""
     on_unknown: OnUnknown = "resend"
-    """What follows a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
+    """Consequence of a crash without evidence: send again (at least once) or fail as unknown (at most
+    once)."""
     secret: str | None = Field(default=None, min_length=1)
-    """The description of the secret mailroom-{stage}-{event_type}: what people put into it, and in which
-    form. null makes no secret."""
+    """Description of the secret mailroom-{stage}-{event_type}: its content and form, for the people who put
+    it. null makes no secret."""
     suppressible: bool = False
     """Whether the sender reads the suppression list and preferences, and marks recipients who are gone."""
 
     @property
     def days(self) -> PerDay:
-        """`per_day` as the functions have it; () is no limit."""
+        """`per_day` in the form of the functions; empty means no limit."""
         if self.per_day is None:
             return ()
         return ((_ANY_DATE, self.per_day),) if isinstance(self.per_day, int) else self.per_day
@@ -99,19 +102,20 @@ RESEND_URL = "https://api.resend.com"
 
 
 class Mail(Section):
-    """What the mail channel needs beside its row."""
+    """Settings of mail beside its row."""
 
     provider: Literal["ses", "resend"] = "ses"
     """Amazon SES, or Resend (resend.com): `mailroom docs choose-a-provider`."""
     senders: tuple[Annotated[str, AfterValidator(_address)], ...] = Field(min_length=1)
-    """The addresses that a message's `from` may name; the first is the default."""
+    """Addresses that a message's `from` may name; the first is the default."""
     max_attachment_bytes: int = Field(default=7_000_000, ge=1, le=28_000_000)
-    """All attachments of a mail; SES takes 40 MB with base64's third on top, and throttles above 10 MB."""
+    """Bytes of all attachments of a mail together. SES takes 40 MB with base64's third on top, and throttles
+    above 10 MB."""
 
 
 @dataclass(frozen=True)
 class LaneRow:
-    """A lane of a channel, ready to be made: its names, its settings and what follows from them."""
+    """Lane of a channel with its names, its settings and the numbers derived from them."""
 
     event_type: str
     lane: LaneName
@@ -125,17 +129,17 @@ class LaneRow:
 
     @property
     def queue(self) -> str:
-        """The queue's short name: mail, mail-bulk."""
+        """Short name of the queue: mail, mail-bulk."""
         return self._named(self.event_type)
 
     @property
     def function(self) -> str:
-        """The function's short name: send-mail, send-mail-bulk."""
+        """Short name of the function: send-mail, send-mail-bulk."""
         return self._named(self.channel.handler.replace("_", "-"))
 
     @property
     def pace(self) -> float:
-        """The gap after each submit: so many workers, each leaving this long, keep to the lane's rate."""
+        """Wait after each submit: if each worker waits so long, all together keep to the lane's rate."""
         return _gap(self.channel, self.polling)
 
     def _named(self, base: str) -> str:
@@ -143,7 +147,7 @@ class LaneRow:
 
 
 def lane_rows(channels: Mapping[str, Channel], mail: Mail, times: Times) -> Iterator[LaneRow]:
-    """Every lane of every channel."""
+    """Yield every lane of every channel."""
     for event_type, channel in channels.items():
         rules = queue_rules(
             times,
@@ -152,7 +156,7 @@ def lane_rows(channels: Mapping[str, Channel], mail: Mail, times: Times) -> Iter
             batch_size=MOST_TOGETHER,
             waits=Waits.of(times),
         )
-        # A receive of those may wait for a resend in doubt instead.
+        # Some of these receives may wait for a resend in doubt instead.
         rules = replace(rules, longest_stay=rules.longest_stay + sum(RESEND_DELAYS))
         memory_mb = max(channel.memory_mb, least_memory(event_type, channel, mail))
         for lane, polling in channel.lanes.items():
@@ -161,7 +165,7 @@ def lane_rows(channels: Mapping[str, Channel], mail: Mail, times: Times) -> Iter
 
 
 MOST_TOGETHER = 10
-"""Messages of one invocation; fewer where each has to wait long for its turn."""
+"""Messages of one invocation; fewer if each must wait long for its turn."""
 
 
 def _gap(channel: Channel, polling: Lane) -> float:
@@ -169,14 +173,14 @@ def _gap(channel: Channel, polling: Lane) -> float:
 
 
 def _fitting(channel: Channel, polling: Lane, times: Times) -> int:
-    """How many messages an invocation has the time for, each followed by its gap: a last submit and its
-    record have to end within the time-out as well."""
-    left = channel.timeout_seconds - channel.submit_seconds - times.record
-    return math.ceil(left / _gap(channel, polling) - 1e-9) - 1
+    """Return the number of messages for which an invocation has time, each followed by its wait: a last
+    submit and its record must end within the time-out as well."""
+    seconds = channel.timeout_seconds - channel.submit_seconds - times.record
+    return math.ceil(seconds / _gap(channel, polling) - 1e-9) - 1
 
 
 OWN_SECTIONS = ("fax", "webhook")
-"""Event types that are no row: each has a stack and a section of its own."""
+"""Event types with a stack and a section of their own, instead of a row."""
 QUEUES = {"fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
 FUNCTIONS = {
     *("dispatch", "release", "outcomes", "index-messages", "send-fax", "retry-fax"),
@@ -184,26 +188,26 @@ FUNCTIONS = {
     *("messages-api", "unsubscribe", "resend-events"),
 }
 WITH_OWN_NEEDS = ("mail", "sms", "push")
-"""Rows whose sender has needs of its own: NEEDS in mailroom_stacks/channels.py. Other rows name what theirs
-needs."""
+"""Rows whose sender has special needs: NEEDS in mailroom_stacks/channels.py. Other rows name the needs of
+theirs."""
 SECRETS = {*WITH_OWN_NEEDS, "twilio", "unsubscribe", "resend"}
-"""Rows that may name no secret: other stacks make some of these names, and the senders of Mailroom's own rows
+"""Rows that may name no secret: other stacks make some of these names, and senders of Mailroom's own rows
 read no secret of their row."""
 
 SENDER_MB = 220
-"""Memory that a sender needs, in MiB: 60 of its own, and what the largest payload takes that is read: 10 MiB
-of text at four bytes a character, and 150,000 values; then it is encoded to be measured."""
+"""Memory of a sender, in MiB: 60 for itself, and the rest for the largest payload that it reads, 10 MiB of
+text at four bytes a character and 150,000 values, which is then encoded to be measured."""
 ITEM_MB = 32
-"""Memory, in MiB, of a message whose content is in its item; each thread has one. A rendering takes up to 31,
+"""Memory, in MiB, of a message whose content is in its item; each thread has one. A rendering takes up to 31
 if its output is refused for its size, and the request of a mail with the largest HTML and text 27."""
 ATTACHED = 5
-"""Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
+"""Bytes of memory for each byte of an attachment: the original, base64, the request and its bytes."""
 
 
 def channels_faults(
     channels: Mapping[str, Channel], mail: Mail, times: Times, keep: Retention
 ) -> Iterator[str]:
-    """Rules of the section `channels`."""
+    """Yield violations of the rules of the section `channels`."""
     rows = [*lane_rows(channels, mail, times)]
     for event_type, channel in channels.items():
         if event_type in OWN_SECTIONS:
@@ -239,7 +243,7 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
 
 
 def _day(key: str, channel: Channel) -> Iterator[str]:
-    """The rules of the day's budget."""
+    """Yield violations of the rules of the day's budget."""
     dates = [date for date, _ in channel.days]
     if any(not DATE.fullmatch(date) for date in dates) or dates != sorted({*dates}):
         yield f'{key}.per_day: has to be in the order of its dates, each like "2026-12-01" and there once.'
@@ -251,10 +255,10 @@ def _day(key: str, channel: Channel) -> Iterator[str]:
                 "0.1, or as much as codes and receipts need."
             )
             return
-        if (left := recipients - math.ceil(recipients * reserve)) < MAX_RECIPIENTS:
+        if (for_bulk := recipients - math.ceil(recipients * reserve)) < MAX_RECIPIENTS:
             yield (
-                f"{key}.per_day: {recipients} with a reserve of {number(reserve)} leaves bulk {left}, and a "
-                f"message may have {MAX_RECIPIENTS} recipients; use "
+                f"{key}.per_day: {recipients} with a reserve of {number(reserve)} leaves bulk {for_bulk}, "
+                f"and a message may have {MAX_RECIPIENTS} recipients; use "
                 f"{math.ceil((MAX_RECIPIENTS + 1) / (1 - reserve))} or more, or a smaller reserve."
             )
             return
@@ -272,12 +276,12 @@ def least_memory(event_type: str, channel: Channel, mail: Mail) -> int:
 
 
 def _names(rows: Sequence[LaneRow]) -> Iterator[str]:
-    taken = {"queue": set(QUEUES), "function": set(FUNCTIONS)}
+    names = {"queue": set(QUEUES), "function": set(FUNCTIONS)}
     for row in rows:
-        for what, name in (("queue", row.queue), ("function", row.function)):
-            if name in taken[what]:
-                yield f"channels.{row.event_type}: its {what} {name!r} exists already; give it another name."
-            taken[what].add(name)
+        for kind, name in (("queue", row.queue), ("function", row.function)):
+            if name in names[kind]:
+                yield f"channels.{row.event_type}: its {kind} {name!r} exists already; give it another name."
+            names[kind].add(name)
 
 
 def _pace(key: str, row: LaneRow, times: Times) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What messages are made of: templates, and the attributes of items."""
+"""Settings of the contents of messages: templates, and the attributes of items."""
 
 from typing import Literal
 
@@ -6,14 +6,15 @@ from mailroom_stacks.settings.sections import Section
 
 
 class Templates(Section):
-    """Templates beside those that a deployment brings."""
+    """Templates beside those of a deployment."""
 
     publish: bool = False
     """Whether `mailroom template put` may publish versions of templates, without a deployment."""
 
 
 class Items(Section):
-    """What producers put."""
+    """Items of producers."""
 
     unknown: Literal["allow", "refuse"] = "allow"
-    """What becomes of an attribute that nothing uses: `mailroom status` names it, or its message fails."""
+    """Treatment of an attribute that Mailroom does not use: `mailroom status` names it, or its message
+    fails."""

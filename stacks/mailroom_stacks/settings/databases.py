@@ -1,7 +1,5 @@
-"""The PostgreSQL databases that campaigns may ask, and their rules."""
+"""PostgreSQL databases of campaigns."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -12,41 +10,23 @@ _SECRETS_ARN = r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Z
 
 
 class Database(Section):
-    """One database, and how much of it Mailroom may take."""
+    """Database of campaigns."""
 
     secret_arn: str = Field(pattern=_SECRETS_ARN)
-    """The ARN of a secret as RDS writes it: host, port, username, password, dbname. What it lacks stands
-    here."""
+    """ARN of a secret in the form of RDS: host, port, username, password, dbname. What the secret lacks
+    stands in these settings."""
     host: str | None = Field(default=None, pattern=r"^[A-Za-z0-9:][A-Za-z0-9._:-]{0,252}$")
-    """The database's host, if its secret does not say."""
+    """Host of the database, if its secret has none."""
     port: int | None = Field(default=None, ge=1, le=65_535)
-    """The database's port, if its secret does not say; null is PostgreSQL's own, 5432."""
+    """Port of the database, if its secret has none; null means PostgreSQL's own, 5432."""
     dbname: str | None = Field(default=None, pattern=r"^[^\x00-\x1f\x7f]{1,63}$")
-    """The database's name on its server, if its secret does not say."""
-    connections: int = Field(ge=2, le=100_000)
-    """How many of its connections campaigns may hold at once. Dry runs and deployments may take some more."""
+    """Name of the database on its server, if its secret has none."""
     sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
-    """What is asked of the server's certificate."""
+    """Requirement on the server's certificate."""
     ca_file: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*$")
-    """The certificates of the authorities: a file of this repository, such as
-    campaigns/rds-global-bundle.pem; null takes the system's."""
+    """Certificates of the authorities: a file of this repository, such as campaigns/rds-global-bundle.pem;
+    null means those of the system."""
 
 
 RDS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
-
-
-def database_faults(key: str, database: Database, workers: dict[str, int], root: Path) -> Iterator[str]:
-    """Rules of the database of `key`, which so many `workers` of each function may ask at once. The file of
-    its certificates lies below `root`."""
-    total = sum(workers.values())
-    if total > database.connections:
-        parts = " + ".join(f"{function} {count}" for function, count in workers.items())
-        yield (
-            f"{key}.connections: ({parts} workers at once) = {total} must be at most {database.connections}; "
-            f"lower the campaigns' concurrency, or let Mailroom have {total} connections."
-        )
-    if database.ca_file is not None and not (root / database.ca_file).is_file():
-        yield (
-            f"{key}.ca_file: {database.ca_file!r} is not there; put it there (that of RDS is "
-            f"{RDS_BUNDLE}), or set it to null for the system's."
-        )
+"""Certificates of RDS's authorities."""

@@ -1,4 +1,4 @@
-"""The campaigns that a stage has, read from their folders, and the rules of each with the stage around it."""
+"""Campaigns of a stage, read from their folders, and their rules."""
 
 import json
 import tomllib
@@ -16,8 +16,7 @@ from mailroom_stacks.merging import merged
 from mailroom_stacks.paths import CAMPAIGN_FILE as FILE
 from mailroom_stacks.paths import CAMPAIGNS, TEMPLATES
 from mailroom_stacks.settings.campaign import Campaign
-from mailroom_stacks.settings.campaigns import COLLECTORS
-from mailroom_stacks.settings.databases import database_faults
+from mailroom_stacks.settings.databases import RDS_BUNDLE
 from mailroom_stacks.settings.sentences import SettingsError, path_of, sentence
 from mailroom_stacks.settings.settings import Settings
 
@@ -32,12 +31,12 @@ DEFINED = {
     "window",
     "unless",
 }
-"""The settings of a campaign that its functions are told as they are."""
+"""Settings of a campaign that its functions get unchanged."""
 
 
 @dataclass(frozen=True)
 class EnabledCampaign:
-    """One campaign as one stage has it."""
+    """Campaign with the overrides of one stage."""
 
     name: str
     folder: Path
@@ -47,12 +46,12 @@ class EnabledCampaign:
 
     @property
     def module(self) -> str | None:
-        """Where its own Python file lies in a bundle; None where it has none."""
+        """Path of its Python file in a bundle, if the campaign has one."""
         return f"campaigns/{self.name}/{MODULE}" if (self.folder / MODULE).is_file() else None
 
     @property
     def collected(self) -> tuple[str, ...]:
-        """The databases that collecting its audience asks."""
+        """Databases that the collection of its audience asks."""
         audience = self.chosen.audience
         if audience.kind == "module":
             return self.chosen.databases
@@ -60,40 +59,41 @@ class EnabledCampaign:
 
     @property
     def composed(self) -> tuple[str, ...]:
-        """The databases that composing its messages may ask: none without code of its own."""
+        """Databases that the composition of its messages may ask: none without code of its own."""
         audiences = (self.chosen.audience.database,) if self.chosen.audience.database else ()
         return (*audiences, *self.chosen.databases) if self.module else ()
 
     def key(self, path: str) -> str:
-        """Where the setting `path` was set: in its file, or over that in cdk.json."""
+        """Return the place and path of a setting: in the campaign's file, or in cdk.json if overridden
+        there."""
         return f"{_place(self.name, self.stage, self.overrides, path.split('.'))}{path}"
 
     def sources(self) -> dict[str, Path]:
-        """The campaign's Python files, by their paths in a bundle."""
+        """Return the campaign's Python files, by their paths in a bundle."""
         return {
             f"campaigns/{self.name}/{file.relative_to(self.folder).as_posix()}": file
             for file in sorted(self.folder.rglob("*.py"))
         }
 
     def definition(self) -> Definition:
-        """The campaign as its functions read it; {stage} in its location is the stage's name."""
-        chosen = self.chosen
-        template = {"template": chosen.template} if chosen.template else {}
-        audience = chosen.audience.model_dump(mode="json", exclude_none=True)
+        """Return the campaign in the form of its functions; {stage} in its location becomes the stage's
+        name."""
+        template = {"template": self.chosen.template} if self.chosen.template else {}
+        audience = self.chosen.audience.model_dump(mode="json", exclude_none=True)
         if "location" in audience:
             audience["location"] = audience["location"].replace("{stage}", self.stage)
-        told = {
+        fields = {
             "name": self.name,
             "module": self.module,
-            "attributes": {**template, **chosen.attributes},
+            "attributes": {**template, **self.chosen.attributes},
             "audience": audience,
-            **chosen.model_dump(include=DEFINED),
+            **self.chosen.model_dump(include=DEFINED),
         }
-        return msgspec.convert(told, Definition)
+        return msgspec.convert(fields, Definition)
 
 
 def read_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
-    """The campaigns that a stage enables, of those in `folder`. Raises SettingsError."""
+    """Return the campaigns in `folder` that a stage enables. Raises SettingsError."""
     section = settings.campaigns
     key = f"mailroom.{settings.stage}.campaigns"
     for name in section.overrides:
@@ -106,24 +106,24 @@ def _read(name: str, folder: Path, settings: Settings) -> EnabledCampaign:
     overrides = settings.campaigns.overrides.get(name, {})
     whole = merged(_toml(name, folder, settings.stage), overrides)
     try:
-        # As JSON, as the stage's own settings: a list is then a tuple, and still no text a number. TOML's
-        # dates become text; its inf and nan are refused, for no item can hold them.
-        chosen = Campaign.model_validate_json(json.dumps(whole, default=str, allow_nan=False))
+        # Validation as JSON, like the stage's own settings, makes a tuple of a list, but never a number of a
+        # text. TOML's dates become text. Its inf and nan are refused, because no item can contain them.
+        campaign = Campaign.model_validate_json(json.dumps(whole, default=str, allow_nan=False))
     except ValidationError as error:
         place = _place(name, settings.stage, overrides, path_of(error))
         raise SettingsError(sentence(error, place)) from error
     except ValueError as error:
         raise SettingsError(f"campaigns/{name}/{FILE}: {error}.") from None
-    return EnabledCampaign(name, folder / name, settings.stage, overrides, chosen)
+    return EnabledCampaign(name, folder / name, settings.stage, overrides, campaign)
 
 
 def _toml(name: str, folder: Path, stage: str) -> dict[str, Any]:
     file = folder / name / FILE
     if not file.is_file():
-        there = ", ".join(sorted(each.parent.name for each in folder.glob(f"*/{FILE}"))) or "none yet"
+        names = ", ".join(sorted(path.parent.name for path in folder.glob(f"*/{FILE}"))) or "none yet"
         raise SettingsError(
             f"mailroom.{stage}.campaigns.enabled: {name!r} has no file campaigns/{name}/{FILE}; add it, or "
-            f"name one that is there: {there}."
+            f"name one that is there: {names}."
         )
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
@@ -145,71 +145,63 @@ UNTOPICAL = ("sms", "push")
 
 
 def campaigns_faults(settings: Settings, campaigns: Sequence[EnabledCampaign]) -> Iterator[str]:
-    """A sentence for each rule that the enabled campaigns break, each starting with the whole key."""
+    """Yield a sentence for each rule that the enabled campaigns break, beginning with the whole key."""
     for campaign in campaigns:
         yield from _channel(settings, campaign)
         yield from audience_faults(settings, campaign)
 
 
 def _channel(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
-    chosen = campaign.chosen
-    row = settings.channels.get(chosen.channel)
+    options = campaign.chosen
+    row = settings.channels.get(options.channel)
     if row is None:
         yield (
-            f"{campaign.key('channel')}: {chosen.channel!r} is no channel of the stage that campaigns may "
+            f"{campaign.key('channel')}: {options.channel!r} is no channel of the stage that campaigns may "
             f"use; use {' or '.join(settings.channels)}."
         )
         return
     if LANE not in row.lanes:
         yield (
-            f"{campaign.key('channel')}: {chosen.channel!r} has no lane for campaigns; add "
-            f"mailroom.{settings.stage}.channels.{chosen.channel}.lanes.{LANE}."
+            f"{campaign.key('channel')}: {options.channel!r} has no lane for campaigns; add "
+            f"mailroom.{settings.stage}.channels.{options.channel}.lanes.{LANE}."
         )
-    if chosen.window and "zone" not in chosen.window and "time_zone" not in chosen.audience.columns:
+    if options.window and "zone" not in options.window and "time_zone" not in options.audience.columns:
         yield (
             f"{campaign.key('window')}: has no zone; name one like Europe/Berlin, or time_zone among "
             "audience.columns, for each recipient's own."
         )
-    if chosen.unless is not None and chosen.unless.event_type not in settings.channels:
+    if options.unless is not None and options.unless.event_type not in settings.channels:
         yield (
-            f"{campaign.key('unless.event_type')}: {chosen.unless.event_type!r} is no channel of the stage; "
+            f"{campaign.key('unless.event_type')}: {options.unless.event_type!r} is no channel of the stage; "
             f"use {' or '.join(settings.channels)}."
         )
-    if chosen.topic is None and chosen.channel not in UNTOPICAL:
-        yield f"{campaign.key('topic')}: is missing; {chosen.channel} needs what people can opt out of."
-    if chosen.template is not None:
-        yield from _template(campaign, chosen.template)
+    if options.topic is None and options.channel not in UNTOPICAL:
+        yield f"{campaign.key('topic')}: is missing; {options.channel} needs what people can opt out of."
+    if options.template is not None:
+        yield from _template(campaign, options.template)
 
 
 def _template(campaign: EnabledCampaign, template: str) -> Iterator[str]:
     folder = f"templates/{campaign.chosen.channel}"
-    there = sorted(each.parent.name for each in (TEMPLATES.parent / folder).glob("[!_]*/body.*"))
-    if template not in there:
-        known = ", ".join(dict.fromkeys(there)) or "none"
+    templates = sorted(file.parent.name for file in (TEMPLATES.parent / folder).glob("[!_]*/body.*"))
+    if template not in templates:
+        choice = ", ".join(dict.fromkeys(templates)) or "none"
         yield (
             f"{campaign.key('template')}: {template!r} is not below {folder}/; add it, or use one that is "
-            f"there: {known}."
+            f"there: {choice}."
         )
 
 
 def databases_faults(settings: Settings, campaigns: Sequence[EnabledCampaign], root: Path) -> Iterator[str]:
-    """A sentence for each rule that a database breaks which enabled campaigns ask, each starting with the
-    whole key. `root` is the folder that `ca_file` begins at."""
+    """Yield a sentence for each database of enabled campaigns whose `ca_file`, which begins at `root`, is
+    missing."""
+    used = {name for campaign in campaigns for name in (*campaign.collected, *campaign.composed)}
     for name, database in settings.databases.items():
-        workers = _workers(name, campaigns)
-        if workers:
-            key = f"mailroom.{settings.stage}.databases.{name}"
-            yield from database_faults(key, database, workers, root)
-
-
-def _workers(name: str, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:
-    """How many of each function may ask the database at once."""
-    workers = {}
-    if any(name in each.collected for each in campaigns):
-        workers["collect"] = COLLECTORS
-    if any(name in each.composed for each in campaigns):
-        workers["compose"] = compose_concurrency(campaigns)
-    return workers
+        if name in used and database.ca_file is not None and not (root / database.ca_file).is_file():
+            yield (
+                f"mailroom.{settings.stage}.databases.{name}.ca_file: {database.ca_file!r} is not there; put "
+                f"it there (that of RDS is {RDS_BUNDLE}), or set it to null for the system's."
+            )
 
 
 def compose_concurrency(campaigns: Sequence[EnabledCampaign]) -> int:
@@ -218,26 +210,27 @@ def compose_concurrency(campaigns: Sequence[EnabledCampaign]) -> int:
 
 
 KINDS = {kind.__struct_config__.tag: structs.fields(kind) for kind in get_args(AudienceDefinition)}
-"""What each kind of audience has."""
+"""Fields of each kind of audience."""
 
 
 def audience_faults(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
-    """Rules of the section `audience`, and of the databases that it and the campaign's own code ask."""
+    """Yield violations of the rules of the section `audience`, and of the databases that it and the
+    campaign's own code ask."""
     audience = campaign.chosen.audience
-    for each in KINDS[audience.kind]:
-        if each.required and getattr(audience, each.name) is None:
-            yield f"{campaign.key(f'audience.{each.name}')}: is missing; {audience.kind} needs it."
+    for field in KINDS[audience.kind]:
+        if field.required and getattr(audience, field.name) is None:
+            yield f"{campaign.key(f'audience.{field.name}')}: is missing; {audience.kind} needs it."
     if audience.kind == "module" and campaign.module is None:
         yield (
             f"{campaign.key('audience.kind')}: 'module' needs campaigns/{campaign.name}/{MODULE} with "
             "recipients(page); add it, or use another kind."
         )
-    named = [("audience.database", audience.database)]
-    named += [("databases", each) for each in campaign.chosen.databases]
-    for path, name in named:
+    references = [("audience.database", audience.database)]
+    references += [("databases", database) for database in campaign.chosen.databases]
+    for path, name in references:
         if name is not None and name not in settings.databases:
-            known = ", ".join(settings.databases) or "none yet"
+            choice = ", ".join(settings.databases) or "none yet"
             yield (
                 f"{campaign.key(path)}: {name!r} is not in mailroom.{settings.stage}.databases; add it "
-                f"there, or use one that is there: {known}."
+                f"there, or use one that is there: {choice}."
             )

@@ -1,5 +1,4 @@
-"""The fax gateway: its provider, how long it waits for one fax, when it tries again, and the rules of its two
-queues."""
+"""Settings of the fax gateway: provider, attempts and waits, and the rules of its two queues."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,27 +25,27 @@ class Fax(HttpProvider):
     """The fax queue, its sender, and the retries."""
 
     provider: Literal["signalwire", "telnyx"]
-    """The company whose API sends the faxes."""
+    """Company whose API sends the faxes."""
     senders: tuple[Annotated[str, Field(pattern=_NUMBER)], ...] = Field(min_length=1)
-    """Our own numbers in E.164, such as +12025550123; the first is the default."""
+    """Own numbers in E.164, such as +12025550123; the first is the default."""
     space: str | None = Field(default=None, pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
     """SignalWire's space: {space}.signalwire.com is called."""
     connection_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
     """Telnyx's id of the fax application."""
     concurrent_calls: int = Field(default=2, ge=2, le=1000)
-    """How many faxes may be under way at once; the provider's limit for the account."""
+    """Faxes that may be under way at once; the provider's limit for the account."""
     calls_per_second: float = Field(default=1, ge=0.1, le=1000)
-    """How many submits a second the provider takes, of all workers together."""
+    """Submits a second that the provider allows, of all workers together."""
     on_unknown: OnUnknown = "hold"
-    """What follows a crash after which several faxes at the provider may be this one."""
+    """Consequence of a crash after which several faxes at the provider may be this one."""
     max_attempts: int = Field(default=20, ge=1, le=100)
     """Attempts before a busy line is given up."""
     retry_delay_seconds: int = Field(default=600, ge=1, le=43_200)
-    """The wait between two attempts."""
+    """Wait between two attempts."""
 
     @property
     def url(self) -> str:
-        """Where the provider's API is, without a slash at its end."""
+        """URL of the provider's API, without a slash at its end."""
         if self.base_url:
             return self.base_url
         by_signalwire = self.provider == "signalwire"
@@ -54,12 +53,13 @@ class Fax(HttpProvider):
 
     @property
     def pace(self) -> float:
-        """The gap after each submit: so many workers, each leaving this long, keep to the rate."""
+        """Wait after each submit: if each worker waits so long, all together keep to the rate."""
         return self.concurrent_calls / self.calls_per_second
 
 
 WAITING_RECEIVES = 2
-"""A retry is received when its DelaySeconds end, then when its time has come; once more if clocks differ."""
+"""Receives of a retry that only wait: when its DelaySeconds end, then when its time has come. Clocks that
+differ cause one more."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class FaxRules(QueueRules):
     """
 
     last_submit_receive: int
-    """The last receive that may submit. Those after it see a fax through, outages and crashes included, so a
-    fax that may be under way is never dead-lettered."""
+    """Last receive that may submit. Later receives follow a fax to its end, outages and crashes included, so
+    a fax that may be under way is never dead-lettered."""
 
 
 def fax_rules(times: Times) -> FaxRules:
-    """The rules of the fax queue."""
+    """Return the rules of the fax queue."""
     waits = Waits.of(times)
     lease = times.fax_timeout + times.lease_margin
     visibility = lease + times.fax_visibility_margin
@@ -96,10 +96,10 @@ def fax_rules(times: Times) -> FaxRules:
 
 
 def receives_to_finish(times: Times, last_submit: int) -> int:
-    """The fewest receives after number `last_submit` that last for as long as the longest fax.
+    """Return the fewest receives after number `last_submit` that last for as long as the longest fax.
 
     A receive that watches the fax lasts for almost its whole time-out. A receive in an outage of DynamoDB
-    watches nothing, and lasts for its back-off. An outage may begin and end at any moment, so each receive
+    cannot watch, and lasts for its back-off. An outage may begin and end at any moment, so each receive
     counts for the shorter of the two. A receive that crashes lasts for longer than both.
     """
     waits, lasted, receives = Waits.of(times), 0.0, 0
@@ -110,7 +110,7 @@ def receives_to_finish(times: Times, last_submit: int) -> int:
 
 
 def mover_rules(fax: Fax, times: Times) -> QueueRules:
-    """The rules of the retry queue: moving can fail like anything, and before that a record waits."""
+    """Return the rules of the retry queue: moving can fail, and before that a record waits."""
     rules = queue_rules(times, times.fax_mover_timeout)
     waiting = fax.retry_delay_seconds + WAITING_RECEIVES * rules.visibility
     return replace(
@@ -121,7 +121,7 @@ def mover_rules(fax: Fax, times: Times) -> QueueRules:
 
 
 def fax_faults(fax: Fax, times: Times) -> Iterator[str]:
-    """Rules of the section `fax`."""
+    """Yield violations of the rules of the section `fax`."""
     if fax.provider == "signalwire" and (fax.space is None) == (fax.base_url is None):
         yield (
             "fax.space: signalwire needs exactly one of space and base_url; "

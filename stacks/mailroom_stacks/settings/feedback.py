@@ -1,4 +1,4 @@
-"""What comes back from providers."""
+"""Settings of providers' events."""
 
 from collections.abc import Iterator
 
@@ -11,28 +11,28 @@ from mailroom_stacks.settings.times import Times
 from mailroom_stacks.settings.webhook import Webhook
 
 FEEDBACK_BATCH = 100
-"""The most events of an invocation; fewer if they are over Lambda's 6 MB together. The events of one message
-come close together, and one invocation that has them all writes less."""
+"""Most events of an invocation; fewer if they exceed Lambda's 6 MB together. The events of one message come
+close together, and one invocation with all of them writes less."""
 FEEDBACK_WINDOW = 2
-"""How long the first event of a batch may wait for the others."""
+"""Seconds in which the first event of a batch waits for others."""
 
 
 class Feedback(Section):
     """The feedback queue and its function."""
 
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
-    """Functions at once for what comes back from providers."""
+    """Functions at once for providers' events."""
 
 
 def feedback_rules(times: Times) -> QueueRules:
-    """The rules of the feedback queue."""
+    """Return the rules of the feedback queue."""
     throttling = times.provider_throttling
     return queue_rules(times, times.feedback_timeout, throttling=throttling, window=FEEDBACK_WINDOW)
 
 
 def feedback_faults(feedback: Feedback, webhook: Webhook, monitoring: Monitoring) -> Iterator[str]:
-    """The rule of the section `feedback`: what follows from sending may not take all functions that the
-    account has, and so end sending."""
+    """Yield a violation of the rule of the section `feedback`: events and callbacks may not use all functions
+    of the account, which would end sending."""
     events, callbacks = feedback.maximum_concurrency, webhook.maximum_concurrency
     many, together = monitoring.many_functions, events + callbacks
     if together >= many:

@@ -1,4 +1,4 @@
-"""Reads a stage's settings out of the app's context and refuses what cannot work."""
+"""Reading of a stage's settings from the app's context, with their validation."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
 
 def load(stages: object, stage: object) -> Settings:
-    """The settings of `stage` among `stages`, the context's `mailroom`. Raises SettingsError."""
+    """Return the settings of `stage` among `stages`, the context's `mailroom`. Raises SettingsError."""
     if not isinstance(stages, Mapping) or not stages:
         raise SettingsError("mailroom: is missing from cdk.json's context; add a section for each stage.")
     if stage not in stages:
@@ -38,7 +38,7 @@ def load(stages: object, stage: object) -> Settings:
 
 
 def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
-    """The campaigns of a stage, of those that lie in `folder`. Raises SettingsError."""
+    """Return the campaigns of a stage, from the folder `folder`. Raises SettingsError."""
     campaigns = read_campaigns(settings, folder)
     databases = databases_faults(settings, campaigns, folder.parent)
     for broken in chain(campaigns_faults(settings, campaigns), databases):
@@ -47,9 +47,9 @@ def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[Enable
 
 
 def with_providers(settings: Settings, providers: object) -> Settings:
-    """`settings` with each address that is known only now: below `providers`, under the name of the provider,
-    or of the channel whose row names none; and the API's under api. Raises SettingsError where `providers` is
-    no URL, and a setting needs it."""
+    """Return `settings` with each address that is known only at synth: below `providers`, under the name of
+    the provider, or of the channel if its row names none; and that of the API under api. Raises SettingsError
+    if a setting needs `providers` and it is not a URL."""
 
     def placed(path: str, section: Section, setting: str, name: str) -> Section:
         if getattr(section, setting) != PROVIDERS_AT_SYNTH:
@@ -82,9 +82,9 @@ def _validated(section: object, stage: str) -> Settings:
         raise SettingsError(
             f"mailroom.{stage}.stage: is not a setting; the section's own key names the stage."
         )
-    given = with_local_defaults(section) if section.get("profile") == "local" else section
+    values = with_local_defaults(section) if section.get("profile") == "local" else section
     try:
-        # As JSON, for that is what it was: a list is then a tuple, and still no text a number.
-        return Settings.model_validate_json(json.dumps({**given, "stage": stage}))
+        # Validation as JSON, the form of cdk.json, makes a tuple of a list, but never a number of a text.
+        return Settings.model_validate_json(json.dumps({**values, "stage": stage}))
     except ValidationError as error:
         raise SettingsError(sentence(error, f"mailroom.{stage}.")) from error

@@ -1,5 +1,5 @@
-"""The settings that have other defaults in the stage on this machine: what takes AWS minutes is seen within
-seconds."""
+"""Defaults of the stage on this machine that differ from those on AWS: times of minutes there are seconds
+here."""
 
 from collections.abc import Mapping
 from typing import Any

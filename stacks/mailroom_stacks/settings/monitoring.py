@@ -1,4 +1,4 @@
-"""Who hears of alarms, and from when on they ring."""
+"""Settings of alarms: recipients of notices, and thresholds."""
 
 from typing import Annotated, Literal
 
@@ -9,34 +9,35 @@ from mailroom_stacks.settings.sections import Section
 _ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
 _HTTPS = r"^https://[^\s/]+(/\S*)?$"
 LONGEST_MINUTES = 20_160
-"""No queue keeps a message for longer than 14 days."""
+"""Longest retention of a queue: 14 days."""
 QUEUE_ALARMS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
-"""The kinds of alarms that each queue has, which say whether messages arrive."""
+"""Kinds of alarms that each queue has, which show whether messages arrive."""
 CANARY_ALARM = "canary-missing"
-"""The kind of the canary's alarm, which every stage with a canary has."""
+"""Kind of the canary's alarm, which every stage with a canary has."""
 CANARY_MINUTES = 5
 """Minutes between two canaries."""
 BOUNCE_RATE_WARNING, BOUNCE_RATE = 0.02, 0.05
-"""The shares of mails that bounce for good: to warn of early, and at which SES reviews the account. It counts
+"""Shares of permanently bounced mails: for an early warning, and at which SES reviews the account. SES counts
 them over a representative volume."""
 COMPLAINT_RATE_WARNING, COMPLAINT_RATE = 0.0008, 0.001
 """The same shares of complaints."""
 NEARLY_ALL = 0.8
-"""The share of the account's functions from which on an alarm rings."""
+"""Share of the account's functions from which on an alarm rings."""
 
 
 class Monitoring(Section):
-    """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
+    """Topics of the alarms with their subscribers, and thresholds."""
 
     level: Literal["full", "minimal"] = "full"
-    """minimal: the queues' alarms alone, no dashboards, no metrics of the streams' mappings, and keys that do
+    """minimal: only alarms of queues, no dashboards, no metrics of the streams' mappings, and keys that do
     not rotate."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
-    """Each gets a mail of SNS first, and has to confirm it."""
+    """Addresses that get notices. Each first gets a mail of SNS, and must confirm it."""
     urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
-    """Https endpoints that understand SNS, such as an incident service's. They stand in the template."""
+    """Https endpoints that understand SNS, such as that of an incident service. They stand in the
+    template."""
     waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
-    """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
+    """Minutes that a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
     """Functions that Lambda lets the account run at once in this region. An alarm rings at 80 %."""
     canary: bool = False
@@ -45,7 +46,7 @@ class Monitoring(Section):
 
     @property
     def is_full(self) -> bool:
-        """Whether the stage has all alarms, and what else tells how it does."""
+        """Whether the stage has all alarms, dashboards and metrics."""
         return self.level == "full"
 
     def wants(self, kind: str) -> bool:
@@ -59,5 +60,5 @@ class Monitoring(Section):
 
     @property
     def many_functions(self) -> int:
-        """How many functions at once let the alarm `concurrency` ring."""
+        """Functions at once at which the alarm `concurrency` rings."""
         return round(self.concurrency_quota * NEARLY_ALL)

@@ -1,4 +1,4 @@
-"""What the push channel needs beside its row, and its rules."""
+"""Settings of push beside its row, and its rules."""
 
 from typing import Annotated
 
@@ -8,27 +8,27 @@ from mailroom_stacks.settings.sections import Section
 
 _SNS = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}"
 _NAME = r"^[a-z][a-z0-9_-]{0,31}$"
-# Those whose payloads are written: FCM's and Apple's.
+# Platforms for which Mailroom writes payloads: FCM and Apple.
 _APPLICATION = rf"^{_SNS}:app/(GCM|APNS|APNS_SANDBOX)/[A-Za-z0-9_.-]{{1,256}}$"
 _TOPIC = rf"^{_SNS}:[A-Za-z0-9_-]{{1,256}}$"
 
 
 class Push(Section):
-    """Where pushes may go: SNS's platform applications and topics, which hold the credentials and are made
+    """Targets of pushes: SNS's platform applications and topics, which have the credentials and are made
     outside of Mailroom."""
 
     platform_applications: dict[
         Annotated[str, Field(pattern=_NAME)], Annotated[str, Field(pattern=_APPLICATION)]
     ] = Field(default_factory=dict)
-    """The ARNs of platform applications, each under the name that a message's `platform` may have."""
+    """ARNs of platform applications, by the name that a message's `platform` may have."""
     topics: tuple[Annotated[str, Field(pattern=_TOPIC)], ...] = ()
-    """The ARNs of the topics that a message may go to."""
+    """ARNs of the topics that a message may go to."""
 
     @property
     def arns(self) -> dict[str, str]:
-        """All these ARNs, by their settings."""
+        """ARNs of both by the keys of their settings."""
         applications = self.platform_applications.items()
         return {
             **{f"push.platform_applications.{name}": arn for name, arn in applications},
-            **{f"push.topics.{at}": arn for at, arn in enumerate(self.topics)},
+            **{f"push.topics.{index}": arn for index, arn in enumerate(self.topics)},
         }

@@ -1,5 +1,5 @@
-"""Queues: how long a record waits, how often it is received, how long it is kept; and what follows from that.
-All times are in seconds."""
+"""Rules of queues: waits, number of receives and retention, with the numbers derived from them. All times are
+in seconds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,72 +14,72 @@ from mailroom_stacks.settings.times import Times
 
 
 class Release(Section):
-    """The function that hands over what waited, each minute for each part of it."""
+    """Function that hands over waiting messages, each minute for each part of them."""
 
     memory_mb: int = Field(default=512, ge=256, le=1769)
-    """Memory, and with it the CPU: how fast due messages get into their queues."""
+    """Memory in MiB, and with it the CPU: the speed at which due messages get into their queues."""
 
 
 class Stream(Section):
-    """How a table's stream is read: the mailbox's by dispatch, the ledger's by outcomes."""
+    """Reader of a table's stream: dispatch for the mailbox, outcomes for the ledger."""
 
     parallelization: int = Field(default=2, ge=1, le=10)
-    """How many batches of one shard of the stream are read side by side."""
+    """Batches of one shard of the stream that are read side by side."""
 
 
 LEAST_LEDGER_DAYS = REMEMBERED_SECONDS // 86_400
-"""The days that every ledger remembers, whatever its stage is set to or was: an item lives by the setting
-that held when it was written, so that nobody can tell from today's what is forgotten."""
+"""Days that every ledger remembers, whatever the setting is or was: an item keeps the time of the setting at
+its last write, so today's setting does not show what is forgotten."""
 
 
 UNPROCESSED_DAYS = 30
-"""For how long the bucket keeps what a stream gave up on. Far less than every ledger remembers, or a replay
-may send again what the ledger has forgotten; and no longer than an erasure may leave to its end."""
+"""Days for which the bucket keeps given-up records of streams. Far fewer than every ledger remembers, or a
+replay may send again what the ledger has forgotten; and no more than an erasure may take to its end."""
 
 
 DEAD_LETTER_DAYS = 14
-"""The days that a dead-letter queue keeps a message: SQS keeps none for longer."""
+"""Days that a dead-letter queue keeps a message, SQS's maximum."""
 MARGIN_DAYS = 1
 """Days added to what is derived: a message may wait behind others before its first receive."""
 
 
 class Retention(Section):
-    """How long things are kept."""
+    """Times for which data is kept."""
 
     queue_days: int = Field(default=4, ge=4, le=13)
-    """How long a queue keeps a message (the fax queue: 14 days). A dead letter's age counts from its first
+    """Days that a queue keeps a message (the fax queue: 14 days). A dead letter's age counts from its first
     enqueue, and it lives for 14 days in all."""
     ledger_days: int = Field(default=LEAST_LEDGER_DAYS, ge=LEAST_LEDGER_DAYS, le=3650)
-    """How long the ledger remembers a message after its last change. Items already written keep their
+    """Days that the ledger remembers a message after its last change. Items already written keep their
     time."""
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
-    """The `ttl` that the API, campaigns and imports give items, counted from `send_at`; null keeps items for
-    ever. With 80 or less no item outlives what the ledger knows of it."""
+    """Days until the `ttl` that the API, campaigns and imports give items, counted from `send_at`; null keeps
+    items for ever. With 80 or less no item outlives its message's entry in the ledger."""
     payload_days: int = Field(default=90, ge=1, le=3650)
-    """How long the payload bucket keeps an object."""
+    """Days that the payload bucket keeps an object."""
     log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
-    """How long logs are kept."""
+    """Days that logs are kept."""
 
     def days_of(self, *, fifo: bool) -> int:
-        """How long a queue keeps a message. A FIFO queue's may wait behind others for long, and its age
-        starts anew in its dead-letter queue: it keeps as long as that."""
+        """Return the days that a queue keeps a message. A message of a FIFO queue may wait behind others for
+        long, and its age starts anew in its dead-letter queue: the queue keeps it as long as that."""
         return DEAD_LETTER_DAYS if fifo else self.queue_days
 
 
 DAY = 86_400
 RESEND_DELAYS = (0, 1_800, 7_200)
-"""Seconds after a try of unknown outcome until `on_unknown` "resend" sends again, which it never does before
-the try's lease has ended; after the last the message becomes a dead letter. A wait is a visibility time-out,
-of which SQS allows 12 hours."""
+"""Seconds after a try of unknown outcome until `on_unknown` "resend" sends again, which happens only after
+the try's lease; after the last one the message becomes a dead letter. A wait is a visibility time-out, of
+which SQS allows 12 hours."""
 CRASH_ALLOWANCE = 5
-"""Receives beside those that throttling takes: for functions that die, and for workers that meet another's
-lease. After a function has died, a batch works on one of its messages and gives the others back, so there is
-one more for each neighbour in a batch."""
+"""Receives beside those for throttling: for functions that die, and for workers that meet the lease of
+another worker. After a function has died, a batch works on one of its messages and gives the others back, so
+there is one more for each neighbour in a batch."""
 
 
 @dataclass(frozen=True)
 class Waits:
-    """How long a record waits after each receive that did not finish it: base, 2·base, 4·base … cap."""
+    """Waits of a record after each receive that did not finish it: base, 2·base, 4·base … cap."""
 
     base: int
     cap: int
@@ -90,15 +90,15 @@ class Waits:
         return cls(times.backoff, times.backoff_cap)
 
     def after(self, receive: int) -> int:
-        """The longest wait after receive number `receive`, counted from 1."""
+        """Return the longest wait after receive number `receive`, counted from 1."""
         return int(backoff(receive, self.base, self.cap, lambda: 1.0))
 
     def shortest_after(self, receive: int) -> float:
-        """The shortest wait after receive number `receive`."""
+        """Return the shortest wait after receive number `receive`."""
         return backoff(receive, self.base, self.cap, lambda: 0.0)
 
     def receives_to_cover(self, seconds: int) -> int:
-        """The fewest receives whose shortest total lasts `seconds`."""
+        """Return the fewest receives whose shortest total lasts `seconds`."""
         total, receives = 0.0, 1
         while total < seconds:
             total += self.shortest_after(receives)
@@ -108,7 +108,7 @@ class Waits:
 
 @dataclass(frozen=True)
 class QueueRules:
-    """What a queue and its mapping are deployed with.
+    """Numbers of a queue and its mapping.
 
     lease        ├── function time-out ──┼─ margin ─┤          then the next worker may claim
     visibility   ├── 6 x time-out + batch window ───────────┤  then the queue delivers again
@@ -118,13 +118,12 @@ class QueueRules:
     visibility: int
     max_receives: int
     longest_stay: int
-    """Seconds from the first receive until the dead-letter queue, if every receive waits as long as it
-    can."""
+    """Seconds from the first receive until the dead-letter queue, if every receive takes the longest wait."""
 
 
 def visibility_of(timeout: int, window: int = 0) -> int:
-    """AWS's advice for a queue that a function reads: room for throttled invocations. `window` is the batch
-    window in seconds."""
+    """Return AWS's advice for a queue that a function reads, with room for throttled invocations. `window` is
+    the batch window in seconds."""
     return 6 * timeout + window
 
 
@@ -137,8 +136,8 @@ def queue_rules(
     batch_size: int = 1,
     waits: Waits | None = None,
 ) -> QueueRules:
-    """The rules of one queue, whose function has a time-out of `timeout` seconds. `throttling` is that of
-    AWS's services by default. Without `waits`, a record that was not finished waits out its visibility."""
+    """Return the rules of a queue, whose function has a time-out of `timeout` seconds. `throttling` is that
+    of AWS's services by default. Without `waits`, an unfinished record waits out its visibility."""
     visibility = visibility_of(timeout, window)
     waits = waits or Waits(visibility, visibility)
     receives = waits.receives_to_cover(times.throttling if throttling is None else throttling)
@@ -152,12 +151,14 @@ def queue_rules(
 
 
 def longest_stay(waits: Waits, receives: int, at_least: int) -> int:
-    """A receive ends in a back-off or in a crash: whichever lasts longer bounds it."""
-    return sum(max(waits.after(each), at_least) for each in range(1, receives + 1))
+    """Return the longest time of `receives` together. A receive ends in a back-off or in a crash, and lasts
+    for the longer of both at most."""
+    return sum(max(waits.after(receive), at_least) for receive in range(1, receives + 1))
 
 
 def stay_faults(setting: str, rules: QueueRules, keep: Retention) -> Iterator[str]:
-    """The rule that a queue keeps a message for all its receives, whose number follows from `setting`."""
+    """Yield a violation of the rule that a queue keeps a message for all its receives, whose number follows
+    from `setting`."""
     most_seconds = (keep.queue_days - MARGIN_DAYS) * DAY
     if rules.longest_stay > most_seconds:
         yield (
@@ -169,7 +170,8 @@ def stay_faults(setting: str, rules: QueueRules, keep: Retention) -> Iterator[st
 
 
 def retention_faults(keep: Retention, *, fax: bool) -> Iterator[str]:
-    """Rules of the section `retention`; `fax`: the stage has the fax queue, which is FIFO."""
+    """Yield violations of the rules of the section `retention`; `fax`: the stage has the fax queue, which is
+    FIFO."""
     in_queue = keep.days_of(fifo=fax)
     need = in_queue + DEAD_LETTER_DAYS + MARGIN_DAYS
     queue = "the fax queue's" if fax else "queue_days"

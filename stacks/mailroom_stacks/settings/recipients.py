@@ -1,4 +1,4 @@
-"""Whom a stage may reach that must not reach everybody, and its rules."""
+"""Recipients of a stage that may not reach everybody, and their rules."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -16,7 +16,7 @@ _OF_CHANNEL = re.compile(r"([a-z][a-z0-9]{0,15}):[!-~]{1,1024}")
 
 
 def _recipient(text: str) -> str:
-    """One entry of `only`, in the form that messages are held against."""
+    """Validate an entry of `only`, and return it in the form to which messages are compared."""
     if _PREFIX.fullmatch(text) or _OF_CHANNEL.fullmatch(text):
         return text
     lower = text.lower()  # as the suppression list has addresses
@@ -29,27 +29,30 @@ def _recipient(text: str) -> str:
 
 
 class Recipients(Section):
-    """Whom all channels but webhook may reach."""
+    """Recipients that all channels but webhook may reach."""
 
     only: tuple[Annotated[str, AfterValidator(_recipient)], ...] = ()
     """Mail addresses, domains, numbers by their first digits, and other recipients as CHANNEL:RECIPIENT."""
     redirect_to: dict[EventType, str] = Field(default_factory=dict)
-    """Who gets the messages that are for anybody else, by channel; without an entry they are suppressed."""
+    """Recipient of messages to all others, by channel; without an entry such messages are suppressed."""
 
 
 def recipients_faults(recipients: Recipients, rows: Collection[str]) -> Iterator[str]:
-    """Rules of the section `recipients`; `rows` are the stage's channels that are a row each."""
-    for at, entry in enumerate(recipients.only):
+    """Yield violations of the rules of the section `recipients`; `rows` are the channels that are a row
+    each."""
+    for index, entry in enumerate(recipients.only):
         channel = _OF_CHANNEL.fullmatch(entry)
         if channel and channel[1] in {*_TARGETS, "fax"}:
-            yield f"recipients.only.{at}: {entry!r:.120} names a channel; write the address or number alone."
+            yield (
+                f"recipients.only.{index}: {entry!r:.120} names a channel; write the address or number alone."
+            )
     for name, target in recipients.redirect_to.items():
         yield from _redirect(f"recipients.redirect_to.{name}", name, target, rows)
 
 
 def _redirect(key: str, name: str, target: str, rows: Collection[str]) -> Iterator[str]:
     if name not in rows:
-        # A fax would wait in the queue's group of its own number, and all would dial one line.
+        # Redirected faxes would wait in the groups of their own numbers, and all dial one line at once.
         yield f"{key}: cannot be redirected; use {', '.join(rows)}."
     else:
         form, example = _TARGETS.get(name, _ANY)

@@ -1,4 +1,4 @@
-"""The parts and the kinds of values that several sections of the settings have."""
+"""Base classes and types of values that several sections of the settings share."""
 
 from typing import Annotated, Literal
 
@@ -11,19 +11,19 @@ from mailroom.message.window import Window
 EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
 DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 PROVIDERS_AT_SYNTH = "providers"
-"""A base URL that is known only when the app runs: `-c providers=URL`."""
+"""Placeholder of a base URL that is known only when the app runs: `-c providers=URL`."""
 MEMORY_MB = 256
-"""Memory of a function that no setting is for, in MiB."""
+"""Memory of a function without a setting for it, in MiB."""
 OnUnknown = Literal["resend", "hold"]
-"""The ways to go on after a crash that leaves no evidence of a submit."""
-# Credentials go there. Plain HTTP stays on the machine: it is for a server of a local stage.
+"""Consequences of a crash that leaves no evidence of a submit."""
+# Credentials go to these URLs, so plain HTTP is only for servers on this machine, of stage local.
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
 LOOPBACK = r"http://127\.0\.0\.1:[0-9]+"
 BASE_URL = rf"^(({ORIGIN}|{LOOPBACK})(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"
 
 
 def hours(window: dict[str, str]) -> dict[str, str]:
-    """The hours in which messages may go out. Their zone may be that of each message."""
+    """Validate hours in which messages may go out. Their zone may be that of each message."""
     try:
         msgspec.convert(window, Window).check("UTC" if "zone" not in window else None)
     except msgspec.ValidationError as fault:
@@ -34,14 +34,14 @@ def hours(window: dict[str, str]) -> dict[str, str]:
 
 
 class Section(BaseModel):
-    """Frozen and strict: a misspelt key or a number in quotes stops synth instead of being guessed at."""
+    """Frozen and strict section: a misspelt key or a number in quotes stops synth."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class HttpProvider(Section):
-    """A provider that is called by HTTP."""
+    """Section of a provider with an HTTP API."""
 
     base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """The address of the provider's API if it is not the usual one: https, without a slash at the end; for
-    the stage local also http://127.0.0.1:PORT, or providers (-c providers=URL)."""
+    """URL of the provider's API if it is not the usual one: https, without a slash at the end; for the stage
+    local also http://127.0.0.1:PORT, or providers (-c providers=URL)."""

@@ -1,43 +1,44 @@
-"""Turns what pydantic found wrong into one sentence that names the key and says what would be right."""
+"""Errors of settings as one sentence, which names the key and a right value."""
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 SHORT = 120
-"""Characters of a value that a sentence shows: a query or a table would fill the screen."""
+"""Characters of a value in a sentence: a query or a table would fill the screen."""
 
 
 class SettingsError(Exception):
-    """A setting is wrong; its text is a sentence for whoever edits cdk.json."""
+    """Wrong setting, as a sentence for the person who edits cdk.json."""
 
 
 def sentence(error: ValidationError, prefix: str) -> str:
-    """The first fault in `error`. `prefix` stands before the key's path, such as "mailroom.dev."."""
+    """Return the first fault in `error` as a sentence. `prefix` stands before the key's path, such as
+    "mailroom.dev."."""
     key = ".".join(part[:SHORT] for part in path_of(error))
     return f"{prefix}{key}: {_complaint(error.errors()[0])}."
 
 
 def path_of(error: ValidationError) -> list[str]:
-    """The key of the first fault in `error`, part by part."""
+    """Return the key of the first fault in `error`, part by part."""
     return [str(part) for part in error.errors()[0]["loc"] if part != "[key]"]
 
 
 def _complaint(fault: ErrorDetails) -> str:
     value = repr(fault["input"])
-    shown = value if len(value) <= SHORT else f"{value[:SHORT]}…"
+    beginning = value if len(value) <= SHORT else f"{value[:SHORT]}…"
     match fault["type"]:
         case "missing":
             return "is missing; add it"
         case "extra_forbidden":
             return "is not a setting; correct its name, or remove it"
         case "value_error":
-            return f"{shown} {fault['ctx']['error']}"
+            return f"{beginning} {fault['ctx']['error']}"
     # pydantic begins with the kind of the value, such as "Input should be" or "String should match".
-    return f"{shown} should{fault['msg'].partition(' should')[2]}"
+    return f"{beginning} should{fault['msg'].partition(' should')[2]}"
 
 
 def number(value: object) -> str:
-    """A number without a needless fraction: 1.0 as 1, 0.2857142 as 0.286."""
+    """Return a number without a needless fraction: 1.0 as 1, 0.2857142 as 0.286."""
     if not isinstance(value, float):
         return str(value)
     return str(int(value)) if value.is_integer() else f"{value:.3g}"

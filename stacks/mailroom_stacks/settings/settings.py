@@ -1,4 +1,4 @@
-"""One stage, of all its sections, and the rules that span several."""
+"""Settings of one stage, and the rules that span several sections."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -26,18 +26,18 @@ from mailroom_stacks.settings.webhook import Webhook, webhook_rules
 
 
 class Settings(Section):
-    """One stage."""
+    """Settings of one stage."""
 
     profile: Literal["deployed", "local"] = "deployed"
-    """local is for the stage on your machine: everything in it goes faster."""
+    """local is for the stage on your machine, in which everything goes faster."""
     stage: str = Field(pattern=r"^[a-z][a-z0-9]{0,11}$")
     """A lower-case letter, then up to 11 letters or digits: bucket names have room for no more."""
     channels: dict[EventType, Channel] = Field(min_length=1)
     mail: Mail
     sms: Sms | None = None
-    """The section that the row channels.sms needs."""
+    """Section that the row channels.sms needs."""
     push: Push | None = None
-    """The section that the row channels.push needs."""
+    """Section that the row channels.push needs."""
     fax: Fax | None = None
     """null deploys no fax gateway."""
     webhook: Webhook = Webhook()
@@ -48,13 +48,13 @@ class Settings(Section):
     dispatch: Stream = Stream()
     outcomes: Outcomes = Outcomes()
     search: bool = True
-    """Whether messages are found by their recipients and by time; else by their ids alone."""
+    """Whether messages are found by recipient and by time, or else by id alone."""
     release: Release = Release()
     feedback: Feedback = Feedback()
     api: Api = Api()
     campaigns: Campaigns = Campaigns()
     databases: dict[DatabaseName, Database] = Field(default_factory=dict)
-    """The databases that campaigns may ask, by the names that these call them."""
+    """Databases that campaigns may ask, by the names that campaigns use."""
     monitoring: Monitoring = Monitoring()
     retention: Retention = Retention()
     deployment: Deployment = Deployment()
@@ -63,62 +63,61 @@ class Settings(Section):
 
     @property
     def is_local(self) -> bool:
-        """Whether it is the stage on this machine."""
+        """Whether the stage is the one on this machine."""
         return self.profile == "local"
 
     @property
     def times(self) -> Times:
-        """The times that nobody sets."""
+        """Times without a setting."""
         return LOCAL if self.is_local else AWS
 
     @property
     def url_schemes(self) -> tuple[str, ...]:
-        """The schemes that URLs of webhooks and callbacks may have. Receivers on this machine have no
-        certificate."""
+        """Schemes of URLs of webhooks and callbacks. Receivers on this machine have no certificate."""
         return ("https", "http") if self.is_local else ("https",)
 
     def name(self, short: str = "") -> str:
-        """The physical name of `short` in this stage, such as mailroom-dev-mail-dlq."""
+        """Return the physical name of `short` in this stage, such as mailroom-dev-mail-dlq."""
         return f"mailroom-{self.stage}-{short}" if short else f"mailroom-{self.stage}"
 
     def lane_rows(self) -> Iterator[LaneRow]:
-        """Every lane of every channel that is a row."""
+        """Yield every lane of every channel that is a row."""
         return lane_rows(self.channels, self.mail, self.times)
 
     def has_day(self, event_type: str) -> bool:
-        """Whether a row's day may end: it has a limit of the stage's, or its provider a quota."""
+        """Return whether a row's day may end: the stage limits it, or the provider has a quota."""
         return event_type == "mail" or bool(self.channels[event_type].days)
 
     @property
     def default_region(self) -> str:
-        """The country of numbers without a country code; "": there is none."""
+        """Country of numbers without a country code, if there is one."""
         return (self.sms and self.sms.default_region) or ""
 
     @property
     def twilio(self) -> Sms | None:
-        """SMS, where Twilio sends them."""
+        """SMS settings, if Twilio sends SMS."""
         return self.sms if self.sms and self.sms.provider == "twilio" else None
 
     @property
     def provider_secrets(self) -> list[str]:
-        """The short names of the secrets that people put providers' credentials into."""
-        own = [name for name, row in self.channels.items() if row.secret is not None]
-        known = {"twilio": self.twilio, "resend": self.mail.provider == "resend", "fax": self.fax}
-        return [*(name for name, used in known.items() if used), *own]
+        """Short names of the secrets into which people put providers' credentials."""
+        rows = [name for name, row in self.channels.items() if row.secret is not None]
+        providers = {"twilio": self.twilio, "resend": self.mail.provider == "resend", "fax": self.fax}
+        return [*(name for name, used in providers.items() if used), *rows]
 
     @property
     def own_channels(self) -> dict[str, str]:
-        """The modules of the channels that are the project's own, by name."""
+        """Modules of the project's own channels, by name."""
         return {name: row.module for name, row in self.channels.items() if row.module}
 
     @property
     def sms_configuration_set(self) -> str | None:
-        """The name of the configuration set that AWS sends SMS with, where it does."""
+        """Name of the configuration set by which AWS sends SMS, if AWS does."""
         return self.name() if self.sms is not None and self.sms.provider == "aws" else None
 
 
 def settings_faults(settings: Settings) -> Iterator[str]:
-    """A sentence for each rule that `settings` break, each starting with the key below the stage."""
+    """Yield a sentence for each rule that `settings` break, beginning with the key below the stage."""
     keep, times = settings.retention, settings.times
     yield from retention_faults(keep, fax=settings.fax is not None)
     yield from channels_faults(settings.channels, settings.mail, times, keep)
@@ -152,7 +151,8 @@ def _loopback_faults(settings: Settings) -> Iterator[str]:
 
 
 def _region_faults(settings: Settings) -> Iterator[str]:
-    """The rule that events are put, and pushes published, only in the region that the stage is pinned to."""
+    """Yield violations of the rule that events and pushes go out only in the region to which the stage is
+    pinned."""
     region = settings.deployment.region
     arns = {
         "outcomes.event_bus": settings.outcomes.event_bus or "",

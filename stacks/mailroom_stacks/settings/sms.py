@@ -1,4 +1,4 @@
-"""What the SMS channel needs beside its row, and its rules."""
+"""Settings of SMS beside its row, and its rules."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from mailroom_stacks.settings.api import CALLBACKS_SHARE, Api
 from mailroom_stacks.settings.channels import Channel
 from mailroom_stacks.settings.sections import HttpProvider
 
-# What `phonenumbers` knows, by ISO 3166 alpha-2. Synth reads no number and does not install it.
+# Regions that `phonenumbers` knows, by ISO 3166 alpha-2. Synth does not install that package.
 _KNOWN = """
 AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW
 BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET
@@ -36,12 +36,12 @@ Region = Annotated[str, AfterValidator(_region)]
 TWILIO_URL = "https://api.twilio.com"
 NUMBER = r"\+[1-9][0-9]{6,14}"
 _ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender-id)/[A-Za-z0-9/_-]+"
-# AWS's other ways to name who sends: a number's or a pool's id, the ARN of anything, a sender id.
+# A sender of AWS is a number, the id of a number or a pool, an ARN, or a sender id.
 _SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}})$"
 
 
 def _word(text: str) -> str:
-    if not any(each.isalnum() for each in text):
+    if not any(character.isalnum() for character in text):
         raise ValueError("has no letter and no digit; case, blanks and punctuation do not count")
     return text
 
@@ -50,17 +50,17 @@ Word = Annotated[str, Field(max_length=40), AfterValidator(_word)]
 
 
 class Sms(HttpProvider):
-    """Who sends, and as whom."""
+    """Provider and sender."""
 
     provider: Literal["twilio", "aws"]
     """Twilio, or AWS End User Messaging."""
     messaging_service_sid: str | None = Field(default=None, pattern=r"^MG[0-9a-f]{32}$")
     """Twilio's id of a Messaging Service, which chooses the number."""
     sender: str | None = Field(default=None, pattern=_SENDER)
-    """Our own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool,
-    or an ARN."""
+    """Own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool, or
+    an ARN."""
     default_region: Region | None = None
-    """The country of numbers without a country code, such as US; null: numbers must be international."""
+    """Country of numbers without a country code, such as US; null: numbers must be international."""
     stop_words: tuple[Word, ...] = Field(default=(), max_length=100)
     """Words by which people stop text messages, beside STOP and the like."""
     start_words: tuple[Word, ...] = Field(default=(), max_length=100)
@@ -68,12 +68,13 @@ class Sms(HttpProvider):
 
     @property
     def url(self) -> str:
-        """Where Twilio's API is, without a slash at its end."""
+        """URL of Twilio's API, without a slash at its end."""
         return self.base_url or TWILIO_URL
 
 
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
-    """Rules of the section `sms`; `row` is the row of `channels` whose messages cause status callbacks."""
+    """Yield violations of the rules of the section `sms`; `row` is the row of `channels` whose messages cause
+    status callbacks."""
     if sms.provider == "twilio":
         yield from _twilio_sender(sms)
         if row is not None:
@@ -103,7 +104,7 @@ CALLBACKS = 5
 
 
 def _callbacks(api: Api, row: Channel) -> Iterator[str]:
-    """Twilio does not repeat a callback that was answered 429."""
+    """Yield a violation if callbacks could be answered 429: Twilio does not repeat such a callback."""
     coming = CALLBACKS * row.messages_per_second
     if api.throttles["callbacks"].rate < coming:
         enough = ceil(round(ceil(coming) / CALLBACKS_SHARE, 6))

@@ -1,5 +1,5 @@
-"""The times that nobody sets, in two instances: a stage on AWS, and the stage on this machine, where AWS's
-minutes are seen within seconds."""
+"""Times without a setting, in two instances: for AWS, and for the stage on this machine, where seconds stand
+for AWS's minutes."""
 
 from msgspec import Struct
 
@@ -8,66 +8,66 @@ class Times(Struct, frozen=True, kw_only=True):
     """Times in seconds, and one number of tries; the defaults are those on AWS."""
 
     lease_margin: int = 60
-    """How long a claim outlives its function's time-out, for clocks that disagree."""
+    """Seconds for which a claim outlives its function's time-out, for clocks that disagree."""
     throttling: int = 3_600
-    """The longest time that AWS's services may refuse work without a dead letter."""
+    """Longest time for which AWS's services may refuse work without a dead letter."""
     provider_throttling: int = 14_400
-    """The longest time that a fax provider may refuse faxes, or AWS the work of feedback, without a dead
+    """Longest time for which a fax provider may refuse faxes, or AWS the work of feedback, without a dead
     letter."""
     backoff: int = 5
-    """The wait after the first throttled receive; it doubles from there."""
+    """Wait after the first throttled receive; it doubles from there."""
     backoff_cap: int = 900
-    """The longest wait between two receives."""
+    """Longest wait between two receives."""
     misconfigured: int = 10
-    """The wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
+    """Wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
     record: int = 5
-    """The part of a sender's time-out that is kept back after a submit, so that its outcome can still be
-    recorded."""
+    """Part of a sender's time-out that is kept back after a submit to record its outcome."""
     longest_fax: int = 7_200
-    """The time from a fax's submit to its end, the provider's own tries included; after it the fax is given
-    up. Longer than the five minutes in which the provider may still start, and long enough for over 100
-    pages of a minute each."""
+    """Time from a fax's submit to its end, the provider's own tries included; after it the fax is given up.
+    Longer than the five minutes in which the provider may still start, and long enough for over 100 pages of
+    a minute each."""
     fax_timeout: int = 900
-    """The longest that Lambda allows: a function that waits is cheaper than one that is started anew."""
+    """Time-out of the fax sender, Lambda's maximum: a function that waits is cheaper than one that starts
+    anew."""
     fax_submit: int = 20
-    """The longest that one request to the fax provider may take."""
+    """Longest time of one request to the fax provider."""
     fax_record: int = 10
-    """The part of the time-out that is kept back to record a fax's outcome, or to hand its record back."""
+    """Part of the time-out that is kept back to record a fax's outcome, or to hand its record back."""
     fax_poll: float = 5
-    """The time between two looks at a fax that is under way."""
+    """Time between two looks at a fax that is under way."""
     fax_visibility_margin: int = 60
-    """How long the fax queue's visibility outlives the lease: a crash holds a line for no longer than
+    """Time for which the fax queue's visibility outlives the lease: a crash holds a line for no longer than
     both."""
     fax_mover_timeout: int = 60
-    """The time-out of the function that puts faxes back on their line."""
+    """Time-out of the function that puts faxes back on their line."""
     webhook_timeout: int = 60
-    """The time-out of the sender of webhooks."""
+    """Time-out of the sender of webhooks."""
     webhook_request: int = 15
-    """The longest that one request may take as a whole, from the name's resolution to the last byte. With
-    `record` it fits into the time-out."""
+    """Longest time of one request as a whole, from the name's resolution to the last byte. With `record` it
+    fits into the time-out."""
     retry_after_cap: int = 3_600
-    """The longest `Retry-After` of an endpoint that is honoured."""
+    """Longest `Retry-After` of an endpoint that is honoured."""
     feedback_timeout: int = 60
-    """The time-out of the function that reads providers' events."""
+    """Time-out of the function that reads providers' events."""
     campaigns_timeout: int = 120
-    """The time-out of the functions that collect and compose. In it they connect twice, because the second
-    try has a new password, and then ask twice (`collect`), or once and put messages to 500 people."""
+    """Time-out of the functions that collect and compose. In it they connect twice, because the second try
+    has a new password, and then ask twice (`collect`), or once and put messages to 500 people."""
     database_connect: int = 5
-    """How long a connection to a campaign's database may take to be made."""
+    """Longest time to make a connection to a campaign's database."""
     database_statement: int = 45
-    """The longest that one query of a campaign may take."""
+    """Longest time of one query of a campaign."""
     stream_retries: int = 10
-    """How often a batch of a stream's records is tried again before it is given up."""
+    """Retries of a batch of a stream's records before it is given up."""
     dead_letters_timeout: int = 300
-    """The time-out of the function that examines dead letters; ten seconds of it are kept for putting them
+    """Time-out of the function that examines dead letters; ten seconds of it are kept for putting them
     back."""
     dead_letters_period: int = 3_600
-    """The time between two examinations: an alarm that rings already says nothing of further dead letters.
+    """Time between two examinations: an alarm that rings already gives no notice of further dead letters.
     Longer than the time-out: two passes would hide dead letters from each other."""
 
     @property
     def fax_watched(self) -> float:
-        """The part of its time-out for which one invocation can see a fax through."""
+        """Part of the time-out in which one invocation can watch a fax."""
         return self.fax_timeout - self.fax_submit - self.fax_record - self.fax_poll
 
 

@@ -1,4 +1,4 @@
-"""What the page behind an unsubscribe link says, by language and brand."""
+"""Texts of the page behind an unsubscribe link, by language and brand."""
 
 import re
 from collections.abc import Iterator
@@ -15,23 +15,23 @@ MAX_NAME = 100
 _PLACEHOLDERS = ("recipient", "topic", "brand")
 
 
-def _short(text: str, most: int) -> str:
-    if not text.strip() or len(text) > most or not text.isprintable():
-        raise ValueError(f"is not 1 to {most} printable characters")
+def _short(text: str, longest: int) -> str:
+    if not text.strip() or len(text) > longest or not text.isprintable():
+        raise ValueError(f"is not 1 to {longest} printable characters")
     return text
 
 
 def _words(text: str) -> str:
     for name in re.findall(r"\{([^{}]*)\}", _short(text, MAX_WORDS)):
         if name not in _PLACEHOLDERS:
-            known = ", ".join(f"{{{each}}}" for each in _PLACEHOLDERS)
-            raise ValueError(f"has {{{name}}}, and nothing stands for it; use {known}")
+            placeholders = ", ".join(f"{{{placeholder}}}" for placeholder in _PLACEHOLDERS)
+            raise ValueError(f"has {{{name}}}, and nothing stands for it; use {placeholders}")
     return text
 
 
-# The usual case of each part, so that no language has two names.
+# Each part has its usual case, so that a language has a single name.
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$")]
-Name = Annotated[str, AfterValidator(partial(_short, most=MAX_NAME))]
+Name = Annotated[str, AfterValidator(partial(_short, longest=MAX_NAME))]
 if TYPE_CHECKING:
     Word = str
 else:
@@ -39,21 +39,21 @@ else:
 
 
 class Topic(Section):
-    """How the page names a topic."""
+    """Name of a topic on the page."""
 
     titles: dict[Language, Name] = Field(default_factory=dict)
     """Titles by language; else in the default language, else the topic itself."""
     brand: Name | None = None
-    """The brand that the topic belongs to; null: the page's."""
+    """Brand of the topic; null: that of the page."""
 
 
 class Unsubscribe(Section):
-    """The page behind the links by which recipients opt out."""
+    """Page behind the links by which recipients opt out."""
 
     brand: Name | None = None
-    """Who sends, as the page names them; null: the page names nobody."""
+    """Name of the sender on the page; null: the page shows none."""
     default_language: Language = "en"
-    """The page's language for whoever prefers none of `languages`."""
+    """Language of the page for people who prefer none of `languages`."""
     languages: dict[Language, dict[Word, Annotated[str, AfterValidator(_words)]]] = Field(
         default_factory=dict, max_length=50
     )
@@ -62,15 +62,15 @@ class Unsubscribe(Section):
     topics: dict[Annotated[str, Field(min_length=1, max_length=64)], Topic] = Field(
         default_factory=dict, max_length=500
     )
-    """How the page names topics, by what messages call them; others are shown as they are called."""
+    """Names of topics on the page, by the topics of messages; other topics are shown by themselves."""
 
     def page(self) -> dict[str, object]:
-        """What the function has to know beside the built-in words; nothing: empty."""
+        """Return the settings that differ from the built-in page, for its function."""
         return self.model_dump(exclude_defaults=True, exclude_none=True)
 
 
 def unsubscribe_faults(page: Unsubscribe) -> Iterator[str]:
-    """Rules of the section `api.unsubscribe`."""
+    """Yield violations of the rules of the section `api.unsubscribe`."""
     language = page.default_language
     if language not in BUILT_IN and not page.languages.get(language):
         yield (

@@ -1,4 +1,4 @@
-"""How long the oldest message of a queue may wait before an alarm rings."""
+"""Thresholds of the age of a queue's oldest message."""
 
 import math
 
@@ -7,7 +7,7 @@ from mailroom_stacks.settings.settings import Settings
 
 USUAL = 15
 MINUTES = {
-    # A slow database or endpoint is nothing to be woken for.
+    # A slow database or endpoint is not urgent.
     "collect": 60,
     "webhook": 60,
     "fax-retry": 60,
@@ -17,30 +17,30 @@ MINUTES = {
     "mail-bulk": 720,
     "audience": 720,
 }
-"""Minutes by queue; the others have USUAL."""
+"""Minutes by queue; other queues have USUAL."""
 LONGEST_DELAY = AHEAD_SECONDS
 """Longest delay of a message in its own queue, in seconds. Whether the age counts that time is not
 documented."""
 COUNTED_RECEIVES = 3
-"""SQS leaves a message that was received as often, and not deleted, out of the age of the oldest."""
+"""Receives after which SQS leaves a message that was not deleted out of the age of the oldest."""
 
 
 def waiting_seconds(settings: Settings, queue: str) -> int:
-    """The age of the oldest message in `queue` (its short name) from which on an alarm rings: the setting's,
-    or else the usual one, if no message has to wait for longer by design."""
-    chosen = settings.monitoring.waiting_minutes.get(queue)
-    if chosen is not None:
-        return chosen * 60
+    """Return the age in seconds of the oldest message in `queue` (its short name) from which on an alarm
+    rings: from the settings, or else the usual one, if messages do not wait for longer by design."""
+    minutes = settings.monitoring.waiting_minutes.get(queue)
+    if minutes is not None:
+        return minutes * 60
     meant = math.ceil(_meant(settings, queue) / 60)
     return max(MINUTES.get(queue, USUAL), meant + USUAL if meant else 0) * 60
 
 
 def _meant(settings: Settings, queue: str) -> float:
-    """How long messages of `queue` wait because they shall, in seconds."""
+    """Return the seconds for which messages of `queue` wait by design."""
     if queue == "fax-retry" and settings.fax:
         return settings.fax.retry_delay_seconds
     if queue == "webhook":
         return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
-    # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
+    # Messages of a FIFO queue have no delays of their own: a fax waits in the retry queue.
     delayed = {row.queue for row in settings.lane_rows()}
     return LONGEST_DELAY if queue in delayed else 0

@@ -1,4 +1,4 @@
-"""Webhooks: how often they are tried, and where they may go."""
+"""Settings of webhooks: tries, and allowed targets."""
 
 from ipaddress import ip_network
 from typing import Annotated
@@ -11,11 +11,11 @@ from mailroom_stacks.settings.times import Times
 
 LONGEST_DELAY = 39_600  # visibility ends 12 hours after the receive: an hour of that is the function's
 MOST_DELAYS = 999
-"""One fewer than the receives that SQS allows."""
+"""Most delays: one fewer than the receives that SQS allows."""
 
 
 def _network(text: str) -> str:
-    """A network in CIDR, with none of its host bits set."""
+    """Validate a network in CIDR with no host bits set."""
     try:
         ip_network(text)
     except ValueError:
@@ -38,17 +38,18 @@ class Webhook(Section):
         min_length=1,
         max_length=MOST_DELAYS,
     )
-    """The wait after each failed try. The try after the last wait is the last one."""
+    """Wait after each failed try. The try after the last wait is the last one."""
     allowed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
-    """Networks that are not public and yet may be sent to, in CIDR; metadata addresses never."""
+    """Networks in CIDR that are not public and yet allowed; metadata addresses never are."""
     allowed_ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = (443, 8443)
-    """The ports that may be sent to; empty allows all."""
+    """Allowed ports; empty allows all."""
     on_unknown: OnUnknown = "resend"
-    """What follows a crash without evidence, as for a channel."""
+    """Consequence of a crash without evidence, as for a channel."""
 
 
 def webhook_rules(webhook: Webhook, times: Times) -> QueueRules:
-    """One receive is one try, and `delays_seconds` are the waits between them."""
+    """Return the rules of the webhook queue: one receive is one try, and `delays_seconds` are the waits
+    between them."""
     visibility = visibility_of(times.webhook_timeout)
     longest = [max(delay, times.retry_after_cap, times.misconfigured) for delay in webhook.delays_seconds]
     tries = len(longest) + 1

@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from mailroom_stacks.paths import BUNDLES, DOT_LOCAL
 from tests.support import ROOT
 
 UV = str(Path(sys.executable).with_name("uv"))
@@ -56,6 +58,7 @@ class Environment:
         python = str(self.team / ".venv" / "bin" / "python")
         command = [UV, "pip", "install", "--quiet", "--require-hashes", "--python", python]
         _succeed([*command, "-r", "requirements.txt"], self.team)
+        _share_bytecode(self.team / ".venv" / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix))
 
 
 def install(folder: Path) -> Environment:
@@ -70,6 +73,14 @@ def install(folder: Path) -> Environment:
     _succeed([UV, "venv", "--quiet", "--python", sys.executable, ".venv"], environment.team)
     environment.install()
     return environment
+
+
+def link_caches(team: Path) -> None:
+    """Let a team's folder use what set-up has made in this one."""
+    (team / ".local").mkdir()
+    BUNDLES.mkdir(parents=True, exist_ok=True)
+    for cache_folder in (DOT_LOCAL / "ministack", DOT_LOCAL / "cdk", BUNDLES):
+        (team / ".local" / cache_folder.name).symlink_to(cache_folder)
 
 
 def build(sources: Path, output: Path) -> Path:
@@ -93,12 +104,27 @@ def copy_sources(folder: Path) -> None:
             shutil.copyfile(ROOT / name, folder / name)
 
 
+def _share_bytecode(packages: Path) -> None:
+    """Give packages the bytecode that the same packages have here: to compile the CDK takes many seconds.
+    Python uses bytecode only if its source has the size and time that the bytecode records."""
+    here = Path(sysconfig.get_path("purelib"))
+    for folder in here.rglob("__pycache__"):
+        place = packages / folder.relative_to(here)
+        if place.parent.is_dir():
+            shutil.copytree(folder, place, copy_function=shutil.copyfile, dirs_exist_ok=True)
+
+
 def _variables(home: Path) -> dict[str, str]:
     """Return variables of this process, without those that lead to programs, packages or settings of this
-    machine. The cache of what set-up has fetched is used."""
+    machine. The caches of what set-up has fetched, and of what jsii has unpacked, are used."""
     left_out = ("PYTHONPATH", "VIRTUAL_ENV", "PATH")
     own = {name: value for name, value in os.environ.items() if name not in left_out}
-    return {**own, "HOME": str(home), "UV_CACHE_DIR": _cache()}
+    return {
+        **own,
+        "HOME": str(home),
+        "UV_CACHE_DIR": _cache(),
+        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(Path.home() / ".cache/aws/jsii/package-cache"),
+    }
 
 
 @cache

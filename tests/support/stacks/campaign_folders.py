@@ -13,12 +13,10 @@ from mailroom_stacks.settings.load import load, load_campaigns
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Template
-from tests.support.stacks.variants import AWS, NEWS, PAGE, PUSH, PUSH_ROW, TOLD, up_to
+from tests.support.stacks.variants import AWS, NEWS, PAGE, PUSH, PUSH_ROW, TOLD, WORDS, up_to
 
 SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:{}-AbCdEf"
-DATABASES: dict[str, Any] = {
-    name: {"secret_arn": SECRET.format(name), "connections": 20} for name in ("app", "shop")
-}
+DATABASES: dict[str, Any] = {name: {"secret_arn": SECRET.format(name)} for name in ("app", "shop")}
 NETWORK = {"subnet_ids": ["subnet-0a1b2c3d", "subnet-4e5f6a7b"], "security_group_ids": ["sg-01234567"]}
 WEEKLY: dict[str, Any] = {
     "channel": "mail",
@@ -78,7 +76,7 @@ def changes_for(*names: str, **changes: Any) -> dict[str, Any]:
 
 
 EVERYTHING: dict[str, Any] = {
-    "sms": AWS,
+    "sms": {**AWS, **WORDS},
     "push": PUSH,
     "channels.push": PUSH_ROW,
     "monitoring": TOLD,

@@ -1,0 +1,34 @@
+"""`make audit`: cfn-lint finds nothing in a stage with all that can be switched on."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from mailroom_stacks.deploy_policy.actions import needed_actions
+from mailroom_stacks.deploy_policy.document import documents
+from mailroom_stacks.deploy_policy.policies import place_of
+from mailroom_stacks.deploy_policy.scopes import statements
+from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
+from tests.support.stacks.refusals import accepted
+from tests.support.stacks.variants import variant
+
+
+def test_templates_and_policies_are_clean_to_cfn_lint(tmp_path: Path) -> None:
+    """cfn-lint knows each action of IAM, and whether its resources fit."""
+    everything = variant(EVERYTHING, campaigns=of_each_kind(tmp_path))
+    bodies = [each.body for each in everything.stacks.values()]
+    place = place_of(accepted("sms", EVERYTHING["sms"]), bodies, "hnb659fds")
+    policies = {
+        f"Policy{number}": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": policy}}
+        for number, policy in enumerate(documents(statements(needed_actions(bodies), place)))
+    }
+    file = tmp_path / "policies.template.json"
+    file.write_text(json.dumps({"Resources": policies}))
+    templates = [str(each) for each in (file, *everything.folder.glob("*.template.json"))]
+    assert len(templates) == len(bodies) + 1
+    lint = str(Path(sys.executable).with_name("cfn-lint"))
+    # W3005: CDK writes a function's dependency on its role a second time, in words.
+    command = [lint, "--ignore-checks", "W3005", "--", *templates]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "")

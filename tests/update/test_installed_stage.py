@@ -1,0 +1,192 @@
+"""The installed wheel's stage on this machine: messages of all channels, a channel and a campaign of the
+team's own, a changed setting, and an update to another wheel."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mailroom_local.aws import fetch
+from tests.support.pipeline.shared import until
+from tests.support.release.installed import Environment, build, copy_sources, install, link_caches
+from tests.support.stacks.page_blocks import blocks, rows
+
+CAMPAIGN = """
+channel = "mail"
+topic = "news"
+template = "welcome"
+concurrency = 2
+
+[audience]
+kind = "module"
+"""
+AUDIENCE = """
+from mailroom.campaigns import Found, Page, Recipient
+
+PEOPLE = ("ada", "bob")
+
+
+def recipients(page: Page) -> Found:
+    return Found([Recipient(name, columns(name)) for name in PEOPLE], cursor=None)
+
+
+def columns(name: str) -> dict[str, str]:
+    return {"to": f"{name}@example.com", "first_name": name, "link": "https://example.com"}
+"""
+SETS = ("--set", "first_name=Ada", "--set", "link=https://example.com")
+SENT = {
+    "mail": ("--to", "ada@example.com", "--template", "welcome", *SETS),
+    "sms": ("--to", "+16175551234", "--text", "Hello"),
+    "push": ("--to", "arn:aws:sns:us-east-1:000000000000:mailroom-local-news", "--set", "body=Hello"),
+    "fax": ("--to", "+12025550112", "--set", "pdf_url=https://example.com/letter.pdf"),
+    "telegram": ("--to", "1", "--text", "Hello"),
+}
+"""What is sent on each channel that has an inbox."""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    return install(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="module")
+def team(environment: Environment) -> Path:
+    """The new folder, with a channel and a campaign of its own."""
+    team = environment.team
+    for path, text in blocks():
+        (team / path).parent.mkdir(exist_ok=True)
+        (team / path).write_text(text)
+    (team / "campaigns" / "hello").mkdir()
+    (team / "campaigns" / "hello" / "campaign.toml").write_text(CAMPAIGN)
+    (team / "campaigns" / "hello" / "campaign.py").write_text(AUDIENCE)
+    settings = json.loads((team / "cdk.json").read_text())
+    local = settings["context"]["mailroom"]["local"]
+    local["channels"] |= rows()["local"]
+    local["channels"]["mail"] |= {
+        "base_url": "providers",
+        "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}},
+    }
+    local["mail"]["provider"] = "resend"
+    local["campaigns"] = {"enabled": ["hello"]}
+    (team / "cdk.json").write_text(json.dumps(settings))
+    link_caches(team)
+    return team
+
+
+@pytest.fixture(scope="module")
+def stage(environment: Environment, team: Path) -> Iterator[dict[str, str]]:
+    """The variables of a shell that has read .local/env, of a running stage. Resend sends its mails; those of
+    all other stages of these tests go by SES."""
+    environment.answer("mailroom", "up", cwd=team)
+    lines = (team / ".local" / "env").read_text().splitlines()
+    yield dict(line.removeprefix("export ").split("=", 1) for line in lines if "PATH" not in line)
+    environment.answer("mailroom", "down", cwd=team)
+
+
+def test_a_message_of_each_channel_arrives_that_of_the_teams_own_too(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    for channel, words in SENT.items():
+        command = ("mailroom", "send", channel, "--id", f"a-{channel}", *words, "--wait")
+        environment.answer(*command, "--stage", "local", cwd=team, variables=stage)
+    hook = {"id": "a-hook", "event_type": "webhook", "url": f"{stage['MAILROOM_PROVIDERS']}/receiver/ok"}
+    (team / "hook.json").write_text(json.dumps({**hook, "payload": {"order": 42}}))
+    said = environment.answer(
+        *("mailroom", "send", "--file", "hook.json", "--wait", "--stage", "local"), cwd=team, variables=stage
+    )
+    assert "sent" in said
+    inbox = environment.answer("mailroom", "inbox", cwd=team)
+    assert all(re.search(rf"\b{channel}\b", inbox) for channel in SENT)
+
+
+def test_a_stage_whose_mails_go_by_resend_passes_its_rehearsal(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    asked = ("mailroom", "rehearse", "--stage", "local", "--json")
+    report = json.loads(environment.answer(*asked, cwd=team, variables=stage))
+    assert report["ok"], report
+    said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", cwd=team, variables=stage)
+    assert "provider  resend " in said
+
+
+def test_a_campaign_of_the_teams_own_reaches_its_people(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    start = ("mailroom", "campaign", "start", "hello", "--run", "one", "--new", "--yes", "--stage", "local")
+    environment.answer(*start, cwd=team, variables=stage)
+    until(lambda: {"ada@example.com", "bob@example.com"} <= reached(stage), 30, lambda: f"{reached(stage)}")
+
+
+def reached(stage: dict[str, str]) -> set[str]:
+    """Whom mails of the campaign's subject went to."""
+    welcomes = (each for each in fetch(stage["MAILROOM_INBOX"]) if each["channel"] == "mail")
+    return {each["to"] for each in welcomes if each["content"]["subject"] in ("Welcome, ada", "Welcome, bob")}
+
+
+def change(team: Path, *path: str, value: Any) -> None:
+    """Set a setting of the stage `local` in the folder's cdk.json; None removes it."""
+    file = team / "cdk.json"
+    settings = json.loads(file.read_text())
+    section = settings["context"]["mailroom"]["local"]
+    for name in path[:-1]:
+        section = section[name]
+    if value is None:
+        del section[path[-1]]
+    else:
+        section[path[-1]] = value
+    file.write_text(json.dumps(settings))
+
+
+def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_takes_a_queue_away(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    before = (team / "cdk.json").read_text()
+    assert "as the settings and the code are" in environment.answer("mailroom", "up")
+    change(team, "channels", "telegram", value=None)
+    refused = environment.run("mailroom", "up")
+    assert refused.returncode == 1
+    assert "queue" in refused.stderr
+    assert "Nothing was changed." in refused.stderr
+    (team / "cdk.json").write_text(before)
+    change(team, "channels", "mail", "memory_mb", value=300)
+    assert "Its messages are kept." in environment.answer("mailroom", "up")
+    said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", variables=stage)
+    assert "provider  resend " in said
+
+
+PUT = """
+from mailroom.client import Mailroom
+mail = {"event_type": "mail", "subject": "Kept", "text": "Kept."}
+items = (mail | {"id": f"kept-{n}", "to": f"kept-{n}@example.com"} for n in range(200))
+print(Mailroom("local").send_many(items).accepted)
+"""
+
+
+def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_doubles_none_of_200_messages(
+    environment: Environment, team: Path, stage: dict[str, str], tmp_path: Path
+) -> None:
+    copy_sources(tmp_path)
+    project = (tmp_path / "pyproject.toml").read_text()
+    number = environment.answer("mailroom", "--version").split()[1]
+    (tmp_path / "pyproject.toml").write_text(
+        project.replace(f'version = "{number}"', f'version = "{number}.1"')
+    )
+    with (tmp_path / "lambdas" / "send_mail_resend.py").open("a") as handler:
+        handler.write("# Another release.\n")
+    wheel = build(tmp_path, tmp_path / "dist")
+    assert environment.answer("python", "-c", PUT, variables=stage) == "200\n"
+    environment.answer("mailroom", "update", str(wheel))
+    environment.install()
+    assert environment.answer("mailroom", "--version") == f"mailroom {number}.1\n"
+    assert "Its messages are kept." in environment.answer("mailroom", "up")
+    until(lambda: len(kept(stage)) == 200, 60, lambda: f"{len(kept(stage))} arrived")
+    assert {*Counter(kept(stage)).values()} == {1}
+
+
+def kept(stage: dict[str, str]) -> list[str]:
+    """Return the recipients of the mails that were put before the update."""
+    return [each["to"] for each in fetch(stage["MAILROOM_INBOX"]) if each["to"].startswith("kept-")]
