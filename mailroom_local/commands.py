@@ -64,6 +64,13 @@ def up() -> None:
             console.print("The stage has the settings and the code of now. Its messages are kept.")
         else:
             console.print(f"Already running at {state.endpoints.aws}, as the settings and the code are.")
+        for template in lifecycle.published(state):
+            name = template.rpartition("/")[2]
+            console.print(
+                f"{template} has a published version, which goes before the file in templates/. Back to the "
+                f"file: mailroom template rollback {name} --to 0 --stage {STAGE}",
+                soft_wrap=True,
+            )
         _print_console()
         return
     if state:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom.content.versions import CURRENT, DEPLOYED, read_choices
 from mailroom_local.aws import ACCOUNT, REGION, STAGE, LocalSession, patient
 from mailroom_local.processes import wait_until
 from mailroom_local.providers.server import CREDENTIALS
@@ -155,6 +156,15 @@ class EmulatorDeployment:
         """Return the URL by which psql and drivers connect to the database of a secret."""
         fields = json.loads(self._secret(secret))
         return "postgresql://{username}:{password}@{host}:{port}/{dbname}".format(**fields)
+
+    def published(self, bucket: str) -> list[str]:
+        """Return the templates with a published version that counts, such as mail/welcome."""
+        try:
+            reply = self._s3.get_object(Bucket=bucket, Key=CURRENT)
+        except self._s3.exceptions.NoSuchKey:
+            return []
+        choices = read_choices(reply["Body"].read())
+        return sorted(path for path, choice in choices.items() if choice.version != DEPLOYED)
 
     def _secret(self, name: str) -> str:
         return self._secrets.get_secret_value(SecretId=name)["SecretString"]

@@ -113,6 +113,12 @@ def update(workspace: Workspace, running: State, announce: Announce) -> bool:
     return True
 
 
+def published(running: State) -> list[str]:
+    """Return the templates whose published version goes before their file."""
+    bucket = running.outputs.get("TemplatesBucketName")
+    return EmulatorDeployment(running.endpoints.aws).published(bucket) if bucket else []
+
+
 def _write_environment(workspace: Workspace, running: State) -> None:
     """Write the file that people's shells read: it has the emulator's key, the key of webhooks to this
     machine, and the database's password."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mailroom_local.stage import lifecycle
 from mailroom_ops.templates.folder import TemplateName
 from mailroom_ops.templates.published import Published
 from tests.support import ROOT
@@ -33,6 +34,12 @@ def test_a_message_has_the_version_that_counts_and_ledger_and_callback_name_it(p
     assert pipeline.ledger("published")["template_version"] == 1
     payload = pipeline.until_told("published")[0]
     assert (payload["template"], payload["template_version"]) == ("letter", 1)
+
+
+def test_the_local_stage_names_the_templates_whose_published_version_goes_before_the_file(
+    pipeline: Pipeline,
+) -> None:
+    assert {"mail/letter", "sms/letter"} <= {*lifecycle.published(pipeline.running)}
 
 
 def test_the_environment_of_the_local_stage_connects_to_the_database_of_its_people(
