@@ -109,6 +109,6 @@ class DeployedStage:
 
     def read(self, table: Table, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
         """Return the existing items of keys. Raises UnprocessedKeys."""
-        wheres = {self.name(table): [where(key) for key in dict.fromkeys(keys)]}
-        (items,) = batch_get(self.dynamodb, wheres, consistent=True).values()
+        keys_by_table = {self.name(table): [where(key) for key in dict.fromkeys(keys)]}
+        (items,) = batch_get(self.dynamodb, keys_by_table, consistent=True).values()
         return {Key(item["id"], item["event_type"]): item for item in items}
