@@ -144,14 +144,14 @@ class Samples:
         """Return the content that the recipient would see, or the reason why rendering fails."""
         id_ = str(item.get("id", ""))
         try:
-            message, found = self.look(item)
+            message, preview = self.look(item)
         except (Invalid, Malformed) as problem:
             return Sample(id_, problem=str(problem))
         to = message.recipient
         return Sample(
             id_,
             to if isinstance(to, str) else ", ".join(to),
-            found.subject,
-            found.text or "",
-            found.html or "",
+            preview.subject,
+            preview.text or "",
+            preview.html or "",
         )
