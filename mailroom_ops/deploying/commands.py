@@ -51,7 +51,7 @@ def diff(stage: WrittenStage = "dev") -> None:
     # On stdout like the comparison: a CI log may show stderr first, and the verdict has to come last.
     if verdict := [*losses(compared.stdout)]:
         for loss in verdict:
-            print_line(f"{loss}", "red")
+            print_line(loss, "red")
         print_line(WHAT_TO_DO)
         raise typer.Exit(1)
     print_line(NO_LOSS)

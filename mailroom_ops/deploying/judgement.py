@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 KEEPS = {
     "AWS::DynamoDB::GlobalTable": "table",
@@ -24,20 +23,6 @@ _RESOURCE = re.compile(rf"^\[[-+~]\] (AWS::\w+::\w+) (.*?) ?(\w+) ({'|'.join(FAT
 _DASHBOARD = "[~] AWS::CloudWatch::Dashboard "
 
 
-@dataclass(frozen=True)
-class Loss:
-    """Resource with data that a deployment would replace, delete or leave behind. `fate` is a key of
-    FATES."""
-
-    stack: str
-    kind: str
-    resource: str
-    fate: str
-
-    def __str__(self) -> str:
-        return f"{self.stack}: the {self.kind} {self.resource} {FATES[self.fate]}."
-
-
 def readable(compared: str) -> Iterator[str]:
     """Yield the lines of a comparison from the first stack on, without the warnings before it, which synth
     has printed already. A changed dashboard becomes one line without its JSON."""
@@ -49,11 +34,12 @@ def readable(compared: str) -> Iterator[str]:
             yield f"{line} changed" if dashboard else line
 
 
-def losses(compared: str) -> Iterator[Loss]:
-    """Yield each loss in the output of `cdk diff` without colours."""
+def losses(compared: str) -> Iterator[str]:
+    """Yield a sentence for each resource with data that a deployment would replace, delete or leave behind,
+    by the output of `cdk diff` without colours."""
     stack = ""
     for line in compared.splitlines():
         if match := _STACK.match(line):
             stack = match[1]
         elif (match := _RESOURCE.match(line)) and match[1] in KEEPS:
-            yield Loss(stack, KEEPS[match[1]], match[3], match[4])
+            yield f"{stack}: the {KEEPS[match[1]]} {match[3]} {FATES[match[4]]}."

@@ -128,7 +128,7 @@ class ExaminedStage:
                 )
             return self._clients[service]
 
-    def asked(self, service: str, operation: str, **arguments: Any) -> dict[str, Any] | None:
+    def call(self, service: str, operation: str, **arguments: Any) -> dict[str, Any] | None:
         """Call AWS. Return the response, or None if the resource does not exist. Raises botocore's other
         errors."""
         try:

@@ -17,11 +17,11 @@ class Settings(Struct, frozen=True, rename="upper"):
 
 
 def functions(**variables: str) -> Functions:
-    return Functions({"f": variables})
+    return Functions({"mailroom-dev-f": variables})
 
 
 def read(**variables: str) -> Settings:
-    return function_settings(functions(**variables), "f", Settings)  # type: ignore[arg-type]
+    return function_settings(functions(**variables), "mailroom-dev-f", Settings)  # type: ignore[arg-type]
 
 
 def test_settings_are_read_as_the_function_reads_them() -> None:
@@ -31,10 +31,12 @@ def test_settings_are_read_as_the_function_reads_them() -> None:
 
 @pytest.mark.parametrize("lanes", [{}, {"LANES": "{"}, {"LANES": "none"}])
 def test_settings_of_another_version_are_refused_by_name(lanes: dict[str, str]) -> None:
-    with pytest.raises(Refused, match=r"The settings of f are not as this version knows them: .*LANES"):
+    with pytest.raises(
+        Refused, match=r"The settings of mailroom-dev-f are not as this version knows them: .*LANES"
+    ):
         read(NAME="a", **lanes)
 
 
 def test_a_function_that_is_not_there_is_named() -> None:
-    with pytest.raises(Refused, match="There is no function g in this account"):
-        function_variables(functions(), "g")  # type: ignore[arg-type]
+    with pytest.raises(Refused, match="There is no function mailroom-dev-g in this account"):
+        function_variables(functions(), "mailroom-dev-g")  # type: ignore[arg-type]

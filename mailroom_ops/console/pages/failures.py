@@ -4,8 +4,8 @@ list."""
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -127,16 +127,12 @@ def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
     channels = [request["event_type"]] if request["event_type"] else list(CONTRACTS)
     start = moment(request.typed("since") or "24h", end)
     items = failed(site.client("dynamodb"), site.stage, start, end + AHEAD, channels, limit + 1)
-    failures, older = newest(items, failure_filter, limit)
+    newest = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
+    failures = [failure for failure in newest if failure_filter.takes(failure)]
+    older = next(items, None) is not None
     if not (failures or older):
         check_names(site.session, site.stage, failure_filter, FAILED)
     return failures, older
-
-
-def newest(items: Iterator[dict[str, Any]], of: FailureFilter, limit: int) -> tuple[list[Failure], bool]:
-    """Return the failures that a filter takes among the first items, and whether there are other items."""
-    listed = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
-    return [failure for failure in listed if of.takes(failure)], next(items, None) is not None
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:

@@ -34,9 +34,9 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
     put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}twilio --secret-string file://twilio.json"
     try:
         account = account_at(stage.client("secretsmanager"), arn)
-        sending = _asked(account, account.login, f"{base}/2010-04-01/Accounts/{{sid}}/Messages.json")
+        sending = _get(account, account.login, f"{base}/2010-04-01/Accounts/{{sid}}/Messages.json")
         # An API key cannot read the account; the auth token, which signs callbacks, can.
-        account_answer = _asked(
+        account_answer = _get(
             account, (account.account_sid, account.auth_token), f"{base}/2010-04-01/Accounts/{{sid}}.json"
         )
     except InvalidSecret as fault:
@@ -49,12 +49,12 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
         if sending[0] == 200:
             yield ok("Twilio takes the credentials that messages are sent with.")
         else:
-            reason = _said(*sending)
+            reason = _reason(*sending)
             yield failed(f"Twilio refuses the credentials that messages are sent with: {reason}.", put)
         yield _own(account_answer, put)
 
 
-def _asked(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
+def _get(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
     client = twilio_client(*login, account.account_sid, READ_SECONDS)
     answer = client.request("GET", url.format(sid=account.account_sid), params={"PageSize": 1})
     return answer.status_code, body_of(answer.status_code, answer.text)
@@ -64,7 +64,8 @@ def _own(answer: tuple[int, dict[str, Any]], put: str) -> CheckFinding:
     status, body = answer
     if status != 200:
         return failed(
-            f"Twilio refuses the account's token, which its callbacks are signed with: {_said(*answer)}.", put
+            f"Twilio refuses the account's token, which its callbacks are signed with: {_reason(*answer)}.",
+            put,
         )
     if body.get("status") != "active":
         return failed(f"Twilio has the account as {redact(str(body.get('status')))}.", _TWILIO_CONSOLE)
@@ -73,7 +74,7 @@ def _own(answer: tuple[int, dict[str, Any]], put: str) -> CheckFinding:
     return ok("Twilio's account is active, and its token is the right one for callbacks.")
 
 
-def _said(status: int, body: dict[str, Any]) -> str:
+def _reason(status: int, body: dict[str, Any]) -> str:
     return f"{status}, {redact(str(body.get('message') or 'no reason given')).rstrip('.')}"
 
 
@@ -110,7 +111,7 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
         for name, arn in json.loads(variables.get("PLATFORM_APPLICATIONS", "{}")).items()
     }
     for name, arn in arns.items():
-        answer = stage.asked("sns", "get_platform_application_attributes", PlatformApplicationArn=arn)
+        answer = stage.call("sns", "get_platform_application_attributes", PlatformApplicationArn=arn)
         if answer is None:
             yield failed(f"The platform application {name} is not there.", f"Create {arn} in SNS.")
             continue
@@ -170,7 +171,7 @@ def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
     if not arns:
         yield skipped(f"The senders of {channel} have no secret.")
     for arn in sorted(arns):
-        if stage.asked("secretsmanager", "get_secret_value", SecretId=arn) is None:
+        if stage.call("secretsmanager", "get_secret_value", SecretId=arn) is None:
             yield failed(f"The secret {arn} does not exist, or has no value.", stage.deploy)
         else:
             yield ok(f"The secret {arn} has a value.")

@@ -85,7 +85,7 @@ def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
     bus = stage.functions.get("outcomes", {}).get("EVENT_BUS", "")
     if not bus or (bus.startswith("arn:") and bus.split(":")[4] != stage.account):
         yield skipped(f"The bus {bus} belongs to another account." if bus else "The stage puts no events.")
-    elif stage.asked("events", "describe_event_bus", Name=bus) is None:
+    elif stage.call("events", "describe_event_bus", Name=bus) is None:
         yield failed(
             f"There is no bus {bus}: callbacks and further attempts are late, because the ledger's stream "
             "waits for it.",

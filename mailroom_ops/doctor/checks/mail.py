@@ -116,16 +116,17 @@ def _day(sent: float, limit: float) -> CheckFinding:
 def _days(stage: ExaminedStage, limit: float) -> Iterator[CheckFinding]:
     """Compare the sum of the daily limits of the account's stages with the account's quota."""
     days = stage.days("mail")
-    sums = " + ".join(f"{name} {recipients:,}" for name, recipients in sorted(days.items()))
+    total = sum(days.values())
+    by_stage = " + ".join(f"{name} {recipients:,}" for name, recipients in sorted(days.items()))
     key = f"mailroom.{stage.name}.channels.mail.per_day"
-    if sum(days.values()) > limit:
+    if total > limit:
         yield warning(
-            f"The stages may reach {sum(days.values()):,} recipients today ({sums}), SES takes {limit:,.0f}.",
+            f"The stages may reach {total:,} recipients today ({by_stage}), SES takes {limit:,.0f}.",
             "Lower channels.mail.per_day of one of them: else a campaign of one may use up what codes of the "
             "others need. See `mailroom docs keep-codes-fast`.",
         )
     elif stage.name in days:
-        yield ok(f"The stages' limits of the day ({sums}) are within the quota.")
+        yield ok(f"The stages' limits of the day ({by_stage}) are within the quota.")
     elif any(name.endswith("-bulk") for name in stage.senders("mail")):
         yield warning(
             f"Bulk may use up all of the {limit:,.0f} mails of 24 hours, and codes wait then.",
@@ -163,7 +164,7 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
         names = (address, *(".".join(labels[index:]) for index in range(len(labels) - 1)))
         for name in names:
             if name not in identities:
-                identities[name] = stage.asked("sesv2", "get_email_identity", EmailIdentity=name)
+                identities[name] = stage.call("sesv2", "get_email_identity", EmailIdentity=name)
         # SES uses the most specific identity: a verified domain does not help an address that failed.
         name = next((candidate for candidate in names if identities[candidate] is not None), "")
         yield _verified(address, name, identities[name] if name else None)
@@ -201,7 +202,7 @@ def _signed(domain: str, dkim: dict[str, Any]) -> CheckFinding:
 def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that the configuration set exists, and that SES has not paused it."""
     name = next(iter(stage.senders("mail").values()))["CONFIGURATION_SET"]
-    response = stage.asked("sesv2", "get_configuration_set", ConfigurationSetName=name)
+    response = stage.call("sesv2", "get_configuration_set", ConfigurationSetName=name)
     if response is None:
         yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
     elif response.get("SendingOptions", {}).get("SendingEnabled", True):

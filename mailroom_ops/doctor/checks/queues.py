@@ -47,7 +47,7 @@ def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report stream records that Lambda wrote to the bucket because their function failed again and again."""
     bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
-    response = stage.asked("s3", "list_objects_v2", Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1)
+    response = stage.call("s3", "list_objects_v2", Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1)
     if response is None:
         yield skipped(f"There is no bucket {bucket}.")
     elif response.get("Contents"):
