@@ -126,7 +126,7 @@ def _found(site: Site, asked: Asked) -> tuple[list[Failure], bool]:
     wanted = FailureFilter(**{name: asked[name] for name in DIMENSIONS})
     channels = [asked["event_type"]] if asked["event_type"] else list(CONTRACTS)
     start = moment(asked.typed("since") or "24h", now)
-    items = failed(site.client("dynamodb"), site.stage, start, now + AHEAD, channels, most + 1)
+    items = failed(site.client("dynamodb"), site.stage, start, now + AHEAD, channels)
     found, more = newest(items, wanted, most)
     if not (found or more):
         check_names(site.session, site.stage, wanted, FAILED)
