@@ -213,7 +213,7 @@ def failed(
             KeyConditionExpression="failed_on = :day AND completedAt BETWEEN :start AND :end",
             ExpressionAttributeValues={":start": first, ":end": last, ":day": {"S": failed_on}},
             ScanIndexForward=False,
-            Limit=MAX_KEYS,
+            PaginationConfig={"PageSize": MAX_KEYS},
         )
         return (image for page in pages for image in page["Items"])
 

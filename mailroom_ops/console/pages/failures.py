@@ -126,13 +126,19 @@ def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
     failure_filter = FailureFilter(**{name: request[name] for name in DIMENSIONS})
     channels = [request["event_type"]] if request["event_type"] else list(CONTRACTS)
     start = moment(request.typed("since") or "24h", end)
-    items = failed(site.client("dynamodb"), site.stage, start, end + AHEAD, channels, limit + 1)
-    newest = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
-    failures = [failure for failure in newest if failure_filter.takes(failure)]
-    older = next(items, None) is not None
+    items = failed(site.client("dynamodb"), site.stage, start, end + AHEAD, channels)
+    failures, older = newest(items, failure_filter, limit)
     if not (failures or older):
         check_names(site.session, site.stage, failure_filter, FAILED)
     return failures, older
+
+
+def newest(
+    items: Iterator[dict[str, Any]], failure_filter: FailureFilter, limit: int
+) -> tuple[list[Failure], bool]:
+    """Return the failures that match a filter among the first items, and whether there are further items."""
+    failures = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
+    return [failure for failure in failures if failure_filter.takes(failure)], next(items, None) is not None
 
 
 def _chart(name: str, failures: Sequence[Failure]) -> Chart:
