@@ -36,9 +36,9 @@ class MessageDelivery(Delivery[Webhook, Post]):
         self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
 
     def retry_wait(self, receives: int, minimum: float = 0) -> float:
-        """Return the seconds until the next try. `receives` is the number of the present receive; `minimum` is
-        the wait that the response requested. Return 0 after the last receive, so that the record becomes a
-        dead letter at once."""
+        """Return the seconds until the next try. `receives` is the number of the present receive; `minimum`
+        is the wait that the response requested. Return 0 after the last receive, so that the record becomes
+        a dead letter at once."""
         if self.is_last(receives):
             return 0
         delay = self._delays[receives - 1] * (1 - JITTER * self._tools.jitter())
