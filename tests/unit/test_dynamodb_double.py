@@ -573,13 +573,6 @@ def test_a_batch_deletes_and_puts_and_minds_no_item_that_there_is_not(tables: In
     assert tables.scan(TableName="t")["Items"] == [NEW]
 
 
-def test_a_batch_deletes_no_key_twice(tables: InMemoryDynamoDB) -> None:
-    requests = [{"PutRequest": {"Item": NEW}}, *[{"DeleteRequest": {"Key": KEY}}] * 2]
-    with pytest.raises(ClientError, match=DUPLICATES):
-        tables.batch_write_item(RequestItems={"t": requests})
-    assert tables.scan(TableName="t")["Items"] == [STANDING]
-
-
 def transact(tables: InMemoryDynamoDB, *items: Item, **last: Any) -> Any:
     """A put for each item, and what the last one's has besides; then an update, if `Update` gives one."""
     puts = [{"Put": {"TableName": "t", "Item": each}} for each in items]

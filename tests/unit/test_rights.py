@@ -97,15 +97,6 @@ def test_what_nobody_can_judge_yet_is_an_error() -> None:
             requests_of(F, service, operation, {"Bucket": "b", "Key": "k"})
 
 
-def test_a_place_is_the_same_whatever_names_aws_makes_up() -> None:
-    one, other = (
-        [each.place for each in grants_of(F, [policy(READ, {"Action": "iam:PassRole", "Resource": role})])]
-        for role in ("role-A1", "role-B2")
-    )
-    assert one == other
-    assert len({*one}) == 5
-
-
 def test_lambda_asks_for_logs_and_for_what_its_mappings_need() -> None:
     bucket = "arn:aws:s3:::unprocessed"
     mappings: list[dict[str, Any]] = [

@@ -27,7 +27,7 @@ from tests.support.faults.outside import Outside, Stopped
 from tests.support.faults.world import BULK, MAIL, World
 
 OLDER_THAN = 900.0
-LONGEST_FAX = 900.0
+LONGEST_FAX = float(fax_world.TIMES.longest_fax)
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 

@@ -465,7 +465,6 @@ TEXT_FIELDS = {
     "Body": "STOP",
     "AccountSid": feedback_callbacks.ACCOUNT,
 }
-_FORMS = [unsubscribing.ONE_CLICK, "choice=unsubscribe", unsubscribing.multipart(("choice", "subscribe"))[0]]
 _MULTIPART = unsubscribing.multipart(("List-Unsubscribe", "One-Click"))
 PAGES = [
     unsubscribing.request(unsubscribing.token()),

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
 
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
@@ -14,7 +13,6 @@ from tests.support.unit.feedback_words import NUMBER, OURS, SID, fault, items_of
 from tests.support.unit.post import Counted, Log
 from tests.support.unit.scripted_server import Answer, scripted
 from tests.support.unit.shared import NOW, NOW_MS, FakeClock
-from tests.support.unit.webhooks import DOWN
 
 OTHER = "SM" + "f" * 32
 
@@ -136,12 +134,6 @@ def test_if_a_start_texts_creation_time_cannot_be_looked_up_the_response_makes_t
     assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksFailed": 1})
     (line,) = log()
     assert (line["level"], line["reason"]) == ("ERROR", str(trouble))
-
-
-@pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://sqs")])
-def test_if_a_text_cannot_be_queued_the_response_makes_twilio_retry(door: Door, trouble: Exception) -> None:
-    door.queue.trouble = trouble
-    assert door.answers(text()) == 503
 
 
 @pytest.mark.parametrize("fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"To": ""}])

@@ -7,9 +7,8 @@ import pytest
 from mailroom.aws.dynamo_values import number, string
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.fakes import Meddler, client_error, failing
-from tests.support.unit.fax import FAX_KEY, FAX_LEASE, TOLD, entry, fax, fax_item
-from tests.support.unit.shared import LEDGER, TTL, Aws, FakeClock
+from tests.support.unit.fax import FAX_KEY, TOLD, entry, fax, fax_item
+from tests.support.unit.shared import Aws, FakeClock
 from tests.support.unit.waiting import hold
 
 DELIVERED = {"status": string("delivered"), "code": number(200)}
@@ -53,13 +52,6 @@ def test_a_callbacks_result_is_not_stored_without_a_ledger_item_or_a_callback_ur
     before = entry(aws)
     fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
     assert entry(aws) == before
-
-
-def test_a_dynamodb_error_while_a_callbacks_result_is_written_is_raised(aws: Aws, clock: FakeClock) -> None:
-    client = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
-    ledger = Ledger(client, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
-    with pytest.raises(Exception, match="InternalServerError"):
-        ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
 
 
 def test_the_claim_of_the_next_attempt_keeps_the_results_of_earlier_callbacks(

@@ -24,12 +24,6 @@ def test_a_checkpoint_of_a_fax_stores_the_provider_the_provider_id_the_submit_ti
     assert claimed(fax_ledger, fax()).checkpoint == Checkpoint("p-1", "telnyx", NOW_MS + 3000)
 
 
-def test_a_fax_whose_checkpoint_lacks_its_number_is_not_found_by_number(fax_ledger: Ledger, aws: Aws) -> None:
-    fax_ledger.checkpoint(claimed(fax_ledger, fax()), "telnyx", "p-1")
-    assert "line" not in aws.item("f-1", "fax")
-    assert fax_ledger.ids_on_line(LINE, 0) == set()
-
-
 def test_all_attempts_of_all_faxes_to_a_number_are_found_by_the_number(
     fax_ledger: Ledger, clock: FakeClock
 ) -> None:

@@ -37,8 +37,8 @@ class MessageDelivery(Delivery[Webhook, Post]):
 
     def retry_wait(self, receives: int, minimum: float = 0) -> float:
         """Return the seconds until the next try. `receives` is the number of the present receive; `minimum`
-        is the wait that the response requested. Return 0 after the last receive, so that the record becomes a
-        dead letter at once."""
+        is the wait that the response requested. Return 0 after the last receive, so that the record becomes
+        a dead letter at once."""
         if self.is_last(receives):
             return 0
         delay = self._delays[receives - 1] * (1 - JITTER * self._tools.jitter())

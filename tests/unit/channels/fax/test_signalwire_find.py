@@ -60,13 +60,6 @@ def test_a_look_up_finds_a_listed_fax_even_if_optional_fields_are_missing() -> N
     assert ids_in(page(bare)) == ["bare"]
 
 
-def test_a_look_up_reads_all_pages_of_the_fax_list_from_the_same_host() -> None:
-    with scripted(page(listed("2"), following=f"{FAXES}?Page=1"), page(listed("1"))) as server:
-        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW) == ["1", "2"]
-        assert server.requests[1].target == f"{FAXES}?Page=1"
-        assert server.requests[1].headers["authorization"].startswith("Basic ")
-
-
 @pytest.mark.parametrize(
     "answer", [Answer(500), page({"sid": "1"}), page(listed("1", "yesterday")), page(listed(""))]
 )

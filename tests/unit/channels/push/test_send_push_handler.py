@@ -79,23 +79,6 @@ def test_a_disabled_endpoint_is_put_on_the_suppression_list_and_its_next_push_is
     assert mark["reason"] == {"S": "gone"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"to": TOKEN, "platform": "pigeon"}, "platform: 'pigeon' is unknown; use android"),
-        ({"to": "arn:aws:sns:eu-central-1:123456789012:offers"}, "to: is not one of this stage's topics"),
-        ({"to": TOKEN, "body": "x" * 5000}, "body: makes a payload of"),
-    ],
-)
-def test_an_invalid_push_ends_as_failed_and_the_other_push_of_the_batch_is_sent(
-    load_push: Load, aws: Aws, sns: Any, changes: dict[str, Any], sentence: str
-) -> None:
-    event = sqs_event(push_item(id="bad", **changes), push_item(id="good", to=TOKEN))
-    assert failures(load_push("send_push")(event, lambda_context())) == []
-    assert aws.item("bad", "push")["error"]["message"].startswith(sentence)
-    assert aws.item("good", "push")["status"] == "sent"
-
-
 def test_device_tokens_and_texts_are_not_logged(load_push: Load, capsys: pytest.CaptureFixture[str]) -> None:
     load_push("send_push")(sqs_event(push_item(to=TOKEN), push_item(to="x y")), lambda_context())
     written = "".join(capsys.readouterr())

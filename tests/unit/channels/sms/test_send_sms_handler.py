@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import boto3
 import pytest
@@ -68,24 +67,6 @@ def test_a_text_message_is_submitted_to_twilio_once(load_sms: Load, aws: Aws, tw
     assert (entry["to"], entry["segments"], entry["encoding"]) == (TO, 1, "GSM-7")
     (unsettled_try,) = entry["unsettled_tries"]
     assert unsettled_try.endswith(" twilio/AC1")
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"to": "12"}, "to: is not a number as dialled in US, or in international form"),
-        ({"text": "a" * 460}, "text: takes 4 segments in GSM-7; use at most 3"),
-        ({"text": ..., "template": "nosuch"}, "template: 'nosuch' is unknown; use one of: default"),
-    ],
-)
-def test_an_invalid_text_ends_as_failed_and_the_other_text_of_the_batch_is_sent(
-    load_sms: Load, aws: Aws, twilio: ScriptedServer, changes: dict[str, Any], sentence: str
-) -> None:
-    event = sqs_event(sms_item(id="bad", **changes), sms_item(id="good"))
-    assert failures(load_sms("send_sms")(event, lambda_context())) == []
-    assert aws.item("bad", "sms")["error"]["message"].startswith(sentence)
-    assert aws.item("good", "sms")["status"] == "sent"
-    assert len(twilio.requests) == 1
 
 
 def test_a_text_submitted_by_a_crashed_worker_is_looked_up_and_not_sent_again(
