@@ -105,7 +105,7 @@ def show(site: Site, _: Asked) -> Answer:
     traffic = site.kept("traffic", lambda: Traffic(client, site.stage, routes, site.clock()), seconds)
     configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))
     lanes = site.kept("lanes", DeployedLanes(deployed).read, seconds)
-    newest = site.kept("newest", lambda: finder.newest(most=SAMPLE).messages if finder else [], seconds)
+    newest = site.kept("newest", lambda: finder.newest(size=SAMPLE).messages if finder else [], seconds)
     rows = [_row(channel, snapshot, traffic, newest, configured.lanes) for channel in routes]
     of_channels = [queue for channel in routes for queue in _of(channel, snapshot)]
     return Shown(
@@ -160,7 +160,7 @@ def _row(
 def _rates(finder: Finder | None) -> list[Rate]:
     """Return the rates of the newest mails by the statuses in the ledger; the provider's own figures may
     differ."""
-    mails = finder.newest(_Accepted(), most=SAMPLE).messages if finder else []
+    mails = finder.newest(_Accepted(), size=SAMPLE).messages if finder else []
     counts = Counter(mail.status for mail in mails)
     counts["delivered"] += counts["complained"]
     limits = {"delivered": None, "bounced": BOUNCE_RATE, "complained": COMPLAINT_RATE}
