@@ -1,1 +1,1 @@
-"""What every function shares: messages, the ledger, the worker, queues, templates, telemetry."""
+"""Library of the functions: messages, the ledger, the worker, queues, templates, telemetry."""

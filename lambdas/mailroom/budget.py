@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 PerDay = Sequence[tuple[str, int]]
-"""Recipients a day, each from a date (ISO, UTC) on; before the first date the first holds. () is no limit."""
+"""Recipients a day, each from a date (ISO, UTC) on; the first also before its date. An empty sequence is no
+limit."""
 HOUR = 3600
 _DAY = 86_400
 _LATEST = 900
-"""Seconds after which nobody sends any more what was granted: no function runs for longer."""
+"""Seconds after which a grant is not used any more, because functions do not run for longer."""
 CLOSED_SECONDS = HOUR
-"""For how long bulk asks in vain after the provider has said that the day is used up. The provider frees what
-was sent a day ago, hour by hour."""
+"""Seconds for which bulk gets no recipients after the provider has refused because the day is used up. The
+provider frees the recipients of a day ago hour by hour."""
 _TRIES = 25
 """Each try that fails proves another worker's write, of which a stage has a few at a time."""
 
@@ -73,8 +74,8 @@ class Line(NamedTuple):
 
 
 class Budget:
-    """The budget of one name, such as a channel's: `per_day` recipients, of which `reserve` (a part of 1) is
-    never bulk's."""
+    """Budget with a name, such as that of a channel: `per_day` recipients, of which bulk never gets the
+    `reserve` (a part of 1)."""
 
     def __init__(
         self,
@@ -92,11 +93,11 @@ class Budget:
         self._reserve = reserve
         self._clock = clock
 
-    def ask(self, wanted: int, place: float = 0, *, whole: bool = False) -> Grant:
-        """Take up to `wanted` recipients of bulk's part, before anything is sent; with `whole`, all or none.
+    def ask(self, recipients: int, place: float = 0, *, whole: bool = False) -> Grant:
+        """Take up to `recipients` of bulk's part, before they are sent to; with `whole`, all or none.
 
-        `place` is the latest time (epoch seconds) when one of the messages was put: while messages wait that
-        were put earlier, there is nothing.
+        `place` is the latest time (epoch seconds) at which one of the messages was put: while messages wait
+        that were put earlier, the grant is empty.
 
         Only `settle` gives back: a worker that dies, or a call that the SDK repeats, costs bulk a part of its
         day, and never a code. Raises Contention.
@@ -110,12 +111,12 @@ class Budget:
                     _ADD.format(hour),
                     condition,
                     {
-                        ":n": number(wanted),
+                        ":n": number(recipients),
                         ":oldest": number(oldest),
                         ":now": number(self._clock()),
                         ":place": number(int(place)),
-                        ":bulk_most": number(bulk - wanted),
-                        ":used_most": number(day - wanted),
+                        ":bulk_most": number(bulk - recipients),
+                        ":used_most": number(day - recipients),
                     },
                 )
             except ConditionFailed as failed:
@@ -123,22 +124,22 @@ class Budget:
                     oldest = self._summed(failed.item, oldest)
                     continue
                 line_at = float(failed.item.get("line_at", math.inf))
-                left = self._open_room(failed.item)
-                if line_at < int(place) or left <= 0 or (whole and left < wanted):
+                free = self._open_room(failed.item)
+                if line_at < int(place) or free <= 0 or (whole and free < recipients):
                     return Grant(0, hour, line_at)
-                wanted = min(wanted, left)
+                recipients = min(recipients, free)
             else:
-                return Grant(wanted, hour)
+                return Grant(recipients, hour)
         raise Contention(f"the budget was changed by others {_TRIES} times; ask again")
 
-    def settle(self, once: "DynamoDBClient", grant: Grant, recipients: int) -> None:
+    def settle(self, client: "DynamoDBClient", grant: Grant, recipients: int) -> None:
         """Count `recipients` in place of those of a grant of this hour or the last.
 
-        `once` is a client that never repeats a call: a second write would give the same recipients back
-        again, and more would be sent than the day has.
+        The client must never repeat a call: a second write would give the same recipients back again, and
+        more would be sent than the day has.
         """
-        more = {":n": number(recipients - grant.recipients)}
-        update(once, self._table, self._key, _ADD.format(grant.hour), "attribute_exists(#oldest)", more)
+        values = {":n": number(recipients - grant.recipients)}
+        update(client, self._table, self._key, _ADD.format(grant.hour), "attribute_exists(#oldest)", values)
 
     def count(self, sent: int, *, bulk: bool = False) -> None:
         """Count recipients who were reached without asking: of a normal lane, or of `bulk`. Raises
@@ -156,8 +157,8 @@ class Budget:
         raise Contention(f"the budget was changed by others {_TRIES} times; {sent} recipients not counted")
 
     def close(self) -> None:
-        """Let bulk have nothing for an hour: the provider says that the day is used up. Codes that wait are
-        tried again before that, and close the day anew if the provider still refuses them."""
+        """Close the day for bulk for an hour, because the provider has refused messages of a used-up day.
+        Codes that wait are tried again before that, and close the day again if they are still refused."""
         until = {":until": number(self._clock() + CLOSED_SECONDS)}
         later = "attribute_not_exists(closed_until) OR closed_until < :until"
         try_update(self._client, self._table, self._key, "SET closed_until = :until", later, until)
@@ -180,7 +181,7 @@ class Budget:
         return Line(self._open_room(item), line_at, int(item.get("joined", 0)))
 
     def move_line(self, place: float) -> None:
-        """Let those ask who were put at `place` (epoch seconds) or before."""
+        """Let messages ask that were put at `place` (epoch seconds) or before."""
         values = {":place": number(int(place))}
         self._client.update_item(
             TableName=self._table,
@@ -190,52 +191,52 @@ class Budget:
         )
 
     def close_line(self, joined: int) -> bool:
-        """Close the line that nobody waits in. Returns False if somebody has joined since `joined` was
-        read."""
+        """Close the empty line. Returns False if a message has joined since `joined` was read."""
         condition = "attribute_not_exists(joined) OR joined = :joined"
         values = {":joined": number(joined)}
         return try_update(self._client, self._table, self._key, "REMOVE line_at", condition, values)[0]
 
-    def room(self, wanted: int = 1) -> Room:
-        """What bulk could have now, without taking it; and when it could have `wanted`."""
-        return self._room(self._read(), wanted)
+    def room(self, recipients: int = 1) -> Room:
+        """Return the recipients that bulk could have now, without taking them, and the time at which it could
+        have `recipients`."""
+        return self._room(self._read(), recipients)
 
     def part(self) -> int:
-        """Bulk's part of today."""
+        """Return bulk's part of today."""
         return self._limits()[1]
 
     def largest_part(self) -> int:
         """Return bulk's part of the largest day from now on: a message with more recipients never fits."""
-        now = self._clock()
-        ahead = (epoch(date) for date, _ in self._per_day)
-        moments = (now, *(moment for moment in ahead if moment > now))
-        return max(limits_of(self._per_day, self._reserve, moment)[1] for moment in moments)
+        moment = self._clock()
+        begins = (epoch(date) for date, _ in self._per_day)
+        times = (moment, *(begin for begin in begins if begin > moment))
+        return max(limits_of(self._per_day, self._reserve, time_)[1] for time_ in times)
 
     def spent(self) -> tuple[int, int]:
-        """How many recipients count now: all, and bulk's."""
+        """Return the numbers of recipients that count now: all, and those of bulk."""
         return self._sums(self._read())
 
-    def _room(self, found: Mapping[str, Any], wanted: int) -> Room:
-        now, left = self._clock(), self._left(found)
-        if (closed_until := found.get("closed_until", 0)) > now:
+    def _room(self, item: Mapping[str, Any], recipients: int) -> Room:
+        moment, free = self._clock(), self._left(item)
+        if (closed_until := item.get("closed_until", 0)) > moment:
             return Room(0, closed_until)
-        again, lacking = now, wanted - left
-        for hour, freed in sorted(_counts(found, "used", self._oldest()).items()):
-            if lacking > 0:
-                again, lacking = float(frees(hour)), lacking - freed
-        return Room(0 if "line_at" in found else left, again)
+        again, missing = moment, recipients - free
+        for hour, freed in sorted(_counts(item, "used", self._oldest()).items()):
+            if missing > 0:
+                again, missing = float(frees(hour)), missing - freed
+        return Room(0 if "line_at" in item else free, again)
 
     def _open_room(self, item: Mapping[str, Any]) -> int:
-        """Return what is left for bulk, in whatever order; 0 while the day is closed."""
+        """Return the room for bulk without regard to the line; 0 while the day is closed."""
         return 0 if item.get("closed_until", 0) > self._clock() else self._left(item)
 
-    def _left(self, found: Mapping[str, Any]) -> int:
-        used, of_bulk = _counts(found, "used", 0), _counts(found, "bulk", 0)
+    def _left(self, item: Mapping[str, Any]) -> int:
+        used, of_bulk = _counts(item, "used", 0), _counts(item, "bulk", 0)
         return room_left(used, of_bulk, self._per_day, self._reserve, self._clock())
 
-    def _summed(self, found: Mapping[str, Any], oldest: int) -> int:
-        """Let the sums begin at the hour `oldest`. The hour at which they then begin."""
-        before = found.get("oldest")
+    def _summed(self, item: Mapping[str, Any], oldest: int) -> int:
+        """Let the sums begin at the hour `oldest`. Returns the hour at which they begin."""
+        before = item.get("oldest")
         if before is not None and before >= oldest:
             return int(before)  # its writer's clock is ahead
         if before is None:
@@ -243,23 +244,23 @@ class Budget:
             condition = "attribute_not_exists(#oldest)"
             values: Sets = {":oldest": number(oldest), ":zero": number(0)}
         else:
-            over = {kind: _counts(found, kind, 0, oldest) for kind in ("used", "bulk")}
-            names = [f"#{kind}_{each}" for kind, counts in over.items() for each in counts]
+            over = {kind: _counts(item, kind, 0, oldest) for kind in ("used", "bulk")}
+            names = [f"#{kind}_{hour}" for kind, counts in over.items() for hour in counts]
             removed = f" REMOVE {', '.join(names)}" if names else ""
             expression = f"SET #oldest = :oldest, #used = #used - :used, #bulk = #bulk - :bulk{removed}"
             condition = "#oldest = :before"
             values = {":oldest": number(oldest), ":before": number(before)}
             values |= {f":{kind}": number(sum(counts.values())) for kind, counts in over.items()}
-        # Where another worker was faster, the next write tells.
+        # If another worker was faster, the next write fails and reads its hour.
         try_update(self._client, self._table, self._key, expression, condition, values)
         return oldest
 
-    def _sums(self, found: Mapping[str, Any]) -> tuple[int, int]:
+    def _sums(self, item: Mapping[str, Any]) -> tuple[int, int]:
         oldest = self._oldest()
-        return sum(_counts(found, "used", oldest).values()), sum(_counts(found, "bulk", oldest).values())
+        return sum(_counts(item, "used", oldest).values()), sum(_counts(item, "bulk", oldest).values())
 
     def _limits(self) -> tuple[int, int]:
-        """The recipients of today: all, and bulk's part."""
+        """Return the recipients of today: all, and bulk's part."""
         return limits_of(self._per_day, self._reserve, self._clock())
 
     def _oldest(self) -> int:
@@ -273,48 +274,48 @@ class Budget:
         update(self._client, self._table, self._key, expression, condition, values)
 
 
-def _counts(found: Mapping[str, Any], kind: str, oldest: int, before: float = math.inf) -> dict[int, int]:
-    """The counts of one kind, by hour, of the hours from `oldest` on and before `before`."""
+def _counts(item: Mapping[str, Any], kind: str, oldest: int, before: float = math.inf) -> dict[int, int]:
+    """Return the counts of a kind by hour, for the hours from `oldest` on and before `before`."""
     counts = {}
-    for name, value in found.items():
+    for name, value in item.items():
         prefix, _, hour = name.partition("_")
         if prefix == kind and hour.isdigit() and oldest <= int(hour) < before:
             counts[int(hour)] = int(value)
     return counts
 
 
-def limit_of(per_day: PerDay, now: float) -> int:
-    """The recipients of the day that `now` (epoch seconds) lies in."""
-    today = datetime.fromtimestamp(now, UTC).date().isoformat()
-    begun = [recipients for date, recipients in per_day if date <= today]
-    return begun[-1] if begun else per_day[0][1]
+def limit_of(per_day: PerDay, moment: float) -> int:
+    """Return the recipients of the day with `moment` (epoch seconds)."""
+    today = datetime.fromtimestamp(moment, UTC).date().isoformat()
+    past = [recipients for date, recipients in per_day if date <= today]
+    return past[-1] if past else per_day[0][1]
 
 
-def limits_of(per_day: PerDay, reserve: float, now: float) -> tuple[int, int]:
-    """Return the recipients of the day that `now` (epoch seconds) lies in: all, and bulk's part."""
-    day = limit_of(per_day, now)
+def limits_of(per_day: PerDay, reserve: float, moment: float) -> tuple[int, int]:
+    """Return the recipients of the day with `moment` (epoch seconds): all, and bulk's part."""
+    day = limit_of(per_day, moment)
     return day, day - math.ceil(day * reserve)
 
 
 def room_left(
-    used: Mapping[int, int], of_bulk: Mapping[int, int], per_day: PerDay, reserve: float, now: float
+    used: Mapping[int, int], of_bulk: Mapping[int, int], per_day: PerDay, reserve: float, moment: float
 ) -> int:
-    """Return the recipients that bulk may have at `now` (epoch seconds). `used` and `of_bulk` count the
+    """Return the recipients that bulk may have at `moment` (epoch seconds). `used` and `of_bulk` count the
     recipients of all and of bulk, by hour."""
-    oldest, (day, part) = oldest_hour(now), limits_of(per_day, reserve, now)
+    oldest, (day, part) = oldest_hour(moment), limits_of(per_day, reserve, moment)
     total, bulk = (sum(n for hour, n in counts.items() if hour >= oldest) for counts in (used, of_bulk))
     return max(0, min(part - bulk, day - total))
 
 
-def hour_of(now: float) -> int:
-    return int(now) // HOUR
+def hour_of(moment: float) -> int:
+    return int(moment) // HOUR
 
 
-def oldest_hour(now: float) -> int:
-    """Return the oldest hour that counts at `now` (epoch seconds)."""
-    return hour_of(now - _LATEST - _DAY)
+def oldest_hour(moment: float) -> int:
+    """Return the oldest hour that counts at `moment` (epoch seconds)."""
+    return hour_of(moment - _LATEST - _DAY)
 
 
 def frees(hour: int) -> int:
-    """When what was granted in an hour stops to count, in epoch seconds."""
+    """Return the time in epoch seconds from which the grants of an hour do not count any more."""
     return (hour + 1) * HOUR + _LATEST + _DAY

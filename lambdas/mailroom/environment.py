@@ -1,4 +1,4 @@
-"""A function's settings: its stack fills one of these types, and the function reads the same type."""
+"""Settings of functions: the stack of a function fills one of these types, and the function reads it."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 FEEDBACK_KEPT_BACK_SECONDS = 5
-"""Kept of the time of `feedback`: a write that starts later might not end in it."""
+"""Seconds of the time of `feedback` in which no write begins, because it might not end in time."""
 DEAD_LETTERS_KEPT_BACK_SECONDS = 10
-"""Kept of the time of `dead-letters`, for what has begun and for putting back."""
+"""Seconds of the time of `dead-letters` that are reserved for making letters visible again."""
 COMPOSE_KEPT_BACK_SECONDS = 10
-"""Kept of the time of `compose`, for putting what was composed."""
+"""Seconds of the time of `compose` that are reserved for putting the composed messages."""
 RELEASE_KEPT_BACK_SECONDS = 15
 """Seconds of the time of `release` that a round keeps for the messages that it is handing over."""
 Seconds = Annotated[float, Meta(ge=0)]
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=Struct)
 
 
 class Common(Struct, frozen=True, kw_only=True, rename="upper"):
-    """What every function that writes the ledger knows."""
+    """Settings of every function that writes the ledger."""
 
     ledger_table: str
     ledger_ttl_seconds: Seconds
@@ -28,7 +28,7 @@ class Common(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 class Sender(Common, frozen=True, kw_only=True, rename="upper"):
-    """A worker's own: its queue, and the numbers that the stack derived for it."""
+    """Settings of a worker, with the numbers that the stack derived for its queue."""
 
     channel: str
     queue_url: str
@@ -41,78 +41,79 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     submit_seconds: Seconds
     record_seconds: Seconds
     resend_delays: tuple[Seconds, ...] = (0, 1_800, 7_200)
-    """The least time between a try whose outcome is unknown and each resend, and so the number of resends."""
+    """Minimum times between a try whose outcome is unknown and each resend; their number is that of
+    resends."""
     submits_at_once: Annotated[int, Meta(ge=1)] = 1
     recipients_only: Sequence[str] | None = None
-    """Whom the stage may reach: see `AllowedRecipients`. None: everybody."""
+    """Recipients that the stage may reach: see `AllowedRecipients`. None allows all."""
     redirect_to: str = ""
-    """Who gets the messages to all others; "": they are suppressed."""
+    """Recipient of the messages to all others; empty to suppress them."""
     contents_table: str = ""
     """Table with the contents of messages that wait; empty if no message of the channel ever waits."""
     budgets_table: str = ""
     per_day: Sequence[tuple[str, int]] = ()
-    """How many recipients the channel may reach a day: see `budget.PerDay`."""
+    """Maximum number of recipients of the channel a day: see `budget.PerDay`."""
     reserve: float = 0
-    """The part of `per_day` that is never bulk's."""
+    """Part of `per_day` that bulk never gets."""
     bulk: bool = False
-    """Whether this is the lane `bulk`: it asks for its part of the day before it sends, and is closed for a
+    """True for the lane `bulk`: it asks for its part of the day before it sends, and is closed for a
     while if the provider refuses what it submits."""
     window: dict[str, str] | None = None
-    """The hours of the lane, for messages without a window of their own: see `Window`."""
+    """Hours of the lane, for messages without a window of their own: see `Window`."""
     runs_table: str = ""
     """Table of the runs of campaigns; empty if no campaign sends by this lane."""
 
 
 class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """A sender's whose recipients may be on the suppression list, or may have opted out of a topic."""
+    """Settings of a sender whose recipients may be suppressed, or may have opted out of a topic."""
 
     suppressions_table: str
     preferences_table: str
 
 
 class MailSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
-    """A mail sender's. `unsubscribe_url` is below which the links for opting out lie, and the secret is what
-    they are signed with."""
+    """Settings of a mail sender."""
 
     mail_senders: Sequence[str]
     max_attachment_bytes: int
     unsubscribe_url: str
+    """Beginning of the URLs for opting out."""
     unsubscribe_secret_arn: str
+    """Secret that signs these URLs."""
     templates: str = "templates/mail"
     templates_bucket: str = ""
-    """Where published versions of templates lie; "": the stage publishes none."""
+    """Bucket with published versions of templates; empty if the stage does not publish them."""
     unknown: Literal["allow", "refuse"] = "allow"
-    """What becomes of an attribute that nobody uses."""
+    """Treatment of an attribute without effect."""
 
 
 class SesSender(MailSender, frozen=True, kw_only=True, rename="upper"):
-    """A mail sender's by SES."""
+    """Settings of a mail sender by SES."""
 
     configuration_set: str
 
 
 class ResendSender(MailSender, frozen=True, kw_only=True, rename="upper"):
-    """A mail sender's by Resend: the secret with its API key, and where its API is."""
+    """Settings of a mail sender by Resend."""
 
     resend_secret_arn: str = ""
+    """Secret with the API key."""
     resend_base_url: str = ""
 
 
 class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
-    """An SMS sender's: its provider and what that one needs; "" is none.
-
-    `sms_sender` is a number or, of AWS, any origination identity; `callback_url` is where Twilio's status
-    callbacks go, to a path of the message's own below it.
-    """
+    """Settings of an SMS sender; those of other providers are empty."""
 
     sms_provider: Literal["twilio", "aws"]
     twilio_secret_arn: str = ""
     sms_base_url: str = ""
     messaging_service_sid: str = ""
     sms_sender: str = ""
+    """Number or, for AWS, any origination identity."""
     sms_configuration_set: str = ""
     default_region: str = ""
     callback_url: str = ""
+    """Beginning of the URLs for Twilio's status callbacks, each with a path of its message."""
     max_segments: int
     media_seconds: int
     clock_skew_seconds: Seconds
@@ -122,14 +123,16 @@ class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
 
 
 class PushSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
-    """A push sender's: the platform applications by their names here, and the topics; all as ARNs."""
+    """Settings of a push sender."""
 
     platform_applications: dict[str, str]
+    """ARNs of the platform applications, by their names in the settings."""
     topics: Sequence[str]
+    """ARNs of the topics."""
 
 
 class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """A fax sender's: its provider, and the longest it follows a fax."""
+    """Settings of a fax sender."""
 
     fax_provider: Literal["signalwire", "telnyx"]
     fax_secret_arn: str
@@ -149,10 +152,10 @@ class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
 
 
 class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """A webhook sender's: how it signs, how often it tries, and where it may send to. The keys of hosts are
-    derived from the signing secret."""
+    """Settings of a webhook sender."""
 
     signing_secret_arn: str
+    """Secret from which the keys of hosts are derived."""
     signing_overlap_seconds: Seconds
     delays: Sequence[Seconds]
     retry_after_cap_seconds: Seconds
@@ -162,55 +165,58 @@ class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
 
 
 class FeedbackSettings(Common, frozen=True, kw_only=True, rename="upper"):
-    """Feedback's: the topics that it believes, where it marks recipients, and the stage's own words that stop
-    text messages and start them again."""
+    """Settings of `feedback`."""
 
     queue_url: str
     suppressions_table: str
     feedback_topics: Sequence[str]
+    """ARNs of the topics whose events are accepted."""
     default_region: str = ""
     stop_words: Sequence[str] = ()
+    """Words of the stage that stop text messages."""
     start_words: Sequence[str] = ()
+    """Words of the stage that start them again."""
 
 
 class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """The function's that Twilio calls: what it signs with, under which URL, and where its words go; where to
-    ask Twilio when a text was sent, and the stage's own words that stop texts and start them again."""
+    """Settings of `twilio-callbacks`, which Twilio calls."""
 
     twilio_secret_arn: str
+    """Secret with the key of Twilio's signatures."""
     public_url: str
+    """URL that Twilio signs."""
     feedback_queue_url: str
     sms_base_url: str = "https://api.twilio.com"
+    """API that returns when a text was sent."""
     stop_words: Sequence[str] = ()
     start_words: Sequence[str] = ()
 
 
 class ResendEventsSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """The function's that Resend calls: the secret with what its webhooks are signed with, and where they
-    go."""
+    """Settings of `resend-events`, which Resend calls."""
 
     resend_secret_arn: str
+    """Secret with the key of Resend's signatures."""
     feedback_queue_url: str
 
 
 class DatabaseSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How to reach a PostgreSQL: who and where stands in its secret, as RDS writes it (`host`, `port`,
-    `username`, `password`, `dbname`)."""
+    """Connection to a PostgreSQL. The secret has the login in the form of RDS (`host`, `port`, `username`,
+    `password`, `dbname`); `host`, `port` and `dbname` here are for a secret without them."""
 
     secret_arn: str
     sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
     ca_file: str = ""
-    """The certificates of who may have signed the server's, from the bundle's root; "" is the system's."""
+    """File in the bundle with the authorities for the server's certificate; empty for those of the system."""
     host: str = ""
     port: int = 0
     dbname: str = ""
-    """`host`, `port` and `dbname` are used where the secret lacks them."""
     connect_seconds: Seconds = 5
     statement_seconds: Seconds = 60
 
 
 class DayLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The limit of a channel's day: see `Sender.per_day`. `queue_url` is the queue of the lane that asks."""
+    """Limit of a channel's day, and the queue of the lane that asks."""
 
     per_day: Sequence[tuple[str, int]]
     reserve: float
@@ -218,16 +224,18 @@ class DayLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CollectSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Collect's: its own queue, the one for composing, and the table of runs, whose items live for
-    `run_ttl_seconds` after their last change. `limits` has the channels with a limit of the day."""
+    """Settings of `collect`."""
 
     queue_url: str
     audience_queue_url: str
+    """Queue of people to be composed."""
     runs_table: str
     lease_seconds: Seconds
     run_ttl_seconds: Seconds
+    """Seconds for which a run's item lives after its last change."""
     budgets_table: str = ""
     limits: dict[str, DayLimit] = {}
+    """Limits of the day, by channel."""
     databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
     templates_bucket: str = ""
@@ -235,8 +243,7 @@ class CollectSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
-    """Compose's: whom it may write to, and the mailbox. `mailbox_ttl_seconds` is how long an item stays
-    there; 0 is for ever."""
+    """Settings of `compose`."""
 
     queue_url: str
     mailbox_table: str
@@ -247,32 +254,34 @@ class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """URLs of the queues of the lane `bulk`, by channel: for messages that a stopped run sends after all."""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
+    """Seconds for which the mailbox keeps an item; 0 for ever."""
     databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
 
 
 class CallerLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a caller of the API may send: recipients a day (None: any number), and the addresses that its
-    mails may come from (None: all of the stage's)."""
+    """Limits of a caller of the API."""
 
     per_day: int | None = None
+    """Maximum number of recipients a day; None is no limit."""
     senders: Sequence[str] | None = None
+    """Addresses from which the caller may send; None allows all senders of the stage."""
 
 
 class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
-    """The HTTP API's: the mailbox, and the lanes that each channel of the stage has. `caller_claim` is
-    the claim of a token that names its caller; "": callers sign by IAM. `payload_prefixes` says how the keys
-    of a caller's objects begin."""
+    """Settings of the HTTP API."""
 
     mailbox_table: str
     lanes: dict[str, list[str]]
+    """Lanes of the stage, by channel."""
     callback_schemes: Sequence[str]
     callback_ports: Sequence[int]
     caller_claim: str = ""
+    """Claim of a token that names the caller; empty if callers sign by IAM."""
     payload_prefixes: dict[str, str] = {}
-    """The prefix of the objects that each caller may name; empty: every caller may name all."""
+    """Beginning of the keys of objects that a caller may name, by caller; empty to allow all objects."""
     callers: dict[str, CallerLimit] = {}
-    """What each caller may send; empty: every caller may send all."""
+    """Limits by caller; empty to allow each caller everything."""
     mail_senders: Sequence[str] = ()
     fax_senders: Sequence[str] = ()
     templates: str = "templates"
@@ -282,19 +291,20 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
     payload_ttl_seconds: Seconds = 0
-    """How long large content is kept; 0 is for ever."""
+    """Seconds for which large content is kept; 0 for ever."""
     search_table: str = ""
-    """Where messages are found by their recipients; "": the stage has no search."""
+    """Table of rows by recipient; empty for a stage without search."""
     search_key_name: str = ""
 
 
 class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Unsubscribe's: where choices are kept, what links are signed with, and the bundle's file with what the
-    stage says of its page, "" for none."""
+    """Settings of `unsubscribe`."""
 
     preferences_table: str
     unsubscribe_secret_arn: str
+    """Secret that signs the links."""
     unsubscribe_page: str = ""
+    """File in the bundle with the settings of the page; empty without such settings."""
 
 
 class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):
@@ -305,15 +315,14 @@ class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):
 
 
 class RetryFaxSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """The retry mover's: from which queue to which."""
+    """Settings of `retry-fax`, which moves messages to the fax queue."""
 
     queue_url: str
     fax_queue_url: str
 
 
 class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Outcomes': where callbacks, retries and events go, when a fax is tried again, and which channels and
-    campaigns there are. `event_bus` is a bus's name or ARN; "": nothing is put on any."""
+    """Settings of `outcomes`."""
 
     webhook_queue_url: str
     retry_queue_url: str
@@ -321,19 +330,20 @@ class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     retry_delay_seconds: Seconds
     channels: Sequence[str] = ()
     event_bus: str = ""
+    """Name or ARN of the bus for events; empty to put none."""
     event_source: str = ""
     campaigns: Sequence[str] = ()
 
 
 class IndexSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Index-messages': which table it reads, which it writes, and the name of the secret that recipients are
-    hashed with."""
+    """Settings of `index-messages`."""
 
     ledger_table: str
     search_table: str
     search_key_name: str
+    """Name of the secret with the key for hashes of recipients."""
     campaigns: Sequence[str] = ()
-    """Those whose messages are counted by how they ended."""
+    """Campaigns whose messages are counted by status."""
 
 
 class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
@@ -347,9 +357,9 @@ class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
     callback_ports: Sequence[int]
     default_region: str = ""
     templates_bucket: str = ""
-    """Where it stands which published versions of templates count; "": the stage publishes none."""
+    """Bucket with published versions of templates; empty if the stage does not publish them."""
     unknown: Literal["allow", "refuse"] = "allow"
-    """What becomes of an attribute that nobody uses."""
+    """Treatment of an attribute without effect."""
 
 
 class LineSettings(Struct, frozen=True):
@@ -358,9 +368,9 @@ class LineSettings(Struct, frozen=True):
     per_second: float
     """Messages that the lane sends in a second."""
     per_day: Sequence[tuple[str, int]] = ()
-    """Recipients that the channel may reach a day: see `budget.PerDay`."""
+    """Maximum number of recipients of the channel a day: see `budget.PerDay`."""
     reserve: float = 0
-    """Part of `per_day` that is never bulk's."""
+    """Part of `per_day` that bulk never gets."""
 
 
 class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper"):
@@ -370,7 +380,7 @@ class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper
     contents_table: str
     budgets_table: str
     lines: dict[str, LineSettings]
-    """The lines, by channel."""
+    """Lines by channel."""
     runs_table: str = ""
     """Table of the runs of campaigns; empty without campaigns."""
     lease_seconds: Seconds
@@ -378,31 +388,32 @@ class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper
 
 
 def read(kind: type[T], variables: Mapping[str, str] = os.environ) -> T:
-    """The settings of `kind` from the environment, or from another function's variables; lists and maps
-    stand there as JSON.
+    """Read the settings of `kind` from the environment, or from another function's variables, in which lists
+    and maps are JSON.
 
-    Raises msgspec.ValidationError that names the variable at fault.
+    Raises msgspec.ValidationError, which names the variable at fault.
     """
     values: dict[str, Any] = {}
-    for each in msgspec.structs.fields(kind):
-        text = variables.get(each.encode_name)
-        if text is not None:
-            values[each.encode_name] = _json(each.encode_name, text) if text.startswith(("[", "{")) else text
+    for field in msgspec.structs.fields(kind):
+        name = field.encode_name
+        if (text := variables.get(name)) is not None:
+            values[name] = _json(name, text) if text.startswith(("[", "{")) else text
     return msgspec.convert(values, kind, strict=False)
 
 
 def variables_of(settings: Struct) -> dict[str, str]:
-    """The variables that `read` makes `settings` of; what is as its default has none.
+    """Return the variables from which `read` makes `settings`. A default value has no variable.
 
-    Lists, maps and numbers are JSON. Text may hold what CloudFormation fills in.
+    Lists, maps and numbers are JSON. Texts may have tokens that CloudFormation replaces.
     """
-    found = {}
-    for each in msgspec.structs.fields(settings):
-        value = getattr(settings, each.name)
-        default = each.default_factory() if callable(each.default_factory) else each.default
+    variables = {}
+    for field in msgspec.structs.fields(settings):
+        value = getattr(settings, field.name)
+        default = field.default_factory() if callable(field.default_factory) else field.default
         if value != default:
-            found[each.encode_name] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return found
+            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            variables[field.encode_name] = text
+    return variables
 
 
 def _json(name: str, text: str) -> Any:

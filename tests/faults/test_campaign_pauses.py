@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from mailroom.ledger.run_states import FRESH_SECONDS, STOPPED
-from tests.faults.test_campaign_stops import PEOPLE, check_sent_once, ends, queued
+from tests.faults.test_campaign_stops import FEW, PEOPLE, check_sent_once, ends, queued
 from tests.support.faults.campaign_world import COLLECT
 from tests.support.faults.stop_world import StopWorld
 from tests.support.faults.stops import stops
@@ -94,7 +94,7 @@ def of_line() -> StopWorld:
 
 def of_resume() -> StopWorld:
     """Return a world whose run was paused, and was resumed before a round of `release`."""
-    world = paused(sent=2, people=6)
+    world = paused(people=FEW)
     world.resume()
     world.clock.now = max(world.clock.now, world.next_due() or 0.0)
     # The calls so far depend on random ids; a stop is named by the number of its call.
@@ -119,7 +119,7 @@ def test_whatever_stops_a_function_at_a_paused_run_each_message_is_sent_once_aft
 
 
 def test_whatever_stops_the_round_that_resumes_a_run_each_message_is_sent_once() -> None:
-    for world, _where in stops(of_resume, StopWorld.release, least=5):
+    for world, _where in stops(of_resume, StopWorld.release, least=12):
         check_resumed(world)
 
 

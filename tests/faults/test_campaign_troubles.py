@@ -94,12 +94,6 @@ def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_ag
     assert world.dead() == 0
 
 
-def test_an_unknown_run_cannot_be_stopped(new_campaign_world: NewWorld) -> None:
-    world = new_campaign_world()
-    assert not world.runs.stop("weekly", RUN, "an operator")
-    assert world.runs.read("weekly", RUN) is None
-
-
 def test_a_start_while_the_run_is_collected_supersedes_its_chain(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world()
     world.start()
@@ -416,19 +410,3 @@ def test_a_person_who_opts_out_between_two_starts_of_a_run_keeps_the_message_tha
     # The message is in the mailbox; its sender asks again before it sends it, and so the ledger has it now.
     assert "p3" in world.mailbox()
     assert world.ledger()["p3"]["error"]["code"] == "opted_out"
-
-
-@pytest.mark.parametrize("had", [False, True])
-def test_a_stale_copy_of_a_page_queues_the_next_page_only_if_it_was_never_claimed(
-    new_campaign_world: NewWorld, *, had: bool
-) -> None:
-    world = new_campaign_world()
-    world.start()
-    world.deliver(COLLECT, 1)
-    if had:
-        world.runs.claim("weekly", RUN, "2026-11-18T13:00:00Z", 2)
-    world.queues.messages[COLLECT].clear()
-    world.start()  # a copy of the first page's message
-    world.deliver(COLLECT, 1)
-    assert len(world.queues.messages[COLLECT]) == (0 if had else 1)
-    assert world.calls()["page"] == 1

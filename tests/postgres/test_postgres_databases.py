@@ -94,17 +94,6 @@ def test_a_rotated_password_is_read_anew_and_at_once(
     assert vault.reads == 2
 
 
-def test_a_password_whose_secret_follows_later_is_refused_until_then(
-    databases: Databases, vault: Vault, app: Connection, role: str
-) -> None:
-    assert one(databases) == 1
-    rotate(app, role, "new")
-    with pytest.raises(ConnectError, match="authentication"):
-        one(databases)
-    vault.secret["password"] = "new"
-    assert one(databases) == 1
-
-
 def test_a_refusal_is_said_with_the_servers_words_and_without_the_password(
     databases: Databases, vault: Vault
 ) -> None:

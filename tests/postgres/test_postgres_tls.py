@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from mailroom.campaigns.databases import Logins
+from mailroom.campaigns.databases import login_of, parameters_of
 from mailroom.errors import ConnectError
 from mailroom_local.database.postgres import Postgres
 from tests.postgres.conftest import Make
@@ -129,5 +129,6 @@ def test_one_that_does_not_is_not_talked_to(
 def test_without_a_file_the_systems_certificates_are_asked(vault: Vault) -> None:
     system = ssl.get_default_verify_paths().cafile or "system"
     for sslmode, expected in (("verify-full", system), ("verify-ca", system), ("require", None)):
-        logins = Logins("app", settings(sslmode=sslmode), vault)  # type: ignore[arg-type]
-        assert logins.parameters(logins.read()).get("sslrootcert") == expected
+        database = settings(sslmode=sslmode)
+        login = login_of("app", database, vault)  # type: ignore[arg-type]
+        assert parameters_of(database, login).get("sslrootcert") == expected

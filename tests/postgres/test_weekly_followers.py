@@ -23,7 +23,6 @@ from mailroom.content.templates import Templates
 from mailroom_local.database import example_people
 from mailroom_local.database.example_people import People, email, first_name
 from mailroom_local.database.postgres import Postgres
-from mailroom_local.providers.ses_events import DELIVERED, Address
 from tests.support import ROOT
 from tests.support.postgres.vault import Vault, settings
 from tests.support.unit.audience import RUN, TIME, Connected, pages
@@ -195,28 +194,3 @@ def test_the_mail_names_the_newest_and_counts_the_rest(
     assert link in mail.text
     assert 'href="https://mail.example.com/unsubscribe/a.b?c=1&amp;d=2"' in mail.html
     assert not re.search(r"\n{3,}|[ \t]+\n", mail.text)
-
-
-def test_each_address_is_one_that_the_simulator_delivers_to() -> None:
-    assert {Address.of(email(number)).course for number in range(1, 100)} == {DELIVERED}
-
-
-def test_the_people_are_those_that_were_asked_for(databases: Databases) -> None:
-    with databases.connection("app") as connection:
-        counts = connection.execute("SELECT count(*), count(*) FILTER (WHERE NOT weekly_mail) FROM users")
-        assert counts.fetchone() == (5_700, 300)
-        new = sum(PEOPLE.new_followers(number) for number in range(1, PEOPLE.all + 1))
-        assert connection.execute("SELECT count(*) FROM follows").fetchone() == (new + 2 * PEOPLE.all,)
-
-
-@pytest.mark.parametrize("people", [People(2), People(3, quiet=1), People(1, unwilling=1)])
-def test_a_few_people_follow_each_other_as_well(server: Postgres, people: People, module: ModuleType) -> None:
-    with server.connect() as connection:
-        connection.execute("CREATE SCHEMA few")
-        connection.execute("SET search_path TO few")
-        example_people.create(connection, people, AT)
-        row = connection.execute(
-            SETTINGS["audience"]["query"] + " ORDER BY user_id", {"scheduled_at": AT}
-        ).fetchall()
-        assert [each[0] for each in row] == [*range(1, people.mailed + 1)]
-        connection.execute("DROP SCHEMA few CASCADE")

@@ -65,7 +65,3 @@ def test_a_fall_fails_until_the_ceilings_are_lowered(tmp_path: Path, capsys: Out
     assert capsys.readouterr().out == sentence
     assert check(tmp_path, PLAIN + HEADLESS, row(1, 3, 2), "--lower") == (0, language.HEADER + row(1, 1, 2))
     assert check(tmp_path, PLAIN, row(1, 3, 2), "--lower") == (0, language.HEADER)
-
-
-def test_lowering_raises_no_ceiling(tmp_path: Path) -> None:
-    assert check(tmp_path, PLAIN + HEADLESS, row(0, 3, 1), "--lower") == (1, language.HEADER + row(0, 1, 1))

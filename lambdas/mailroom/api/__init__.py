@@ -1,1 +1,1 @@
-"""The HTTP API: messages in, what became of them out. Of the functions only its own imports this."""
+"""HTTP API: takes messages, and reports their statuses. Only its own function imports this package."""

@@ -1,4 +1,4 @@
-"""Answers: JSON for what was done, `application/problem+json` (RFC 9457) for what was not."""
+"""Responses: JSON for success, and `application/problem+json` (RFC 9457) for errors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from mailroom.ledger.reader import MessageStatus
 from mailroom.message.message import encode
 
 Response = dict[str, Any]
-"""What an HTTP API takes from its function (payload format 2.0)."""
+"""Response of a function to an HTTP API (payload format 2.0)."""
 Result = Literal["accepted", "existed", "refused", "conflict", "failed"]
 JSON = "application/json"
 _STATUS = {
@@ -25,14 +25,14 @@ _STATUS = {
 
 PROBLEM_JSON = "application/problem+json"
 RETRY_SECONDS = 2
-"""When to try again after an outage of ours."""
+"""Seconds until a retry after an outage of ours."""
 MAX_FIELD = 200
 MAX_PROBLEM = 600
-"""Characters: a caller may choose what a sentence quotes."""
+"""Maximum numbers of characters, because sentences quote texts of the caller."""
 
 
 class ApiError(Exception):
-    """A refusal of a request, with `status` and a problem. `errors` are pairs of a field and its fault."""
+    """Refusal of a request, with its status and detail. `errors` are pairs of a field and its problem."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class ApiError(Exception):
         super().__init__(detail)
         self.status = status
         self.detail = detail
-        self.errors = [entry_of(*each) for each in errors]
+        self.errors = [entry_of(field, problem) for field, problem in errors]
         self.retry_after = RETRY_SECONDS if status is HTTPStatus.SERVICE_UNAVAILABLE else 0
-        """Seconds after which the same may be sent again; 0: nobody knows."""
+        """Seconds after which the request may be repeated; 0 if that is unknown."""
         self.members = members
 
     @classmethod
@@ -59,7 +59,7 @@ UNUSED = "attributes of a single message that neither its channel nor its templa
 
 
 class EntryAnswer(Struct, frozen=True):
-    """What became of one message of a list."""
+    """Result of one message of a list."""
 
     result: Annotated[
         Result,
@@ -78,64 +78,66 @@ class EntryAnswer(Struct, frozen=True):
 
 
 def response(status: HTTPStatus, kind: str, body: str, **headers: str) -> Response:
-    """A response with this body, which is of the type `kind`."""
-    said = {"Content-Type": kind, **headers}
-    return {"statusCode": status.value, "headers": said, "body": body, "isBase64Encoded": False}
+    """Return a response with a body of the media type `kind`."""
+    headers = {"Content-Type": kind, **headers}
+    return {"statusCode": status.value, "headers": headers, "body": body, "isBase64Encoded": False}
 
 
-def of_one(taken: EntryAnswer) -> Response:
-    """The answer to a single message. Raises ApiError where it was not taken."""
-    status = _STATUS[taken.result]
-    if taken.problem:
-        field = taken.field or "item"
-        raise ApiError(status, f"{field}: {taken.problem}", [(field, taken.problem)])
-    return response(status, JSON, msgspec.json.encode(taken).decode(), Location=taken.href or "")
+def of_one(entry: EntryAnswer) -> Response:
+    """Return the response to a single message. Raises ApiError if it was not accepted."""
+    status = _STATUS[entry.result]
+    if entry.problem:
+        field = entry.field or "item"
+        raise ApiError(status, f"{field}: {entry.problem}", [(field, entry.problem)])
+    return response(status, JSON, msgspec.json.encode(entry).decode(), Location=entry.href or "")
 
 
-def of_list(taken: Sequence[EntryAnswer]) -> Response:
-    """The answer to a list. Raises ApiError where one failed, or where no message is in the mailbox."""
-    results = [each.result for each in taken]
+def of_list(entries: Sequence[EntryAnswer]) -> Response:
+    """Return the response to a list. Raises ApiError if a message failed, or if none is in the mailbox."""
+    results = [entry.result for entry in entries]
     answer = {
         "accepted": results.count("accepted"),
         "existed": results.count("existed"),
         "refused": results.count("refused") + results.count("conflict"),
         "failed": results.count("failed"),
-        "messages": [msgspec.to_builtins(each) for each in taken],
+        "messages": [msgspec.to_builtins(entry) for entry in entries],
     }
     if "failed" in results:
-        detail = f"{answer['failed']} of {len(taken)} messages failed; send the same list again"
-        raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, detail, _errors(taken), **answer)
-    if answer["refused"] == len(taken):
-        alike = HTTPStatus.UNPROCESSABLE_ENTITY if "refused" in results else HTTPStatus.CONFLICT
-        detail = f"none of {len(taken)} messages was accepted; each says why"
-        raise ApiError(alike, detail, _errors(taken), **answer)
+        detail = f"{answer['failed']} of {len(entries)} messages failed; send the same list again"
+        raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, detail, _errors(entries), **answer)
+    if answer["refused"] == len(entries):
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if "refused" in results else HTTPStatus.CONFLICT
+        detail = f"none of {len(entries)} messages was accepted; each says why"
+        raise ApiError(status, detail, _errors(entries), **answer)
     status = HTTPStatus.ACCEPTED if answer["accepted"] else HTTPStatus.OK
     return response(status, JSON, msgspec.json.encode(answer).decode())
 
 
-def _errors(taken: Sequence[EntryAnswer]) -> list[tuple[str, str]]:
+def _errors(entries: Sequence[EntryAnswer]) -> list[tuple[str, str]]:
     return [
-        (f"messages[{at}].{each.field}" if each.field != "item" else f"messages[{at}]", each.problem)
-        for at, each in enumerate(taken)
-        if each.problem
+        (f"messages[{number}]" + ("" if entry.field == "item" else f".{entry.field}"), entry.problem)
+        for number, entry in enumerate(entries)
+        if entry.problem
     ]
 
 
 def of_status(status: MessageStatus) -> Response:
-    """The answer that says where a message is; without what is not known yet."""
-    said: Mapping[str, Any] = asdict(status)
-    always = {"id", "event_type", "status", "attempts"}
-    body = {name: value for name, value in said.items() if name in always or value not in (None, [], {})}
+    """Return the response with the status of a message, without unknown attributes."""
+    attributes: Mapping[str, Any] = asdict(status)
+    required = {"id", "event_type", "status", "attempts"}
+    body = {
+        name: value for name, value in attributes.items() if name in required or value not in (None, [], {})
+    }
     return response(HTTPStatus.OK, JSON, encode(body))
 
 
 def entry_of(field: str, problem: str) -> dict[str, str]:
-    """A field at fault, as answers name it."""
+    """Return the entry of a field at fault, cut to the maximum lengths."""
     return {"field": field[:MAX_FIELD], "problem": problem[:MAX_PROBLEM]}
 
 
 def problem(refusal: ApiError) -> Response:
-    """The answer."""
+    """Return the response to a refused request."""
     body: dict[str, Any] = {
         "type": "about:blank",
         "title": refusal.status.phrase,

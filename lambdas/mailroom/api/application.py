@@ -1,4 +1,4 @@
-"""The HTTP API: its routes, and what is answered when a route cannot."""
+"""Routes of the HTTP API, and the responses to errors."""
 
 import re
 import time
@@ -50,7 +50,7 @@ class Application:
         self._clock = clock
 
     def answer(self, event: Mapping[str, Any], _context: Any) -> Response:
-        """The response to one request."""
+        """Return the response to a request."""
         try:
             return self._routed(event)
         except ApiError as refusal:
@@ -83,13 +83,13 @@ class Application:
         raise ApiError(HTTPStatus.NOT_FOUND, "there is nothing here; see `mailroom docs http-api`")
 
     def _taken(self, event: Mapping[str, Any], caller: Caller) -> Response:
-        entries, listed = entries_of(event)
-        taken = self._intake.take(entries, _prefix(self._settings, event), caller)
-        return answers.of_list(taken) if listed else answers.of_one(taken[0])
+        entries, is_list = entries_of(event)
+        results = self._intake.take(entries, _prefix(self._settings, event), caller)
+        return answers.of_list(results) if is_list else answers.of_one(results[0])
 
 
 def _id(in_path: str | None, query: Mapping[str, str]) -> str:
-    """A message's id, from the path or else from the query. Raises ApiError: 422 there is none."""
+    """Return the id of a message from the path or else from the query. Raises ApiError 422 without an id."""
     id_ = query.get("id") if in_path is None else in_path
     if id_ is None:
         raise ApiError.of_field("id", "is missing; give it")
@@ -140,14 +140,15 @@ def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:
 
 
 def _prefix(settings: MessagesApiSettings, event: Mapping[str, Any]) -> str | None:
-    """How the keys begin of the objects that a request's caller may name; None: it may name none."""
+    """Return the beginning of the keys of objects that the caller of a request may name, or None for a caller
+    that may name no object."""
     if not settings.payload_prefixes:
         return ""
     return settings.payload_prefixes.get(_caller(settings.caller_claim, event))
 
 
 def _caller(claim: str, event: Mapping[str, Any]) -> str:
-    """Who calls, as API Gateway has verified it: the token's `claim`, or the IAM principal."""
+    """Return the caller that API Gateway has verified: the token's `claim`, or the IAM principal."""
     verified = event["requestContext"].get("authorizer") or {}
     if claim:
         return str(verified.get("jwt", {}).get("claims", {}).get(claim, ""))

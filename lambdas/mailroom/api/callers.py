@@ -1,4 +1,4 @@
-"""What each caller of the API may send: how many recipients a day, and in whose name."""
+"""Limits of each caller of the API: recipients a day, and senders."""
 
 import math
 import time
@@ -23,25 +23,26 @@ _OVER_A_DAY = "has {} recipients, and its caller may reach {} a day; use several
 
 
 class Caller(Struct, frozen=True):
-    """One caller. `senders` are bare addresses in lower case; None: it may use every sender. `budget` None:
-    it may reach as many as it likes."""
+    """Caller of the API."""
 
     senders: Sequence[str] | None = None
+    """Bare addresses of senders in lower case, or None for a caller that may use every sender."""
     default: str = ""
-    """The stage's default sender, as a mail names it; "": the caller may not use it."""
+    """Default sender of the stage, in the form of a mail's; empty if the caller may not use it."""
     budget: Budget | None = None
+    """Budget of recipients a day, or None for a caller without a limit."""
     clock: Clock = time.time
 
     def named(self, entry: Any) -> Any:
-        """The entry in the name of its default sender, where it has none: else its payload could name one."""
+        """Return the entry with the default sender if it names none: otherwise its payload could name one."""
         if self.senders is None or not self.default or not isinstance(entry, dict):
             return entry
         nameless = entry.get("event_type") == "mail" and entry.get("from") is None
         return {**entry, "from": self.default} if nameless else entry
 
     def check(self, message: Message) -> None:
-        """Raise Invalid for more recipients than its caller's whole day has, and for a sender that is not the
-        caller's."""
+        """Raise Invalid for more recipients than the caller's whole day has, and for a sender that the caller
+        may not use."""
         if self.budget is not None and (size := message.recipient_count) > (day := self.budget.part()):
             field = next(name for name in message.addressing if getattr(message, name) is not None)
             raise Invalid(field, _OVER_A_DAY.format(size, day, "mails"))
@@ -71,17 +72,17 @@ class Caller(Struct, frozen=True):
             return grant
         if recipients > (day := self.budget.part()):
             raise ApiError.of_field("messages", _OVER_A_DAY.format(recipients, day, "requests"))
-        left, again = self.budget.room(recipients)
+        room, again = self.budget.room(recipients)
         count("ApiOverDay")
-        logger.warning("a caller is over its part of the day", recipients=recipients, left=left)
-        size = f"the request is for {recipients} new recipients, and its caller may reach {left} more today"
+        logger.warning("a caller is over its part of the day", recipients=recipients, left=room)
+        size = f"the request is for {recipients} new recipients, and its caller may reach {room} more today"
         refusal = ApiError(HTTPStatus.TOO_MANY_REQUESTS, f"{size}; send it again from {iso(again)} on")
         refusal.retry_after = max(1, math.ceil(again - self.clock()))
         raise refusal
 
     def settle(self, grant: Grant, recipients: int) -> None:
-        """Count `recipients`, of the messages that were put, in place of the grant. Raises nothing: if that
-        fails, the caller has less left until tomorrow."""
+        """Count the `recipients` of the messages that were put, in place of the grant. A failure is only
+        logged: it leaves the caller less room until tomorrow."""
         if self.budget is not None and grant.recipients != recipients:
             try:
                 self.budget.settle(clients.dynamodb_once(), grant, recipients)
@@ -93,14 +94,14 @@ ANYBODY = Caller()
 
 
 def caller_of(settings: MessagesApiSettings, name: Callable[[], str], clock: Clock) -> Caller:
-    """Return the caller of that name; without callers in the settings everybody may send everything. Raises
-    ApiError: 403 for a caller that the settings do not name."""
+    """Return the caller of that name. Without callers in the settings, each caller may send each message.
+    Raises ApiError 403 for a caller that the settings do not name."""
     if not settings.callers:
         return ANYBODY
     limit = settings.callers.get(caller := name())
     if limit is None:
         raise ApiError(HTTPStatus.FORBIDDEN, "its caller is not one of api.callers; add it there")
-    senders = None if limit.senders is None else [bare(each) for each in limit.senders]
+    senders = None if limit.senders is None else [bare(sender) for sender in limit.senders]
     default = settings.mail_senders[0] if settings.mail_senders else ""
     may_use = default if senders is not None and bare(default) in senders else ""
     if limit.per_day is None:

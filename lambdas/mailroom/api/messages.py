@@ -1,5 +1,4 @@
-"""Messages in: validated by their channel's contract and put into the mailbox, each on its own. Messages
-looked up: where they are. Messages taken back, while they wait for their time."""
+"""Messages of the HTTP API: validated and put into the mailbox, looked up, and cancelled while they wait."""
 
 import time
 from collections import Counter
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from mailroom.channels.preview import Previews
 
 WORKERS = 16
-"""Puts at a time: 1,000 of 10 ms each take less than a second of waiting."""
+"""Number of puts at the same time: 1,000 of 10 ms each then take less than a second."""
 _METRICS: dict[Result, str] = {
     "accepted": "ApiAccepted",
     "existed": "ApiExisted",
@@ -40,42 +39,42 @@ _METRICS: dict[Result, str] = {
 
 
 class Intake(Struct, frozen=True):
-    """The entrance of one stage. The same entries again, after any crash, end as the first time."""
+    """Takes messages of requests. A repeated request has the results of the first one, after any crash."""
 
     validator: Validator
     writer: MailboxWriter
     previews: "Callable[[], Previews] | None" = None
-    """What the senders would make of messages; None: nobody asks."""
+    """Renders messages like their senders; None skips that."""
     workers: int = WORKERS
 
     def take(self, entries: Sequence[Any], prefix: str | None, caller: Caller = ANYBODY) -> list[EntryAnswer]:
-        """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
-        caller may name; "": it may name all; None: none. Raises ApiError: see `Caller.spend`."""
-        entries = [_held(caller.named(each), prefix) for each in entries]
-        taken: dict[int, EntryAnswer] = {}
+        """Return the result of each entry, in their order. Objects that the caller names must have keys that
+        begin with `prefix`; None allows no objects. Raises ApiError: see `Caller.spend`."""
+        entries = [_with_prefix(caller.named(entry), prefix) for entry in entries]
+        results: dict[int, EntryAnswer] = {}
         first: dict[Key, int] = {}
-        again: list[int] = []
+        repeats: list[int] = []
         messages: dict[int, Message] = {}
         unused = dict[int, list[str]]()
-        for at, entry in enumerate(entries):
-            judged = self._judged(entry, prefix, caller, alone=len(entries) == 1)
-            if isinstance(judged, EntryAnswer):
-                taken[at] = judged
+        for number, entry in enumerate(entries):
+            validated = self._validated(entry, prefix, caller, alone=len(entries) == 1)
+            if isinstance(validated, EntryAnswer):
+                results[number] = validated
                 continue
-            messages[at], unused[at] = judged
-            if first.setdefault(messages[at].key, at) != at:
-                again.append(at)
+            messages[number], unused[number] = validated
+            if first.setdefault(messages[number].key, number) != number:
+                repeats.append(number)
         grant = caller.spend(_recipients(messages.values()), lambda: self._new(messages.values()))
-        # Of two entries with one key the first counts, so the second waits until that one stands there.
-        for wave in (list(first.values()), again):
-            taken |= self._put(wave, entries, unused)
-        # One that failed may be in the mailbox: nobody knows.
-        put = [each for at, each in messages.items() if taken[at].result in {"accepted", "failed"}]
+        # Of two entries with one key the first counts, so the second waits until the first is in the mailbox.
+        for wave in (list(first.values()), repeats):
+            results |= self._put(wave, entries, unused)
+        # A message whose put failed may be in the mailbox.
+        put = [message for at, message in messages.items() if results[at].result in {"accepted", "failed"}]
         caller.settle(grant, _recipients(put))
-        _report(taken.values())
-        return [taken[at] for at in range(len(entries))]
+        _report(results.values())
+        return [results[number] for number in range(len(entries))]
 
-    def _judged(
+    def _validated(
         self, entry: Any, prefix: str | None, caller: Caller, *, alone: bool
     ) -> tuple[Message, list[str]] | EntryAnswer:
         try:
@@ -91,9 +90,9 @@ class Intake(Struct, frozen=True):
             return _faulty("refused", entry, "item", str(fault))
 
     def _unused(self, message: Message, *, alone: bool) -> list[str]:
-        """Check a message as its sender would, and return its attributes that change nothing, if they are
-        known: a message that comes `alone` is rendered, of other messages the names are checked. If a
-        template cannot be read now, the message is its sender's to judge. Raises Invalid."""
+        """Check a message like its sender, and return its attributes that have no effect, if they are known.
+        A message that comes `alone` is rendered, and of other messages the names are checked. If a template
+        cannot be read, only the sender checks the message. Raises Invalid."""
         if self.previews is None:
             return []
         try:
@@ -107,28 +106,32 @@ class Intake(Struct, frozen=True):
     def _put(
         self, wave: list[int], entries: Sequence[Any], unused: Mapping[int, list[str]]
     ) -> dict[int, EntryAnswer]:
-        items = [entries[at] for at in wave]
-        workers = min(self.workers, len(items))
-        written = self.writer.put_all(items, workers) if items else []
-        return {at: _taken(entries[at], each, unused[at]) for at, each in zip(wave, written, strict=True)}
+        items = [entries[number] for number in wave]
+        puts = self.writer.put_all(items, min(self.workers, len(items))) if items else []
+        return {
+            number: _result(entries[number], put, unused[number])
+            for number, put in zip(wave, puts, strict=True)
+        }
 
     def _new(self, messages: Iterable[Message]) -> int:
         """Count the recipients of the messages whose keys the mailbox does not have."""
         new = in_order(
-            lambda each: None if self.writer.has(each.id, each.event_type) else each, messages, self.workers
+            lambda message: None if self.writer.has(message.id, message.event_type) else message,
+            messages,
+            self.workers,
         )
         return _recipients(filter(None, new))
 
 
 def _recipients(messages: Iterable[Message]) -> int:
-    """Count the most recipients that the messages can reach, of which one of each key is put."""
-    smallest_first = sorted(messages, key=lambda each: each.recipient_count)
-    return sum({each.key: each.recipient_count for each in smallest_first}.values())
+    """Return the maximum number of recipients of the messages, of which one for each key is put."""
+    smallest_first = sorted(messages, key=lambda message: message.recipient_count)
+    return sum({message.key: message.recipient_count for message in smallest_first}.values())
 
 
-def _held(entry: Any, prefix: str | None) -> Any:
-    """The entry, and where it names a payload what that may name in its turn: its caller can change the
-    object until a sender reads it."""
+def _with_prefix(entry: Any, prefix: str | None) -> Any:
+    """Return the entry. If it names a payload, the entry gets the prefix for objects that the payload names:
+    the caller can change the payload until a sender reads it."""
     if prefix and isinstance(entry, dict) and entry.get("payload_ref") is not None:
         return {**entry, "payload_prefix": prefix}
     return entry
@@ -148,13 +151,13 @@ def _check_key(entry: Any) -> None:
             raise Invalid(name, "is no string, or empty; use a string")
 
 
-def _taken(entry: Mapping[str, Any], written: PutResult, unused: list[str]) -> EntryAnswer:
+def _result(entry: Mapping[str, Any], put: PutResult, unused: list[str]) -> EntryAnswer:
     key = Key(entry["id"], entry["event_type"])
-    match written.state:
+    match put.state:
         case "accepted" | "existed":
-            # A put whose first try lost its answer counts in its caller's day.
+            # A repeated put, whose first response was lost, counts in the caller's day.
             return EntryAnswer(
-                "accepted" if written.repeated else written.state,
+                "accepted" if put.repeated else put.state,
                 key.id,
                 key.event_type,
                 href=href_of(key.id, key.event_type),
@@ -162,71 +165,73 @@ def _taken(entry: Mapping[str, Any], written: PutResult, unused: list[str]) -> E
                 send_at=assumed_utc(entry.get("send_at")) or UNSET,
             )
         case "conflict" | "refused":
-            return _faulty(written.state, entry, written.field, written.problem)
-    logger.error("not put into the mailbox", extra=about(key), error=written.error)
+            return _faulty(put.state, entry, put.field, put.problem)
+    logger.error("not put into the mailbox", extra=about(key), error=put.error)
     return _faulty("failed", entry, "item", "could not be put into the mailbox; send it again")
 
 
 def _faulty(result: Result, entry: Any, field: str, problem: str) -> EntryAnswer:
-    said = entry_of(field, problem)
     item = entry if isinstance(entry, dict) else {}
-    id_, event_type = _shown(item.get("id")), _shown(item.get("event_type"))
-    return EntryAnswer(result, id_, event_type, said["field"], said["problem"])
+    id_, event_type = _readable(item.get("id")), _readable(item.get("event_type"))
+    texts = entry_of(field, problem)
+    return EntryAnswer(result, id_, event_type, texts["field"], texts["problem"])
 
 
-def _shown(text: object) -> str | UnsetType:
-    """A part of a key that may stand in an answer and in a log."""
+def _readable(text: object) -> str | UnsetType:
+    """Return a part of a key if a response and a log may have it."""
     if not isinstance(text, str) or has_control(text) or len(text.encode("utf-8", "replace")) > MAX_ID_BYTES:
         return UNSET
     return text
 
 
-def _report(taken: Iterable[EntryAnswer]) -> None:
+def _report(results: Iterable[EntryAnswer]) -> None:
     counts: Counter[str] = Counter()
-    for each in taken:
-        counts[_METRICS[each.result]] += 1
-        if each.result in {"refused", "conflict"}:
-            key = {"id": each.id or None, "event_type": each.event_type or None}
-            logger.warning("not accepted", extra=key, result=each.result, field=each.field)
+    for entry in results:
+        counts[_METRICS[entry.result]] += 1
+        if entry.result in {"refused", "conflict"}:
+            key = {"id": entry.id or None, "event_type": entry.event_type or None}
+            logger.warning("not accepted", extra=key, result=entry.result, field=entry.field)
     for name, times in counts.items():
         count(name, times)
 
 
 class States(Struct, frozen=True):
-    """Answers for one stage."""
+    """Looks up messages and cancels them."""
 
     reader: LedgerReader
     ledger: LedgerTable
     clock: Clock = time.time
 
     def of(self, id_: str, event_type: str | None) -> MessageStatus:
-        """Where a message is. Raises ApiError: 404 there is none, 409 there are several, 422 no such key."""
+        """Return the status of a message. Raises ApiError: 404 for an unknown message, 409 if several
+        messages have the id, 422 for an invalid key."""
         _check(id_, event_type)
-        found = self.reader.find(id_, event_type)
-        if not found:
+        statuses = self.reader.find(id_, event_type)
+        if not statuses:
             raise ApiError(HTTPStatus.NOT_FOUND, "there is no such message; it may be past its retention")
-        if len(found) > 1:
-            there = [each.event_type for each in found]
+        if len(statuses) > 1:
+            event_types = [status.event_type for status in statuses]
             raise ApiError(
                 HTTPStatus.CONFLICT,
-                f"several messages have that id; add event_type, one of {', '.join(there)}",
-                [("event_type", f"is missing; use one of {', '.join(there)}")],
-                event_types=there,
+                f"several messages have that id; add event_type, one of {', '.join(event_types)}",
+                [("event_type", f"is missing; use one of {', '.join(event_types)}")],
+                event_types=event_types,
             )
-        return found[0]
+        return statuses[0]
 
     def cancel(self, id_: str, event_type: str | None) -> MessageStatus:
-        """Take it back; once more changes nothing. Raises ApiError: as `of`, and 409 past waiting."""
+        """Cancel a message that waits, or that is cancelled already. Raises ApiError: as `of`, and 409 for a
+        message that does not wait."""
         status = self.of(id_, event_type)
         if status.status == "cancelled":
             return status
         if cancellation.cancel(self.ledger, self.reader, status, self.clock()):
             logger.info("cancelled", extra=about(Key(status.id, status.event_type)))
             count("Cancelled")
-        now = self.of(id_, status.event_type)
-        if now.status != "cancelled":
-            raise _past(now)
-        return now
+        status = self.of(id_, status.event_type)
+        if status.status != "cancelled":
+            raise _past(status)
+        return status
 
 
 def _past(status: MessageStatus) -> ApiError:
@@ -235,7 +240,7 @@ def _past(status: MessageStatus) -> ApiError:
 
 
 def _check(id_: str, event_type: str | None) -> None:
-    """Raise ApiError for what no message can have."""
+    """Raise ApiError for an id or event_type that a message cannot have."""
     length = len(id_.encode("utf-8", "replace"))
     if length > MAX_ID_BYTES:
         raise ApiError.of_field("id", f"is {length} bytes long; no message's is over {MAX_ID_BYTES}")

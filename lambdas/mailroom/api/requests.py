@@ -1,9 +1,9 @@
-"""A request's path and body, read strictly; what they ask for is judged elsewhere.
+"""Paths and bodies of requests, read strictly.
 
-Ids in paths may hold anything, and do not arrive everywhere alike. An HTTP API hands its function a path that
-is decoded already, all but `%25`; a function URL hands it on as it was. The API decodes before it looks for
-the route, so an encoded slash ends the id, and it cuts the path at a decoded question mark. Ids with those
-characters are therefore named by the query instead.
+Ids may have any characters, which arrive differently in paths. An HTTP API decodes a path, except `%25`,
+before it calls the function; a function URL does not. The API decodes before it looks for the route, so an
+encoded slash ends the id, and it cuts the path at a decoded question mark. So ids with those characters are
+in the query instead.
 """
 
 import re
@@ -27,7 +27,8 @@ _JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)", re.ASCII | re.IGNOREC
 def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
     """Return the messages of a request, and whether they came as a list.
 
-    Raises ApiError: 400 no JSON object, 413 too large, 415 another type, 422 fields at fault.
+    Raises ApiError: 400 for another body than a JSON object, 413 for a large body, 415 for another media
+    type, 422 for fields at fault.
     """
     body = _body(event)
     if "messages" not in body or "event_type" in body:  # a template may well have a variable `messages`
@@ -39,9 +40,9 @@ def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
         raise ApiError.of_field(
             "messages", f"has {len(messages)} entries; give 1 to {MAX_MESSAGES:,} a request"
         )
-    for other in body:
-        if other != "messages":
-            raise ApiError.of_field(other[:60], "stands beside messages; put it into the messages themselves")
+    for name in body:
+        if name != "messages":
+            raise ApiError.of_field(name[:60], "stands beside messages; put it into the messages themselves")
     return messages, True
 
 
@@ -50,11 +51,11 @@ def _body(event: Mapping[str, Any]) -> dict[str, Any]:
         request = http_event.read(event, HttpRequest)
         kind = request.media_type
         if not _JSON.fullmatch(kind):
-            said = f"is {kind[:60]!r}" if kind else "is missing"
+            problem = f"is {kind[:60]!r}" if kind else "is missing"
             raise ApiError(
                 HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-                f"Content-Type: {said}; send JSON as application/json",
-                [("Content-Type", f"{said}; use application/json")],
+                f"Content-Type: {problem}; send JSON as application/json",
+                [("Content-Type", f"{problem}; use application/json")],
             )
         return read(request.text(MAX_BODY_BYTES))
     except HttpError as fault:
@@ -64,23 +65,23 @@ def _body(event: Mapping[str, Any]) -> dict[str, Any]:
         raise ApiError(HTTPStatus.BAD_REQUEST, f"{fault}") from None
 
 
-_NAMED = re.compile(r"GET /messages/(?P<found>.+)|POST /messages/(?P<cancelled>.+)/cancel", re.DOTALL)
+_WITH_ID = re.compile(r"GET /messages/(?P<found>.+)|POST /messages/(?P<cancelled>.+)/cancel", re.DOTALL)
 _UNSAFE = re.compile(r".*[/?%\\].*|\.{1,2}", re.DOTALL)
-"""What does not come through in a path, or means another one."""
+"""Ids that a path would change, or that would make another path."""
 
 
 def route_of(event: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The route of a request, such as `GET /messages/{id}`, and the id in its path, however it came."""
-    asked = f"{event['requestContext']['http']['method'].upper()} {event['rawPath']}"
-    named = _NAMED.fullmatch(asked)
-    if named is None:
-        return asked, None
-    route = "GET /messages/{id}" if named["found"] else "POST /messages/{id}/cancel"
-    return route, unquote(named["found"] or named["cancelled"])
+    """Return the route of a request, such as `GET /messages/{id}`, and the id in its path or None."""
+    path = f"{event['requestContext']['http']['method'].upper()} {event['rawPath']}"
+    match = _WITH_ID.fullmatch(path)
+    if match is None:
+        return path, None
+    route = "GET /messages/{id}" if match["found"] else "POST /messages/{id}/cancel"
+    return route, unquote(match["found"] or match["cancelled"])
 
 
 def href_of(id_: str, event_type: str) -> str:
-    """Where a message's status is, below the API's URL."""
+    """Return the path of a message's status, below the API's URL."""
     channel = f"event_type={quote(event_type, safe='')}"
     if _UNSAFE.fullmatch(id_):
         return f"/messages?id={quote(id_, safe='')}&{channel}"

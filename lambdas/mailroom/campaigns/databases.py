@@ -43,55 +43,43 @@ class Login(Struct, frozen=True):
         return "Login(…)"
 
 
-class Logins(Struct, frozen=True):
-    """Reader of the login of one database: from its secret, and from the settings if the secret lacks a
-    field."""
+def login_of(name: str, database: DatabaseSettings, secrets: "SecretsManagerClient") -> Login:
+    """Read the present login of a database from its secret, and from the settings if the secret lacks a
+    field. Raises botocore's errors, and LookupError that names the field at fault."""
+    text = CachedSecret(secrets, database.secret_arn, time.time).current().text
+    try:
+        login = msgspec.json.decode(text)
+        if isinstance(login, dict):
+            # A secret that RDS itself manages holds the username and the password only.
+            settings = {field: getattr(database, field) for field in ("host", "port", "dbname")}
+            login = {**{field: value for field, value in settings.items() if value}, **login}
+        return msgspec.convert(login, Login, strict=False)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise LookupError(
+            f"the secret of database {name!r} is not a login: {error}; it needs host, port, "
+            "username, password and dbname, as RDS writes them, or the settings have what it lacks"
+        ) from None
 
-    name: str
-    database: DatabaseSettings
-    secrets: "SecretsManagerClient"
 
-    def read(self) -> Login:
-        """Read the present login, because a rotated password counts at once. Raises botocore's errors, and
-        LookupError that names the field at fault."""
-        text = CachedSecret(self.secrets, self.database.secret_arn, time.time).current().text
-        try:
-            login = msgspec.json.decode(text)
-            if isinstance(login, dict):
-                # A secret that RDS itself manages holds the username and the password only.
-                settings = {name: getattr(self.database, name) for name in ("host", "port", "dbname")}
-                login = {**{name: value for name, value in settings.items() if value}, **login}
-            return msgspec.convert(login, Login, strict=False)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise LookupError(
-                f"the secret of database {self.name!r} is not a login: {error}; it needs host, port, "
-                "username, password and dbname, as RDS writes them, or the settings have what it lacks"
-            ) from None
-
-    def parameters(self, login: Login) -> dict[str, Any]:
-        """Return the parameters of a connection, by the names of libpq."""
-        database = self.database
-        return {
-            "host": login.host,
-            "port": login.port,
-            "user": login.username,
-            "password": login.password,
-            "dbname": login.dbname,
-            "connect_timeout": max(1, round(database.connect_seconds)),
-            # In milliseconds, and for a server that does not answer any more.
-            "tcp_user_timeout": round(database.connect_seconds * 1000),
-            "application_name": APPLICATION,
-            "sslmode": database.sslmode,
-            **self._trusted(),
-        }
-
-    def _trusted(self) -> dict[str, str]:
-        """Return the parameter for the authorities that the server's certificate needs. The libpq in psycopg
-        has the paths of the machine that built it; Python has the paths of this machine."""
-        if not self.database.sslmode.startswith("verify"):
-            return {}
-        file = self.database.ca_file or ssl.get_default_verify_paths().cafile
-        return {"sslrootcert": file or "system"}
+def parameters_of(database: DatabaseSettings, login: Login) -> dict[str, Any]:
+    """Return the parameters of a connection, by the names of libpq."""
+    parameters = {
+        "host": login.host,
+        "port": login.port,
+        "user": login.username,
+        "password": login.password,
+        "dbname": login.dbname,
+        "connect_timeout": max(1, round(database.connect_seconds)),
+        # In milliseconds, and for a server that does not answer any more.
+        "tcp_user_timeout": round(database.connect_seconds * 1000),
+        "application_name": APPLICATION,
+        "sslmode": database.sslmode,
+    }
+    if database.sslmode.startswith("verify"):
+        # The libpq in psycopg has the path of the machine that built it; Python has that of this machine.
+        authorities = database.ca_file or ssl.get_default_verify_paths().cafile
+        parameters["sslrootcert"] = authorities or "system"
+    return parameters
 
 
 class Databases:
@@ -113,20 +101,21 @@ class Databases:
             names = ", ".join(sorted(self._settings)) or "none"
             raise LookupError(f"no database {name!r}: the settings have {names}; add it under databases")
         try:
-            connection = _connect(Logins(name, self._settings[name], self._secrets))
+            # The login is read for each connection, so that a rotated password counts at once.
+            database = self._settings[name]
+            connection = _connect(database, login_of(name, database, self._secrets))
         except OperationalError as error:
             raise ConnectError(f"database {name!r} gave no connection: {error}") from None
         with connection:
             yield connection
 
 
-def _connect(logins: Logins) -> Connection[Any]:
-    # The secret is read for each connection, so that a rotated password counts at once.
-    parameters = logins.parameters(logins.read())
+def _connect(database: DatabaseSettings, login: Login) -> Connection[Any]:
+    parameters = parameters_of(database, login)
     # Without prepared statements: behind a proxy the next statement may meet another server process.
     connection = Connection.connect(autocommit=True, prepare_threshold=None, **parameters)
     # The limit is a statement: RDS Proxy refuses a connection with options in its start-up packet.
-    milliseconds = str(round(logins.database.statement_seconds * 1000))
+    milliseconds = str(round(database.statement_seconds * 1000))
     connection.execute("SELECT set_config('statement_timeout', %s, false)", [milliseconds])
     connection.autocommit = False
     return connection

@@ -151,7 +151,7 @@ def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
 
 
 def _settled(subject: Subject, item: Item) -> Cause | None:
-    """Return the cause of a letter whose redrive would have no effect, or None."""
+    """Return the cause of a letter whose redrive would be useless, or None."""
     finished = int(item.get("attempts", 0))
     if "completedAt" in item:
         return Cause("completed", f"its message is {item.get('status')} already: this is a copy; delete it")

@@ -1,4 +1,4 @@
-"""Passes over a stage's dead-letter queues, when an alarm begins and by a schedule. They delete nothing."""
+"""Passes over a stage's dead-letter queues, when an alarm begins and by a schedule. Every letter stays."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -27,8 +27,8 @@ PUT_BACK_SECONDS = 0.003
 class DeadLetterInspector(Struct, frozen=True):
     """Marks the messages of dead letters in the ledger, and logs the causes: a line for each cause and queue.
 
-    A pass remembers nothing. The mark in the ledger itself shows which messages are done, so a pass over the
-    dead letters of a long outage only reads.
+    The mark in the ledger itself shows which messages are done, so a pass needs no memory, and only reads if
+    the dead letters of an outage lie for days.
     """
 
     urls: Mapping[str, str]
@@ -57,18 +57,18 @@ class DeadLetterInspector(Struct, frozen=True):
 
         Raises Unfinished after all else is done, if some dead letters could not be examined.
         """
-        seen = {}
+        counts = {}
         failed = 0
         for place, (name, url) in enumerate(self.urls.items()):
             queue = DeadLetterQueue(self.sqs, name, url, self.long_poll)
             # Each queue has its share of the time, so that a long one does not take it from the others.
             share = (remaining() / 1000 - DEAD_LETTERS_KEPT_BACK_SECONDS) / (len(self.urls) - place)
             failed += self._look_through(queue, remaining() / 1000 - share, remaining)
-            seen[name] = queue.seen
+            counts[name] = queue.seen
         if failed:
             count("DeadLettersNotLookedAt", failed)
             raise Unfinished(f"{failed} looks at dead letters failed; the lines before say why")
-        return seen
+        return counts
 
     def _look_through(self, queue: DeadLetterQueue, end: float, remaining: Callable[[], int]) -> int:
         """Examine a queue until the function has `end` seconds left, then make its dead letters visible.
@@ -122,8 +122,8 @@ class DeadLetterInspector(Struct, frozen=True):
 def _to_mark(explained: ExplainedDeadLetter) -> Key | None:
     """Return the key of the message that needs a mark, or None.
 
-    A callback or an event leaves its message unmarked: it is no evidence about the message, and no redrive
-    would remove the mark.
+    A callback or an event leaves its message unmarked: it does not prove that the message failed, and its
+    redrive would not remove the mark.
     """
     item = explained.item
     ended_or_marked = "completedAt" in item or "dead_lettered_at" in item

@@ -1,4 +1,4 @@
-"""Reads of a dead-letter queue that take nothing out of it."""
+"""Reads of a dead-letter queue that leave its messages there."""
 
 import math
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ MAX_HELD = 50_000
 """Maximum number of dead letters in one pass: SQS allows 120,000 in flight, and each takes half a
 kilobyte."""
 LONG_POLL_SECONDS = 1
-"""Seconds for which a receive waits. Without a wait SQS asks only some of its servers, so an empty response
-is no evidence that the queue is empty."""
+"""Seconds for which a receive waits. Without a wait SQS asks only some of its servers, and an empty response
+does not prove that the queue is empty."""
 SEEN_AGAIN = 10
 """Maximum number of receives in a row that return only dead letters which the pass has seen: those behind
 them may be out of reach."""
@@ -100,8 +100,8 @@ class DeadLetterQueue:
 
     @property
     def ended(self) -> bool:
-        """True if the last receive returned nothing; False if the pass was full, was left early, or received
-        too many dead letters a second time."""
+        """True if the last receive was empty; False if the pass was full, was left early, or received too
+        many dead letters a second time."""
         return self._emptied
 
     def complete(self) -> bool:
@@ -118,12 +118,12 @@ class DeadLetterQueue:
         `complete` returns whether it was the queue's end.
 
         `seconds_left` is the function's remaining time: received dead letters stay hidden a little longer, so
-        that nobody redrives them during the pass.
+        that they are not redriven during the pass.
         """
         for _ in range(SEEN_AGAIN):
             dead_letters = self._receive(math.ceil(seconds_left) + _MARGIN_SECONDS)
-            known = self._held.keys() | self._skipped
-            new = [letter for letter in dead_letters if letter.message_id not in known]
+            earlier = self._held.keys() | self._skipped
+            new = [letter for letter in dead_letters if letter.message_id not in earlier]
             # Only the latest receipt of a message is valid.
             self._held |= {letter.message_id: letter.receipt for letter in dead_letters}
             self._emptied = not dead_letters

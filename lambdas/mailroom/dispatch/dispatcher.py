@@ -33,10 +33,12 @@ if TYPE_CHECKING:
 
 
 class Validator:
-    """Validates items for one stage. `lanes` are those of each of its channels; `waiting` are the channels
-    whose queue cannot delay a message: their delayed messages carry an attribute of the system's own.
-    `strict`: attributes that nobody uses are refused, but where a template may use them, which its sender
-    knows."""
+    """Validates items for one stage.
+
+    `lanes` has the lanes by channel. `waiting` has the channels whose queue cannot delay a message: their
+    delayed messages have an attribute of the system. `strict` refuses attributes without effect, unless a
+    template may use them, which only the sender knows.
+    """
 
     def __init__(
         self,
@@ -58,23 +60,23 @@ class Validator:
         self._waiting = waiting
 
     def validate(self, item: Mapping[str, Any]) -> Message:
-        """The message that the item asks for. Raises Malformed where it has no key, Invalid otherwise."""
+        """Return the message of an item. Raises Malformed for an item without a key, and Invalid."""
         message = parse(item, self._contracts)
         self._check(message)
         return message
 
     def read(self, item: Mapping[str, Any]) -> Message:
-        """The message of an item that was validated when it was dispatched first. Raises as `validate`."""
+        """Return the message of an item that was validated at its first dispatch. Raises as `validate`."""
         return parse(item, self._contracts)
 
     def names(self, item: Mapping[str, Any]) -> tuple[str, ...]:
-        """The attributes that the contract of the item's channel has."""
+        """Return the attributes in the contract of the item's channel."""
         channel = item.get("event_type")
         contract = self._contracts.get(channel, Message) if isinstance(channel, str) else Message
         return contract.__struct_encode_fields__
 
     def _check(self, message: Message) -> None:
-        now = self._clock()
+        moment = self._clock()
         if self._strict and not message.may_use:
             message.check_names((), strict=True)
         if message.attempt != 1 or message.restored_id is not None:
@@ -89,11 +91,11 @@ class Validator:
         self._check_conditions(message)
         if message.payload_ref is not None:
             self._payloads.key("payload_ref", message.payload_ref)
-        if message.expired(now):
+        if message.expired(moment):
             raise Invalid("expires_at", f"{message.expires_at} is past; use a time to come")
-        if (message.due() or 0) > now + MAX_AHEAD_SECONDS:
+        if (message.due() or 0) > moment + MAX_AHEAD_SECONDS:
             raise Invalid("send_at", f"{message.send_at} is over a year ahead; put the item later")
-        _check_ttl(message, now)
+        _check_ttl(message, moment)
 
     def _check_conditions(self, message: Message) -> None:
         """Raise Invalid for a condition that no message here can fulfil."""
@@ -104,41 +106,40 @@ class Validator:
                 raise Invalid("unless", problem)
 
 
-def _check_ttl(message: Message, now: float) -> None:
-    """Raise Invalid where an outage of ours could outlast the item. What is due so soon that it need not
-    wait travels as a whole, and needs its item no more."""
+def _check_ttl(message: Message, moment: float) -> None:
+    """Raise Invalid if an outage of ours could outlast the item. A message that is due too soon to wait
+    travels as a whole, and does not need its item any more."""
     due = message.due() or 0.0
-    if message.ttl is None or due - now <= AHEAD_SECONDS:
+    if message.ttl is None or due - moment <= AHEAD_SECONDS:
         return
-    least = math.ceil(due + NEEDED_AFTER)
-    if message.ttl < least:
+    minimum = math.ceil(due + NEEDED_AFTER)
+    if message.ttl < minimum:
         raise Invalid(
             "ttl",
             f"{message.ttl} is under {NEEDED_AFTER // DAY} days after send_at; the item may be gone before "
-            f"it is read back, should that be late; use {least} or more, or leave it out",
+            f"it is read back, should that be late; use {minimum} or more, or leave it out",
         )
 
 
 class Dispatcher(Struct, frozen=True):
-    """Takes items to where they go. Repeating it is harmless: the ledger drops what is queued twice.
-
-    `routes` has the queue's URL by channel and lane; `delayed_routes` has, by channel, the URL of the queue
-    where a message waits whose own queue cannot delay one.
-    """
+    """Sends items to their queues, or lets them wait. A repeat is harmless, because claims drop second copies
+    of a message."""
 
     routes: Mapping[str, Mapping[str, str]]
+    """URLs of queues, by channel and lane."""
     validator: Validator
     ledger: Ledger
     waits: Waits
     sqs: "SQSClient"
     clock: Clock = time.time
     delayed_routes: Mapping[str, str] = MappingProxyType({})
+    """URLs of queues for delayed messages, by channel, if the channel's own queue cannot delay them."""
     versions: CurrentVersions | None = None
-    """Of templates; None: the stage publishes none."""
+    """Versions of templates; None if the stage does not publish them."""
 
     @classmethod
     def of(cls, settings: DispatchSettings) -> "Dispatcher":
-        """The dispatcher that a function's settings describe."""
+        """Make the dispatcher of a function with these settings."""
         return cls(
             settings.routes,
             Validator(
@@ -163,9 +164,9 @@ class Dispatcher(Struct, frozen=True):
         items: Iterable[tuple[str, Mapping[str, Any]]],
         put_at: Mapping[str, float] = MappingProxyType({}),
     ) -> set[str]:
-        """Route items, each with the caller's reference; the references of those to be tried again.
+        """Dispatch items, each with the caller's reference. Returns the references of items to be repeated.
 
-        `put_at` has when they were put, by reference and in epoch seconds, where that is known.
+        `put_at` has the known times in epoch seconds at which items were put, by reference.
         """
         failed: set[str] = set()
         entries: dict[str, list[Entry]] = defaultdict(list)
@@ -182,9 +183,9 @@ class Dispatcher(Struct, frozen=True):
                 failed.add(reference)
         failed |= self._hold(waits)
         for url, batch in entries.items():
-            refused = queues.send(self.sqs, url, batch)
-            failed |= refused
-            count("Dispatched", len(batch) - len(refused))
+            unsent = queues.send(self.sqs, url, batch)
+            failed |= unsent
+            count("Dispatched", len(batch) - len(unsent))
         return failed
 
     def _hold(self, waits: Mapping[str, Wait]) -> set[str]:

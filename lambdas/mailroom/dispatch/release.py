@@ -240,8 +240,8 @@ class Release(Struct, frozen=True):
 
     def _send(self, rows: Sequence[WaitingRow]) -> None:
         due = {str(number): row for number, row in enumerate(rows) if row.reason == SEND_AT}
-        held = {str(number): row for number, row in enumerate(rows) if row.reason != SEND_AT}
-        failed = self._dispatch(due) | self._requeue(held)
+        with_contents = {str(number): row for number, row in enumerate(rows) if row.reason != SEND_AT}
+        failed = self._dispatch(due) | self._requeue(with_contents)
         done = [row for number, row in enumerate(rows) if str(number) not in failed]
         self._finish(done)
         count("Released", len(done))
@@ -254,11 +254,11 @@ class Release(Struct, frozen=True):
         for row in rows.values():
             if row.key not in items:
                 self._gone(row)
-        there = {reference: row for reference, row in rows.items() if row.key in items}
-        # A wait stands for a message that was never queued, also if its item was lost and put back.
+        rows = {reference: row for reference, row in rows.items() if row.key in items}
+        # A wait stands for a message that was never queued, even if its item was lost and put back.
         return self.dispatcher.dispatch(
-            [(reference, original(items[row.key])) for reference, row in there.items()],
-            {reference: row.place for reference, row in there.items()},
+            [(reference, original(items[row.key])) for reference, row in rows.items()],
+            {reference: row.place for reference, row in rows.items()},
         )
 
     def _requeue(self, rows: Mapping[str, WaitingRow]) -> set[str]:
@@ -277,17 +277,17 @@ class Release(Struct, frozen=True):
         return set().union(*(queues.send(self.dispatcher.sqs, url, batch) for url, batch in entries.items()))
 
     def _entry(self, reference: str, row: WaitingRow, body: str) -> Entry:
-        now = self.clock()
+        moment = self.clock()
         attributes = {
             "channel": row.key.event_type,
             queues.PUT_AT: str(row.place),
-            queues.DUE_AT: str(_due_at(row, now)),
+            queues.DUE_AT: str(_due_at(row, moment)),
         }
         group = None
-        with suppress(Invalid, Malformed):  # its worker says what is wrong with it
+        with suppress(Invalid, Malformed):  # its worker reports the fault
             message = self.dispatcher.validator.read(decode(body))
             group, attributes["type"] = message.group, message.kind
-        return Entry(reference, body, attributes, max(0, math.ceil(row.at - now)), group)
+        return Entry(reference, body, attributes, max(0, math.ceil(row.at - moment)), group)
 
     def _gone(self, row: WaitingRow) -> None:
         since = self.clock() - _LATE_SECONDS
@@ -343,19 +343,19 @@ class Release(Struct, frozen=True):
                 pass
 
 
-def _opens(row: WaitingRow, now: float) -> float:
+def _opens(row: WaitingRow, moment: float) -> float:
     """Return when the row's window opens; now, if there is none or its worker has to end the message."""
     try:
-        return now if row.window is None else row.window.opens(now, None)
+        return moment if row.window is None else row.window.opens(moment, None)
     except Invalid:
-        return now
+        return moment
 
 
-def _due_at(row: WaitingRow, now: float) -> int:
+def _due_at(row: WaitingRow, moment: float) -> int:
     """Return the time from which the delay of a message counts. A wait for a window, for a paused run, or of
     bulk for the day, is as it should be; any other wait is a delay."""
     if row.lines_up or row.reason == PAUSED:
-        return int(now)
+        return int(moment)
     return row.at if row.reason == OUTSIDE_WINDOW else row.place
 
 

@@ -1,7 +1,7 @@
-"""Writes the rows of messages that the ledger's stream tells of.
+"""Writes the rows of the messages in the ledger's stream.
 
-A record says only which message to look at: its rows are made of the ledger's item as it stands now. So it
-makes no difference how often, in which order and how late records come; and what was erased stays so.
+A record only names a message: its rows follow from the ledger's present item. So repeats, order and delays of
+records make no difference, and an erased message stays erased.
 """
 
 import time
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Indexer:
-    """Works for the ledger's stream. A batch is written whole, or comes again."""
+    """Works for the ledger's stream. A batch that is not written whole comes again."""
 
     def __init__(self, settings: IndexSettings, client: "DynamoDBClient", rows: Rows) -> None:
         self._tallies = Tallies(client, settings.search_table, settings.campaigns)
@@ -33,13 +33,13 @@ class Indexer:
 
     @classmethod
     def of(cls, settings: IndexSettings) -> "Indexer":
-        """What a function's settings describe."""
+        """Make the indexer of a function with these settings."""
         secret = CachedSecret(clients.secretsmanager(), settings.search_key_name, time.time)
         return cls(settings, clients.dynamodb(), Rows(secret))
 
     def handle(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write the rows of all that the records tell of, and count those of campaigns. Raises what DynamoDB
-        and the secret's reader do, and Contention."""
+        """Write the rows of the records' messages, and count those of campaigns. Raises Contention, and the
+        errors of DynamoDB and of the secret's reader."""
         items = self._items(map(_key_of, records)).values()
         rows = [row.image for item in items for row in self._rows.of(item)]
         batch_put(self._client, self._settings.search_table, rows)

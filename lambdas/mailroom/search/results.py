@@ -1,12 +1,12 @@
-"""A campaign's results: how many messages of a run wait or ended how, each counted once.
+"""Results of a campaign: the numbers of a run's messages that wait or have ended, each counted once.
 
-A run's row of a message says as what the message is counted. The row and the run's tally change in one
-transaction, under the condition that the row is as it was read. The row is read first, and then the ledger:
-whoever has written the row since has seen a later state of the message, and the condition fails. So no record
-counts twice, none is lost, and their order makes no difference.
+A run's row of a message has the status as which the message is counted. The row and the run's tally change in
+one transaction, on condition that the row is unchanged since it was read. The row is read first, and then the
+ledger: another worker that has written the row since has read a later state of the message, and the condition
+fails. So records never count twice, are never lost, and their order makes no difference.
 
-A tally has several items: one could not take all writes of a run. All have the one ttl that follows from when
-the run began, whoever writes them and however late: with ttls of their own, some would go while others stay.
+A tally has several items, because one could not take all writes of a run. Their ttl follows from the time
+when the run began, so that all expire together.
 """
 
 from collections import Counter, defaultdict
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 UNDER_WAY = ("sending", "retrying")
-"""Statuses that are not counted: a worker has the message, or soon will. A message that waits is counted, so
-that it is listed among those of its run."""
+"""Statuses that are not counted, because a worker has the message or soon will. Waiting messages are counted,
+so that they are listed among those of their run."""
 SLOTS = 8
-"""Items of a tally. Workers share them by chance, so two that count at once mostly do not meet."""
+"""Number of items of a tally. Each worker takes one by chance, so two that count at once seldom meet."""
 KEPT_SECONDS = 2 * 3650 * 86_400
-"""Seconds from a run's beginning to the ttl of its counts. DynamoDB deletes each item at some time after its
-ttl, in no order. So the counts outlive the run, by which alone they are read: that goes when nothing has
-changed it for `retention.ledger_days`, which are 3650 at most."""
+"""Seconds from a run's beginning to the ttl of its counts. DynamoDB deletes items at any time after their
+ttl, in any order. So the counts must outlive their run, which expires `retention.ledger_days` (at most 3650)
+after its last change."""
 _CHANGES = 99
-"""Messages of one transaction, which has 100 items: the tally is one of them."""
+"""Maximum number of messages in a transaction, which has 100 items including the tally."""
 _NO_COUNTS = ("found_by", "put", "ttl")
 _ROUNDS = 4
-"""Tries of what another worker counts at the same time."""
+"""Maximum number of tries if another worker counts the same messages."""
 
 
 Read = Callable[[Iterable[Key]], Mapping[Key, Mapping[str, Any]]]
@@ -46,7 +46,7 @@ Read = Callable[[Iterable[Key]], Mapping[Key, Mapping[str, Any]]]
 
 
 class _Change(Struct, frozen=True):
-    """A message that is counted as `old`, and is `new` ("": it is not counted)."""
+    """Change of the status as which a message is counted; an empty status is not counted."""
 
     row: Row
     old: str
@@ -54,7 +54,7 @@ class _Change(Struct, frozen=True):
 
 
 class Tallies:
-    """The runs' rows and tallies in the table `search`. `campaigns` are those whose messages are counted."""
+    """Rows and tallies of runs in the table `search`. Only messages of `campaigns` are counted."""
 
     def __init__(self, client: "DynamoDBClient", table: str, campaigns: Sequence[str] = ()) -> None:
         self._client = client
@@ -63,9 +63,9 @@ class Tallies:
         self._slot = str(randbelow(SLOTS))
 
     def count(self, items: Iterable[Mapping[str, Any]], read: Read) -> None:
-        """Count messages as what they are now. `items` (plain Python) are those of the ledger at any time;
-        `read` reads them again. To count once more is harmless. Raises Contention, and what `read` and
-        DynamoDB raise."""
+        """Count messages by their present status. `items` are their ledger items of any time, in plain
+        Python, and `read` reads them again. A repeat is harmless. Raises Contention, and the errors of `read`
+        and of DynamoDB."""
         of_runs: dict[str, dict[Key, Row]] = defaultdict(dict)
         for item in items:
             row, begun_at = run_row(item), begun_of(item["id"])
@@ -75,73 +75,73 @@ class Tallies:
         for tally, rows in of_runs.items():
             for _ in range(_ROUNDS):
                 changes = self._changes(rows, read)
-                parts = (changes[at : at + _CHANGES] for at in range(0, len(changes), _CHANGES))
+                parts = (changes[first : first + _CHANGES] for first in range(0, len(changes), _CHANGES))
                 if all([self._write(tally, part) for part in parts]):  # noqa: C419 - each of them is written
                     break
             else:
                 raise Contention(f"a part of {tally} was not counted, for others count it too")
 
     def of_run(self, campaign: str, run: str, begun_at: int) -> Counter[str]:
-        """Counts of the messages of the run that began at `begun_at`, by status."""
-        reply = self._client.query(
+        """Return the counts of the messages of the run that began at `begun_at`, by status."""
+        response = self._client.query(
             TableName=self._table,
             KeyConditionExpression="found_by = :found_by",
             ExpressionAttributeValues={":found_by": string(_tally(campaign, run, begun_at))},
             ConsistentRead=True,
         )
-        found: Counter[str] = Counter()
-        for slot in map(plain, reply["Items"]):
-            found.update({name: value for name, value in slot.items() if name not in _NO_COUNTS})
-        return +found
+        counts: Counter[str] = Counter()
+        for slot in map(plain, response["Items"]):
+            counts.update({name: value for name, value in slot.items() if name not in _NO_COUNTS})
+        return +counts
 
     def _changes(self, rows: Mapping[Key, Row], read: Read) -> list[_Change]:
-        """What is counted otherwise than it is."""
+        """Return the messages that are counted by another status than their present one."""
         places = [row.place for row in rows.values()]
-        found = batch_get(self._client, {self._table: places}, consistent=True)[self._table]
-        counted = {each["put"]: str(each.get("counted", "")) for each in found}
+        items = batch_get(self._client, {self._table: places}, consistent=True)[self._table]
+        counted = {item["put"]: str(item.get("counted", "")) for item in items}
         changes = []
         for key, item in read(rows).items():
             row = rows[key]
             status = "" if item["status"] in UNDER_WAY else item["status"]
             changes.append(_Change(row, counted.get(row.put, ""), status))
-        return [each for each in changes if each.old != each.new]
+        return [change for change in changes if change.old != change.new]
 
     def _write(self, tally: str, changes: Sequence[_Change]) -> bool:
-        """All of them in one transaction. False: another worker was at one of them."""
+        """Write the changes in one transaction. Returns False if another worker has changed a row."""
         updates = [*map(_of_row, changes), self._of_tally(tally, changes)]
-        writes: Any = [{"Update": {"TableName": self._table, **each}} for each in updates]
+        writes: Any = [{"Update": {"TableName": self._table, **update}} for update in updates]
         try:
             self._client.transact_write_items(TransactItems=writes)
         except self._client.exceptions.TransactionCanceledException as cancelled:
             answer: Any = cancelled.response
-            codes = {each.get("Code") for each in answer.get("CancellationReasons", ())}
+            codes = {reason.get("Code") for reason in answer.get("CancellationReasons", ())}
             if codes - {"None", "ConditionalCheckFailed", "TransactionConflict"}:
                 raise
             return False
         return True
 
     def _of_tally(self, tally: str, changes: Sequence[_Change]) -> dict[str, Any]:
-        counts = Counter(each.new for each in changes)
-        counts.subtract(each.old for each in changes)
-        grown = {status: more for status, more in counts.items() if status and more}
+        counts = Counter(change.new for change in changes)
+        counts.subtract(change.old for change in changes)
+        grown = {status: count for status, count in counts.items() if status and count}
         return {
             "Key": {"found_by": string(tally), "put": string(self._slot)},
             "UpdateExpression": "SET #ttl = :ttl"
-            + (" ADD " + ", ".join(f"#{each} :{each}" for each in grown) if grown else ""),
-            "ExpressionAttributeNames": {"#ttl": "ttl", **{f"#{each}": each for each in grown}},
+            + (" ADD " + ", ".join(f"#{status} :{status}" for status in grown) if grown else ""),
+            "ExpressionAttributeNames": {"#ttl": "ttl", **{f"#{status}": status for status in grown}},
             "ExpressionAttributeValues": {
                 ":ttl": number(int(tally.rpartition("#")[2]) + KEPT_SECONDS),
-                **{f":{each}": number(more) for each, more in grown.items()},
+                **{f":{status}": number(count) for status, count in grown.items()},
             },
         }
 
 
 def _of_row(change: _Change) -> dict[str, Any]:
     row, counted = change.row, {"old": change.old, "new": change.new}
-    told = "SET id = :id, event_type = :event_type, #ttl = :ttl"
+    sets = "SET id = :id, event_type = :event_type, #ttl = :ttl"
     return {
         "Key": row.place,
-        "UpdateExpression": f"{told}, counted = :new" if change.new else f"{told} REMOVE counted",
+        "UpdateExpression": f"{sets}, counted = :new" if change.new else f"{sets} REMOVE counted",
         "ConditionExpression": "counted = :old" if change.old else "attribute_not_exists(counted)",
         "ExpressionAttributeNames": {"#ttl": "ttl"},
         "ExpressionAttributeValues": {

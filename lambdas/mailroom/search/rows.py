@@ -1,8 +1,8 @@
-"""The rows of the table `search`: one for each recipient of a message, one for each message that its `unless`
+"""Rows of the table `search`: one for each recipient of a message, one for each message that its `unless`
 names, and one among the newest.
 
-A row has the message's key and nothing else of it. Who reads rows asks the ledger for the rest, so a row that
-is late, doubled or left over says nothing wrong.
+A row has only the key of the message. Readers take the other attributes from the ledger, so a row that is
+late, repeated or left over does no harm.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from mailroom.message.address import comparable
 from mailroom.message.message import CANARY, Key, run_of
 
 SHARDS = 8
-"""Partitions that the newest messages are spread over. DynamoDB takes 1,000 writes a second of each
+"""Number of partitions of the newest messages. DynamoDB takes 1,000 writes a second of each
 (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html)."""
 PUT = re.compile(r"[0-9]{13}#[0-9a-f]{16}", re.ASCII)
-"""A row's place among others: when the message was put, in epoch milliseconds, and a digest of its key."""
+"""Place of a row among others: the time of the message's put in epoch milliseconds, and the key's digest."""
 _SHAPE = '{"key": "<random>"}'
 
 
@@ -32,27 +32,29 @@ class _Key(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """One way to a message. `found_by` is a partition, `put` the place in it: see `PUT`."""
+    """Row by which a message is found."""
 
     found_by: str
+    """Partition."""
     put: str
+    """Place in the partition: see `PUT`."""
     key: Key
     ttl: int
 
     @property
     def place(self) -> Sets:
-        """The row's key in DynamoDB's form."""
+        """Key of the row in DynamoDB's form."""
         return {"found_by": string(self.found_by), "put": string(self.put)}
 
     @property
     def image(self) -> Sets:
-        """The row in DynamoDB's form."""
+        """Row in DynamoDB's form."""
         key = {"id": string(self.key.id), "event_type": string(self.key.event_type)}
         return {**self.place, **key, "ttl": number(self.ttl)}
 
 
 NEWEST = tuple(f"newest#{shard}" for shard in range(SHARDS))
-"""The partitions of the newest messages."""
+"""Partitions of the newest messages."""
 TO = "to#"
 """Beginning of the partition of each recipient."""
 
@@ -63,13 +65,13 @@ def partition_naming(event_type: str, id_: str) -> str:
 
 
 def partitions_of(run: str) -> tuple[str, ...]:
-    """The partitions of a run's messages; `run` is its campaign and its name: `spring#2026`."""
+    """Return the partitions of a run's messages; `run` is its campaign and its name: `spring#2026`."""
     return tuple(f"run#{run}#{shard}" for shard in range(SHARDS))
 
 
 def run_row(item: Mapping[str, Any]) -> Row | None:
-    """The row of a ledger's item among those of its run, as its id names it; None: it is of none, or was
-    erased."""
+    """Return the row of a ledger item among the messages of its run, which its id names. Returns None for an
+    erased message, and for a message without a run."""
     campaign, run = run_of(item.get("id", ""))
     put = _put(item)
     if not campaign or put is None or ERASED_AT in item:
@@ -79,15 +81,15 @@ def run_row(item: Mapping[str, Any]) -> Row | None:
 
 
 class Rows(Struct, frozen=True):
-    """Makes the rows of one stage. Recipients stand in them as a hash with the stage's own key: whoever reads
-    the table alone learns of nobody."""
+    """Makes the rows of a stage. Recipients are hashes with the stage's own key, so the table alone does not
+    reveal them."""
 
     secret: CachedSecret
 
     def of(self, item: Mapping[str, Any]) -> list[Row]:
-        """All rows of a ledger's item, in plain Python. One that was erased has none, nor has one that an
-        earlier version made, before it has an outcome, nor a canary: hundreds a day would hide the newest
-        messages. Raises InvalidSecret and botocore's errors."""
+        """Return the rows of a ledger item in plain Python. An erased item has none, and neither has an item
+        of an earlier version without an outcome, nor a canary: hundreds a day would hide the newest messages.
+        Raises InvalidSecret and botocore's errors."""
         put = _put(item)
         if put is None or ERASED_AT in item or item["id"].startswith(CANARY):
             return []
@@ -96,10 +98,10 @@ class Rows(Struct, frozen=True):
         unless = item.get("unless", ())
         conditions = dict.fromkeys(partition_naming(entry["event_type"], entry["id"]) for entry in unless)
         places = [NEWEST[int(put[-1], 16) % SHARDS], *map(self.partition, recipients), *conditions]
-        return [Row(each, put, key, ttl) for each in places]
+        return [Row(place, put, key, ttl) for place in places]
 
     def partition(self, form: str) -> str:
-        """The partition of a recipient, in one of the forms of `forms_of`. Raises as `of`."""
+        """Return the partition of a recipient, in one of the forms of `forms_of`. Raises as `of`."""
         problem = f"the secret for searching is not {_SHAPE}; put its key back"
         key = read_secret(self.secret.current().text, _Key, problem).key
         return f"{TO}{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
@@ -114,10 +116,10 @@ def _recipients(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _put(item: Mapping[str, Any]) -> str | None:
-    """The place of an item's rows; None: nothing in it says when, or there is no item ({})."""
+    """Return the place of an item's rows, or None for an item without a time, such as an empty one."""
     history = item.get("history") or ()
-    at = item.get("putAt") or (history[0]["at"] if history else None)
-    if at is None:
+    put_ms = item.get("putAt") or (history[0]["at"] if history else None)
+    if put_ms is None:
         return None
     digest = hashlib.sha256(f"{item['event_type']}\0{item['id']}".encode()).hexdigest()
-    return f"{int(at):013d}#{digest[:16]}"
+    return f"{int(put_ms):013d}#{digest[:16]}"

@@ -1,7 +1,7 @@
 """Takes people's choices at the link of a mail: opting out of a topic with one click, and in again.
 
 A mail program posts `List-Unsubscribe=One-Click` (RFC 8058), the page behind the link a field of its own. GET
-and HEAD change nothing, for programs that look at mails follow every link in them; nothing redirects.
+and HEAD only show the page, because programs that scan mails follow every link. No response redirects.
 """
 
 import re
@@ -22,14 +22,14 @@ from mailroom.telemetry import count, logger
 from mailroom.unsubscribe.page import FIELD, HEADERS, IN, OUT, Page, PageSettings
 
 SECRET_SECONDS = 60
-"""For so long a key that was taken out may still be good. A new one is known sooner: a sender's next process
-signs with it at once, so that a wrong signature has the secret read anew."""
+"""Seconds for which a removed key may still be valid. A new key counts at once: senders may sign with it
+already, so a wrong signature makes the function read the secret again."""
 _CLICK_FIELD, _CLICK = ONE_CLICK.split("=")
 RETRY_AFTER_SECONDS = 60
 _METHODS = ("GET", "HEAD", "POST")
 
 MAX_BODY_BYTES = 8 * 1024
-"""What mail programs and the page post has some 200."""
+"""Maximum number of bytes of a body; mail programs and the page post some 200."""
 MAX_FIELDS = 20
 _CLICK_PART = re.compile(rf'\b(?i:name)="?{_CLICK_FIELD}"?[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n{_CLICK}\r\n--')
 """Pattern of the part of a multipart form (RFC 7578) that a mail program posts. No other field counts in this
@@ -43,14 +43,15 @@ class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rena
 
     @property
     def token(self) -> str | None:
-        """What stands in the path, and proves nothing yet. None: it is the path of a part that is off."""
+        """Unverified token in the path; None for the path of a part that is switched off."""
         return (self.path_parameters or {}).get("token")
 
     def fields(self) -> dict[str, str]:
         """Return the fields of a form. Mail providers use both encodings; in a multipart form only a mail
         program's click counts.
 
-        Raises HttpError: 415 no form, 413 too large, 400 one that cannot be read, or a field twice.
+        Raises HttpError: 415 for another body than a form, 413 for a large body, 400 for an invalid form or a
+        repeated field.
         """
         match self.media_type:
             case "application/x-www-form-urlencoded":
@@ -71,16 +72,17 @@ class Unsubscribe:
 
     @classmethod
     def of(cls, settings: UnsubscribeSettings) -> "Unsubscribe":
-        """What a function's settings describe."""
+        """Make the application of a function with these settings."""
         arn = settings.unsubscribe_secret_arn
         secret = CachedSecret(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
         page = PageSettings.read(settings.unsubscribe_page)
         return cls(Preferences.of(settings.preferences_table), secret, page)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The page: 200 with how things stand; 404 for a token that is not ours; 410 for a part that is off;
-        400, 405, 413 and 415 for requests that no page of ours makes; 503 where the table cannot be reached,
-        500 where the secret cannot be read: then nothing was changed."""
+        """Return the page with a status: 200 with the present choice; 404 for an invalid token; 410 for a
+        part that is switched off; 400, 405, 413 and 415 for requests that a page of ours does not make. After
+        503, if the table cannot be reached, and 500, if the secret cannot be read, the choice is unchanged.
+        """
         page = Page(self._settings)
         try:
             request = http_event.read(event, UnsubscribeRequest)

@@ -1,7 +1,8 @@
-"""What the page behind an unsubscribe link shows: plain HTML in the reader's language, with one button, no
-scripts and nothing from elsewhere.
+"""Page behind an unsubscribe link: plain HTML in the reader's language with one button, without scripts and
+without content of other sites.
 
-The page shows an address shortened: its owner knows it, and a person who was forwarded the mail need not.
+The page shortens the address: its owner recognizes it, and another person with a forwarded mail does not
+learn it.
 """
 
 import base64
@@ -20,63 +21,65 @@ from mailroom.unsubscribe.words import BUILT_IN, Words
 
 
 class Topic(Struct, frozen=True):
-    """A topic's titles by language, and the brand that the topic belongs to, "" for the page's own."""
+    """Topic on the page."""
 
     titles: dict[str, str] = {}
+    """Titles by language."""
     brand: str = ""
+    """Brand of the topic; empty for the page's own."""
 
 
 class PageSettings(Struct, frozen=True):
-    """What a stage says of its page. `languages` has, of each language that the page is offered in beside the
-    default one, the words that are not the built-in ones."""
+    """Settings of a stage's page."""
 
     brand: str = ""
     default_language: str = "en"
     languages: dict[str, dict[str, str]] = {}
+    """Languages of the page besides the default one, with the words that override the built-in ones."""
     topics: dict[str, Topic] = {}
 
     @classmethod
     def read(cls, path: str) -> "PageSettings":
-        """Read the settings in the bundle's file `path`, "" for none. Raises OSError and
-        msgspec.ValidationError."""
+        """Read the settings in the bundle's file `path`; the default ones for an empty path. Raises OSError
+        and msgspec.ValidationError."""
         return msgspec.json.decode(Path(path).read_bytes(), type=cls) if path else cls()
 
     def language(self, accept_language: str) -> str:
-        """The language of the page that the header `Accept-Language` prefers: for `de-AT` also `de`."""
-        offered = {each.lower(): each for each in (self.default_language, *self.languages)}
+        """Return the language of the page that `Accept-Language` prefers; `de` also for `de-AT`."""
+        languages = {tag.lower(): tag for tag in (self.default_language, *self.languages)}
         for tag in preferred(accept_language):
             if tag == "*":
                 break
             for end in range(len(subtags := tag.split("-")), 0, -1):
-                if found := offered.get("-".join(subtags[:end])):
-                    return found
+                if language := languages.get("-".join(subtags[:end])):
+                    return language
         return self.default_language
 
     def words(self, language: str) -> Words:
-        """The words of a language; what it lacks is the default language's."""
-        found: dict[str, str] = {}
-        for each in (self.default_language, language):
-            found |= BUILT_IN.get(each, {}) | self.languages.get(each, {})
-        return msgspec.convert(found, Words)
+        """Return the words of a language, and those of the default language if it lacks some."""
+        words: dict[str, str] = {}
+        for tag in (self.default_language, language):
+            words |= BUILT_IN.get(tag, {}) | self.languages.get(tag, {})
+        return msgspec.convert(words, Words)
 
 
 MAX_HEADER = 500
-"""Characters of `Accept-Language` that are read. Browsers send some 50."""
+"""Maximum number of characters of `Accept-Language` that are read. Browsers send some 50."""
 _RANGE = re.compile(r"\s*([a-z0-9-]{1,35}|\*)\s*(?:;\s*q=([01](?:\.[0-9]{0,3})?)\s*)?", re.IGNORECASE)
 
 
 def preferred(accept_language: str) -> Iterable[str]:
-    """The language tags of the header, in lower case, the most wanted first (RFC 9110, 12.5.4). `*` is
-    whatever the page speaks, and what has the weight 0 is not wanted."""
-    read = [_RANGE.fullmatch(each) for each in accept_language[:MAX_HEADER].split(",")]
-    weighed = [(float(each[2] or 1), each[1].lower()) for each in read if each]
-    return [tag for weight, tag in sorted(weighed, key=lambda each: -each[0]) if weight]
+    """Return the language tags of the header in lower case, the preferred first (RFC 9110, 12.5.4), without
+    those of weight 0. The tag `*` means any language."""
+    matches = map(_RANGE.fullmatch, accept_language[:MAX_HEADER].split(","))
+    weights = [(float(match[2] or 1), match[1].lower()) for match in matches if match]
+    return [tag for weight, tag in sorted(weights, key=lambda pair: -pair[0]) if weight]
 
 
 FIELD = "choice"
-"""The page's own form field; that of a mail program is another one (RFC 8058)."""
+"""Form field of the page; mail programs post another one (RFC 8058)."""
 OUT, IN = "unsubscribe", "subscribe"
-"""The values of the form field."""
+"""Values of the form field."""
 
 _STYLE = (
     ":root{color-scheme:light dark}"
@@ -100,7 +103,7 @@ HEADERS = {
         f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'self'; base-uri 'none'; "
         "frame-ancestors 'none'"
     ),
-    # The address of the page is the proof: it must reach no other site, no cache and no search engine.
+    # The URL of the page is the reader's proof, so it must not reach other sites, caches or search engines.
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex, nofollow",
@@ -114,7 +117,7 @@ _PLACEHOLDER = re.compile(r"\{(recipient|topic|brand)\}")
 
 
 class Page:
-    """What one reader gets to see."""
+    """Pages for a reader, in the reader's language."""
 
     def __init__(self, settings: PageSettings, accept_language: str = "") -> None:
         self._settings = settings
@@ -122,37 +125,37 @@ class Page:
         self._words = settings.words(self._language)
 
     def asking(self, choice: Choice) -> str:
-        """Whether to opt out; nothing has happened yet."""
+        """Return the page that asks whether to opt out."""
         words = self._words
         return self._html(words.asking_title, words.asking, choice, (OUT, words.unsubscribe))
 
     def opted_out(self, choice: Choice) -> str:
-        """Opted out, now or before."""
+        """Return the page for a recipient who has opted out."""
         words = self._words
         return self._html(words.opted_out_title, words.opted_out, choice, (IN, words.subscribe))
 
     def opted_in(self, choice: Choice) -> str:
-        """Opted in again."""
+        """Return the page for a recipient who has opted in again."""
         words = self._words
         return self._html(words.opted_in_title, words.opted_in, choice, (OUT, words.unsubscribe))
 
     def unknown(self) -> str:
-        """No link of ours. The page does not say what is wrong with it."""
+        """Return the page for an invalid link. The page does not explain the link's fault."""
         return self._html(self._words.unknown_title, self._words.unknown)
 
     def refused(self) -> str:
-        """A request that a page of ours does not make."""
+        """Return the page for a request that a page of ours does not make."""
         return self._html(self._words.refused_title, self._words.refused)
 
     def failed(self) -> str:
-        """Our own fault."""
+        """Return the page for a fault of ours."""
         return self._html(self._words.failed_title, self._words.failed)
 
     def _html(
         self, title: str, text: str, choice: Choice | None = None, button: tuple[str, str] | None = None
     ) -> str:
         names = self._names(choice)
-        # Isolated, so that a name which is written from right to left does not turn the sentence round.
+        # Isolated, so that a name which is written from right to left does not reverse the sentence.
         marked = {key: f"<bdi>{name}</bdi>" for key, name in names.items()}
         marked["recipient"] = f"<strong>{marked['recipient']}</strong>"
         brand = f'<p class="brand">{marked["brand"]}</p>\n' if names["brand"] else ""
@@ -167,7 +170,7 @@ class Page:
         )
 
     def _names(self, choice: Choice | None) -> dict[str, str]:
-        """What the placeholders stand for, as HTML; a fault of the request names nobody."""
+        """Return the values of the placeholders, as HTML, without recipient and topic for a fault."""
         if choice is None:
             return {"recipient": "", "topic": "", "brand": escape(self._settings.brand)}
         topic = self._settings.topics.get(choice.topic, Topic())
@@ -182,9 +185,9 @@ class Page:
 
 
 def shortened(recipient: str) -> str:
-    """`v***@example.com`; of anything but a mail address its last two characters."""
-    local, at, domain = recipient.rpartition("@")
-    return f"{local[:1]}***@{readable(domain)}" if at else f"…{recipient[-2:]}"
+    """Shorten a recipient: `v***@example.com`, or the last two characters of another than a mail address."""
+    local, sign, domain = recipient.rpartition("@")
+    return f"{local[:1]}***@{readable(domain)}" if sign else f"…{recipient[-2:]}"
 
 
 def _direction(language: str) -> str:
@@ -192,7 +195,7 @@ def _direction(language: str) -> str:
 
 
 def _filled(words: str, names: dict[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda found: names[found[1]], escape(words))
+    return _PLACEHOLDER.sub(lambda match: names[match[1]], escape(words))
 
 
 def _form(value: str, label: str) -> str:

@@ -1,12 +1,12 @@
-"""What the page behind an unsubscribe link says, in the languages that are built in."""
+"""Words of the page behind an unsubscribe link, in the built-in languages."""
 
 import msgspec
 from msgspec import Struct
 
 
 class Words(Struct, frozen=True, kw_only=True):
-    """All that the page says, in one language. `{recipient}`, `{topic}` and `{brand}` stand for their names;
-    pages about a fault know no recipient and no topic."""
+    """Words of the page in a language. The page replaces `{recipient}`, `{topic}` and `{brand}`; pages about
+    a fault have neither recipient nor topic."""
 
     asking_title: str = "No more “{topic}”?"
     asking: str = "{recipient} will then get no more messages about “{topic}”. Nothing has been changed yet."
@@ -49,5 +49,5 @@ GERMAN = Words(
         "Bitte versuchen Sie es in einer Minute noch einmal."
     ),
 )
-BUILT_IN = {language: msgspec.structs.asdict(each) for language, each in (("en", Words()), ("de", GERMAN))}
-"""The languages that the page knows without a word in the settings, with their words."""
+BUILT_IN = {"en": msgspec.structs.asdict(Words()), "de": msgspec.structs.asdict(GERMAN)}
+"""Words of the built-in languages, which need no settings."""

@@ -78,7 +78,7 @@ def show(site: Site, _: Request) -> Answer:
     settings = site.kept("settings", lambda: settings_or_trouble(site.stage))
     configured = [] if isinstance(settings, str) else lanes_of(settings)
     lanes = site.kept("lanes", DeployedLanes(deployed).read, seconds)
-    newest = site.kept("newest", lambda: finder.newest(most=SAMPLE).messages if finder else [], seconds)
+    newest = site.kept("newest", lambda: finder.newest(size=SAMPLE).messages if finder else [], seconds)
     rows = [_row(channel, snapshot, traffic, newest, configured) for channel in routes]
     of_channels = [queue for channel in routes for queue in _of(channel, snapshot)]
     return Shown(

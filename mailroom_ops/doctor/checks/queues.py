@@ -36,7 +36,7 @@ def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if finder is None:
         yield skipped(NO_SEARCH.format(stage=stage.name))
         return
-    common = outages_among(finder.newest(most=SAMPLE).messages)
+    common = outages_among(finder.newest(size=SAMPLE).messages)
     for outage in common:
         fix = f"mailroom list --channel {outage.channel} --status sending --stage {stage.name}"
         yield failed(outage.sentence, f"Correct what the response names, or wait for the provider: {fix}")

@@ -309,10 +309,10 @@ _CHOICE = Choice("a@b.example", "news")
 
 
 def _login(text: str) -> None:
-    from mailroom.campaigns.databases import Logins
+    from mailroom.campaigns.databases import login_of
     from tests.support.unit.webhooks import ARN
 
-    Logins("shop", DatabaseSettings(secret_arn=ARN), Secrets(text)).read()  # type: ignore[arg-type]
+    login_of("shop", DatabaseSettings(secret_arn=ARN), Secrets(text))  # type: ignore[arg-type]
 
 
 def _templates(_aws: Aws) -> Callable[[Any], object]:

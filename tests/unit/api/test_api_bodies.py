@@ -56,11 +56,6 @@ def test_bytes_are_read_as_utf_8(api: Api) -> None:
     assert api.post(json.dumps(item(text="ü"), ensure_ascii=False).encode("latin-1")).status == 400
 
 
-def test_a_body_that_is_not_the_base64_that_it_is_said_to_be_is_a_bad_request(api: Api) -> None:
-    made = event("POST", "/messages", "{}", {"Content-Type": "application/json"})
-    assert api.ask({**made, "body": "#", "isBase64Encoded": True}).status == HTTPStatus.BAD_REQUEST
-
-
 def test_a_missing_body_is_a_bad_request(api: Api) -> None:
     made = event("POST", "/messages", headers={"Content-Type": "application/json"})
     assert api.ask(made).status == HTTPStatus.BAD_REQUEST
@@ -105,8 +100,3 @@ def test_an_answer_quotes_no_more_of_what_is_wrong_than_a_sentence_holds(api: Ap
     answer = api.post(item(attachments=[{"ref": "s3://b/k", name: 1}]))
     assert answer.status == HTTPStatus.UNPROCESSABLE_ENTITY
     assert len(answer.text) < 3000
-
-
-def test_a_body_of_other_letters_than_base64s_is_a_bad_request(api: Api) -> None:
-    made = event("POST", "/messages", "ü", {"Content-Type": "application/json"})
-    assert api.ask({**made, "isBase64Encoded": True}).status == HTTPStatus.BAD_REQUEST

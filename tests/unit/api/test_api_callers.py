@@ -99,11 +99,6 @@ def test_nothing_that_only_looks_like_its_own_part_is_taken(api: Api, ref: str) 
     assert api.post_as(SHOP, item(attachments=[{"ref": ref}])).fields == ["attachments[0].ref"]
 
 
-def test_each_message_of_a_list_is_judged_by_itself(api: Api) -> None:
-    answer = api.post_as(SHOP, {"messages": [item(), item(id="m-2", attachments=[{"ref": OTHERS}])]})
-    assert [each["result"] for each in answer.json["messages"]] == ["accepted", "refused"]
-
-
 @pytest.mark.parametrize(
     "caller", [token(sub="stranger"), token(), token(client_id="shop"), signed(ROLE), None]
 )

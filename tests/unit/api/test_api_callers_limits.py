@@ -57,13 +57,6 @@ def test_a_caller_sends_until_its_day_is_over_and_then_hears_when_to_come_again(
     assert post(api, mails("d", "e", "f")).status == 202
 
 
-def test_a_request_over_the_day_puts_nothing_and_takes_nothing_of_it(api: Api, aws: Aws) -> None:
-    assert post(api, mails("a")).status == 202
-    assert post(api, mails(*"bcdef")).status == 429
-    assert aws.item("b", table=MAILBOX) == {}
-    assert post(api, mails(*"bcde")).status == 202
-
-
 def spent(aws: Aws, clock: FakeClock) -> int:
     """The recipients of the caller `shop` that count now."""
     return Budget(aws.dynamodb, BUDGETS, "api#shop", [("0001-01-01", 5)], clock=clock).spent()[0]
@@ -116,7 +109,7 @@ def test_a_request_that_is_over_the_day_is_taken_at_the_time_that_it_was_told(
 ) -> None:
     """Whatever was sent when: the first answer's Retry-After is enough, and is never a second for ever."""
     random = Random(20261126)
-    for round_ in range(60):
+    for round_ in range(20):
         aws.dynamodb.empty()  # type: ignore[attr-defined]  # the double's
         api = Api(clock, caller_claim="sub", callers=CALLERS, mail_senders=SENDERS, budgets_table=BUDGETS)
         for at in range(random.randrange(6)):
@@ -154,14 +147,6 @@ def test_on_a_day_that_is_used_up_what_was_put_is_answered_as_on_any_other(api: 
     assert over.status == 429
     assert "for 1 new recipients, and its caller may reach 0 more today" in over.json["detail"]
     assert recipients(aws) == 5
-
-
-def test_a_day_whose_limit_was_lowered_answers_for_what_was_put(api: Api, aws: Aws, clock: FakeClock) -> None:
-    assert post(api, mails(*"abcde")).status == 202
-    less = {"shop": CallerLimit(per_day=2)}
-    lowered = Api(clock, caller_claim="sub", callers=less, mail_senders=SENDERS, budgets_table=BUDGETS)
-    assert post(lowered, mails(*"abcde")).status == 200
-    assert post(lowered, mails("f")).status == 429
 
 
 def test_of_entries_with_one_key_the_largest_has_room_so_that_none_goes_beyond_the_day(
@@ -254,23 +239,6 @@ def test_a_day_that_cannot_be_given_back_has_less_left_and_the_request_its_answe
     assert (spent(aws, clock), recipients(aws)) == (2, 1)
 
 
-def test_an_item_that_goes_between_the_look_and_the_put_counts_when_it_is_put_again(
-    aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where its ttl ends just then: the one message is beyond the day, and the day says so."""
-
-    def goes(real: Callable[..., Any], **arguments: Any) -> Any:
-        found = real(**arguments)
-        if arguments["TableName"] == MAILBOX:
-            aws.dynamodb.delete_item(TableName=MAILBOX, Key=arguments["Key"])
-        return found
-
-    api, _ = meddling(aws, clock, monkeypatch, get_item=goes)
-    assert post(api, mails(*"abcde")).status == 202
-    assert post(api, mails("a")).status == 202
-    assert spent(aws, clock) == 6
-
-
 def test_what_is_refused_does_not_count(api: Api) -> None:
     assert post(api, mails(*"abcdef", to="nobody")).status == 422
     assert post(api, mails(*"abcde")).status == 202
@@ -280,15 +248,6 @@ def test_one_callers_day_is_not_anothers(api: Api) -> None:
     assert post(api, mails(*"abcde")).status == 202
     assert post(api, mails("f"), "news").status == 202
     assert post(api, {"messages": [item(id=f"c-{at}") for at in range(50)]}, "codes").status == 202
-
-
-def test_a_caller_that_is_not_named_may_send_nothing(api: Api, aws: Aws) -> None:
-    refused = post(api, item(), "stranger")
-    assert (refused.status, refused.json["detail"]) == (
-        403,
-        "its caller is not one of api.callers; add it there",
-    )
-    assert aws.item(table=MAILBOX) == {}
 
 
 LATER = "2026-12-24T18:00:00Z"
@@ -311,7 +270,11 @@ def test_a_caller_that_is_not_named_gets_403_for_every_request(
     api: Api, aws: Aws, method: str, url: str, caller: Any
 ) -> None:
     assert post(api, item(send_at=LATER), "codes").status == 202
-    assert api.ask(event(method, url, "no JSON", authorizer=caller)).status == 403
+    refused = api.ask(event(method, url, "no JSON", authorizer=caller))
+    assert (refused.status, refused.json["detail"]) == (
+        403,
+        "its caller is not one of api.callers; add it there",
+    )
     assert api.get("/messages/m-1", authorizer=by("codes")).json["status"] == "ready"
 
 
@@ -361,11 +324,6 @@ def test_a_day_that_others_always_change_first_is_no_verdict(
     monkeypatch.setattr(Budget, "ask", busy)
     refused = post(api, mails("a"))
     assert (refused.status, refused.headers["retry-after"]) == (503, "2")
-
-
-def test_the_same_request_again_is_the_same_message(api: Api) -> None:
-    assert post(api, item(), "news").json["result"] == "accepted"
-    assert post(api, item(), "news").json["result"] == "existed"
 
 
 def test_other_channels_have_no_sender_to_check(api: Api) -> None:

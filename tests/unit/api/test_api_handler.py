@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.support.unit.api_requests import ENVIRONMENT, event
@@ -35,15 +34,6 @@ def test_a_message_goes_from_the_request_into_the_mailbox(load: Callable[[], Han
     made = event("POST", "/messages", json.dumps(item()), {"Content-Type": "application/json"})
     assert load()(made, lambda_context())["statusCode"] == 202
     assert aws.item(table=MAILBOX) == item()
-
-
-@pytest.mark.parametrize("variable", ENVIRONMENT)
-def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
-    load: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    monkeypatch.delenv(variable)
-    with pytest.raises(msgspec.ValidationError, match=variable):
-        load()
 
 
 def test_a_cold_start_asks_nobody_for_anything(

@@ -88,11 +88,6 @@ def test_a_large_message_may_not_wait_for_longer_than_its_content_is_kept(aws: A
     assert Api(clock).post({**large, "id": "m-2"}).status == 202  # it has no bound
 
 
-def test_a_stage_without_a_channel_takes_no_message_for_it(aws: Aws, clock: FakeClock) -> None:
-    answer = Api(clock, lanes={"mail": ["normal"]}).post({**item(), "event_type": "sms"})
-    assert (answer.status, answer.fields) == (422, ["event_type"])
-
-
 def test_a_fax_keeps_not_before_to_the_system(api: Api) -> None:
     fax = {"id": "f", "event_type": "fax", "to": "+16175551234", "pdf_url": "https://f.example/1.pdf"}
     assert api.post({**fax, "not_before": 5}).fields == ["not_before"]
@@ -114,12 +109,6 @@ def test_a_list_says_of_each_in_order_what_became_of_it(api: Api) -> None:
         ("refused", "to"),
         ("refused", "item"),
     ]
-
-
-def test_a_list_of_which_all_existed_is_nothing_new(api: Api) -> None:
-    messages = {"messages": [item(id="a"), item(id="b")]}
-    assert api.post(messages).status == 202
-    assert api.post(messages).status == 200
 
 
 def test_a_list_of_which_nothing_is_right_is_refused_and_names_every_field(api: Api) -> None:
@@ -164,18 +153,6 @@ def test_numbers_keep_their_digits(api: Api, aws: Aws) -> None:
     ]
     assert stored["price"]["N"].rstrip("0") == "1234567890.1234567890123456789"
     assert stored["n"] == {"N": "0.1"}
-
-
-def test_content_that_is_too_large_for_an_item_goes_into_the_payload_bucket(api: Api, aws: Aws) -> None:
-    large = item(text="x" * 500_000, send_at="2026-12-01T00:00:00Z")
-    assert api.post(large).status == 202
-    stored = aws.item(table=MAILBOX)
-    assert stored.keys() == {"id", "event_type", "to", "send_at", "payload_ref"}
-    bucket, _, key = stored["payload_ref"].removeprefix("s3://").partition("/")
-    content = json.loads(aws.s3.get_object(Bucket=bucket, Key=key)["Body"].read())
-    assert content == {"subject": "Hello", "text": "x" * 500_000}
-    assert api.post(large).status == 200
-    assert api.post({**large, "text": "y" * 500_000}).status == 409
 
 
 def test_a_mailbox_that_forgets_gives_each_item_its_ttl(aws: Aws, clock: FakeClock) -> None:

@@ -7,12 +7,10 @@ from io import StringIO
 import pytest
 
 from mailroom.campaigns.audience import Recipient
-from mailroom.campaigns.definition import File
-from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
 from mailroom.errors import Invalid
 from tests.support.fuzz.work import lines_of
-from tests.support.unit.audience import LOCATION, Bucket, csv, faults, keys, page, pages, people
+from tests.support.unit.audience import csv, faults, keys, page, pages, people
 
 HEADER = b"id,email,name\n"
 
@@ -220,11 +218,11 @@ def test_line_numbers_are_those_of_an_editor() -> None:
 
 def test_a_quote_that_is_not_closed_costs_its_line_alone() -> None:
     """Also where the file is larger than what may be read ahead."""
-    rest = b"".join(b"%d,Bo\n" % number for number in range(2, 80_000))
+    rest = b"".join(b"%d,%s\n" % (number, b"Bo" * 100) for number in range(2, 4_000))
     audience = csv(b'id,name\n1,"Ann\n' + rest)
     assert len(rest) > 2 * MAX_RECORD_BYTES
     assert faults(audience) == [f"line 2: {NOT_CLOSED}"]
-    assert keys(audience) == [str(number) for number in range(2, 80_000)]
+    assert keys(audience) == [str(number) for number in range(2, 4_000)]
 
 
 @pytest.mark.parametrize(
@@ -243,15 +241,6 @@ def test_entries_of_several_lines_behind_a_quote_that_is_not_closed_are_whole(si
     audience = csv(b'id,name\n1,"Ann\n2,Bo\n3,"two\nlines"\n4,"a\n\nb"\n')
     assert faults(audience, size) == [f"line 2: {STRAY}"]
     assert keys(audience, size) == ["2", "3", "4"]
-
-
-def test_a_quote_that_is_not_closed_before_an_endless_line_costs_both() -> None:
-    audience = csv(b'id,name\n1,"Ann\n2,' + b"x" * MAX_RECORD_BYTES * 3 + b"\n3,Cy\n")
-    assert keys(audience) == ["3"]
-    assert faults(audience) == [
-        f"line 2: {NOT_CLOSED}",
-        "line 3: is longer than 256 KiB; shorten it",
-    ]
 
 
 def test_a_file_of_one_endless_line_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,12 +288,3 @@ def test_a_cursor_carries_the_header_and_the_version_and_is_small() -> None:
         "delimiter": ",",
         "header": ["id", "email", "name"],
     }
-
-
-def test_a_file_that_changes_under_the_run_stops_it() -> None:
-    bucket = Bucket(HEADER + b"1,ann@example.com,Ann\n2,bo@example.com,Bo\n")
-    audience = FileAudience(File(LOCATION, "id"), bucket)  # type: ignore[arg-type]
-    cursor = audience.page(page(size=1)).cursor
-    bucket.content.data += b"3,cy@example.com,Cy\n"
-    with pytest.raises(Invalid, match=r"audience\.location: s3://lists/people/all\.csv has changed since"):
-        audience.page(page(cursor))

@@ -7,7 +7,7 @@ from mailroom.campaigns.bodies import Chunk, chunk_of
 from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
 from mailroom.errors import Invalid
 from mailroom.message.message import encode
-from tests.support.unit.audience import RUN, TIME, faults, jsonl, keys, page, pages, people
+from tests.support.unit.audience import RUN, TIME, faults, jsonl, keys, page, people
 
 
 @pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf", b"\n"])
@@ -19,18 +19,6 @@ def test_each_line_is_a_recipient(begin: bytes, size: int) -> None:
         Recipient("7", {"email": "ann@example.com", "tags": ["a", {"b": 1.5}]}),
         Recipient("b-8", {"name": "Bo Ö", "note": None}),
     ]
-
-
-def test_a_column_becomes_the_attribute_that_the_campaign_maps_it_to() -> None:
-    audience = jsonl(
-        b'{"User": 7, "First Name": "Ann"}\n{"User": 8}\n', "user", user="User", name="First Name"
-    )
-    assert people(audience) == [Recipient("7", {"user": 7, "name": "Ann"}), Recipient("8", {"user": 8})]
-
-
-def test_an_empty_file_is_an_audience_of_nobody() -> None:
-    (found,) = pages(jsonl(b""))
-    assert (found.recipients, found.faults, found.cursor) == ([], [], None)
 
 
 def test_numbers_keep_their_digits_on_the_way_to_compose() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws import queues
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
@@ -17,8 +16,6 @@ from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import (
     KEPT_ATTRIBUTES,
-    MAX_ITEM_BYTES,
-    MAX_QUEUED_BYTES,
     NEEDED_AFTER,
     Oversize,
     encoded,
@@ -190,11 +187,6 @@ def test_an_item_that_does_not_wait_is_divided_however_short_its_content_is_stor
 
 def test_large_content_may_wait_for_any_time_in_a_bucket_without_deletion(oversize: Oversize) -> None:
     assert "payload_ref" in lightened(oversize, text=LARGE, send_at=iso(NOW + 300 * DAY))
-
-
-def test_the_limits_are_lower_than_the_limits_of_aws() -> None:
-    assert MAX_QUEUED_BYTES < queues.MAX_BYTES - 1024
-    assert MAX_ITEM_BYTES < 400 * 1024
 
 
 def test_json_is_canonical_and_has_all_digits() -> None:

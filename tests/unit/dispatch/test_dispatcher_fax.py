@@ -86,12 +86,6 @@ def test_lines_have_a_group_each_and_faxes_are_no_duplicates_of_one_another(
     assert len({each["MessageDeduplicationId"] for each in sent}) == 3
 
 
-def test_a_fax_that_is_dispatched_twice_is_queued_once(made: MakeDispatcher, aws: Aws) -> None:
-    for _ in range(2):
-        made().dispatch(numbered(fax_item()))
-    assert len(aws.receive("fax.fifo")) == 1
-
-
 @pytest.mark.parametrize(("wait", "delay"), [(1, 1), (60.5, 61), (120, 120)])
 def test_a_fax_that_is_soon_due_waits_in_the_queue_that_can_delay_it(
     made: MakeDispatcher, sqs: Meddler, wait: float, delay: int
@@ -109,15 +103,6 @@ def test_a_fax_that_is_due_waits_nowhere(made: MakeDispatcher, sqs: Meddler, wai
     made().dispatch(numbered(fax_item(send_at=at(wait))))
     assert len(entries(sqs, "fax.fifo")) == 1
     assert entries(sqs, "fax-retry") == []
-
-
-def test_a_mail_beside_it_is_neither_delayed_elsewhere_nor_told_to_be_a_duplicate(
-    made: MakeDispatcher, sqs: Meddler
-) -> None:
-    made().dispatch(numbered(item(send_at=at(60)), fax_item()))
-    (entry,) = entries(sqs, "mail")
-    assert entry["DelaySeconds"] == 60
-    assert not {"MessageDeduplicationId", "MessageGroupId"} & entry.keys()
 
 
 def test_a_fax_of_tomorrow_keeps_its_callback_url_so_that_a_cancellation_can_be_told(

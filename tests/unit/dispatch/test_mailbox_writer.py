@@ -17,19 +17,6 @@ def writer(aws: Aws, clock: FakeClock) -> MailboxWriter:
     return MailboxWriter(aws.dynamodb, MAILBOX, clock=clock)
 
 
-def test_an_item_is_put_once(writer: MailboxWriter, aws: Aws) -> None:
-    assert writer.put(item()).state == "accepted"
-    assert writer.put(item()).state == "existed"
-
-
-def test_a_put_with_a_used_id_is_a_conflict_and_changes_nothing(writer: MailboxWriter, aws: Aws) -> None:
-    writer.put(item())
-    written = writer.put(item(text="No"))
-    assert (written.state, written.field) == ("conflict", "id")
-    assert written.error == "id: is used for another message; use a new one"
-    assert aws.item(table=MAILBOX) == item()
-
-
 def test_an_item_is_replaced_on_request(writer: MailboxWriter, aws: Aws) -> None:
     writer.put(item())
     assert writer.put(item(text="No"), if_new=False).state == "accepted"

@@ -16,7 +16,7 @@ from mailroom.message.message import Key
 from tests.support.unit.dispatching import Counted, Log
 from tests.support.unit.fakes import client_error
 from tests.support.unit.releasing import ROUND_SECONDS, Waiting
-from tests.support.unit.shared import BUDGETS, CONTENTS, KEY, LEDGER, MAILBOX, NOW, claimed, image, item, mail
+from tests.support.unit.shared import BUDGETS, CONTENTS, KEY, MAILBOX, NOW, claimed, image, item, mail
 
 Timed = Callable[[], dict[str, list[float]]]
 
@@ -178,20 +178,6 @@ def test_a_message_that_was_cancelled_while_it_waited_leaves_neither_mark_nor_co
 # Races
 
 
-def test_a_message_that_its_worker_holds_again_at_once_keeps_its_new_wait(waiting: Waiting) -> None:
-    def worked_at_once(real: Any, **arguments: Any) -> Any:
-        response = real(**arguments)
-        waiting.hold("m-1", OUTSIDE_WINDOW, NOW + 86_400, "second")
-        return response
-
-    waiting.hold("m-1", OUTSIDE_WINDOW, NOW, "first")
-    waiting.meddle(send_message_batch=worked_at_once)
-    waiting.release_due()
-    assert len(waiting.sent) == 1
-    assert (waiting.aws.item()["wait"]["version"], waiting.held) == ("second", ["second"])
-    assert waiting.aws.item()["scheduledFor"] == iso(NOW + 86_400)
-
-
 @pytest.mark.parametrize("reason", [SEND_AT, OUTSIDE_WINDOW])
 def test_a_row_that_the_index_still_has_after_its_message_was_handed_over_changes_nothing(
     waiting: Waiting, reason: str
@@ -222,32 +208,6 @@ def test_a_message_that_a_worker_has_claimed_since_is_not_cancelled_by_a_deleted
     claimed(waiting.ledger)
     waiting.release_due()
     assert (waiting.aws.item()["status"], waiting.marked) == ("sending", [])
-
-
-def test_a_crash_between_the_queue_and_the_mark_repeats_a_copy_and_loses_nothing(waiting: Waiting) -> None:
-    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
-    waiting.meddle(update_item=dies_after(1))  # the lease, and then the mark
-    with pytest.raises(SystemExit):
-        waiting.release_due()
-    assert (len(waiting.sent), waiting.marked) == (1, ["m-1"])
-    waiting.clock.advance(ROUND_SECONDS)
-    waiting.meddle()
-    waiting.release_due()
-    assert (len(waiting.sent), waiting.marked, waiting.held) == (1, [], [])
-
-
-def dies_after(calls: int) -> Callable[..., Any]:
-    """Return a change for `Meddler`: the process dies at a call after so many others of its shard."""
-    done = {"n": 0}
-
-    def call(real: Callable[..., Any], **arguments: Any) -> Any:
-        if arguments["TableName"] == LEDGER:
-            done["n"] += 1
-            if done["n"] >= calls:
-                raise SystemExit
-        return real(**arguments)
-
-    return call
 
 
 # Trouble

@@ -5,12 +5,8 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
-from msgspec import structs
 
-from mailroom.aws import clients
-from mailroom.environment import OutcomesSettings
 from mailroom.message.outcome import SILENT
-from mailroom.outcomes import Outcomes
 from tests.support.unit.consequences import FAX, Consequences, busy, change
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import client_error
@@ -211,24 +207,6 @@ def test_the_largest_possible_event_has_less_than_20_000_bytes(outcomes: Consequ
     outcomes.handle(change(1, largest, status="failed", error={"code": "x" * 64}))
     ((entry,),) = bus.calls
     assert len(entry["Detail"].encode()) < 20_000
-
-
-def test_the_eventbridge_client_is_created_only_for_a_stage_with_an_event_bus(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    created: list[str] = []
-    monkeypatch.setattr(clients, "sqs", lambda: created.append("sqs"))
-    monkeypatch.setattr(clients, "events", lambda: created.append("events"))
-    settings = OutcomesSettings(
-        webhook_queue_url="https://sqs/webhook",
-        retry_queue_url="",
-        max_attempts=1,
-        retry_delay_seconds=0,
-    )
-    Outcomes.of(settings)
-    assert created == ["sqs"]
-    Outcomes.of(structs.replace(settings, event_bus="default"))
-    assert sorted(created) == ["events", "sqs", "sqs"]
 
 
 def test_an_eventbridge_event_of_a_message_that_its_unless_cancelled_names_the_other_message(

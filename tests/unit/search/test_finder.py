@@ -126,7 +126,7 @@ def test_filters_take_what_has_all_that_is_asked_for(
     clock.advance(1)
     claimed(ledger, mail(id_="b#1#x", to=ADA))
     search.index()
-    assert search.newest(wanted=wanted) == search.to(ADA, wanted=wanted) == ids
+    assert search.newest(filter_=wanted) == search.to(ADA, filter_=wanted) == ids
 
 
 @pytest.fixture

@@ -130,8 +130,8 @@ def test_a_run_is_listed_by_itself_and_by_how_its_messages_ended(
     sent(ledger, "eve", "winter")
     counting.index()
     of_run = f"spring#{RUN}"
-    assert counting.newest(wanted=Filter(campaign=of_run)) == [id_of("bob"), id_of("ada")]
-    assert counting.newest(wanted=Filter(campaign=of_run, status="bounced")) == [id_of("bob")]
+    assert counting.newest(filter_=Filter(campaign=of_run)) == [id_of("bob"), id_of("ada")]
+    assert counting.newest(filter_=Filter(campaign=of_run, status="bounced")) == [id_of("bob")]
 
 
 def test_no_part_of_a_runs_counts_goes_before_the_rest_whoever_counts_and_however_late(
@@ -173,7 +173,7 @@ def test_an_erased_message_stays_counted_and_is_listed_no_more(
     Erasure(counting.aws.dynamodb, LEDGER, TTL, clock).empty(key, counting.aws.item(key.id))
     counting.index()
     assert counting.results() == {"sent": 1}
-    assert counting.newest(wanted=Filter(campaign=f"spring#{RUN}")) == []
+    assert counting.newest(filter_=Filter(campaign=f"spring#{RUN}")) == []
 
 
 def test_a_worker_that_another_overtakes_counts_nothing_twice(

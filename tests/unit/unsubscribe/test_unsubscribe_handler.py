@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import boto3
-import msgspec
 import pytest
 
 from tests.support.unit.events import lambda_context
@@ -72,20 +71,6 @@ def test_a_click_on_the_first_link_of_a_new_key_counts(loaded: Load, aws: Aws, c
         patch.setattr("mailroom.recipients.unsubscribe_links.RENEW_SECONDS", 0)
         assert handler(post(newer, ONE_CLICK), lambda_context())["statusCode"] == 200
     assert preferences_of(aws, clock).get(ADA, TOPIC) is not None
-
-
-def test_an_answer_can_be_handed_to_api_gateway(loaded: Load) -> None:
-    answer = loaded()(request(token()), lambda_context())
-    assert json.loads(json.dumps(answer)) == answer
-
-
-@pytest.mark.parametrize("variable", VARIABLES)
-def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
-    loaded: Load, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    monkeypatch.delenv(variable)
-    with pytest.raises(msgspec.ValidationError, match=variable):
-        loaded()
 
 
 def test_a_cold_start_asks_nobody_for_anything(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
