@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from lab.harness.expected import Item
 from mailroom.clock import iso
 from tests.support.pipeline.items import mail
-from tests.support.pipeline.shared import Pipeline
+from tests.support.pipeline.shared import Pipeline, until
 
 
 def ahead(**spans: float) -> datetime:
@@ -47,6 +47,20 @@ def test_when_its_time_comes_a_mail_is_sent_once_also_if_a_copy_comes(pipeline: 
     pipeline.send(pipeline.output("MailBulkQueueUrl"), [json.dumps(item)])
     pipeline.until_logged(pipeline.output("SendMailBulkFunctionName"), "already done", '"due"')
     assert pipeline.one_mail("due")
+
+
+def test_a_mail_whose_send_at_was_moved_on_waits_again(pipeline: Pipeline) -> None:
+    item, later = put_waiting(pipeline, "moved"), ahead(minutes=40).replace(microsecond=0)
+    pipeline.put(item | {"send_at": later.isoformat()})
+    pipeline.come_due("moved")
+    waiting = ("scheduled", iso(later.timestamp()))
+
+    def stands() -> tuple[str, str]:
+        row = pipeline.ledger("moved")
+        return row["status"], row["scheduledFor"]
+
+    until(lambda: stands() == waiting, 20, lambda: f"it does not wait again: {stands()}")
+    assert not pipeline.mails("moved")
 
 
 def test_a_mail_that_is_deleted_before_its_time_is_cancelled(pipeline: Pipeline) -> None:
