@@ -141,6 +141,27 @@ def test_what_was_accepted_and_wrong_leads_to_the_messages(stage: RepairStage, b
     assert "Mail goes out at 10" in page.words  # 600 in a minute
 
 
+def test_rates_are_of_the_newest_mails_beside_what_ses_looks_into(
+    stage: RepairStage, browser: Browser
+) -> None:
+    for at in range(10):
+        status = "bounced" if at == 0 else "delivered"
+        stage.know(f"m-{at}", status=status, to="ada@example.com", putAt=at + 1, ttl=TTL)
+    stage.know("s", "sms", status="bounced", to="+16175551234", putAt=1, ttl=TTL)
+    for at in range(501):
+        stage.know(f"w-{at}", status="scheduled", to="ada@example.com", putAt=at + 99, ttl=TTL)
+    index(stage.dynamodb)
+    page = browser.get("/")
+    assert "90.0% delivered" in page.words
+    assert "10.0% bounced SES looks into 5.0%" in page.words
+    assert "0.0% complaints SES looks into 0.10%" in page.words
+    assert "The newest 10 mails" in page.words
+    assert (
+        'id="rate-bounced" href="/messages?event_type=mail&amp;status=bounced" class="bad-text"' in page.text
+    )
+    assert "10.0% of the newest 10 mails SES looks into the account from 5.0% on" in page.words
+
+
 def test_an_outage_is_the_headline_and_doctor_reports_it_by_the_same_sentence(
     stage: RepairStage, browser: Browser
 ) -> None:

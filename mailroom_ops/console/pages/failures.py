@@ -4,8 +4,8 @@ list."""
 import itertools
 import json
 from collections import Counter
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct

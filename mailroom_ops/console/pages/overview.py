@@ -1,10 +1,12 @@
 """The overview: the speed of sending, the alarms and faults, the last 24 hours, and the channels."""
 
+from collections import Counter
 from functools import partial
 
 from msgspec import Struct
 
 from mailroom.ledger.reader import TWICE, MessageStatus
+from mailroom.search.finder import Filter, Finder
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
@@ -16,10 +18,12 @@ from mailroom_ops.messages.outages import SAMPLE, Outage, outages_among
 from mailroom_ops.messages.waiting import ClosedDay, closed_days
 from mailroom_ops.shared.deployed_stage import is_dead
 from mailroom_ops.shared.times import speed_of
+from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 SNAPSHOT_SECONDS = 4.0
 """Seconds for which tabs share the counts of the queues. CloudWatch's figures are kept for longer, because
 requests cost money."""
+ACCEPTED = ("sent", "delivered", "undelivered", "bounced", "complained")
 
 
 class ChannelRow(Struct, frozen=True):
@@ -51,6 +55,28 @@ class ChannelRow(Struct, frozen=True):
         return pace if self.limit is None else f"{pace} of {speed_of(self.limit)}"
 
 
+class _Accepted(Filter, frozen=True):
+    """Filter of mails that their provider has accepted."""
+
+    def takes(self, message: MessageStatus) -> bool:
+        return message.event_type == "mail" and message.status in ACCEPTED
+
+
+class Rate(Struct, frozen=True):
+    """Part of the newest mails with a status."""
+
+    status: str
+    part: float
+    mails: int
+    limit: float | None
+    """Part from which on SES reviews the account; None for `delivered`."""
+
+    @property
+    def high(self) -> bool:
+        """Whether SES would review the account for this rate."""
+        return self.limit is not None and self.part >= self.limit
+
+
 class Overview(View, frozen=True):
     """Values of the overview."""
 
@@ -59,6 +85,8 @@ class Overview(View, frozen=True):
     others: list[QueueSnapshot]
     hours: list[Hour]
     """Hours of the last day, the oldest first; empty if CloudWatch has no figures."""
+    rates: list[Rate]
+    """Rates of the newest mails that were accepted; empty if they are unknown."""
     outages: list[Outage]
     closed: list[ClosedDay]
     paused: list[Lane]
@@ -87,6 +115,7 @@ def show(site: Site, _: Request) -> Answer:
             rows,
             [queue for queue in snapshot.queues if queue not in of_channels],
             traffic.hours(),
+            site.kept("rates", partial(_rates, finder), max(seconds, KEPT_SECONDS / 4)),
             outages_among(newest),
             site.kept("closed", partial(closed_days, site.session, site.stage, site.clock), seconds),
             [lane for lane in lanes if lane.paused],
@@ -127,3 +156,13 @@ def _row(
         *(traffic.count(channel, name) for name in ("accepted", "wrong")),
         *(traffic.newest(channel, name) for name in ("age", "p50", "p99")),
     )
+
+
+def _rates(finder: Finder | None) -> list[Rate]:
+    """Return the rates of the newest mails by the statuses in the ledger; the provider's own figures may
+    differ."""
+    mails = finder.newest(_Accepted(), size=SAMPLE).messages if finder else []
+    counts = Counter(mail.status for mail in mails)
+    counts["delivered"] += counts["complained"]
+    limits = {"delivered": None, "bounced": BOUNCE_RATE, "complained": COMPLAINT_RATE}
+    return [Rate(name, counts[name] / len(mails), len(mails), limits[name]) for name in limits if mails]
