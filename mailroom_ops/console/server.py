@@ -39,7 +39,7 @@ from mailroom_ops.console.pages import (
     templates,
 )
 from mailroom_ops.console.site import Answer, Download, Frame, Goto, Page, Request, Shown, Site, View, link
-from mailroom_ops.shared.screen import Refused, aws_fault_types, print_line, sentences_of
+from mailroom_ops.shared.screen import Refused, aws_fault_types, percent, print_line, sentences_of
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.terminal import printable
 from mailroom_ops.shared.times import ago, duration, exactly, short
@@ -180,6 +180,7 @@ def environment_of(site: Site, home: str) -> Environment:
         "gap": exactly,
         "ago": ago,
         "figure": lambda count: f"{count:,}",
+        "percent": percent,
         "exact": escape,
     }
     menu = [page for page in PAGES if page.menu and (site.stage == "local" or not page.local)]

@@ -195,23 +195,23 @@ class StageFinder(Finder, frozen=True):
     stage: str = ""
     remembered_seconds: float = 0.0
 
-    def newest(self, wanted: Filter = ANY, cursor: str = "", most: int = PAGE) -> FoundPage:
-        if wanted.status not in FAILED:
-            return super().newest(wanted, cursor, most)
-        wanted.check(cursor)
+    def newest(self, filter_: Filter = ANY, cursor: str = "", size: int = PAGE) -> FoundPage:
+        if filter_.status not in FAILED:
+            return super().newest(filter_, cursor, size)
+        filter_.check(cursor)
         begin = self.clock()
         start = last_ms = int(cursor[:13]) if cursor else milliseconds(begin + AHEAD)
-        channels = [wanted.event_type] if wanted.event_type else list(CONTRACTS)
+        channels = [filter_.event_type] if filter_.event_type else list(CONTRACTS)
         messages: list[MessageStatus] = []
         for day in days(begin - self.remembered_seconds, (start - 1) / 1000):
             midnight, until = epoch(day), (last_ms - 1) / 1000
             for item in failed(self.client, self.stage, midnight, until, channels):
                 time_ms, late = int(item["completedAt"]), self.clock() >= begin + SECONDS
                 # Failures of one moment are on one page, for a cursor is a moment.
-                if time_ms < last_ms < start and (late or len(messages) >= most):
+                if time_ms < last_ms < start and (late or len(messages) >= size):
                     return FoundPage(messages, _cursor_at(last_ms))
                 last_ms, message = time_ms, of_ledger(item)
-                messages += [message] if wanted.takes(message) else []
+                messages += [message] if filter_.takes(message) else []
             last_ms = milliseconds(midnight)
             if self.clock() >= begin + SECONDS:
                 return FoundPage(messages, _cursor_at(last_ms))
