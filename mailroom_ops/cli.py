@@ -27,7 +27,7 @@ PANELS = {
         "failures": "mailroom_ops.messages.failures:failures",
         "console": "mailroom_ops.console.console:console",
         "doctor": "mailroom_ops.doctor.doctor:doctor",
-        "docs": "mailroom_ops.setup.manual:docs",
+        "docs": "mailroom_ops.setup.docs:docs",
     },
     "Setting up": {
         "new": "mailroom_ops.setup.new:new",

@@ -6,7 +6,7 @@ import sys
 
 from rich.text import Text
 
-from lab.demo.campaign import PEOPLE, CampaignRun
+from lab.demo.killed_campaign import PEOPLE, CampaignRun
 from lab.harness.expected import Expected
 from lab.harness.judge import Judgement
 from lab.harness.run import Bars, Run

@@ -27,7 +27,7 @@ from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
 from mailroom.ledger import cancellation
-from mailroom.ledger.reader import REMEMBERED_SECONDS, LedgerReader, MessageStatus
+from mailroom.ledger.status_reader import REMEMBERED_SECONDS, LedgerReader, MessageStatus
 from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, error_summary, in_order
 

@@ -7,12 +7,12 @@ import typer
 from msgspec import structs
 
 from mailroom.campaigns.runs import Run
-from mailroom_ops.campaigns import answers as view
 from mailroom_ops.campaigns import files
-from mailroom_ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
+from mailroom_ops.campaigns import report as view
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, samples_of
+from mailroom_ops.campaigns.report import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from mailroom_ops.campaigns.results import Results, ResultsReader
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import AsJson, Stage, Yes

@@ -8,7 +8,7 @@ from msgspec import Struct
 from mailroom.campaigns.runs import Run
 from mailroom.clock import epoch
 from mailroom.recipients.choices import Preferences
-from mailroom.search.results import Tallies
+from mailroom.search.campaign_tallies import Tallies
 from mailroom_ops.messages.search import search_of
 from mailroom_ops.shared.deployed_stage import name
 from mailroom_ops.shared.screen import percent

@@ -7,7 +7,7 @@ import typer
 from msgspec import Struct
 from rich.table import Column, Table
 
-from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
+from mailroom_ops.costs.configured_lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.costs.message_cost import ASSUMED, DAYS_A_MONTH, message_parts
 from mailroom_ops.costs.prices import CUSTOM_METRIC
 from mailroom_ops.costs.stage_cost import stage_parts

@@ -1,7 +1,7 @@
 """Cost of one message in US dollars, by part. Parts below a hundredth of a mail's cost are left out."""
 
 from mailroom_ops.costs import prices
-from mailroom_ops.costs.lanes import ConfiguredLane
+from mailroom_ops.costs.configured_lanes import ConfiguredLane
 from mailroom_ops.costs.prices import invocation_part, lambda_time, queue_part
 from mailroom_stacks.settings.feedback import FEEDBACK_BATCH
 from mailroom_stacks.settings.sections import MEMORY_MB

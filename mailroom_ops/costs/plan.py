@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from msgspec import Struct
 
+from mailroom_ops.costs.configured_lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.costs.days import DayShare, days, days_table, portions
-from mailroom_ops.costs.lanes import ConfiguredLane, lane_of, read_settings
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import print_answer, print_line, refusals, screen
 from mailroom_ops.shared.times import exactly, speed_of

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mailroom.budget import limit_of
 from mailroom.clock import Clock
-from mailroom_ops.costs.lanes import read_settings
+from mailroom_ops.costs.configured_lanes import read_settings
 from mailroom_ops.doctor.report import CheckFinding, failed, warning
 from mailroom_ops.shared.deployed_stage import prefix, queue_urls
 from mailroom_stacks.settings.sentences import SettingsError

@@ -6,7 +6,7 @@ from shlex import quote
 from msgspec import Struct, structs
 
 from mailroom.clock import epoch
-from mailroom.ledger.reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
+from mailroom.ledger.status_reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, Turn, place_of
 from mailroom_ops.shared.times import duration, short
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from mailroom.ledger.reader import MessageStatus
+from mailroom.ledger.status_reader import MessageStatus
 from mailroom_ops.shared.times import short
 
 SAMPLE = 500

@@ -15,7 +15,7 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock, epoch, milliseconds
 from mailroom.errors import Invalid
-from mailroom.ledger.reader import MessageStatus, of_ledger
+from mailroom.ledger.status_reader import MessageStatus, of_ledger
 from mailroom.message.address import bare, forms_of
 from mailroom.message.message import MAX_ID_BYTES, Key, Reference
 from mailroom.message.outcome import FAILED

@@ -15,7 +15,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import assumed_utc
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.items import where
-from mailroom.ledger.reader import READY, LedgerReader
+from mailroom.ledger.status_reader import READY, LedgerReader
 from mailroom.mailbox import original
 from mailroom.message.message import Key
 from mailroom_ops.messages.items import Rules, read_item, rules_of, set_values

@@ -12,7 +12,7 @@ from rich.table import Column
 
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Invalid, Malformed
-from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Templated, parse
 from mailroom.message.outcome import FAILED
 from mailroom.message.unless import Condition

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
 from mailroom.ledger.items import ERASED_AT
-from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
+from mailroom.ledger.status_reader import FORGOTTEN, READY, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
 FEW = 5

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mailroom.clock import Clock, iso
 from mailroom.environment import DispatchSettings, LineSettings
-from mailroom.ledger.reader import MessageStatus
+from mailroom.ledger.status_reader import MessageStatus
 from mailroom_ops.shared.deployed_stage import depth, function_settings, name
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.times import short

@@ -8,9 +8,9 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
-from mailroom_ops.people.erased_choices import CHOICES, erase_choices, lift_from_provider
-from mailroom_ops.people.erased_messages import FoundMessages, MessageErasure, find
-from mailroom_ops.people.erased_search import erase_rows
+from mailroom_ops.people.erase_choices import CHOICES, erase_choices, lift_from_provider
+from mailroom_ops.people.erase_messages import FoundMessages, MessageErasure, find
+from mailroom_ops.people.erase_search import erase_rows
 from mailroom_ops.people.person import Person
 from mailroom_ops.people.stage_data import Erased, ErasurePlace, ErasureRun, Goes, StageData
 from mailroom_ops.shared.deployed_stage import aws_session

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mailroom.clock import epoch, iso
 from mailroom.ledger.items import WAIT
-from mailroom.ledger.reader import REMEMBERED_SECONDS
+from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom.mailbox import RESTORED
 from mailroom_ops.shared.stage_queues import Route, StoredMessage, awaits_queuing
 from mailroom_ops.shared.times import short

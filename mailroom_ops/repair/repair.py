@@ -11,7 +11,7 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
-from mailroom.ledger.reader import of_ledger
+from mailroom.ledger.status_reader import of_ledger
 from mailroom_ops.messages.status import show, view_of
 from mailroom_ops.repair.dead_letter_queues import DeadQueues
 from mailroom_ops.repair.failed_batches import FailedBatches, Replayed

@@ -17,7 +17,7 @@ from mailroom.aws.dynamo_batches import UnprocessedKeys
 from mailroom.aws.queues import Entry
 from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT, WAIT
-from mailroom.ledger.reader import REMEMBERED_SECONDS
+from mailroom.ledger.status_reader import REMEMBERED_SECONDS
 from mailroom.message.message import Key, Message
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppressions
 from mailroom_ops.messages.advice import CANCELLED

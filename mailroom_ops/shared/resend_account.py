@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from mailroom.channels.mail.resend_mail import SECRET
-from mailroom.channels.provider import credentials
+from mailroom.channels.provider_adapter import credentials
 from mailroom.errors import InvalidSecret, OutcomeUnknown, RequestFailed
-from mailroom.http.provider import ProviderApi, object_in
+from mailroom.http.provider_api import ProviderApi, object_in
 from mailroom.telemetry import redact
 from mailroom_ops.shared.deployed_stage import function_variables, name
 from mailroom_ops.shared.screen import NotDeployed

@@ -7,8 +7,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from mailroom_ops.cli import app
-from mailroom_ops.setup import manual
-from mailroom_ops.setup.manual import INDEX, find, page_of
+from mailroom_ops.setup import docs
+from mailroom_ops.setup.docs import INDEX, find, page_of
 from tests.support import ROOT
 from tests.support.docs_pages import Page, pages
 
@@ -50,9 +50,9 @@ def test_a_link_of_a_page_is_a_word_that_leads_where_the_link_leads() -> None:
     for link, folder in links:
         file, _, anchor = link.partition("#")
         target = (folder / file).resolve()
-        if file and target in manual.pages().values():
+        if file and target in docs.pages().values():
             (section,) = find(link)
-            assert manual.pages()[section.page] == target, link
+            assert docs.pages()[section.page] == target, link
             assert not anchor or section.word.endswith(f"#{anchor}"), link
 
 
@@ -67,7 +67,7 @@ def test_without_a_word_the_command_lists_every_page_but_those_of_alarms() -> No
     assert len(alarms) > 10
     assert listed == files - alarms
     for path in listed:
-        assert page_of(path) in manual.pages()
+        assert page_of(path) in docs.pages()
         assert Path(path).name in text
 
 
@@ -87,7 +87,7 @@ def test_words_of_several_places_are_answered_with_the_commands_that_show_them()
 
 def test_a_comment_in_a_block_of_commands_is_no_heading() -> None:
     text = "# Page\n```sh\n# first\n```\n## Second\n"
-    assert [section.heading for section in manual.sections("page", text)] == ["Page", "Second"]
+    assert [section.heading for section in docs.sections("page", text)] == ["Page", "Second"]
 
 
 def test_a_file_beside_the_pages_is_printed_as_it_is_and_its_path_on_request() -> None:

@@ -21,7 +21,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.reader import LedgerReader
+from mailroom.ledger.status_reader import LedgerReader
 from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.message.message import parse

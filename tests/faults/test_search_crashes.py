@@ -7,8 +7,8 @@ from mailroom.environment import IndexSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
+from mailroom.search.campaign_tallies import Tallies
 from mailroom.search.indexer import Indexer
-from mailroom.search.results import Tallies
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import Clock, Outside, Stopped
 from tests.support.faults.stops import entries, stops

@@ -1,6 +1,6 @@
 """Each mail of the demo's campaign must have its link for opting out."""
 
-from lab.demo.campaign import has_link, link_of
+from lab.demo.killed_campaign import has_link, link_of
 
 LINK = "http://127.0.0.1:1/api/unsubscribe/t"
 BOTH = {"List-Unsubscribe": f"<{LINK}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}

@@ -8,7 +8,7 @@ from tests.support import ROOT
 
 PROGRAMS = (
     *("mailroom_local.commands", "mailroom_local.database.postgres", "mailroom_local.providers.server"),
-    *("mailroom_local.pump.driver", "lab.demo.campaign"),
+    *("mailroom_local.pump.driver", "lab.demo.killed_campaign"),
 )
 
 

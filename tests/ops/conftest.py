@@ -17,7 +17,7 @@ from tests.support.stacks.refusals import OURS
 @pytest.fixture(scope="session", autouse=True)
 def _stages_of_our_own() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mailroom_ops.costs.lanes.CDK_JSON", OURS)
+        patch.setattr("mailroom_ops.costs.configured_lanes.CDK_JSON", OURS)
         yield
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mailroom_ops.costs import stage_cost
+from mailroom_ops.costs.configured_lanes import lane_of
 from mailroom_ops.costs.cost import Cost, month_cost
-from mailroom_ops.costs.lanes import lane_of
 from mailroom_ops.costs.message_cost import message_parts
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import STAGES, with_settings

@@ -19,7 +19,7 @@ from mailroom_local.providers.signalwire import SignalWireSimulator
 from mailroom_local.providers.sms import SmsNetwork
 from mailroom_local.providers.telnyx import TelnyxSimulator
 from mailroom_local.providers.twilio import TwilioSimulator
-from mailroom_ops.costs.lanes import lanes_of
+from mailroom_ops.costs.configured_lanes import lanes_of
 from mailroom_ops.doctor.checks import checks_of
 from mailroom_ops.doctor.examined_stage import ExaminedStage, settings_or_trouble
 from mailroom_ops.doctor.run import run

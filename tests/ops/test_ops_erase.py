@@ -303,7 +303,7 @@ def test_an_erasure_that_dies_half_way_is_finished_by_the_next(
     stage.s3.put_object(Bucket=PAYLOADS, Key="a", Body=b"x")
     stage.put("mailbox", id="m-0", event_type="mail", to=ADA, payload_ref=f"s3://{PAYLOADS}/a")
     with monkeypatch.context() as patch:
-        patch.setattr("mailroom_ops.people.erased_messages.MessageErasure._delete", dies)
+        patch.setattr("mailroom_ops.people.erase_messages.MessageErasure._delete", dies)
         assert isinstance(run(app, ADA, "--yes").exception, RuntimeError)
     assert erased()["left"] == 0
     assert ADA not in stage.everything()
@@ -436,7 +436,7 @@ def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
     stage.s3.put_object(Bucket=PAYLOADS, Key="terms", Body=b"x")
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/terms")
     with monkeypatch.context() as patch:
-        patch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 900)
+        patch.setattr("mailroom_ops.people.erase_messages.SETTLED_AFTER", 900)
         answer = erased(code=1)
     assert [(each["place"], each["what"]) for each in answer["remains"]] == [("payloads", "terms")]
     assert stage.objects(PAYLOADS) == ["terms"]

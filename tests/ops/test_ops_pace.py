@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.channel import Estimate
-from mailroom_ops.costs.lanes import ConfiguredLane, lane_of
+from mailroom_ops.costs.configured_lanes import ConfiguredLane, lane_of
 from mailroom_ops.costs.plan import plan_output
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError

@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from mailroom.clock import epoch
-from mailroom.ledger.reader import of_ledger, of_mailbox
+from mailroom.ledger.status_reader import of_ledger, of_mailbox
 from mailroom.ledger.waits import REASONS, Waits
 from mailroom_ops.messages.status import reader_of, settled, view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mailroom.clock import epoch
-from mailroom.ledger.reader import of_ledger, of_mailbox
+from mailroom.ledger.status_reader import of_ledger, of_mailbox
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.messages.timeline import meaning, timeline
 

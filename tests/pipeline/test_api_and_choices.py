@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from lab.demo.campaign import has_link, link_of
+from lab.demo.killed_campaign import has_link, link_of
 from lab.harness.expected import Item
 from tests.support.pipeline.campaign import TOPIC, Campaign, Reply, asked, operator, signed
 from tests.support.pipeline.items import mail

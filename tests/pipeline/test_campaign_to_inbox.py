@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab.demo.campaign import has_link
+from lab.demo.killed_campaign import has_link
 from tests.support.pipeline.campaign import CAMPAIGN, RUN_SECONDS, Campaign, operator
 from tests.support.pipeline.shared import ACCEPTED, Pipeline, until
 

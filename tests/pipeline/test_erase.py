@@ -44,7 +44,7 @@ def messages(pipeline: Pipeline, bucket: str) -> list[Item]:
 def test_a_person_is_erased_everywhere_and_gets_nothing_more(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
+    monkeypatch.setattr("mailroom_ops.people.erase_messages.SETTLED_AFTER", 0)
     bucket = pipeline.output("PayloadBucketName")
     pipeline.put(*messages(pipeline, bucket))
     pipeline.until_status("delivered", "erase-1", "erase-2", "erase-3")

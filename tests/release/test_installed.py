@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 
-from mailroom_ops.setup.manual import pages
+from mailroom_ops.setup.docs import pages
 from tests.support import ROOT
 from tests.support.release.installed import Environment, build, copy_sources, install, link_caches
 from tests.support.stacks.page_blocks import blocks, rows
@@ -41,7 +41,7 @@ import json
 import mailroom_ops
 from mailroom_local.providers.server import CREDENTIALS, simulators
 from mailroom_local.providers.upstream import Upstream
-from mailroom_ops.costs.lanes import lane_of, read_settings
+from mailroom_ops.costs.configured_lanes import lane_of, read_settings
 from mailroom_ops.doctor.checks import CHECKS
 from mailroom_ops.people.person import Person
 from mailroom_ops.people.suppressions import CHANNELS
@@ -117,7 +117,7 @@ def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environmen
     path = Path(environment.answer("mailroom", "docs", "keep-codes-fast", "--path", cwd=tmp_path).strip())
     assert environment.team in path.parents
     assert path.read_text() == (ROOT / "docs" / "how-to" / "keep-codes-fast.md").read_text()
-    script = "from mailroom_ops.setup.manual import pages; print(*pages())"
+    script = "from mailroom_ops.setup.docs import pages; print(*pages())"
     assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 

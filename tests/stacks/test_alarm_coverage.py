@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mailroom_ops.setup.manual import pages
+from mailroom_ops.setup.docs import pages
 from tests.support import ROOT
 from tests.support.stacks.alarm import about, alarms, functions, queues, streams
 from tests.support.stacks.templates import Templates, text

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from mailroom_ops.setup.manual import pages
+from mailroom_ops.setup.docs import pages
 from tests.support import ROOT
 
 PAGES = ROOT / ".local" / "site" / "pages"

@@ -1,7 +1,7 @@
 """Which tests share a process, and which come first: two processes are busy for about as long."""
 
 PIPELINE = "tests/pipeline/"
-OWN = f"{PIPELINE}test_cdk_deploy.py"
+OWN = f"{PIPELINE}test_documented_deploy.py"
 """A test of the pipeline that has an emulator of its own, and no stage."""
 LAST = f"{PIPELINE}test_whole_stage.py"
 """Judges all that its stage did, so it comes last on each: which one, its tests' parameter says."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mailroom import telemetry
 from mailroom.errors import MAX_FIELD, MAX_PROBLEM
-from tests.support.fuzz.batches import BATCHES, GOOD
+from tests.support.fuzz.batch_takers import BATCHES, GOOD
 from tests.support.fuzz.inputs import SECRET
 from tests.support.fuzz.parsers import PARSERS
 from tests.support.fuzz.work import assert_linear

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from mailroom.ledger.reader import MessageStatus
+from mailroom.ledger.status_reader import MessageStatus
 from mailroom.message.message import encode
 
 Response = dict[str, Any]

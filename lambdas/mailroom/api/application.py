@@ -25,7 +25,7 @@ from mailroom.dispatch.dispatcher import Validator
 from mailroom.environment import MessagesApiSettings
 from mailroom.errors import Contention
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.reader import LedgerReader
+from mailroom.ledger.status_reader import LedgerReader
 from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.search.finder import Finder

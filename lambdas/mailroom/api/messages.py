@@ -17,7 +17,7 @@ from mailroom.clock import Clock, assumed_utc
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed, lies_too_deep
 from mailroom.ledger import cancellation
-from mailroom.ledger.reader import LedgerReader, MessageStatus
+from mailroom.ledger.status_reader import LedgerReader, MessageStatus
 from mailroom.ledger.table import LedgerTable
 from mailroom.mailbox import MailboxWriter, PutResult, in_order
 from mailroom.message.address import has_control

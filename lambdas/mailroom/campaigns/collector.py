@@ -41,7 +41,7 @@ from mailroom.environment import CollectSettings, DayLimit
 from mailroom.errors import ClaimLost, ConnectError, Invalid, Malformed
 from mailroom.ledger.claims import InProgress
 from mailroom.message.message import encode
-from mailroom.search.results import Tallies
+from mailroom.search.campaign_tallies import Tallies
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

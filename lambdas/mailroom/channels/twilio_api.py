@@ -11,7 +11,7 @@ from twilio.http.response import Response
 from twilio.rest import Client
 
 from mailroom.errors import OutcomeUnknown
-from mailroom.http.provider import ProviderApi, body_of
+from mailroom.http.provider_api import ProviderApi, body_of
 
 _PAGE_SIZE = 1000  # entries in a page: Twilio's maximum
 _MAX_PAGES = 5

@@ -33,7 +33,7 @@ from mailroom.feedback.keywords import Keywords, Wish
 from mailroom.feedback.twilio import SOURCE
 from mailroom.feedback.values import word
 from mailroom.http import event as http_event
-from mailroom.http.provider import ProviderApi, body_of, epoch, text_of
+from mailroom.http.provider_api import ProviderApi, body_of, epoch, text_of
 from mailroom.message.message import Reference, encode
 from mailroom.telemetry import count, logger
 

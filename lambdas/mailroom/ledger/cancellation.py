@@ -4,7 +4,7 @@ Producers import this module as well, so boto3 is the only package that it may i
 """
 
 from mailroom.clock import epoch
-from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus
 from mailroom.ledger.table import LedgerTable
 
 

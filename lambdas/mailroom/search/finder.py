@@ -14,7 +14,7 @@ from mailroom.aws.dynamo_values import plain, string
 from mailroom.clock import Clock, iso
 from mailroom.errors import Invalid
 from mailroom.ledger.batch import items_of
-from mailroom.ledger.reader import TWICE, MessageStatus, of_ledger
+from mailroom.ledger.status_reader import TWICE, MessageStatus, of_ledger
 from mailroom.message.address import forms_of
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status

@@ -15,7 +15,7 @@ from mailroom.aws.secret import CachedSecret
 from mailroom.environment import IndexSettings
 from mailroom.ledger.batch import items_of
 from mailroom.message.message import Key
-from mailroom.search.results import Tallies
+from mailroom.search.campaign_tallies import Tallies
 from mailroom.search.rows import Rows
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import Any
 from mailroom.campaigns.runs import Run
 from mailroom.clock import iso
 from mailroom_ops.campaigns import files
-from mailroom_ops.campaigns.answers import CONFLICT, MEANING
 from mailroom_ops.campaigns.day import CampaignDay
 from mailroom_ops.campaigns.deployed import DeployedCampaigns, RunStart
 from mailroom_ops.campaigns.dry_run import DryRun, DryRunAnswer, Samples, samples_of
 from mailroom_ops.campaigns.progress import STEPS, Progress
+from mailroom_ops.campaigns.report import CONFLICT, MEANING
 from mailroom_ops.campaigns.results import ResultsReader
 from mailroom_ops.console.job import Job
 from mailroom_ops.console.site import Answer, Download, Frame, Goto, Request, Shown, Site, View, link
+from mailroom_ops.costs.configured_lanes import lane_of, read_settings
 from mailroom_ops.costs.days import DayShare
-from mailroom_ops.costs.lanes import lane_of, read_settings
 from mailroom_ops.costs.message_cost import message_parts
 from mailroom_ops.messages.failures import AHEAD, FailureFilter, choose
 from mailroom_ops.messages.failures_csv import csv_lines

@@ -17,7 +17,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.versions import DEPLOYED
 from mailroom.errors import Invalid, InvalidSecret, Malformed
 from mailroom.ledger import cancellation
-from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Key, run_of
 from mailroom_ops.campaigns.dry_run import Samples
 from mailroom_ops.console.pages.messages import deployed_at, finder_at, resender_at, rules_at

@@ -5,13 +5,13 @@ from functools import partial
 
 from msgspec import Struct
 
-from mailroom.ledger.reader import TWICE, MessageStatus
+from mailroom.ledger.status_reader import TWICE, MessageStatus
 from mailroom.search.finder import Filter, Finder
 from mailroom_ops.console.pages.messages import deployed_at, finder_at
 from mailroom_ops.console.site import KEPT_SECONDS, Answer, Request, Shown, Site, View
 from mailroom_ops.console.snapshot import QueueSnapshot, Snapshot, look
 from mailroom_ops.console.traffic import Hour, Traffic
-from mailroom_ops.costs.lanes import ConfiguredLane, lanes_of
+from mailroom_ops.costs.configured_lanes import ConfiguredLane, lanes_of
 from mailroom_ops.doctor.examined_stage import settings_or_trouble
 from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
 from mailroom_ops.messages.outages import SAMPLE, Outage, outages_among

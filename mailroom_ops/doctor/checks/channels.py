@@ -13,7 +13,7 @@ from mailroom.channels.twilio_api import client as twilio_client
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
 from mailroom.errors import InvalidSecret, NotSent, OutcomeUnknown, RequestFailed
-from mailroom.http.provider import body_of
+from mailroom.http.provider_api import body_of
 from mailroom.message.outcome import NotReady
 from mailroom.telemetry import redact
 from mailroom_ops.doctor.examined_stage import READ_SECONDS, ExaminedStage, Variables

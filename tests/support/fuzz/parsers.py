@@ -28,7 +28,7 @@ from mailroom.dispatch.dispatcher import Validator
 from mailroom.environment import DatabaseSettings
 from mailroom.errors import Invalid, InvalidRequest, InvalidSecret, Malformed, OutcomeUnknown
 from mailroom.feedback import reader
-from mailroom.http import provider
+from mailroom.http import provider_api
 from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message import address
 from mailroom.message.message import MAX_KEY_BYTES, Reference, decode, parse, scheduled
@@ -288,13 +288,13 @@ def _payload(text: str) -> None:
 
 def _answer(text: str) -> None:
     headers = {"retry-after": text[:200], "date": text[-200:]}
-    provider.retry_after(headers)
+    provider_api.retry_after(headers)
     twilio_sms.reason_of(400, text)
-    provider.text_of(provider.body_of(200, text), "sid")
+    provider_api.text_of(provider_api.body_of(200, text), "sid")
 
 
 def _date(text: str) -> None:
-    provider.epoch(text)
+    provider_api.epoch(text)
 
 
 def _account(text: str) -> None:

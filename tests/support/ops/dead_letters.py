@@ -142,7 +142,7 @@ def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterat
     with mock_aws(), in_memory_dynamodb():
         stage = of()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
+        monkeypatch.setattr("mailroom_ops.people.erase_messages.SETTLED_AFTER", 0)
         yield stage
 
 

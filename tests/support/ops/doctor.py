@@ -20,7 +20,7 @@ from msgspec import structs
 
 from mailroom.environment import FaxSender
 from mailroom_local.providers.http import Simulator, SimulatorServer
-from mailroom_ops.costs.lanes import lanes_of
+from mailroom_ops.costs.configured_lanes import lanes_of
 from mailroom_ops.doctor.checks import CHECKS
 from mailroom_ops.doctor.checks.stacks import stack_parts
 from mailroom_ops.doctor.examined_stage import ExaminedStage

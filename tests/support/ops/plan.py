@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mailroom_ops.costs.lanes import lane_of
+from mailroom_ops.costs.configured_lanes import lane_of
 from mailroom_ops.costs.plan import PlanOutput, plan_output
 from mailroom_stacks.settings.load import load
 from tests.support.stacks.refusals import with_settings

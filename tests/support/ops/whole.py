@@ -147,7 +147,7 @@ def whole_stage(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[W
             monkeypatch.setattr(f"mailroom_ops.{module}.TEMPLATES", root / "templates")
         monkeypatch.setattr("mailroom_ops.repair.dead_letter_queues.LONG_POLL_SECONDS", 0)
         monkeypatch.setattr("mailroom_ops.repair.redrive.LONG_POLL_SECONDS", 0)
-        monkeypatch.setattr("mailroom_ops.people.erased_messages.SETTLED_AFTER", 0)
+        monkeypatch.setattr("mailroom_ops.people.erase_messages.SETTLED_AFTER", 0)
         inbox = stage.store.pages(), FaxLine(stage.store).pages()
         with served(SimulatorServer(0, *inbox, WebhookReceiver())) as url:
             monkeypatch.setenv("MAILROOM_PROVIDERS", url)

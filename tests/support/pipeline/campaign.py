@@ -14,7 +14,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from typer.testing import CliRunner, Result
 
-from lab.demo.campaign import with_news
+from lab.demo.killed_campaign import with_news
 from lab.harness.acceptances import id_of_mail
 from mailroom.campaigns.runs import Run, Runs
 from mailroom_local.aws import REGION, STAGE, key

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from mailroom.api.messages import Intake
-from mailroom.ledger.reader import LedgerReader
+from mailroom.ledger.status_reader import LedgerReader
 from tests.support.unit.api_requests import Api
 from tests.support.unit.shared import Aws, FakeClock, before_each_call, item
 

@@ -10,7 +10,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from mailroom.channels.provider import not_sent
+from mailroom.channels.provider_adapter import not_sent
 from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from tests.support.unit.fakes import client_error

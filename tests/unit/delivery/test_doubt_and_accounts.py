@@ -7,13 +7,13 @@ import pytest
 
 from mailroom.aws.dynamo_values import size_of
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.provider import ProviderAdapter
+from mailroom.channels.provider_adapter import ProviderAdapter
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.reader import of_ledger
+from mailroom.ledger.status_reader import of_ledger
 from mailroom.message.outcome import (
     Evidence,
     Misconfigured,

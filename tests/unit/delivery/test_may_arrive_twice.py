@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.ledger.reader import may_have_arrived_twice
+from mailroom.ledger.status_reader import may_have_arrived_twice
 from mailroom.message.outcome import Evidence, NotFound, Rejected, Repeatable, Sent, Unknowable
 from tests.support.told import told
 from tests.support.unit.post import Make, Post

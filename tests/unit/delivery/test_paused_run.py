@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.campaigns.runs import Runs
 from mailroom.ledger.items import PAUSED
-from mailroom.ledger.reader import of_ledger
+from mailroom.ledger.status_reader import of_ledger
 from mailroom.ledger.waits import OUTSIDE_WINDOW
 from mailroom.message.message import Key
 from mailroom.message.window import Window

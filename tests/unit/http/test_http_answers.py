@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom.errors import OutcomeUnknown
-from mailroom.http.provider import body_of, epoch, refusal, retry_after, text_of
+from mailroom.http.provider_api import body_of, epoch, refusal, retry_after, text_of
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from mailroom.telemetry import redact
 from tests.support.unit.shared import NOW

@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from mailroom.errors import InvalidRequest, NotSent, OutcomeUnknown
-from mailroom.http.provider import ProviderApi
+from mailroom.http.provider_api import ProviderApi
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, closed, scripted
 from tests.support.unit.shared import FakeClock
 

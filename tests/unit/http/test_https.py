@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.errors import InvalidRequest, RequestFailed
 from mailroom.http.https import MAX_HEAD_BYTES, Answer, Deadline, HttpClient
-from mailroom.http.provider import seconds_until
+from mailroom.http.provider_api import seconds_until
 from mailroom.http.url_policy import RequestTarget
 from tests.support.unit.loopback import Server, drips, saying, serving, status
 from tests.support.unit.shared import NOW, FakeClock

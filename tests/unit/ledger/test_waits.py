@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.reader import of_ledger
+from mailroom.ledger.status_reader import of_ledger
 from mailroom.ledger.waits import (
     DAY_USED_UP,
     MOST_COUNTED,

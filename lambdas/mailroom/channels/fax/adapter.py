@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from mailroom.aws import clients
 from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState, check_sender
-from mailroom.channels.provider import Provider, ProviderAdapter, credentials
+from mailroom.channels.provider_adapter import Provider, ProviderAdapter, credentials
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.message.message import encoded

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.errors import ConnectError, OutcomeUnknown
 from mailroom.http.https import Answer
-from mailroom.http.provider import ProviderApi, body_of, epoch, object_in, refusal, text_of
+from mailroom.http.provider_api import ProviderApi, body_of, epoch, object_in, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger, redact
 

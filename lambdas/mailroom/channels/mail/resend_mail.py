@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
-from mailroom.channels.provider import ProviderAdapter, credentials
+from mailroom.channels.provider_adapter import ProviderAdapter, credentials
 from mailroom.environment import ResendSender
 from mailroom.errors import ConnectError, OutcomeUnknown
-from mailroom.http.provider import ProviderApi, body_of, object_in, refusal, text_of
+from mailroom.http.provider_api import ProviderApi, body_of, object_in, refusal, text_of
 from mailroom.message.message import MAX_SUBJECT, SEVERAL_TAG
 from mailroom.message.outcome import Conflict, DayUsedUp, Evidence, Outcome, Repeatable, Retry, Sent
 from mailroom.telemetry import masked, redact

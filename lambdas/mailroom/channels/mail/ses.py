@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws import clients
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.mail.rendering import LoadedAttachment, MailRenderer, RenderedMail
-from mailroom.channels.provider import WithoutLookUp, not_sent, refused
+from mailroom.channels.provider_adapter import WithoutLookUp, not_sent, refused
 from mailroom.environment import SesSender
 from mailroom.message.message import MAX_SUBJECT
 from mailroom.message.outcome import DayUsedUp, Outcome, Refusal, Sent

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.provider import WithoutLookUp, code_of, not_sent, reason_of, refused
+from mailroom.channels.provider_adapter import WithoutLookUp, code_of, not_sent, reason_of, refused
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.clock import Clock
 from mailroom.environment import PushSender

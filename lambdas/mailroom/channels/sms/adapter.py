@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import structs
 
 from mailroom.aws import clients
-from mailroom.channels.provider import Provider, ProviderAdapter
+from mailroom.channels.provider_adapter import Provider, ProviderAdapter
 from mailroom.channels.sms.contract import Sms, SmsRequest, sms_in
 from mailroom.channels.sms.text import checked, text_of
 from mailroom.content.expansion import expanded

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from mailroom.channels.provider import code_of, not_sent, reason_of, refused
+from mailroom.channels.provider_adapter import code_of, not_sent, reason_of, refused
 from mailroom.channels.sms.contract import SmsRequest
 from mailroom.clock import Clock
 from mailroom.message.message import seconds_left

@@ -14,7 +14,7 @@ from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.channels.twilio_api import TwilioApi
 from mailroom.clock import Clock
 from mailroom.errors import ConnectError
-from mailroom.http.provider import body_of, epoch, object_in, refusal, retry_after, text_of
+from mailroom.http.provider_api import body_of, epoch, object_in, refusal, retry_after, text_of
 from mailroom.message.message import seconds_left
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.telemetry import redact

@@ -21,13 +21,13 @@ from standardwebhooks import Webhook as Signature
 
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret, unreadable
-from mailroom.channels.provider import WithoutLookUp
+from mailroom.channels.provider_adapter import WithoutLookUp
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
 from mailroom.errors import InvalidRequest, InvalidSecret, RequestFailed
 from mailroom.http.https import Answer, Deadline, HttpClient
-from mailroom.http.provider import seconds_until
+from mailroom.http.provider_api import seconds_until
 from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message.message import encode
 from mailroom.message.outcome import (

@@ -20,7 +20,7 @@ from mailroom.ledger.items import ERASED_AT, WAIT, where
 from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT
 from mailroom.mailbox import due
 from mailroom.message.message import Key
-from mailroom_ops.people.erased_search import delete_rows
+from mailroom_ops.people.erase_search import delete_rows
 from mailroom_ops.people.person import (
     Image,
     Person,

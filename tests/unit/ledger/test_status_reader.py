@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.reader import LedgerReader, MarkedWait, of_ledger, of_mailbox
+from mailroom.ledger.status_reader import LedgerReader, MarkedWait, of_ledger, of_mailbox
 from mailroom.ledger.waits import DAY_USED_UP, SEND_AT
 from tests.support.unit.shared import (
     KEY,

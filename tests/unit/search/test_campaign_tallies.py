@@ -15,9 +15,9 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.mailbox import DAY
 from mailroom.message.message import Key
+from mailroom.search.campaign_tallies import KEPT_SECONDS, SLOTS, Tallies
 from mailroom.search.finder import Filter
 from mailroom.search.indexer import Indexer
-from mailroom.search.results import KEPT_SECONDS, SLOTS, Tallies
 from mailroom_stacks.settings.queues import Retention
 from tests.support.told import told
 from tests.support.unit.fakes import Meddler
