@@ -43,7 +43,7 @@ def test_bulk_that_the_day_has_no_room_for_waits_in_line_and_goes_out_once_when_
 
 
 def test_a_campaign_that_the_day_has_no_room_for_waits_and_says_so(pipeline: Pipeline) -> None:
-    """tests/faults/test_day_limit_campaign.py shows that it goes on when there is room, which takes minutes."""
+    """Going on when there is room takes minutes: tests/faults/test_day_limit_campaign.py shows it."""
     campaign = Campaign(pipeline, "over-the-day")
 
     def trouble() -> str:
