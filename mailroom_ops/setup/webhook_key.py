@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom.channels.webhook.signing import host_key
 from mailroom.errors import InvalidRequest, InvalidSecret
 from mailroom.http.url_policy import UrlPolicy
 from mailroom_ops.shared.deployed_stage import aws_session, name

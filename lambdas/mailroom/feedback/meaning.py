@@ -4,7 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mailroom.message.outcome import Facts, Status
+from mailroom.message.outcome import Facts
+from mailroom.message.status import Status
 
 
 class Meaning(Struct, frozen=True):

@@ -12,7 +12,8 @@ from standardwebhooks import Webhook as Signature
 from mailroom.aws.dynamo_values import plain
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.webhook.delivery import WebhookDelivery
-from mailroom.channels.webhook.standard_webhooks import Signer, StandardWebhooks
+from mailroom.channels.webhook.signing import Signer
+from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import WebhookSender

@@ -11,7 +11,7 @@ from lab.harness.callbacks import ReceivedCallback
 from lab.harness.expected import Item
 from lab.harness.stage_client import StageClient, typed
 from mailroom.aws.dynamo_values import plain
-from mailroom.channels.webhook.standard_webhooks import host_key
+from mailroom.channels.webhook.signing import host_key
 from mailroom.clock import iso
 from mailroom.http.url_policy import host_of
 from mailroom.ledger.waits import SHARDS

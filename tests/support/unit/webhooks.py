@@ -8,7 +8,8 @@ from typing import Any
 
 from mailroom.aws.secret import READ_AGAIN_SECONDS, CachedSecret
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.channels.webhook.standard_webhooks import Signer, StandardWebhooks
+from mailroom.channels.webhook.signing import Signer
+from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.errors import RequestFailed
 from mailroom.http.https import Answer, Deadline, HttpClient
 from mailroom.http.url_policy import RequestTarget, UrlPolicy
