@@ -103,7 +103,7 @@ def main() -> None:
     name = sys.argv[1]
     sources, variables = _random(int(name.split()[1])) if name.startswith("random ") else _shape(name)
     engine, body = engine_of(sources), next(part for part in sources if part.startswith("a/"))
-    engine_of({"a/body.txt": "x"}).render("a/body.txt", {})  # loads the engine
+    engine_of({"a/body.txt": "x"}).render("a/body.txt", {})  # loads the engine before the measurement begins
     resource.setrlimit(resource.RLIMIT_CPU, (CUT_OFF_SECONDS, CUT_OFF_SECONDS + 1))
     before = most_megabytes()
     print(before, flush=True)

@@ -356,7 +356,8 @@ class Outcomes(Struct, frozen=True):
         for url, batch in entries.items():
             failed |= queues.send(self.sqs, url, batch)
         if self.bus is not None:
-            # After the queues: if the bus does not respond, the function's time-out may end this call.
+            # The events are sent after the queue entries: if the event bus does not respond, the function's
+            # time-out may end this call.
             failed |= self.bus.put(events)
         failures.write()
         return failed

@@ -76,7 +76,8 @@ def _text(path: str, text: str) -> str:
 
 
 def _number(path: str, value: int | float | Decimal) -> str:
-    # The shortest text of a float: 0.1, and not the 55 digits of its binary value.
+    # A float is converted from its shortest text, such as 0.1, and not from the 55 digits of its binary
+    # value.
     exact = Decimal(float.__repr__(value)) if isinstance(value, float) else value
     try:
         number = NUMBERS.create_decimal(exact)
@@ -107,7 +108,7 @@ def _plain(value: Value) -> Any:
         case "N":
             return _plain_number(content)
         case "B":
-            # Binary is base64 in a stream record, and bytes in a response of boto3.
+            # A binary value is base64 text in a stream record, and bytes in a response of boto3.
             return content if isinstance(content, str) else base64.b64encode(bytes(content)).decode()
         case "NULL":
             return None

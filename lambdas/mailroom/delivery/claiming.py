@@ -89,7 +89,7 @@ class Claiming(Generic[M]):
         try:
             self._ledger.release(claim)
         except ClaimLost:
-            pass  # `begin` did not make this claim
+            pass  # `begin` did not get the claim, so there is nothing to release
         except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
             logger.warning("a claim was not given back", exc_info=True)
 
