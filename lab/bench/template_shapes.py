@@ -119,7 +119,7 @@ def main() -> None:
     print(json.dumps(Cost(seconds, round(most_megabytes() - before), result)))
 
 
-# --- Hostile templates
+# --- Sources of hostile templates
 
 
 def _shape(name: str) -> tuple[dict[str, str], dict[str, Any]]:
@@ -168,7 +168,7 @@ def _value(form: Any, n: int) -> Any:
     return form
 
 
-# --- Random templates
+# --- Sources of random templates
 
 FILTERS = {
     "text text": "capitalize lower upper title trim trim(TEXT) format(TEXT) replace(TEXT,TEXT) "

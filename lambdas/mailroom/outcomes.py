@@ -276,7 +276,8 @@ class Failures:
     def add(self, change: LedgerChange) -> None:
         """Count a change of the ledger if the change reports a failure."""
         if change.moved and change.status in FAILED:
-            # A producer may write any event_type, and each different value would become a metric.
+            # A producer may write any `event_type`, so unknown channels are counted together: each different
+            # value would become a metric.
             channel = change.key.event_type if change.key.event_type in self._channels else UNKNOWN
             self._counts[channel, _reason(change)] += 1
 

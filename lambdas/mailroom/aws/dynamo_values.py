@@ -43,7 +43,7 @@ def _value(path: str, value: Any, level: int) -> Value:
 
 def _other_than_json(path: str, value: Any) -> Value:
     """Encode a value of a type that JSON lacks."""
-    from boto3.dynamodb.types import Binary  # slow to import, and seldom needed
+    from boto3.dynamodb.types import Binary  # this import is slow, and seldom needed
 
     if isinstance(value, (bytes, bytearray, Binary)):
         return {"B": bytes(value)}  # type: ignore[arg-type]  # Binary has the method, its type stub lacks it

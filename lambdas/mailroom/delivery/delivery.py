@@ -373,7 +373,7 @@ class Delivery(Generic[M, R]):
         wait = ComeBack(seconds + 1) if seconds > 0 else TO_DEAD_LETTERS
         code = claim.trouble.get("code")
         cause = f": {claim.trouble['message']}" if code == NO_RESPONSE else ""
-        # The trouble of an earlier wait stays, because it names the cause.
+        # The trouble of an earlier wait is kept, because it names the cause.
         trouble = "" if code == _IN_DOUBT else _IN_DOUBT
         return self._release(
             claim, wait, trouble, f"it may have been sent, and its outcome is unknown{cause}"

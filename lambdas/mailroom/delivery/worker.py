@@ -144,7 +144,7 @@ class Pace:
             if turn - moment > longest:
                 return False
             self._free = turn + self._gap
-        # Sleep outside of the lock, so that other threads can reserve their turns meanwhile.
+        # The sleep is outside of the lock, so that other threads can reserve their turns meanwhile.
         if turn > moment:
             self._sleep(turn - moment)
         return True
@@ -163,7 +163,8 @@ class Tally:
     """Counts of the results in a batch."""
 
     def __init__(self) -> None:
-        # Lists instead of counters, because several threads may append to a list at the same time.
+        # Results are stored in lists instead of counters, because several threads may append to a list at the
+        # same time.
         self._counted: list[str] = []
         self.waits: list[float] = []
         """Seconds until the provider's acceptance of each message, from the put into the mailbox or from the

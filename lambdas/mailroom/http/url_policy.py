@@ -246,7 +246,7 @@ def _networks(*texts: str) -> tuple[Network, ...]:
 # networks.
 _NEVER = _networks("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")
 _NOT_PUBLIC = _networks(
-    "0.0.0.0/8",  # this network
+    "0.0.0.0/8",  # addresses of "this network", which mean the machine itself
     "10.0.0.0/8",
     "100.64.0.0/10",  # shared: carriers' NAT, and services of some clouds
     "127.0.0.0/8",
@@ -259,7 +259,7 @@ _NOT_PUBLIC = _networks(
     "198.51.100.0/24",  # documentation
     "203.0.113.0/24",  # documentation
     "224.0.0.0/4",  # multicast
-    "240.0.0.0/4",  # reserved, broadcast
+    "240.0.0.0/4",  # reserved addresses, and the broadcast address
     "2001::/23",  # IETF protocols: benchmarks, ORCHID
     "2001:db8::/32",  # documentation
     "3fff::/20",  # documentation

@@ -146,7 +146,8 @@ def _ascii(domain: str) -> str:
     import idna
 
     try:
-        # IDNA 2008 with the mapping of UTS 46, like browsers: ß stays ß, since ss is a different domain.
+        # The encoding is IDNA 2008 with the mapping of UTS 46, as in browsers: ß stays ß, since ss is a
+        # different domain.
         return idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")
     except UnicodeError:
         return ""
@@ -175,7 +176,8 @@ def to_e164(text: str, region: str | None = None) -> str:
         # The number is parsed again, because parsing removes one leading zero at a time. So the result stays
         # the same if it is read once more.
         number = phonenumbers.parse(e164)
-        # `is_possible_number` accepts local numbers without an area code, which cannot be called from abroad.
+        # `is_possible_number` would accept local numbers without an area code, which cannot be called from
+        # abroad.
         possible = phonenumbers.is_possible_number_with_reason(number)
         code, national = number.country_code or 0, phonenumbers.national_significant_number(number)
         if possible == phonenumbers.ValidationResult.IS_POSSIBLE and _is_of(text, code, national, region):

@@ -690,7 +690,7 @@ _requests = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 def encode(item: Mapping[str, Any] | Struct) -> str:
     """Return an item as a queue body. Numbers keep all their digits."""
     text = _encoder.encode(item).decode()
-    # DynamoDB and JSON accept these two characters, but SQS refuses them.
+    # DynamoDB and JSON accept the characters U+FFFE and U+FFFF, but SQS refuses them.
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 

@@ -104,7 +104,7 @@ class Finder(Struct, frozen=True):
 
     def _page(self, partitions: Sequence[str], filter_: Filter, cursor: str, size: int) -> FoundPage:
         filter_.check(cursor)
-        # One message more than the page shows whether there is another page.
+        # One message more than the page holds is read, which shows whether there is another page.
         at_once = PAGE + 1 if filter_ == ANY else MAX_KEYS
         # If there are several partitions, each is read for twice its share of the page.
         limit = at_once if len(partitions) == 1 else 2 * at_once // len(partitions)
