@@ -35,7 +35,7 @@ def _drawn(channel: str, number: int, chance: random.Random, providers: str) -> 
         url = f"{providers}/receiver/ok/{MESSAGES}/{id_}"
         return Expected(item | {"url": url, "payload": {"order": number}})
     if channel == "sms":
-        # Other numbers of the simulated network have trouble of their own.
+        # The last two digits choose how the simulated number responds. Other digits may cause errors.
         to = f"+1{chance.choice(AREAS)}55501{chance.randint(70, 99)}"
         return Expected(item | {"to": to, "text": f"Hello from {id_}."})
     if channel == "push":

@@ -32,7 +32,7 @@ def key() -> str:
         draft = _KEY.with_name(f"key.{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(f"MAILROOM{secrets.token_hex(16)}")
-        with suppress(FileExistsError):  # another process was first
+        with suppress(FileExistsError):  # another process has created the key first
             os.link(draft, _KEY)
         draft.unlink()
     return _KEY.read_text()

@@ -40,9 +40,11 @@ CAMPAIGN = "  mailroom campaign start {name} --stage local --dry-run\n"
 def starting() -> Iterator[None]:
     """Around what starts, asks or stops a stage of this machine: a failure to start is a message, not a
     traceback."""
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):  # a profile of the user's must not be needed here
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
+        # The user's AWS profile is removed, because the local stage must not depend on it.
         os.environ.pop(name, None)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs, as on Ctrl-C
+    # SIGTERM raises SystemExit, so that `finally` blocks run, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         yield
     except (StartError, DeployError, Refused) as trouble:

@@ -34,7 +34,7 @@ class Process:
     marker: str
 
     def alive(self) -> bool:
-        with suppress(ChildProcessError):  # not our child: started by an earlier command
+        with suppress(ChildProcessError):  # raised for a process that an earlier command started
             os.waitpid(self.pid, os.WNOHANG)
         return self.marker in _command_line(self.pid)
 
@@ -48,7 +48,7 @@ class Process:
             if wait_until(lambda: not self.alive(), TERM_SECONDS):
                 break
         with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)  # functions that outlived the emulator
+            os.killpg(self.pid, signal.SIGKILL)  # ends functions that outlived the emulator
         return True
 
 
@@ -56,7 +56,8 @@ def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[s
     """Start a command in a session of its own (its process group is its pid), logging to `log`,
     which only this user may read: the console's has the URL that lets one in."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)  # a file that is there keeps its mode
+    # An existing log is removed, because it would keep its mode, by which others might read it.
+    log.unlink(missing_ok=True)
     with open(log, "wb", opener=partial(os.open, mode=0o600)) as output:
         child = subprocess.Popen(
             list(command),
@@ -66,9 +67,11 @@ def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[s
             env=dict(environment),
             start_new_session=True,
         )
-    child.returncode = 0  # it is waited for by pid, maybe by another command: Popen need not warn
+    # The child is waited for by its pid, maybe by another command, so Popen must not warn that it still runs.
+    child.returncode = 0
     process = Process(child.pid, marker)
-    wait_until(process.alive, EXEC_SECONDS)  # for a moment after exec a command line reads as empty
+    # For a moment after exec, the command line of a process is empty, so that `alive` would be false.
+    wait_until(process.alive, EXEC_SECONDS)
     return process
 
 
@@ -87,7 +90,8 @@ def free_ports(count: int, preferred: Sequence[int] = ()) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener, port in zip(sockets, [*preferred, *[0] * count], strict=False):
-            # As servers bind: connections of the last time may linger.
+            # Servers set this option too: without it, lingering connections of the last run would make a port
+            # look used.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 listener.bind((LOOPBACK, port))

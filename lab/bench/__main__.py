@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 30 minutes")
     sections = parser.parse_args().section or list(SECTIONS)
     found: dict[str, Any] = {}
-    lifecycle.stop(emulator.WORKSPACE)  # what an earlier run left, if it was killed
+    lifecycle.stop(emulator.WORKSPACE)  # an earlier run that was killed may have left a stage
     try:
         for name in sections:
             console.print(f"- {name}")
@@ -61,12 +61,13 @@ def main() -> None:
     about_machine = f"{date}, Python {platform.python_version()}, {machine}"
     results = figures("results.json")
     recorded: dict[str, Any] = {"measured": {}} if SHORT else json.loads(results.read_text())
-    # By section, for one that was not run now keeps the figures, and the date, of before.
+    # Figures and dates are stored by section, so that a section that was not run now keeps its earlier ones.
     recorded |= found | {"measured": recorded["measured"] | dict.fromkeys(sections, about_machine)}
     results.write_text(json.dumps(recorded, indent=2) + "\n")
     console.print(f"written to {results.relative_to(REPOSITORY)}:")
     console.print_json(data=found)
-    # By the simulators' own count: a sender that loses or doubles mails has no speed worth a figure.
+    # A sender that loses or repeats mails, by the simulators' own count, makes the run fail: its speed means
+    # nothing.
     if wrong := [f"{name}: {found[name]}" for name in ("rate_lost", "rate_duplicates") if found.get(name)]:
         sys.exit(", ".join(wrong))
 

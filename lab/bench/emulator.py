@@ -71,7 +71,8 @@ def running_stage(announce: Announce, *, console: bool = False) -> Iterator[Stat
 def mails(announce: Announce) -> dict[str, Any]:
     """Rates of 1,000 and 10,000 mails, the baselines' of 1,000, and the median ratio to each of them."""
     with running_stage(announce) as running:
-        # The providers' events have a figure of their own; here they would take the senders' cores.
+        # The providers' events are paused: they are measured separately, and would use the senders' CPU time
+        # here.
         _request("POST", f"{running.endpoints.providers}/events/pause")
         pipeline = Pipeline(running, WORKSPACE.assembly)
         rates: dict[str, list[float]] = {sender: [] for sender in HANDLERS}
@@ -132,7 +133,8 @@ class Pipeline:
         self._environment = configuration["Environment"]["Variables"]
         self.duplicates = 0
         self.lost = 0
-        # As the ledger has one: callbacks and retries hang on it, whoever writes the table.
+        # The table has a stream, as the ledger does: callbacks and retries depend on the stream, whichever
+        # sender writes.
         stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
         if TABLE not in self._dynamodb.list_tables()["TableNames"]:
             create_table(self._dynamodb, TABLE, "id", StreamSpecification=stream)
@@ -155,7 +157,7 @@ class Pipeline:
         with ThreadPoolExecutor(2) as pool:
             batches = [numbers[start : start + PUT_BATCH] for start in range(0, count, PUT_BATCH)]
             for _ in pool.map(self._put_batch, batches):
-                pass  # raises what a put raised
+                pass  # iterating raises the error of a failed put
         _await(lambda: int(json.loads(_request("GET", f"{self._inbox}/count"))["count"]) >= count, "mails")
         seconds = time.monotonic() - started
         observation = Observation(
@@ -190,7 +192,7 @@ class Pipeline:
 def _all_senders(assembly: Path) -> bytes:
     """The deployed bundle of send_mail, with the baselines' handlers beside ours, zipped."""
     bundle = bundle_of(assembly, "send_mail.py").source
-    # The bundle has only what our sender imports of Powertools.
+    # All of Powertools is added, because the bundle has only the modules that Mailroom's sender imports.
     powertools = Path(aws_lambda_powertools.__file__).parent
     files = {path.relative_to(powertools.parent): path for path in powertools.rglob("*.py")}
     files |= {path.relative_to(bundle): path for path in bundle.rglob("*") if path.is_file()}

@@ -56,7 +56,9 @@ def main() -> None:
     kind, count = sys.argv[1], int(sys.argv[2])
     source = REPOSITORY / "templates" / "mail" / OURS
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)  # a bundle's templates have a relative path, and are not looked at again
+        # The templates get a relative path, as in a bundle, so that the engine does not check the files for
+        # changes.
+        os.chdir(folder)
         names = [f"copy-{number}" for number in range(count)]
         for name in names:
             Path("mail", name).mkdir(parents=True)

@@ -103,7 +103,7 @@ def main() -> None:
     name = sys.argv[1]
     sources, variables = _random(int(name.split()[1])) if name.startswith("random ") else _shape(name)
     engine, body = engine_of(sources), next(part for part in sources if part.startswith("a/"))
-    engine_of({"a/body.txt": "x"}).render("a/body.txt", {})  # loads the engine
+    engine_of({"a/body.txt": "x"}).render("a/body.txt", {})  # loads the engine before the measurement begins
     resource.setrlimit(resource.RLIMIT_CPU, (CUT_OFF_SECONDS, CUT_OFF_SECONDS + 1))
     before = most_megabytes()
     print(before, flush=True)
@@ -119,7 +119,7 @@ def main() -> None:
     print(json.dumps(Cost(seconds, round(most_megabytes() - before), result)))
 
 
-# --- Hostile templates
+# --- Sources of hostile templates
 
 
 def _shape(name: str) -> tuple[dict[str, str], dict[str, Any]]:
@@ -168,7 +168,7 @@ def _value(form: Any, n: int) -> Any:
     return form
 
 
-# --- Random templates
+# --- Sources of random templates
 
 FILTERS = {
     "text text": "capitalize lower upper title trim trim(TEXT) format(TEXT) replace(TEXT,TEXT) "

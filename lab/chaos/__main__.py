@@ -57,14 +57,16 @@ def main() -> None:
     options = parser.parse_args()
     if not TOOLS.exists():
         sys.exit("What draws the picture is not installed: run `make chaos`, or `make .local/chaos/.ready`.")
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):  # a profile of the user's must not be needed here
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
+        # The user's AWS profile is removed, because the local stage must not depend on it.
         os.environ.pop(name, None)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs, as on Ctrl-C
+    # SIGTERM raises SystemExit, so that `finally` blocks run, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.mail == "resend":
         stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
-        # The app takes its context from here first, and from cdk.json after that.
+        # The app prefers the context in this variable to the context in cdk.json.
         os.environ["CDK_CONTEXT_JSON"] = json.dumps({"mailroom": merged(stages, BY_RESEND)})
-    lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
+    lifecycle.stop(WORKSPACE)  # an earlier run that was killed may have left a stage
     try:
         running = lifecycle.start(WORKSPACE, lambda line: console.print(f"- {line}"))
         report = measure(running, options)

@@ -86,7 +86,8 @@ def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]
         *_troubles(chance, messages, [provider for provider in trouble.PROVIDERS if provider not in unused])
     ]
     days = [Fault(int(chance.uniform(0.1, 0.9) * messages), "day") for _ in range(DAYS)]
-    # When messages begin to wait for the first day that closes, nobody releases them for a while.
+    # The release function is stopped for a while from the first closed day on, so that waiting messages
+    # accumulate.
     first = min(day.at for day in days)
     release = [Fault(first, "stop"), Fault(first + int(LASTS * messages), "start")]
     return sorted([*kill, pump, *deploy, *troubles, *days, *release], key=lambda fault: fault.at)

@@ -29,7 +29,7 @@ SHOWN = 10
 
 def main() -> int:
     """Return the exit code."""
-    lifecycle.stop(DEMO)  # what an earlier demo left, if it was killed
+    lifecycle.stop(DEMO)  # an earlier demo that was killed may have left a stage
     RESULT.unlink(missing_ok=True)
     try:
         running = lifecycle.start(DEMO, lambda line: console.print(f"- {line}"), PEOPLE + 1)
@@ -67,7 +67,7 @@ def send(running: State) -> tuple[Judgement, CampaignRun]:
         run.send("messages", [*awkward(providers, attempts), *load], disturb=campaign.disturb)
         run.load += campaign.expected
         put_again(stage, load[:REPEATED])
-        run.settle()  # so that the bounces are known
+        run.settle()  # the next messages need the recorded bounces
         run.send("to people who bounced", suppressed())
         run.settle()
         judgement = run.judge(strict=True)

@@ -33,7 +33,7 @@ STILL_SECONDS = 1.5
 COMMAND_SECONDS = 120.0
 KILL_SECONDS = SEND_SECONDS = 180.0
 QUEUES = ("CollectQueueUrl", "AudienceQueueUrl")
-# Written here once more, so that the campaign's own query is not what it is checked by.
+# This repeats the campaign's query, so that the check does not rely on the campaign's own query.
 _WITH_NEWS = """
 SELECT id, email FROM users WHERE weekly_mail AND EXISTS (
     SELECT FROM follows

@@ -67,7 +67,7 @@ class Run:
         def show(count: int) -> None:
             for future in working:
                 if future.done():
-                    future.result()  # raises what went wrong
+                    future.result()  # raises the error of the work, if it failed
             put(len(self.put_at) - before)
             ended(count)
 
@@ -79,7 +79,8 @@ class Run:
                 seconds = time.monotonic() - began
                 for future in working:
                     self._rest(future.result)
-            finally:  # a Ctrl-C too must not wait for all that is still to be put
+            finally:
+                # Ctrl-C must not wait either until all remaining messages are put.
                 stop.set()
         return seconds
 
@@ -118,7 +119,7 @@ class Run:
             return
         with ThreadPoolExecutor(THREADS) as threads:
             for _ in threads.map(put, load):
-                pass  # raises what a put raised
+                pass  # iterating raises the error of a failed put
 
     def _rest(self, wait: Callable[[], object]) -> None:
         try:

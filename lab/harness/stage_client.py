@@ -78,7 +78,7 @@ class StageClient:
         """Let the function run again."""
         self.functions.delete_function_concurrency(FunctionName=self.output("ReleaseFunctionName"))
 
-    # The producer's side.
+    # Methods that write as a producer does.
 
     def put(self, *items: Item) -> None:
         """Put items into the mailbox, each as a producer does; replaces what is there."""
@@ -92,7 +92,7 @@ class StageClient:
         """Write to the fax queue directly, as an upstream application does: without a deduplication id."""
         self.sqs.send_message(QueueUrl=self.output("FaxQueueUrl"), MessageBody=body, MessageGroupId=group)
 
-    # The ledger and the suppression list.
+    # Methods for the ledger and the suppression list.
 
     def ledger_items(self) -> dict[Key, Item]:
         """Return the ledger's items by key."""
@@ -119,7 +119,7 @@ class StageClient:
         pages = self.dynamodb.get_paginator("scan").paginate(TableName=table, **options)
         return (image for page in pages for image in page["Items"])
 
-    # The providers.
+    # Methods for the providers' simulators.
 
     def accepted(self) -> list[Item]:
         """Return the messages that the providers of mail, SMS, pushes and faxes accepted, newest last."""
@@ -161,7 +161,7 @@ class StageClient:
         """How often each provider has had each trouble."""
         return dict(fetch(f"{self.running.endpoints.providers}/trouble")["had"])
 
-    # What the pipeline holds.
+    # Methods that show what remains in queues and tables.
 
     def depth(self, url: str) -> int:
         """Messages in a queue (its URL): visible, in flight and delayed."""

@@ -238,7 +238,7 @@ class Budget:
         """Let the sums begin at the hour `oldest`. Returns the hour at which they begin."""
         before = item.get("oldest")
         if before is not None and before >= oldest:
-            return int(before)  # its writer's clock is ahead
+            return int(before)  # the worker that moved the sums has a clock that is ahead
         if before is None:
             expression = "SET #oldest = :oldest, #used = :zero, #bulk = :zero"
             condition = "attribute_not_exists(#oldest)"
@@ -251,7 +251,8 @@ class Budget:
             condition = "#oldest = :before"
             values = {":oldest": number(oldest), ":before": number(before)}
             values |= {f":{kind}": number(sum(counts.values())) for kind, counts in over.items()}
-        # If another worker was faster, the next write fails and reads its hour.
+        # If another worker was faster, this write changes nothing. Then the caller's next write fails, and
+        # reads that worker's hour.
         try_update(self._client, self._table, self._key, expression, condition, values)
         return oldest
 

@@ -313,7 +313,8 @@ def _contracts() -> tuple[Mapping[str, Any], Any]:
     """Return the contracts by `event_type`, and the function that reads an item by them. Without the packages
     of the extra `check` the contracts are empty."""
     try:
-        # The modules' names are text, because a program without the extra can import neither.
+        # The modules are imported by their names as text, because a program without the extra cannot import
+        # them.
         parse = import_module("mailroom.message.message").parse
         return import_module("mailroom.channels.contracts").CONTRACTS, parse
     except ImportError:

@@ -22,11 +22,10 @@ def iso(seconds: float) -> str:
     return f"{_second(int(seconds))}.{int(seconds * 1000) % 1000:03d}Z"
 
 
-@lru_cache(maxsize=4)  # many writes share a second
+@lru_cache(maxsize=4)  # cached, because many writes happen in the same second
 def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()[
-        :19
-    ]  # strftime omits leading zeros of early years
+    # The text is cut from `isoformat`, because `strftime` omits the leading zeros of early years.
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
 
 
 def assumed_utc(text: str | None) -> str | None:

@@ -138,7 +138,7 @@ def _too_large(image: Mapping[str, Value]) -> bool:
     size = size_of(image)
     if size > MAX_ITEM_BYTES:
         return True
-    if size * _LONGEST_ESCAPE <= MAX_QUEUED_BYTES:  # nearly all items are measured without encoding
+    if size * _LONGEST_ESCAPE <= MAX_QUEUED_BYTES:  # nearly all items end here, and need not be encoded
         return False
     return len(encoded(plain(image)).encode()) > MAX_QUEUED_BYTES
 

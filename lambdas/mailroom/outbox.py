@@ -65,8 +65,8 @@ def _relay(connection: "Connection[Any]", mailroom: Mailroom, limit: int, summar
     items, results = dict[int, Any](), dict[int, SendResult]()
     for row_id, text, id_, event_type in rows:
         try:
-            # As Decimal, because PostgreSQL's numbers have up to 131,072 digits. The mailbox's writer refuses
-            # those that are too long, and names the attribute.
+            # Numbers are read as Decimal, because PostgreSQL's numbers have up to 131,072 digits. The
+            # mailbox's writer refuses numbers that are too long, and names the attribute.
             items[row_id] = json.loads(text, parse_int=Decimal, parse_float=Decimal)
         except RecursionError:
             problem = f"item: has too many levels of lists and maps; use at most {MAX_LEVELS}"

@@ -277,7 +277,8 @@ class Failures:
     def add(self, change: LedgerChange) -> None:
         """Count a change of the ledger if the change reports a failure."""
         if change.moved and change.status in FAILED:
-            # A producer may write any event_type, and each different value would become a metric.
+            # A producer may write any `event_type`, so unknown channels are counted together: each different
+            # value would become a metric.
             channel = change.key.event_type if change.key.event_type in self._channels else UNKNOWN
             self._counts[channel, _reason(change)] += 1
 
@@ -357,7 +358,8 @@ class Outcomes(Struct, frozen=True):
         for url, batch in entries.items():
             failed |= queues.send(self.sqs, url, batch)
         if self.bus is not None:
-            # After the queues: if the bus does not respond, the function's time-out may end this call.
+            # The events are sent after the queue entries: if the event bus does not respond, the function's
+            # time-out may end this call.
             failed |= self.bus.put(events)
         failures.write()
         return failed

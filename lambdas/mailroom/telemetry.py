@@ -25,7 +25,7 @@ class MessageKey(Protocol):
 Handler = Callable[[dict[str, Any], Any], Any]
 
 _MARKS = r".!#$%&'*+/=?^`{|}~-"
-# The pattern matches only from an address's first character on: with every letter as a possible beginning, a
+# `_ADDRESS` matches only from the first character of an address on: if every letter could begin a match, a
 # long text would take minutes. Log lines are masked as JSON, in which control characters and letters beyond
 # ASCII are escapes such as \u00e9; the pattern never splits an escape.
 _ESCAPE = r"\\u[0-9a-f]{4}"
@@ -35,7 +35,8 @@ _ADDRESS = re.compile(
 MAX_READ = 4000
 """Characters of a provider's text that are read. Over ten times as many as are shown, because long URLs are
 replaced by one word."""
-# The scheme's length is limited, because the search tries every place of a text as the beginning of a URL.
+# The length of the scheme is limited, because the search tries every place of a text as the beginning of a
+# URL.
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 _NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
 

@@ -23,7 +23,7 @@ CREATE TABLE follows (
   created_at timestamptz NOT NULL
 );
 """
-# Added when the tables are full, which takes a fraction of the time.
+# The keys are added after the tables are filled, because that takes a fraction of the time.
 KEYS: LiteralString = """
 ALTER TABLE users ADD PRIMARY KEY (id), ADD UNIQUE (email);
 ALTER TABLE follows
@@ -93,7 +93,8 @@ def _follows(people: People, number: int, at: datetime) -> Iterator[tuple[int, i
     new = people.new_followers(number)
     for place, follower in enumerate(_followers(people, number)):
         if place < new:
-            # More than a day from the week's begin: a run that is asked for later today sees the same.
+            # These times are more than a day after the week's beginning, so that a run later today finds the
+            # same followers.
             moment = at - timedelta(hours=1 + place * 16)
         else:
             moment = at - _WEEK - timedelta(days=1) if place == new else at + timedelta(days=1)

@@ -39,8 +39,8 @@ START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105 - a name
 """The environment's variable that holds the password."""
-# The shell outlives the process that started it until server and data are gone: its input ends when that
-# process dies, for whatever reason.
+# This shell outlives the process that started it, until the server has ended and the data are removed. The
+# shell's input ends when that process ends, for whatever reason, and then the shell stops the server.
 _GUARD = """
 folder=$1; shift
 exec 3<&0
@@ -53,7 +53,8 @@ kill "$watch" 2>/dev/null
 cd / && rm -rf "$folder" 2>/dev/null
 exit "$ended"
 """
-# What is lost in a crash is of no use anyway: the data go with the server.
+# These settings make the server faster, but may lose data in a crash. That does no harm, because the data are
+# removed when the server ends.
 _SETTINGS = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -108,7 +109,7 @@ def home_for(folder: Path) -> Home:
 
 def _bundled() -> Path:
     """The folder of the installed packages."""
-    # The package itself is not imported: it makes folders, and a user of the system, as it sees fit.
+    # The package is located but not imported, because it creates folders and a system user on its own.
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise StartError(
@@ -227,7 +228,8 @@ def _await(server: Postgres, guard: subprocess.Popen[bytes], log: BinaryIO) -> N
 
     up = wait_until(lambda: answers() or guard.poll() is not None, START_SECONDS)
     if not up or guard.poll() is not None:
-        log.seek(0)  # the guard has removed the file by now
+        # The log is read from the open file, because the guard has removed the file's name by now.
+        log.seek(0)
         output = log.read().decode(errors="replace")
         raise StartError(f"The embedded PostgreSQL did not start on port {server.port}; its log:\n{output}")
 

@@ -65,7 +65,7 @@ class DelayQueue(Generic[T]):
         with self._changed:
             entry = (self._clock() + seconds, next(self._order), thing)
             heapq.heappush(self._waiting, entry)
-            if self._waiting[0] is entry:  # the thread waits for a later one
+            if self._waiting[0] is entry:  # the thread waits for a later entry, so it has to wake up
                 self._changed.notify()
 
     def pause(self) -> None:

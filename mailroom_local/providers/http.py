@@ -216,7 +216,7 @@ def is_meant(headers: Mapping[str, str], address: str) -> bool:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if site is None:
         return origin in (None, f"http://{address}")
-    # A page of our own with the referrer policy no-referrer, such as that for opting out, sends `null`.
+    # A page of this server with the referrer policy no-referrer, such as the opt-out page, sends `null`.
     return site in ("same-origin", "none") and origin in (None, f"http://{address}", "null")
 
 

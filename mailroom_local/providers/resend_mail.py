@@ -135,7 +135,8 @@ class ResendSimulator:
         route = request.route.removeprefix(self.prefix)
         if not request.bearer:
             return error(401, "missing_api_key", "Missing API key in the authorization header.")
-        if request.bearer != SECRET["api_key"]:  # as seen, and not as documented: resend/resend-node#617
+        if request.bearer != SECRET["api_key"]:
+            # This is Resend's observed response; its documentation differs: resend/resend-node#617
             return error(400, "validation_error", "API key is invalid")
         if (request.method, route) == ("POST", "/emails"):
             return self._send(request)
@@ -179,7 +180,7 @@ class ResendSimulator:
         self._inbox.add(Accepted("mail", ", ".join(mail.to), email_id, content_of(mail)))
         for step, kind in enumerate(("email.sent", *self._course(mail, outcome))):
             body = json.dumps(event_of(mail, email_id, kind, self._clock() + step / 10))
-            # As by Svix: an event that comes twice has the same id.
+            # All deliveries of one event have the same id, as Svix does it, so the id is made once here.
             self.queue.report(Outgoing(f"msg_{uuid.uuid4().hex}", endpoint(request), body))
         return json_reply(HTTPStatus.OK, {"id": email_id}), outcome
 

@@ -162,7 +162,7 @@ def mime_of(mail: dict[str, Any]) -> EmailMessage:
         content = base64.b64decode(part["RawContent"])
         guess = mimetypes.guess_type(part["FileName"])[0] or "application/octet-stream"
         (html.add_related if html else message.add_attachment)(
-            # No byte of a 7bit part has an eighth bit.
+            # A part declared as 7bit loses the eighth bit of each byte.
             bytes(byte & 127 for byte in content) if encoding == "7bit" else content,
             *part.get("ContentType", guess).partition("/")[::2],
             cte=encoding,

@@ -48,7 +48,7 @@ class SignalWireSimulator:
             return error(404, 20404, "The requested resource was not found.")
         uri, project, fax_id = path.groups()
         user, token = request.login or ("", "")
-        if user != project or not token:  # any token will do
+        if user != project or not token:  # any token is valid
             return error(401, 20003, "Authentication failed.")
         match request.method, fax_id:
             case "POST", None:

@@ -166,14 +166,15 @@ def _order(request: Request) -> SmsOrder:
         form.get("MessagingServiceSid", ""),
         form.get("Body", ""),
         tuple(parse_qs(request.body.decode(), keep_blank_values=True).get("MediaUrl", ())),
-        urldefrag(form.get("StatusCallback", "")).url,  # a fragment is for Twilio only
+        # Twilio reads the URL's fragment itself, and does not send it.
+        urldefrag(form.get("StatusCallback", "")).url,
         None if validity is None else int(validity),
     )
 
 
 def as_json(sms: SimulatedSms, moment: float) -> dict[str, Any]:
     status, sent = sms.status(moment), sms.sent_at(moment)
-    waiting = status == "accepted"  # the service has not chosen its number yet
+    waiting = status == "accepted"  # the Messaging Service has not chosen a sender's number yet
     error = sms.error if status in {"undelivered", "failed"} else None
     uri = f"{URI}/{sms.sid}"
     return {

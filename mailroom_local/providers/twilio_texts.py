@@ -25,7 +25,8 @@ def _text(network: SmsNetwork, request: Request) -> dict[str, Any]:
     if not E164.fullmatch(sender):
         raise ValueError("From has to be a number such as +12025550170.")
     sms = network.receive(sender, form.get("To", OURS), form.get("Body", ""))
-    # The stage's own API, under the URL that it knows as its public one: see `PublicApi`.
+    # The request goes to the stage's own API, under the URL that the API knows as its public one: see
+    # `PublicApi`.
     url = f"http://{request.headers['host']}/api/twilio/inbound"
     return {"sid": sms.sid, "answer": post_form(url, _fields(sms))}
 

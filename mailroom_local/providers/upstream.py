@@ -9,10 +9,10 @@ import urllib3
 from mailroom_local.aws import STAGE, authorization
 from mailroom_local.providers.http import Reply, Request, json_reply
 
-# Belong to one connection, or are set anew by the client or the server of the next one.
+# Headers that belong to one connection, or that the client or the server of the next connection sets again.
 HOP_BY_HOP = {
     *("connection", "keep-alive", "transfer-encoding", "content-length", "host", "date", "server"),
-    *("origin", "sec-fetch-site"),  # about the server that the page asked, which has looked at them
+    *("origin", "sec-fetch-site"),  # about the page's request to this server, which has checked them
 }
 TIMEOUT_SECONDS = 60.0
 CONNECTIONS = 50
@@ -24,8 +24,9 @@ class Upstream:
     """The emulator, over a pool of connections that stay open."""
 
     def __init__(self, url: str) -> None:
-        # The emulator closes idle connections, so that a request may need a second one. What the emulator
-        # records twice for that counts for nothing: the simulators' own inbox says which message was sent.
+        # The emulator closes idle connections, so a request may have to be sent again. If the emulator
+        # records such a request twice, that does no harm: the simulators' own inbox decides which message was
+        # sent.
         once_more = urllib3.Retry(1, redirect=False, allowed_methods=None)
         self._pool = urllib3.connection_from_url(
             url, maxsize=CONNECTIONS, timeout=TIMEOUT_SECONDS, retries=once_more

@@ -35,17 +35,20 @@ from mailroom_local.pump.streams import FirstRecords, GivenUp, Record, StreamDel
 
 DRIVING = "driving "
 """The pump logs this when it has taken over all mappings."""
-IDLE_SECONDS = 0.005  # the emulator itself waits for records
-BUSY_SECONDS = 0.1  # under load a poll less often makes batches larger, and leaves the emulator to the work
+IDLE_SECONDS = 0.005  # short, because the emulator itself waits for records
+# Under load, polling less often makes batches larger, and leaves CPU time to the emulator.
+BUSY_SECONDS = 0.1
 TROUBLE_SECONDS = 1.0
 PAGE = 1000
-EVENT_BYTES = 6 * 1024 * 1024 - 1024  # Lambda's limit for a synchronous event, less its frame
+# Lambda's limit for a synchronous event, minus the JSON around the records.
+EVENT_BYTES = 6 * 1024 * 1024 - 1024
 STREAMS_SECONDS = 60.0
 EACH_MINUTE = "rate(1 minute)"
 FIRE_SECONDS = 10.0
 """Pause between two rounds of the rules of each minute."""
 RETRIES_EXHAUSTED = "RetryAttemptsExhausted"
-ROOM_BATCHES = 10  # a lane that is this far behind holds up the reader, as a shard does on AWS
+# A lane that is this many batches behind stops the reader, as a shard does on AWS.
+ROOM_BATCHES = 10
 
 
 class Pump:
@@ -81,8 +84,8 @@ class Pump:
             uuid = mapping["UUID"]
             threads = [] if uuid in self._driven else self._threads(dict(mapping))
             if threads or (uuid in self._driven and mapping["State"] == "Enabled"):
-                # A template's `Enabled: false` does not show in the emulator's response, and an update of a
-                # mapping enables it.
+                # The emulator's response does not show a template's `Enabled: false`, and an update of a
+                # mapping enables it. So the mapping is disabled here.
                 self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
                 self._driven.add(uuid)
             for thread in threads:
@@ -150,7 +153,8 @@ def read_shard(url: str, mapping: StreamMapping, shard: str) -> Iterator[Record]
         try:
             iterator = iterator or _iterator(url, mapping.stream, shard, last)
             page = ask_streams(url, "GetRecords", ShardIterator=iterator, Limit=PAGE)
-        except (OSError, HTTPException) as trouble:  # an iterator expires; the emulator may be stopping
+        except (OSError, HTTPException) as trouble:
+            # The iterator may have expired, or the emulator may be stopping.
             print(f"reading {mapping.stream} again: {trouble}", flush=True)
             iterator = None
             time.sleep(TROUBLE_SECONDS)

@@ -118,7 +118,7 @@ class EmulatedQueue:
                 AttributeNames=["All"],
                 MessageAttributeNames=["All"],
             )
-        except TROUBLE as trouble:  # the emulator may be stopping
+        except TROUBLE as trouble:  # for example, the emulator may be stopping
             print(f"receiving from {self._arn} again: {trouble}", flush=True)
             time.sleep(TROUBLE_SECONDS)
             return []

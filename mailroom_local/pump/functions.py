@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom_local.aws import LocalSession, patient
 
-FUNCTION_SECONDS = 900.0 + 30.0  # the longest a function runs, and some
+FUNCTION_SECONDS = 900.0 + 30.0  # the longest time-out of a function, with a margin
 CONNECTIONS = 50
 TROUBLE = (ClientError, BotoCoreError)
 TROUBLE_SECONDS = 1.0

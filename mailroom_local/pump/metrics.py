@@ -35,7 +35,7 @@ class LoggedMetrics:
                 time.sleep(SECONDS)
             try:
                 evaluate(self._cloudwatch, self._sqs, time.time())
-            except TROUBLE as trouble:  # the next evaluation begins anew
+            except TROUBLE as trouble:  # the next evaluation tries again
                 print(f"alarms are not evaluated: {trouble}", flush=True)
 
     def forward(self) -> None:
@@ -43,7 +43,7 @@ class LoggedMetrics:
         with self._log.open("rb") as log:
             log.seek(self._offset)
             logged = log.read()
-        lines = logged[: logged.rfind(b"\n") + 1]  # the last line may still be written
+        lines = logged[: logged.rfind(b"\n") + 1]  # the last line may be incomplete
         self._offset += len(lines)
         logged_values: dict[tuple[Any, ...], list[float]] = defaultdict(list)
         for line in lines.splitlines():
@@ -51,7 +51,8 @@ class LoggedMetrics:
                 continue
             try:
                 values_of_line = list(_values(json.loads(line)))
-            except (ValueError, KeyError, TypeError) as fault:  # two threads' lines in one, or half a line
+            except (ValueError, KeyError, TypeError) as fault:
+                # Two threads may have written into the same line, or the line may be incomplete.
                 print(f"not a metric: {fault!r}", flush=True)
                 continue
             for name, value in values_of_line:
@@ -64,7 +65,7 @@ class LoggedMetrics:
                     "MetricName": metric,
                     "Dimensions": [{"Name": name, "Value": value} for name, value in dimensions],
                     "Timestamp": minute,
-                    "Values": list(counts),  # not their sum: percentiles need each of them
+                    "Values": list(counts),  # all values instead of their sum: percentiles need them
                     "Counts": list(counts.values()),
                     "Unit": unit,
                 }
@@ -72,7 +73,7 @@ class LoggedMetrics:
         for namespace, data in by_namespace.items():
             try:
                 self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
-            except TROUBLE as trouble:  # a gap in a plot is no reason to stop
+            except TROUBLE as trouble:  # missing metrics are no reason to stop
                 print(f"metrics are lost: {trouble}", flush=True)
 
 

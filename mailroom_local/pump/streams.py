@@ -16,7 +16,7 @@ from typing import Any
 from mailroom_local.pump.functions import Invoked
 
 MISSING = object()
-# AWS's comparison operators that the stacks use.
+# Comparison operators of AWS's event filters that the stacks use.
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "prefix": lambda value, wanted: isinstance(value, str) and value.startswith(wanted),
     "exists": lambda value, wanted: (value is not MISSING) == wanted,
@@ -146,7 +146,7 @@ class FollowUp:
 
 def after(batch: StreamBatch, invoked: Invoked, max_retries: int) -> FollowUp:
     """Return the next steps. `batch` counts the invocation already; a split is not a retry."""
-    if invoked.refused:  # throttled: no retry is used up
+    if invoked.refused:  # a throttled invocation uses up no retry
         return FollowUp((batch,))
     failed = first_failed(batch.records, invoked)
     if failed is None:

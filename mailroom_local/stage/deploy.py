@@ -173,7 +173,8 @@ class EmulatorDeployment:
         url = ""
         for asset in stack.assets:
             content = asset.content()
-            # CDK lists the template among the assets; a body over 51,200 bytes may only come from S3.
+            # CDK lists the template among the assets. CloudFormation reads a template over 51,200 bytes only
+            # from S3, so it is uploaded too.
             if asset.source == stack.template:
                 content = content.replace(PROVIDERS.encode(), providers.encode())
                 url = f"{self._url}/{asset.bucket}/{asset.key}"

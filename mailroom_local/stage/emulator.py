@@ -58,7 +58,8 @@ def _command(workspace: Workspace, port: int) -> list[str]:
     """MiniStack is an ASGI application. Its own server costs 0.8 ms of each call, uvicorn's 0.3, and the
     emulator's one core is what bounds the whole pipeline."""
     serve = [str(UVICORN), APPLICATION, "--app-dir", str(_linked(workspace)), "--host", LOOPBACK]
-    # MiniStack writes a Date of its own: with two of them the SDK of the CDK's CLI cannot read either.
+    # MiniStack writes a Date header itself. If uvicorn added a second one, the SDK in the CDK's CLI could
+    # read neither.
     options = "--no-access-log --no-date-header --timeout-keep-alive 75 --timeout-graceful-shutdown 0"
     return [*serve, "--port", str(port), *options.split()]
 

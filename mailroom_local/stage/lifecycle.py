@@ -58,7 +58,7 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
     running = State(endpoints)
     aws = ("--emulator", endpoints.aws)
-    # Simulators and database come up while the stacks are synthesized and deployed.
+    # The simulators and the database start while the stacks are synthesized and deployed, which saves time.
     start_module(workspace, running, "providers", *aws, "--port", str(providers_port))
     password = secrets.token_urlsafe(24)
     options = ("--folder", str(workspace.database), "--port", str(database_port))
@@ -77,10 +77,10 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     _await(workspace, "providers", lambda: answers(f"{endpoints.providers}/health"))
     _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
     with database.connect() as connection:
-        # Beside the recipients there are people without new followers, and people who want no mail.
+        # Besides the recipients, there are people without new followers, and people who want no mail.
         everybody = People(people, quiet=people // 10, unwilling=people // 10)
         example_people.create(connection, everybody, datetime.now(UTC))
-    # Until the pump drives the mappings the emulator works the fax queue itself, one line after another.
+    # Until the pump takes over the mappings, the emulator reads the fax queue itself, one line after another.
     _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
     _write_environment(workspace, running)
     if console:
@@ -129,7 +129,8 @@ def _write_environment(workspace: Workspace, running: State) -> None:
         "MAILROOM_DATABASE": deployment.database_url(DATABASE_SECRET),
     }
     exports = [f"export {name}={value}\n" for name, value in variables.items()]
-    exports.append(f'export PATH="{Path(sys.executable).parent}:$PATH"\n')  # so that `mailroom` is found
+    # With this folder in the PATH, the shell finds the command `mailroom`.
+    exports.append(f'export PATH="{Path(sys.executable).parent}:$PATH"\n')
     workspace.environment.touch(mode=0o600)
     workspace.environment.chmod(0o600)
     workspace.environment.write_text("".join(exports))
@@ -159,7 +160,8 @@ def _link(workspace: Workspace, folder: Path) -> None:
 
 
 def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:
-    # The CDK's own look at templates takes five seconds of a core; cfn-lint and checkov look as well.
+    # The CDK's validation of the templates is off: it takes five seconds of CPU time, and cfn-lint and
+    # checkov check the templates as well.
     answer = run_app(context, output, quiet=True, CDK_VALIDATION="false")
     if answer.returncode != 0:
         raise StartError(
@@ -184,7 +186,7 @@ def _remove(folder: Path) -> None:
     renamed = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
     with suppress(FileNotFoundError):
         folder.rename(renamed)
-        # The shell ends at once and leaves `rm` to the system, which waits for it.
+        # The shell ends at once. The system waits for `rm` in the background, so this process need not.
         command = ["/bin/sh", "-c", 'rm -rf "$1" &', "sh", str(renamed)]
         subprocess.run(command, start_new_session=True, check=True)
 

@@ -32,11 +32,11 @@ class Workspace:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.state = folder / "state.json"  # process ids and ports of what runs
-        self.ports = folder / "ports.json"  # those of the last start, which the next one takes again
+        self.state = folder / "state.json"  # process ids and ports of the running stage
+        self.ports = folder / "ports.json"  # ports of the last start, which the next start uses again
         self.environment = folder / "env"  # shell `export` lines for a user's own commands
         self.assembly = folder / "assembly"  # a link to the cloud assembly that was deployed
-        self.scratch = folder / "tmp"  # the emulator's: it unpacks every function's code here
+        self.scratch = folder / "tmp"  # the emulator's temporary files, with the code of every function
         self.database = folder / "postgres"  # the data of the campaigns' database
 
     def log(self, process: str) -> Path:
@@ -88,5 +88,5 @@ def load_state(workspace: Workspace) -> State | None:
     """The state of this workspace; None if the stage was not started, or its file is damaged."""
     try:
         return msgspec.json.decode(workspace.state.read_bytes(), type=State)
-    except (OSError, ValueError):  # such as msgspec's own
+    except (OSError, ValueError):  # msgspec's decoding errors are ValueErrors
         return None

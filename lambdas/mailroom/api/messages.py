@@ -65,10 +65,11 @@ class Intake(Struct, frozen=True):
             if first.setdefault(messages[number].key, number) != number:
                 repeats.append(number)
         grant = caller.spend(_recipients(messages.values()), lambda: self._new(messages.values()))
-        # Of two entries with one key the first counts, so the second waits until the first is in the mailbox.
+        # If two entries have the same key, the first one counts. So the second is put only after the first
+        # one is in the mailbox.
         for wave in (list(first.values()), repeats):
             results |= self._put(wave, entries, unused)
-        # A message whose put failed may be in the mailbox.
+        # A message whose put failed may be in the mailbox nevertheless, so it counts in the caller's day.
         put = [message for at, message in messages.items() if results[at].result in {"accepted", "failed"}]
         caller.settle(grant, _recipients(put))
         _report(results.values())
@@ -155,7 +156,8 @@ def _result(entry: Mapping[str, Any], put: PutResult, unused: list[str]) -> Entr
     key = Key(entry["id"], entry["event_type"])
     match put.state:
         case "accepted" | "existed":
-            # A repeated put, whose first response was lost, counts in the caller's day.
+            # A repeated put is a new message: the SDK repeated the request because the first response was
+            # lost. So the message counts in the caller's day.
             return EntryAnswer(
                 "accepted" if put.repeated else put.state,
                 key.id,

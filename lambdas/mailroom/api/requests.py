@@ -31,7 +31,8 @@ def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
     type, 422 for fields at fault.
     """
     body = _body(event)
-    if "messages" not in body or "event_type" in body:  # a template may well have a variable `messages`
+    if "messages" not in body or "event_type" in body:
+        # A body with `event_type` is a single message, and its `messages` is a variable of its template.
         return [body], False
     messages = body["messages"]
     if not isinstance(messages, list):

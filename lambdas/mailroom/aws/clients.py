@@ -39,10 +39,11 @@ def _config(read_seconds: float, attempts: int) -> Config:
         read_timeout=read_seconds,
         max_pool_connections=16,  # enough for the HTTP API, which puts up to 16 items at a time
         retries={"mode": "standard", "total_max_attempts": attempts},
-        # botocore's check of each request is off: mypy checks requests by the types of the services.
+        # botocore does not check the parameters of each request, because mypy checks them by the types of the
+        # services.
         parameter_validation=False,
-        # A fixed user agent. botocore would build its long default twice for every request: a fifth of a
-        # call's CPU time.
+        # The user agent is fixed. Otherwise botocore would build its long default twice for every request,
+        # which takes a fifth of a call's CPU time.
         user_agent="mailroom",
     )
 

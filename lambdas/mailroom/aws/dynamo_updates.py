@@ -59,7 +59,7 @@ def values_of(sets: Mapping[str, Value]) -> Sets:
     return {f":{name}": value for name, value in sets.items()}
 
 
-@lru_cache(maxsize=512)  # a process uses few different expressions
+@lru_cache(maxsize=512)  # cached, because a process uses few different expressions
 def _in_one_line(text: str) -> str:
     """Join the lines of an expression: DynamoDB accepts several lines, but moto and emulators do not."""
     return " ".join(text.split())

@@ -43,7 +43,7 @@ def _value(path: str, value: Any, level: int) -> Value:
 
 def _other_than_json(path: str, value: Any) -> Value:
     """Encode a value of a type that JSON lacks."""
-    from boto3.dynamodb.types import Binary  # slow to import, and seldom needed
+    from boto3.dynamodb.types import Binary  # this import is slow, and seldom needed
 
     if isinstance(value, (bytes, bytearray, Binary)):
         return {"B": bytes(value)}  # type: ignore[arg-type]  # Binary has the method, its type stub lacks it
@@ -76,7 +76,8 @@ def _text(path: str, text: str) -> str:
 
 
 def _number(path: str, value: int | float | Decimal) -> str:
-    # The shortest text of a float: 0.1, and not the 55 digits of its binary value.
+    # A float is converted from its shortest text, such as 0.1, and not from the 55 digits of its binary
+    # value.
     exact = Decimal(float.__repr__(value)) if isinstance(value, float) else value
     try:
         number = NUMBERS.create_decimal(exact)
@@ -107,7 +108,7 @@ def _plain(value: Value) -> Any:
         case "N":
             return _plain_number(content)
         case "B":
-            # Binary is base64 in a stream record, and bytes in a response of boto3.
+            # A binary value is base64 text in a stream record, and bytes in a response of boto3.
             return content if isinstance(content, str) else base64.b64encode(bytes(content)).decode()
         case "NULL":
             return None

@@ -186,6 +186,6 @@ def _moment(text: str, parts: int = 1) -> float | None:
     """Read a time in epoch seconds, or in so many parts of a second."""
     try:
         seconds = int(text) / parts
-    except (ValueError, OverflowError):  # programs other than Mailroom may write to the queue
+    except (ValueError, OverflowError):  # another program may have written an invalid time into the queue
         return None
     return seconds if 0 <= seconds < END_OF_TIME else None

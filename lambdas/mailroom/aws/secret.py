@@ -42,7 +42,8 @@ def read_secret(text: str, kind: type[T], problem: str) -> T:
     `problem`, which names the valid form."""
     with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
         return msgspec.json.decode(text, type=kind)
-    # Out of the block, so that the error has no context: the decoder's message may quote the secret.
+    # The error is raised outside of the `with` block, so that it has no context: the decoder's message may
+    # quote the secret.
     raise InvalidSecret(problem)
 
 

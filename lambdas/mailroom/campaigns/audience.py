@@ -174,7 +174,7 @@ class Rows:
         if isinstance(value, bool) or not isinstance(value, str | int | UUID):
             return "is no key; use a text, a whole number or a UUID"
         text = str(value)
-        # The cheap checks come first: most keys are short and printable.
+        # Checks that are cheap come first, because most keys are short and printable.
         if len(text) > MAX_KEY_BYTES or len(text.encode(errors="replace")) > MAX_KEY_BYTES:
             return f"is longer than {MAX_KEY_BYTES} bytes; use a shorter one"
         if "@" in text:

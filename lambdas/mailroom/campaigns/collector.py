@@ -177,7 +177,7 @@ class Collector(Struct, frozen=True):
             case InProgress(seconds):
                 return seconds + 1
             case Unsent(run, cursor):
-                # The worker that collected this page died before it sent the next one on its way.
+                # The worker that collected this page crashed before it queued the next page.
                 self._send_next(run, request.page + 1, cursor)
             case PageOutOfSequence():
                 return self._dead("no run leads up to this page", page=request.page)
@@ -202,11 +202,11 @@ class Collector(Struct, frozen=True):
         try:
             self._collect(definition, claim, request)
         except ClaimLost as lost:
-            # The page's message comes back, and its next claim shows the run's state.
+            # The exception returns the page's record to the queue, and the next claim shows the run's state.
             logger.info("page is not passed on", page=request.page, reason=str(lost))
             raise
         except Invalid as fault:
-            # The campaign is at fault, and not an entry: only a person can fix that.
+            # The fault is in the campaign and not in an entry, so a person has to correct the campaign.
             self.runs.release(claim, str(fault))
             return self._dead("page cannot be collected", page=request.page, reason=str(fault))
         except Exception as error:
@@ -235,9 +235,11 @@ class Collector(Struct, frozen=True):
             count("AudienceRefused", len(faults))
         self._send_people(run, chunks)
         if request.page == 1 and len(run.starts) == 1 and self.tallies is not None:
-            # A later start finds messages that failed before, which prove nothing about the present campaign.
+            # Only the first start of a run checks its messages later. After another start, messages that
+            # failed before would be counted, although they prove nothing about the present campaign.
             self._send_next(run, LOOK_BACK, 0, FIRST_LOOK_SECONDS)
-        # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
+        # The cursor is stored before the next page is queued. If the next page is not queued, the next
+        # delivery of this page queues it.
         people = sum(map(len, chunks))
         self.runs.advance(claim, cursor, people, faults)
         count("Collected", people)
@@ -252,19 +254,21 @@ class Collector(Struct, frozen=True):
         run = self.runs.read(request.campaign, request.run)
         if self.tallies is None or run is None or run.start != request.start:
             return None
-        if run.state == "stopped":  # by an operator, or by this record, which comes until it is a dead letter
+        if run.state == "stopped":
+            # An operator stopped the run, or an earlier delivery of this record, which fails until it is a
+            # dead letter.
             return self._dead("run is stopped", reason=run.trouble) if run.trouble else None
         counts = self.tallies.of_run(run.campaign, run.run, run.begun_at)
         failed = counts.pop("failed", 0)
         if counts.keys() - {"suppressed", "scheduled"}:
-            return None  # one was sent, at least
+            return None  # at least one message was sent
         without = run.opted_out + run.left_out + run.failed + run.conflicts
         if failed and failed + without >= min(run.recipients, definition.page_size):
             trouble = f"each of its first {failed} messages has failed; mailroom failures says why"
             self.runs.stop(run.campaign, run.run, BY_ITSELF, trouble=trouble)
             return self._dead("run is stopped", reason=trouble)
         if request.cursor < LOOKS:
-            # While the run is paused, its messages get no outcome, so this look does not count.
+            # While the run is paused, its messages get no outcome, so this check does not count.
             looks = request.cursor + (not run.paused)
             self._send_next(run, LOOK_BACK, looks, FIRST_LOOK_SECONDS << request.cursor)
         return None
@@ -289,7 +293,7 @@ class Collector(Struct, frozen=True):
 
     def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
         bodies = [encode(Chunk(run.campaign, run.run, run.scheduled_at, chunk)) for chunk in chunks]
-        # A group makes the queue fair: a large campaign does not keep a small one waiting.
+        # The message group makes the queue fair, so that a large campaign does not delay a small one.
         entries = [Entry(str(number), body, group=run.campaign) for number, body in enumerate(bodies)]
         if failed := queues.send(self.sqs, self.audience_queue_url, entries):
             raise OSError(f"SQS did not take {len(failed)} of {len(entries)} messages; the page comes again")

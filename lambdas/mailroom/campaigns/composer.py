@@ -159,7 +159,7 @@ class Composer(Struct, frozen=True):
             if (blocked := draft.blocked) is None:
                 drafts.append(draft)
                 continue
-            # The ledger gets the reason, unless the message was sent before.
+            # The reason is recorded in the ledger, unless the message was sent before.
             tally["opted_out"] += 1
             item = draft.item
             to = item.get("to") or item.get("email")
@@ -179,7 +179,7 @@ class Composer(Struct, frozen=True):
         try:
             message = parse(draft.item, self.drafter.contracts)
         except Invalid:
-            return draft  # dispatch refuses it, with the reason
+            return draft  # dispatch will reject the item, and record the reason
         name = unbound(message)
         if name is None:
             return draft
@@ -226,7 +226,9 @@ class Composer(Struct, frozen=True):
             key = keys[draft.key]
             try:
                 message = parse(draft.item, self.drafter.contracts)
-            except Invalid as fault:  # it stays cancelled, for a later start: no worker could end it
+            except Invalid as fault:
+                # The message stays cancelled until a later start, because no worker could end an invalid
+                # message.
                 logger.error("not composed as its channel asks", key=draft.key, field=fault.field)
                 continue
             changed = states[draft.key] == "conflict"
@@ -238,7 +240,8 @@ class Composer(Struct, frozen=True):
             body = encode({**draft.item, "attempt": attempt})
             attributes = {"channel": key.event_type, "type": message.kind}
             wait = math.ceil((message.due() or 0.0) - self.clock())
-            delay = wait if 0 < wait <= queues.MAX_DELAY_SECONDS else 0  # its worker holds it for longer
+            # SQS limits the delay. A message with a longer wait is queued at once, and its worker holds it.
+            delay = wait if 0 < wait <= queues.MAX_DELAY_SECONDS else 0
             entry = Entry(str(len(resumed)), body, attributes, delay, message.group)
             entries[self.queues[key.event_type]].append(entry)
             resumed[draft.key] = "existed"

@@ -50,7 +50,8 @@ def login_of(name: str, database: DatabaseSettings, secrets: "SecretsManagerClie
     try:
         login = msgspec.json.decode(text)
         if isinstance(login, dict):
-            # A secret that RDS itself manages holds the username and the password only.
+            # A secret that RDS manages holds only the username and the password, so the rest comes from the
+            # settings.
             settings = {field: getattr(database, field) for field in ("host", "port", "dbname")}
             login = {**{field: value for field, value in settings.items() if value}, **login}
         return msgspec.convert(login, Login, strict=False)
@@ -70,13 +71,14 @@ def parameters_of(database: DatabaseSettings, login: Login) -> dict[str, Any]:
         "password": login.password,
         "dbname": login.dbname,
         "connect_timeout": max(1, round(database.connect_seconds)),
-        # In milliseconds, and for a server that does not answer any more.
+        # Time-out in milliseconds for a server that stops responding after the connection is open.
         "tcp_user_timeout": round(database.connect_seconds * 1000),
         "application_name": APPLICATION,
         "sslmode": database.sslmode,
     }
     if database.sslmode.startswith("verify"):
-        # The libpq in psycopg has the path of the machine that built it; Python has that of this machine.
+        # The libpq in psycopg looks for the certificate authorities at a path of the machine that built it,
+        # so it gets the path on this machine, which Python knows.
         authorities = database.ca_file or ssl.get_default_verify_paths().cafile
         parameters["sslrootcert"] = authorities or "system"
     return parameters
@@ -101,7 +103,7 @@ class Databases:
             names = ", ".join(sorted(self._settings)) or "none"
             raise LookupError(f"no database {name!r}: the settings have {names}; add it under databases")
         try:
-            # The login is read for each connection, so that a rotated password counts at once.
+            # The login is read for each connection, so that a rotated password takes effect at once.
             database = self._settings[name]
             connection = _connect(database, login_of(name, database, self._secrets))
         except OperationalError as error:
@@ -112,9 +114,10 @@ class Databases:
 
 def _connect(database: DatabaseSettings, login: Login) -> Connection[Any]:
     parameters = parameters_of(database, login)
-    # Without prepared statements: behind a proxy the next statement may meet another server process.
+    # Prepared statements are off, because behind a proxy the next statement may reach another server process.
     connection = Connection.connect(autocommit=True, prepare_threshold=None, **parameters)
-    # The limit is a statement: RDS Proxy refuses a connection with options in its start-up packet.
+    # The time limit is set by a statement, because RDS Proxy refuses a connection with options in its
+    # start-up packet.
     milliseconds = str(round(database.statement_seconds * 1000))
     connection.execute("SELECT set_config('statement_timeout', %s, false)", [milliseconds])
     connection.autocommit = False

@@ -128,7 +128,8 @@ class Modules(Struct, frozen=True):
         field = f"{definition.module}: compose"
         if not isinstance(composed, Mapping):
             raise Invalid(field, f"returned {type(composed).__name__}; use a mapping by key")
-        # A module that confuses 7 with "7" would silently leave out all people.
+        # Unknown keys are an error: a module that confuses 7 with "7" would otherwise silently leave out all
+        # people.
         unknown = composed.keys() - set(recipients.keys)
         if unknown:
             raise Invalid(field, f"returned {len(unknown)} keys that nobody has; keys are texts")

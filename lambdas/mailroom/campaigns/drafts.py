@@ -190,7 +190,7 @@ def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:
     if not isinstance(composed, Mapping):
         raise Invalid(field, f"returned {type(composed).__name__} for one; use a mapping of attributes")
     if definition.topic is not None and (copies := COPIES & composed.keys()):
-        # A copy would have the unsubscribe link of the other recipient.
+        # A copy would contain the unsubscribe link of the other recipient.
         raise Invalid(field, f"set {' and '.join(sorted(copies))}; a mail with a topic goes to one alone")
     item: Item = {}
     for name, value in composed.items():

@@ -86,7 +86,7 @@ class Lines:
 
     def back(self, mark: Position) -> None:
         """Go back to the beginning of an earlier line."""
-        if mark.offset < self._base:  # not in memory any more
+        if mark.offset < self._base:  # the line is not in memory any more
             self._bytes, self._base = b"", mark.offset
         self._at, self._line = mark.offset - self._base, mark.line
 
@@ -179,7 +179,7 @@ class JsonLinesFormat:
         try:
             values = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            # Errors of msgspec name a place, and quote no value.
+            # Only errors of msgspec are quoted, because they name a position and do not quote a value.
             words = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
             raise ParseError(None, f"is not JSON in UTF-8 ({words}); correct it") from None
         except ArithmeticError:

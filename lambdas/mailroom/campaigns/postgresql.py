@@ -68,7 +68,8 @@ class PostgresqlAudience:
         """Create the audience. The query must have the columns `optional`, whose values may be NULL."""
         self._definition = definition
         self._needed = (definition.key, *definition.columns, *optional)
-        # The query is the deployer's own; values of requests are parameters beside it.
+        # The query comes from the deployer, so it is inserted as SQL. Values of requests are passed as
+        # parameters.
         query = sql.SQL(_literal(definition.query))
         self._names: dict[str, sql.Composable] = {"query": query, "key": sql.Identifier(definition.key)}
 
@@ -95,7 +96,8 @@ class PostgresqlAudience:
         cursor = self._cursor(last[0]) if last else None
         if len(people) <= size:
             return None, people
-        # Later pages skip rows with the last key, so this page reports a further row with the same key.
+        # Later pages skip rows with the last key. So this page includes a further row with the same key, to
+        # report it.
         key = self._definition.key
         return cursor, people if people[size][key] == last[0][key] else people[:size]
 
@@ -104,7 +106,8 @@ class PostgresqlAudience:
         try:
             _, ((count,),) = _query(connection, sql.SQL(_KEYLESS).format(**self._names), page)
         except errors.QueryCanceled:
-            # A key that is an expression is computed for all rows. If that takes too long, the run goes on.
+            # If the key is an expression, PostgreSQL computes it for all rows. If that takes too long, the
+            # run goes on without this check.
             connection.rollback()
             logger.warning("rows without a key were not looked for: it took too long")
             return
@@ -146,7 +149,7 @@ def _query(
     try:
         cursor.execute(query, values)
     except errors.InsufficientPrivilege:
-        raise  # the query may be right, and a grant missing
+        raise  # the query may be valid, and only a grant missing
     except ProgrammingError as error:
         words = error.diag.message_primary or str(error)
         raise Invalid("audience.query", f"PostgreSQL refuses it: {words}; correct it") from None

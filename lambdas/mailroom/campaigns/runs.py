@@ -293,7 +293,8 @@ class Runs(Struct, frozen=True):
         """Record that the people of a page are queued. `cursor` is the beginning of the next page, or None
         after the last one. Raises ClaimLost if another worker has taken the page since."""
         before = claim.run
-        # A run is kept for months, and an erasure does not look for people here.
+        # Personal data is removed from the faults, because a run is kept for months, and an erasure does not
+        # search runs.
         sentences = [*before.faults, *(impersonal(f"{fault}") for fault in faults)][:MAX_FAULTS]
         values: Sets = {
             ":next": number(claim.page + 1),
@@ -320,7 +321,8 @@ class Runs(Struct, frozen=True):
                 values,
             )
         except ConditionFailed as failed:
-            # The write may be the SDK's repeat of a write whose response was lost.
+            # The write may be the SDK's repeat of a write whose response was lost. Then the item has this
+            # page's values.
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
                 raise ClaimLost("the page was taken by another worker, or its run was started anew") from None
 
@@ -350,7 +352,8 @@ class Runs(Struct, frozen=True):
                 {":stopped": string("stopped"), **values},
             )
         except ConditionFailed as failed:
-            # With our own token, the SDK repeated the write, and the first one had succeeded.
+            # If the item has this call's token, the SDK repeated the write, and the first write had
+            # succeeded.
             return failed.item.get("stop_token") == token
         return True
 

@@ -54,5 +54,7 @@ class _ModuleAudience(Struct, frozen=True):
         for number, person in enumerate(answer.recipients, 1):
             rows.add(f"person {number} of a page", {**person.attributes, KEY: person.key})
         for person in rows.recipients:
-            del person.attributes[KEY]  # not an attribute of the module
+            # `Rows` needs the key among the attributes, but the key is not an attribute that the module
+            # returned.
+            del person.attributes[KEY]
         return Found(rows.recipients, answer.cursor, [*answer.faults, *rows.faults])

@@ -100,7 +100,8 @@ class ProviderAdapter(ABC, Generic[P, M]):
         except (ClientError, BotoCoreError) as error:
             raise unreadable(self._secret, error) from None
         except Exception as fault:  # noqa: BLE001 - raised again as NotReady; the message was not sent
-            # The reason has only the exception's class, because its message may quote the secret.
+            # The reason contains only the exception's class, because the exception's message may quote the
+            # secret.
             raise NotReady(Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")) from None
 
 

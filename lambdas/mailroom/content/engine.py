@@ -72,7 +72,8 @@ class Engine:
             fuel=FUEL,
             finalizer=_written,
         )
-        self._environment.remove_global("debug")  # it writes all variables of a message
+        # `debug` is removed, because it would write all variables of a message into the text.
+        self._environment.remove_global("debug")
 
     def __contains__(self, name: str) -> bool:
         return self._load(name) is not None
@@ -83,14 +84,15 @@ class Engine:
 
     def render(self, name: str, variables: Mapping[str, Any]) -> str:
         """Return the rendered template; `variables` come from `values_of`. Raises TemplateFault."""
-        # In a template `self` holds its blocks, and MiniJinja's binding takes no variable of that name.
+        # In a template, `self` contains the template's blocks, and MiniJinja's binding accepts no variable of
+        # that name.
         variables = {variable: value for variable, value in variables.items() if variable != "self"}
         if self._reload:
             self._environment.reload()
         try:
             unset = _unset(self.variables([name]) - variables.keys())
             rendered = self._environment.render_str(f"{unset}{{% include {name!r} %}}", **variables)
-        except TemplateFault:  # of a file that is included
+        except TemplateFault:  # the fault is in an included file
             raise
         except Exception as error:  # noqa: BLE001 - any error of a rendering is the template's or a variable's
             raise _fault_of(error, name) from None
@@ -166,7 +168,7 @@ def _written(state: State, value: Any) -> Any:
         return ""
     if type(value) is str and state.auto_escape == "html":
         return safe(html.escape(value))
-    # MiniJinja passes 19.0 as 19, and writes it as 19.0 itself.
+    # MiniJinja passes the number 19.0 as the int 19, although MiniJinja itself would write 19.0.
     return value if type(value) is int else NotImplemented
 
 
@@ -187,7 +189,8 @@ _MISSING = re.compile(rf"`(?:{_UNSET})?([^`]+)` is undefined")
 def _fault_of(error: Exception, name: str) -> TemplateFault:
     """Return the fault in an error of MiniJinja: its last cause, which may be in an included template."""
     causes = _CAUSE.findall(str(error)) if isinstance(error, TemplateError) else []
-    if not causes:  # an error of a list or a map of `values_of`, or of MiniJinja itself
+    if not causes:
+        # The error comes from a list or a map of `values_of`, or from MiniJinja itself.
         return TemplateFault("template", f"{name} failed: {error!s:.200}", name)
     kind, detail, part, line = causes[-1]
     place = f"{name if part == '<string>' else part}:{line}"

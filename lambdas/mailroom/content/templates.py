@@ -61,7 +61,7 @@ class Version(Struct, frozen=True):
         return version_key(self.channel, self.name, self.number)
 
 
-_versions = msgspec.json.Decoder(Version, float_hook=Decimal)  # numbers as an item has them
+_versions = msgspec.json.Decoder(Version, float_hook=Decimal)  # numbers are read as Decimal, as in an item
 
 
 def read_version(content: bytes) -> Version:
@@ -88,7 +88,7 @@ class Templates:
         self._engine = engine_of(root)
         self._published = published
         self._versions = lru_cache(MAX_COMPILED)(self._version)
-        # Files outside of a bundle may change.
+        # Only the results for a bundle are cached: files outside of a bundle may change.
         self._used = self._variables if root.is_absolute() else lru_cache(MAX_COMPILED)(self._variables)
 
     def names(self, file: str = "subject.txt") -> list[str]:
@@ -203,7 +203,8 @@ def _folders(name: str, locale: str | None) -> Iterator[str]:
     while subtags:
         yield f"{name}/{'-'.join(subtags)}"
         subtags.pop()
-        if subtags and len(subtags[-1]) == 1:  # it only says what the subtag after it is
+        if subtags and len(subtags[-1]) == 1:
+            # A subtag of one letter only introduces the subtag after it, which has just been removed.
             subtags.pop()
     yield name
 
@@ -228,7 +229,7 @@ def engine_of(templates: Path | Mapping[str, str]) -> Engine:
     if isinstance(templates, Mapping):
         return Engine(templates.get, lambda: sorted(templates))
     load = _loader(templates)
-    if templates.is_absolute():  # files outside of a bundle may change
+    if templates.is_absolute():  # an absolute path is outside of a bundle, and its files may change
         return Engine(load, lambda: _names(templates), reload=True)
     load, names = cache(load), cache(lambda: frozenset(_names(templates)))
     return Engine(lambda name: load(name) if name in names() else None, names)
@@ -237,7 +238,7 @@ def engine_of(templates: Path | Mapping[str, str]) -> Engine:
 def _loader(root: Path) -> Callable[[str], str | None]:
     def load(name: str) -> str | None:
         path = root / name
-        # No name may lead out of the folder.
+        # A name must not lead out of the folder.
         inside = "\0" not in name and not {"", ".", ".."} & {*name.replace("\\", "/").split("/")}
         try:
             return read_source(path) if inside and path.is_file() else None

@@ -54,7 +54,7 @@ class _Entries:
     def __getitem__(self, name: Any) -> Any:
         try:
             return self._entries[name]
-        except (KeyError, TypeError):  # the second: of a list as a name
+        except (KeyError, TypeError):  # TypeError is raised if the name is a list
             self._missing = name
             raise KeyError(name) from None
 
@@ -105,4 +105,4 @@ class _Rows:
         return repr(self._rows)
 
 
-Sequence.register(_Rows)  # by which MiniJinja recognises a list
+Sequence.register(_Rows)  # MiniJinja recognises a list by this base class

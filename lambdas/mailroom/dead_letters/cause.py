@@ -39,7 +39,8 @@ def subject_of(dead_letter: DeadLetter) -> Subject:
             part = read(dead_letter.body)
             return Subject("campaign", detail=f"{part.campaign:.60}, run {part.run:.60}")
         body = decode(dead_letter.body)
-        # In other queues these are names like any other, and an item may have them.
+        # `webhook_id` distinguishes callbacks only in the webhook queues; in other queues any item may have
+        # an attribute of this name.
         if dead_letter.queue.startswith("webhook-") and "webhook_id" in body:
             return Subject("callback", key_of(body), detail=str(body.get("name", ""))[:100])
         item = fax.item_of(body) if dead_letter.queue.startswith("fax-") else body
@@ -169,7 +170,7 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
 def _of_message(item: Item) -> Cause:
     trouble = item.get("trouble")
     code = str(trouble.get("code")) if isinstance(trouble, Mapping) else ""
-    # Any other trouble kept a later try from being sent, and is no evidence about the try in doubt.
+    # Any other trouble is the reason why a later try was not sent, and proves nothing about the try in doubt.
     if ("startedAt" in item or "unsettled_tries" in item) and code not in _TROUBLES_IN_DOUBT:
         return _UNKNOWN
     if isinstance(trouble, Mapping):

@@ -61,7 +61,8 @@ class DeadLetterInspector(Struct, frozen=True):
         failed = 0
         for place, (name, url) in enumerate(self.urls.items()):
             queue = DeadLetterQueue(self.sqs, name, url, self.long_poll)
-            # Each queue has its share of the time, so that a long one does not take it from the others.
+            # Each queue gets a share of the time, so that a long queue does not use up the time of the
+            # others.
             share = (remaining() / 1000 - DEAD_LETTERS_KEPT_BACK_SECONDS) / (len(self.urls) - place)
             failed += self._look_through(queue, remaining() / 1000 - share, remaining)
             counts[name] = queue.seen
@@ -85,7 +86,8 @@ class DeadLetterInspector(Struct, frozen=True):
                 examples.setdefault(explained.cause.code, explained)
                 counts[explained.cause.code] += 1
                 if (key := _to_mark(explained)) is not None:
-                    # Only marks take time: a pass soon comes to the new ones behind those with a mark.
+                    # The time is checked only before a mark, because only marks take long. So a pass quickly
+                    # skips dead letters that have a mark, and reaches the new ones behind them.
                     if not in_time():
                         break
                     failed += not self._mark(key, explained.dead_letter.message_id)

@@ -124,7 +124,7 @@ class DeadLetterQueue:
             dead_letters = self._receive(math.ceil(seconds_left) + _MARGIN_SECONDS)
             earlier = self._held.keys() | self._skipped
             new = [letter for letter in dead_letters if letter.message_id not in earlier]
-            # Only the latest receipt of a message is valid.
+            # Only the latest receipt handle of a message is valid.
             self._held |= {letter.message_id: letter.receipt for letter in dead_letters}
             self._emptied = not dead_letters
             if new or not dead_letters:
@@ -141,7 +141,8 @@ class DeadLetterQueue:
             MessageAttributeNames=["All"],
         )
         dead_letters = [dead_letter_of(self.name, message) for message in response.get("Messages", [])]
-        # Fewer than ten are all messages of their groups; the last group of ten may have more.
+        # Fewer than ten messages are all messages of their groups. If there are ten, the last group may have
+        # more.
         full = len(dead_letters) == queues.MAX_ENTRIES
         self._crowded = self._crowded or (full and self.name.endswith(".fifo"))
         return dead_letters

@@ -79,7 +79,7 @@ class Claiming(Generic[M]):
         if self._pace.in_time(record):
             request = requested or self._new_claim(message, record)
             return self._claims.get(message.key) or self._ledger.claim(*request)
-        # A release takes time too, so a claim is released only if the function's time allows it.
+        # Releasing a claim takes time too, so it is done only if the function has enough time left.
         if requested is not None and record.remaining() / 1000 > self._settings.record_seconds:
             self._give_back(Claimed(message.key, requested.token))
         return NoTimeLeft()
@@ -89,7 +89,7 @@ class Claiming(Generic[M]):
         try:
             self._ledger.release(claim)
         except ClaimLost:
-            pass  # `begin` did not make this claim
+            pass  # `begin` did not get the claim, so there is nothing to release
         except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
             logger.warning("a claim was not given back", exc_info=True)
 

@@ -159,7 +159,8 @@ class Delivery(Generic[M, R]):
             self._choices.begin(message for message, _ in messages)
         self._ask_for_runs(messages)
         messages = [entry for entry in messages if entry[0].id not in self._unasked]
-        # A message of a stopped run needs neither its time nor a part of the day: it ends.
+        # The messages of a stopped run are left out: they are cancelled, so they need neither a sending time
+        # nor a part of the day's budget.
         timed = [entry for entry in messages if self._halted.get(entry[0].id) != STOPPED]
         self._timing.begin(timed, self._halted)
         ready = [entry for entry in messages if self._timing.postponed(entry[0].key) is None]
@@ -240,7 +241,9 @@ class Delivery(Generic[M, R]):
         except NotSent as error:
             outcome = error.outcome if isinstance(error, NotReady) else Retry(str(error))
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
-            unknown = self._unknown()  # logged first: the write below may take until the function times out
+            # The error is logged before it is recorded, because the write to the ledger may last until the
+            # function times out.
+            unknown = self._unknown()
             self._doubt(claim, error)
             return unknown
         try:
@@ -303,9 +306,10 @@ class Delivery(Generic[M, R]):
         account = account_for(session.account, claim.redirected_to)
         searched = account == ANY_ACCOUNT or claim.accounts <= {account}
         if isinstance(evidence, NotFound | Repeatable) and not searched:
-            return Unknowable()  # the earlier try was made at another account
+            return Unknowable()  # the earlier try was made at an account that this look-up cannot search
         if isinstance(evidence, Repeatable) and evidence.until <= self._tools.clock():
-            return Unknowable()  # the provider has dropped the key, and would send a second message
+            # The idempotency key has expired, so the provider would send a second message.
+            return Unknowable()
         return evidence
 
     def _look_up(self, session: Session[M, R], claim: Claimed, message: M) -> Evidence:
@@ -322,8 +326,9 @@ class Delivery(Generic[M, R]):
             reason = f"expires_at: {message.expires_at} is past"
             return self._fail(claim, "expired", reason, metric="Expired")
         if self._halted.get(message.id) == STOPPED:
-            # Read again, right before the write: a run that goes on sends what was cancelled before, and no
-            # message that is cancelled after.
+            # The run's state is read again right before the write, because the run may be started again at
+            # any time. A new start sends the messages that were cancelled before it, but no message that is
+            # cancelled after it.
             if self._runs.halted([message.id]).get(message.id) == STOPPED:
                 return self._cancel(claim, STOPPED, RUN_STOPPED)
             return self._release(claim, ComeBack(1))
@@ -337,7 +342,7 @@ class Delivery(Generic[M, R]):
             return None
         if self._settings.on_unknown == "hold":
             return self._hold(claim, _HELD.format("on_unknown: hold"))
-        # By a redrive an operator decides to send the message once more.
+        # A redrive is an operator's decision to send the message once more.
         return None if claim.redriven else self._resend_later(claim)
 
     def _postpone_unsent(self, claim: Claimed, message: M, record: QueueRecord) -> Result | None:
@@ -368,7 +373,7 @@ class Delivery(Generic[M, R]):
         wait = ComeBack(seconds + 1) if seconds > 0 else TO_DEAD_LETTERS
         code = claim.trouble.get("code")
         cause = f": {claim.trouble['message']}" if code == NO_RESPONSE else ""
-        # The trouble of an earlier wait stays, because it names the cause.
+        # The trouble of an earlier wait is kept, because it names the cause.
         trouble = "" if code == _IN_DOUBT else _IN_DOUBT
         return self._release(
             claim, wait, trouble, f"it may have been sent, and its outcome is unknown{cause}"
@@ -389,7 +394,9 @@ class Delivery(Generic[M, R]):
             return self._fail(claim, "invalid", str(fault), self._attribute(fault))
         except NotReady as reason:
             return self._not_ready(claim, message, reason, record)
-        if message.id in self._halted:  # its run is paused, and a message in doubt cannot wait in the ledger
+        if message.id in self._halted:
+            # The message's run is paused. A message in doubt cannot wait in the ledger, so it waits in the
+            # queue.
             wait = ComeBack(self.retry_wait(record.receives, self._settings.backoff_cap_seconds))
             return self._release(claim, wait, PAUSED, _PAUSED)
         if not self.take_turn(record):
@@ -450,7 +457,8 @@ class Delivery(Generic[M, R]):
 
     def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:
         """Record a submit that the provider has just accepted."""
-        # A success is not logged: the ledger has it, and a log line would double the cost of the delivery.
+        # A success is not logged: the ledger records it, and a log line would double the cost of the
+        # delivery.
         self._tally.add("Sent")
         try:
             self._complete(claim, message, sent)
@@ -526,7 +534,7 @@ class Delivery(Generic[M, R]):
         if claim.unsettled:
             return self._hold(claim, _HELD.format(reason))
         self._ledger.fail(claim, code, reason, field)
-        # The reason of an invalid item may quote the item, and logs never do.
+        # The reason of an invalid item may quote the item's content, which must not reach the logs.
         self._tally.note(metric, metric.lower(), **({"field": field} if field else {"reason": reason}))
         return DONE
 

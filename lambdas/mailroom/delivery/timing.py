@@ -89,7 +89,9 @@ class SendingTime:
                 continue
             try:
                 wait = self._wait_for(message, record, moment)
-            except Invalid as fault:  # its time_zone, which nobody checks without a window of its own
+            except Invalid as fault:
+                # The message's `time_zone` is invalid. If the message has no window of its own, nothing
+                # checked it before.
                 self._results[message.key] = fault
                 continue
             if wait is None:
@@ -132,7 +134,8 @@ class SendingTime:
         """Close the day for bulk, because the provider's quota of today is used up, and hold the message. Its
         claim must be released before."""
         if self._budget is not None:
-            self._left = self._left._replace(hour=0)  # for this batch only
+            # Hour 0 makes the rest of the grant outdated, so that the next batch does not use it.
+            self._left = self._left._replace(hour=0)
             try:
                 self._budget.close()
             except Exception:  # noqa: BLE001 - logged; bulk finds out by itself that the day is used up
@@ -150,7 +153,8 @@ class SendingTime:
         if self._budget is None or not sent:
             return
         if self._bulk:
-            # What may have been sent before is sent again without asking, and counts all the same.
+            # Messages that may have been sent before need no grant, but count as well. So more may have been
+            # sent than was granted, and the excess is counted separately.
             granted = min(sent, self._left.recipients)
             self._left = self._left._replace(recipients=self._left.recipients - granted)
             sent -= granted
@@ -170,7 +174,8 @@ class SendingTime:
             return self._wait(message, record, PAUSED, moment)
         window = message.window or self._window
         due = message.due() or moment
-        # Dispatch holds a message until its `send_at`, but not a message that a stopped run sends after all.
+        # Dispatch holds a message until its `send_at`. A message of a stopped run that is sent after all
+        # bypasses dispatch, so it is held here.
         earliest = due if self._bulk and due > moment + AHEAD_SECONDS else moment
         opens = earliest if window is None else window.opens(earliest, message.time_zone)
         if opens > moment:
@@ -197,7 +202,8 @@ class SendingTime:
     def _ask(self, budget: Budget, asking: Sequence[Entry], moment: float) -> Iterable[Waiting]:
         """Ask for the messages' part of the day, and return the waits of those that get none. Those that were
         put first are served first, and a smaller one behind does not overtake. Never raises."""
-        # An older grant would let messages go past a line that has opened since.
+        # A grant older than a second is not used: it would let messages overtake a line that has opened
+        # since.
         if moment >= self._asked_at + 1 or self._left.hour != hour_of(moment):
             self._left = Grant(0, hour_of(moment))
         in_order = sorted(asking, key=lambda entry: _place(entry, moment))
@@ -223,7 +229,9 @@ class SendingTime:
         """Return the messages for which today lacks room, of messages in the order of their places."""
         turn, behind = asking, list[Entry]()
         line_at = self._take(budget, turn, moment, self._second if moment < self._asked_at + 1 else 0)
-        if line_at < math.inf:  # others wait who were put earlier than some of these
+        if line_at < math.inf:
+            # Messages that were put earlier than some of these wait in line, so only messages up to their
+            # place may ask.
             turn = [entry for entry in asking if _place(entry, moment) <= line_at]
             behind = [entry for entry in asking if _place(entry, moment) > line_at]
             self._take(budget, turn, moment)

@@ -144,7 +144,7 @@ class Pace:
             if turn - moment > longest:
                 return False
             self._free = turn + self._gap
-        # Sleep outside of the lock, so that other threads can reserve their turns meanwhile.
+        # The sleep is outside of the lock, so that other threads can reserve their turns meanwhile.
         if turn > moment:
             self._sleep(turn - moment)
         return True
@@ -163,7 +163,8 @@ class Tally:
     """Counts of the results in a batch."""
 
     def __init__(self) -> None:
-        # Lists instead of counters, because several threads may append to a list at the same time.
+        # Results are stored in lists instead of counters, because several threads may append to a list at the
+        # same time.
         self._counted: list[str] = []
         self.waits: list[float] = []
         """Seconds until the provider's acceptance of each message, from the put into the mailbox or from the
@@ -279,8 +280,9 @@ class Worker:
         records = sorted(event["Records"], key=self._order)
         batch = [Received(record, self._read(record, remaining)) for record in records]
         cut_off = self._cut_off(batch)
-        # A function was cut off at these messages, perhaps by the content of one. So a batch has one of them,
-        # by itself and last: if its function is cut off again, that delays no other message again.
+        # A function was cut off while it worked on these messages, perhaps because of the content of one of
+        # them. So a batch delivers only one of them, separately and last: if the function is cut off again,
+        # no other message of the batch is delayed.
         unfinished = self._return(cut_off[:-1], [ComeBack(0)] * len(cut_off[:-1]))
         doubtful = {received.record["messageId"] for received in cut_off}
         undoubted = [received for received in batch if received.record["messageId"] not in doubtful]
@@ -317,7 +319,8 @@ class Worker:
             (received.entry.record.key, received)
             for received in batch
             if received.entry is not None and received.entry.record.receives > 1
-            if received.entry.record.group is None  # a group's messages come one after another anyway
+            # Messages of a FIFO group are delivered one after another anyway.
+            if received.entry.record.group is None
         ]
         if not candidates or len(batch) == 1:
             return []

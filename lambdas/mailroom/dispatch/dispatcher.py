@@ -194,7 +194,7 @@ class Dispatcher(Struct, frozen=True):
         if not waits:
             return set()
         try:
-            # A message that cannot be held was claimed or has ended, so that nothing is to be done for it.
+            # A message that cannot be held was claimed or has ended, so nothing more has to be done for it.
             count("Scheduled", sum(self.waits.hold([*waits.values()])))
         except Exception:  # noqa: BLE001 - logged, and the caller keeps the records
             logger.exception("not held until their send_at; they are tried again", messages=len(waits))
@@ -212,7 +212,8 @@ class Dispatcher(Struct, frozen=True):
         try:
             message, body = self._read(item)
         except Malformed as fault:
-            # The mailbox's own key schema rules this out; whatever it is, there is no ledger item to write.
+            # The mailbox's key schema should make this impossible. Without a valid key no ledger item can be
+            # written, so the fault is only logged.
             logger.error("not a message", reason=str(fault))
             return None
         except Invalid as fault:

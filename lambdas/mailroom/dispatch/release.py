@@ -165,7 +165,8 @@ class Release(Struct, frozen=True):
         of_day = (channel, settings.per_day or _NO_LIMIT, settings.reserve, self.clock)
         budget = Budget(self.lease.client, self.lease.table, *of_day)
         paced = math.ceil(settings.per_second * PACED_SECONDS)
-        if url := self.dispatcher.routes[channel].get("bulk"):  # else the lane was removed, and its rows end
+        # If there is no URL, the bulk lane was removed from the settings, and its waiting messages fail.
+        if url := self.dispatcher.routes[channel].get("bulk"):
             paced -= queues.depth(self.dispatcher.sqs, url)
         self._resume(channel, max(0, paced), in_time)
         for _ in range(PASSES):
@@ -179,7 +180,8 @@ class Release(Struct, frozen=True):
                 if start and not in_time():
                     return
                 batch = fitting[start : start + BATCH]
-                # First, for their worker asks for them as soon as they are in its queue.
+                # The line moves before the messages are queued, because their worker asks for them as soon as
+                # they are in its queue.
                 budget.move_line(batch[-1].at)
                 self._hand_over(batch)
             paced -= len(fitting)
@@ -255,7 +257,8 @@ class Release(Struct, frozen=True):
             if row.key not in items:
                 self._gone(row)
         rows = {reference: row for reference, row in rows.items() if row.key in items}
-        # A wait stands for a message that was never queued, even if its item was lost and put back.
+        # A message that waits was never queued. So even an item that was lost and restored is dispatched, and
+        # `original` removes the mark of its restoration.
         return self.dispatcher.dispatch(
             [(reference, original(items[row.key])) for reference, row in rows.items()],
             {reference: row.place for reference, row in rows.items()},
@@ -284,7 +287,7 @@ class Release(Struct, frozen=True):
             queues.DUE_AT: str(_due_at(row, moment)),
         }
         group = None
-        with suppress(Invalid, Malformed):  # its worker reports the fault
+        with suppress(Invalid, Malformed):  # the worker reports the fault of an invalid message
             message = self.dispatcher.validator.read(decode(body))
             group, attributes["type"] = message.group, message.kind
         return Entry(reference, body, attributes, max(0, math.ceil(row.at - moment)), group)

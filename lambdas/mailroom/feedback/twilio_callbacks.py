@@ -173,8 +173,8 @@ class TwilioCallbacks(Struct, frozen=True):
         account = self._account()
         validator = RequestValidator(account.auth_token)
         signature = request.header("x-twilio-signature").encode("utf-8", "replace")
-        # A list and not a generator: all origins are compared, so that the response time does not reveal
-        # which origin matches.
+        # The matches are a list and not a generator: all origins are compared, so that the response time does
+        # not reveal which origin matches.
         matches = [
             hmac.compare_digest(validator.compute_signature(origin + path, fields).encode(), signature)
             for origin in (*_origins(self.settings.public_url), *_own_origins(request))

@@ -55,7 +55,7 @@ def time(name: str, text: str) -> int:
         seconds = epoch(text)
     except (ValueError, OverflowError):
         raise Malformed(f"`{name}` is no ISO 8601 time") from None
-    # Rounded, because the float for 2 ms may be 1.9999999 ms, which int() would cut to 1 ms.
+    # The time is rounded, because the float for 2 ms may be 1.9999999 ms, which int() would cut to 1 ms.
     return milliseconds(name, round(seconds * 1000))
 
 

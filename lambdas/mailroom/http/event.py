@@ -52,7 +52,8 @@ class HttpRequest(Struct, frozen=True, kw_only=True, rename="camel"):
         """Return the body. Raises HttpError: 413 over `limit` bytes, 400 if the body is not text."""
         body = self.body or ""
         size = len(body.encode("utf-8", "surrogatepass"))
-        if self.is_base64_encoded:  # at least; so a body over the limit is never decoded
+        if self.is_base64_encoded:
+            # The decoded body has at least this size, so a body over the limit is never decoded.
             size = size // 4 * 3 - 2
         if size > limit:
             raise HttpError(413, "the body is too large")

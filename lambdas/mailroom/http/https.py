@@ -38,7 +38,8 @@ UNWANTED_SECONDS = 1.0
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
 _HEADER = re.compile(r"[ -~]*")
-# 101 does not match: our requests never ask to switch protocols, and the bytes after 101 would not be HTTP.
+# The status 101 (Switching Protocols) is not matched: our requests never ask to switch protocols, and the
+# bytes after such a response would not be HTTP.
 _STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] +(?!101)([1-9][0-9]{2})\s")
 _FRAMING = ("Transfer-Encoding", "Content-Length")
 
@@ -91,7 +92,8 @@ class BoundedStream(io.RawIOBase):
             raise AnswerTooLong
         self._sock.settimeout(self._deadline.left())
         size = self._sock.recv_into(buffer[: self.room])
-        self._deadline.left()  # recv_into may return late: the last bytes, too, must arrive in time
+        # `recv_into` may return after the deadline, so the deadline is checked once more.
+        self._deadline.left()
         self.room -= size
         return size
 
@@ -141,7 +143,8 @@ class HttpClient:
     ) -> Answer:
         """Make one request, and return the response, with its body if `whole`. Raises RequestFailed."""
         request = _head(method, target, headers, len(body)) + body
-        # `from None`: a cause may quote the request, which must not reach a log.
+        # Errors are raised `from None`, because their cause may quote the request, which must not reach a
+        # log.
         try:
             sock = self._open(target, deadline)
         except OSError as error:
@@ -206,7 +209,8 @@ def _head(method: str, target: RequestTarget, headers: Mapping[str, str], length
 def _send(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
     """Send pieces, because `sendall` of a TLS socket has a time-out for each piece instead of the whole."""
     remaining = memoryview(data)
-    # A server may respond (413, 410) and close before it has read the request: we still read the response.
+    # A server may respond (413, 410) and close the connection before it has read the whole request. The
+    # response is still read, so these errors are ignored.
     with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
         while remaining:
             sock.settimeout(deadline.left())
@@ -225,9 +229,10 @@ def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) 
             if whole:
                 body = _whole(response)
             else:
-                # The status is enough. A little of the body is read: closing without that would look like a
-                # crash to the server, and waiting for the whole body would delay the next endpoint.
-                with suppress(OSError, HTTPException, ValueError):  # ValueError: a chunk of negative length
+                # The caller needs only the status, so only a little of the body is read. Closing the
+                # connection without reading would look like a crash to the server, and waiting for the whole
+                # body would delay the next endpoint. A chunk of negative length raises ValueError.
+                with suppress(OSError, HTTPException, ValueError):
                     stream.end_within(UNWANTED_SECONDS)
                     response.read(max_bytes)
         return Answer(status, {name.lower(): value for name, value in headers.items()}, body)

@@ -64,7 +64,9 @@ class ProviderApi:
         try:
             target = _ANYWHERE.check(url + query, min(CONNECT_SECONDS, self._seconds))
             return self._client.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
-        except InvalidRequest as fault:  # its text follows "URL", and this one the provider's name
+        except InvalidRequest as fault:
+            # The text of `fault` would follow the word "URL", but this error follows the provider's name, so
+            # the text gets a beginning of its own.
             raise InvalidRequest(f"cannot be asked: {fault}") from None
 
 

@@ -158,8 +158,9 @@ class UrlPolicy:
         if not addresses:
             raise ConnectError(f"cannot be reached: the name {target.host} has no address")
         for address in addresses:
-            # A bad address among good addresses refuses the name: its owner chose all of them. The error does
-            # not quote the address, because the URL's author may read it and must not map our inner names.
+            # One forbidden address makes the whole name invalid, because the name's owner chose all its
+            # addresses. The error does not quote the address: the URL's author may read the error, and must
+            # not learn the addresses of internal names.
             problem = self._problem(address)
             if problem is not None:
                 raise InvalidRequest(
@@ -202,7 +203,8 @@ def _host(text: str) -> str:
         return _ipv6(text[1:-1])
     labels = text.split(".")
     if _NUMBER.fullmatch(labels[-1]):
-        # No name ends in a number. Resolvers read 127.1, 0x7f.1, 2130706433 and 0177.0.0.1 as addresses.
+        # No valid domain name ends in a number, but resolvers read such texts (127.1, 0x7f.1, 2130706433 and
+        # 0177.0.0.1) as IPv4 addresses.
         try:
             return str(IPv4Address(text))
         except AddressValueError:
@@ -238,14 +240,15 @@ def _networks(*texts: str) -> tuple[Network, ...]:
     return tuple(ip_network(text) for text in texts)
 
 
-# Link-local addresses, and AWS's part of fd00::/8: metadata and credentials (169.254.169.254, .170.2,
-# .170.23, fd00:ec2::254, ::23), name and time servers, Lambda's runtime. Such services trust every caller on
-# the machine, and a receiver never has such an address, so no setting allows these networks.
+# Link-local addresses, and AWS's part of fd00::/8. Services at these addresses trust every caller on the
+# machine: metadata and credentials (169.254.169.254, .170.2, .170.23, fd00:ec2::254, ::23), name servers,
+# time servers, and Lambda's runtime. A receiver never has such an address, so no setting allows these
+# networks.
 _NEVER = _networks("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")
 _NOT_PUBLIC = _networks(
-    "0.0.0.0/8",  # this network
+    "0.0.0.0/8",  # addresses of "this network", which mean the machine itself
     "10.0.0.0/8",
-    "100.64.0.0/10",  # shared: carriers' NAT, and some clouds' services
+    "100.64.0.0/10",  # shared: carriers' NAT, and services of some clouds
     "127.0.0.0/8",
     "172.16.0.0/12",
     "192.0.0.0/24",  # IETF protocols
@@ -256,20 +259,22 @@ _NOT_PUBLIC = _networks(
     "198.51.100.0/24",  # documentation
     "203.0.113.0/24",  # documentation
     "224.0.0.0/4",  # multicast
-    "240.0.0.0/4",  # reserved, broadcast
+    "240.0.0.0/4",  # reserved addresses, and the broadcast address
     "2001::/23",  # IETF protocols: benchmarks, ORCHID
     "2001:db8::/32",  # documentation
     "3fff::/20",  # documentation
-    # All but 2000::/3, from which IANA assigns every public address: loopback, (unique) local, site-local,
-    # multicast, 5f00::/16.
+    # All networks outside 2000::/3, from which IANA assigns every public address: among others loopback,
+    # unique local, link-local, site-local, multicast, and 5f00::/16.
     "::/3",
     "4000::/2",
     "8000::/1",
 )
-# IPv4-mapped, and NAT64: other spellings of IPv4 addresses, to which the kernel or a NAT gateway sends.
+# Networks of IPv4-mapped and NAT64 addresses. These are other spellings of IPv4 addresses, to which the
+# kernel or a NAT gateway sends the packets.
 _IPV4_IN_IPV6 = _networks("::ffff:0:0/96", "64:ff9b::/96")
-# IPv4-compatible (without ::/104, which has ::1), IPv4-translated, NAT64 of a network's own, Teredo, 6to4.
-# Relays and routers may send packets on to the address that one of these carries. No receiver has one.
+# Networks of other IPv6 addresses that contain an IPv4 address: IPv4-compatible (without ::/104, which has
+# ::1), IPv4-translated, NAT64 with a network's own prefix, Teredo, and 6to4. Relays and routers may forward
+# packets to the contained address. No receiver has such an address.
 _CARRIERS = (
     *IPv6Network("::/96").address_exclude(IPv6Network("::/104")),
     *_networks("::ffff:0:0:0/96", "64:ff9b:1::/48", "2001::/32", "2002::/16"),

@@ -67,8 +67,9 @@ class Claimed(Struct, frozen=True):
         proves that none of them reached the provider."""
         if isinstance(evidence, NotFound):
             return structs.replace(self, unsettled=(), settled=bool(self.unsettled))
-        # The identical request under the same key is accepted once. Look-ups and checkpoints are silent about
-        # tries at other accounts.
+        # A provider accepts an identical request with the same idempotency key only once, so a Repeatable
+        # settles all earlier tries. Look-ups and checkpoints prove nothing about tries at other accounts, so
+        # a Sent settles the tries only if all were made at one account.
         one_send = isinstance(evidence, Repeatable) or (
             isinstance(evidence, Sent) and len(self.accounts) == 1
         )

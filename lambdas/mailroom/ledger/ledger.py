@@ -312,8 +312,9 @@ class Ledger(LedgerTable):
         `trouble`, the reason why the message was not sent.
         """
         sets, removes = _without_own_try(claim)
-        # STARTED: `retry_later` may have ended this claim although the response to that write was lost. A
-        # release after that must fail, or it would write back the tries that `retry_later` removed.
+        # The condition STARTED is needed because `retry_later` may have ended this claim although the
+        # response to that write was lost. A release after that must fail, or it would write back the tries
+        # that `retry_later` removed.
         released = Update({**trouble_of(code, message), **sets}, removes=("startedAt", *removes))
         self._write_own(claim, released, f"{OWN} AND {STARTED}")
 
@@ -330,7 +331,8 @@ class Ledger(LedgerTable):
             adds={"attempts": _ONE},
             removes=(*_CLAIM_OVER, "provider_id"),
         )
-        # Without STARTED, the SDK's repeat of the write after a lost response would count the attempt twice.
+        # Without the condition STARTED, the SDK's repeat of the write after a lost response would count the
+        # attempt twice.
         self._write_own(claim, retrying, f"{OWN} AND {STARTED}", entry="retrying", code=code)
 
     def dead_lettered(self, key: Key) -> dict[str, Any]:

@@ -144,7 +144,9 @@ def _entries(ledger: Ledger, events: Sequence[Event], item: dict[str, Any]) -> O
         for recipient in _concerned(event, item):
             error = "" if event.status in _GOOD else event.detail
             advanced = ledger.advance(event.key, recipient, event.status, event.facts, error)
-            item = advanced or item  # the last of concurrent writers gets all their entries
+            # If several workers write at the same time, the response to the last write has the entries of
+            # all.
+            item = advanced or item
     verdict = _of_all(item["recipients"])
     if rank(verdict.status) <= rank(item["status"]):
         return Seen(item)

@@ -58,7 +58,7 @@ class RunStates:
         try:
             items = batch_get(self._client, {self._table: keys}, consistent=True)[self._table]
         except self._client.exceptions.ResourceNotFoundException:
-            return {}  # the stage's campaigns are not deployed yet
+            return {}  # the table is missing, because the stage's campaigns are not deployed yet
         return {
             ((item["campaign"], item["run"]), int(item["begun_at"])): STOPPED if stopped else PAUSED
             for item in items

@@ -190,7 +190,8 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item["id"],
         item["event_type"],
         item["status"],
-        int(item.get("attempts", 0)) - (ERASED_AT in item),  # an erasure counts one more
+        # An erasure adds one to `attempts`.
+        int(item.get("attempts", 0)) - (ERASED_AT in item),
         item.get("to"),
         item.get("error"),
         item.get("trouble"),
@@ -223,7 +224,8 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
         return None
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
-    # The list counts, because the mark keeps the first reason: that of a paused run too, after the pause.
+    # The list in `waits_in` decides, because the mark keeps its first reason: a message that waited for a
+    # paused run keeps this reason after the pause.
     first = "outside_window" if mark["reason"] == PAUSED else mark["reason"]
     reason = {PAUSED: PAUSED, "line": "day_used_up"}.get(kind, first)
     return MarkedWait(reason, channel if kind == "line" else "", place)
@@ -251,4 +253,5 @@ def _is_time(name: str, value: object) -> bool:
 
 
 def _moment(milliseconds: Any) -> str:
-    return iso((int(milliseconds) + 0.5) / 1000)  # the half keeps rounding from losing a millisecond
+    # Half a millisecond is added, so that rounding down never loses a millisecond.
+    return iso((int(milliseconds) + 0.5) / 1000)

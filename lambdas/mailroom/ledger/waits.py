@@ -106,7 +106,8 @@ class Waits(LedgerTable):
         mark.
         Raises the client's errors; then some of the messages may wait.
         """
-        # One call may not name a key twice.
+        # DynamoDB refuses a batch that contains a key twice, so only the first wait of each message is
+        # inserted.
         first = {wait.message.key: wait for wait in reversed(waits)}
         new = [wait for wait in waits if wait.new and first[wait.message.key] is wait]
         codes = insert(self._client, self._table, [self._item(wait) for wait in new])
@@ -147,7 +148,7 @@ class Waits(LedgerTable):
         return {
             "status": string("scheduled"),
             "scheduledFor": string(iso(wait.due)),
-            # Longer than any wait, so that the item outlives the wait.
+            # The time to live is longer than any wait, so that the item outlives the wait.
             "ttl": self.ttl_after(max(wait.due, moment) + MAX_AHEAD_SECONDS),
             **image_of({WAIT: mark}),
             **position,

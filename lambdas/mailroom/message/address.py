@@ -67,7 +67,7 @@ def _name(name_addr: re.Match[str]) -> str:
     if "=?" in name and name.isascii():
         from email.header import decode_header, make_header  # only encoded names need these functions
 
-        # A name in an unknown charset, or with an encoded line break, stays encoded: harmless ASCII.
+        # A name in an unknown charset or with an encoded line break stays encoded, which is harmless ASCII.
         with suppress(MessageError, LookupError, ValueError):
             decoded = str(make_header(decode_header(name))).strip()
             decoded.encode()  # raises ValueError for half a surrogate pair
@@ -76,14 +76,14 @@ def _name(name_addr: re.Match[str]) -> str:
     return name
 
 
-@lru_cache(maxsize=256)  # used when a message is read and again when it is sent
+@lru_cache(maxsize=256)  # cached, because it is called when a message is read and again when it is sent
 def normalise(text: str) -> str:
     """Return the address in the form that SES needs: name encoded, domain in ASCII. Raises ValueError."""
     name, address = split(text)
     return formataddr((name, address)) if name else address
 
 
-@lru_cache(maxsize=256)  # used for a message's claim, suppression list and submit
+@lru_cache(maxsize=256)  # cached, because it is called for a message's claim, suppression list and submit
 def bare(text: str) -> str:
     """Return an address without a name and in lower case, the form of the suppression list and of events.
     Raises ValueError."""
@@ -146,13 +146,14 @@ def _ascii(domain: str) -> str:
     import idna
 
     try:
-        # IDNA 2008 with the mapping of UTS 46, like browsers: ß stays ß, since ss is a different domain.
+        # The encoding is IDNA 2008 with the mapping of UTS 46, as in browsers: ß stays ß, since ss is a
+        # different domain.
         return idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")
     except UnicodeError:
         return ""
 
 
-@lru_cache(maxsize=256)  # used when a message is read and again when it is sent
+@lru_cache(maxsize=256)  # cached, because it is called when a message is read and again when it is sent
 def to_e164(text: str, region: str | None = None) -> str:
     """Return a telephone number in E.164, such as `+16175551234` for `+1 (617) 555-1234`. Raises ValueError
     with the valid form.
@@ -172,9 +173,11 @@ def to_e164(text: str, region: str | None = None) -> str:
     with suppress(phonenumbers.NumberParseException):
         parsed = phonenumbers.parse(text, region or None)
         e164 = _MEXICAN.sub("+52", phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164))
-        # Parsed twice, so that the result is stable if it is read again: parsing removes one zero at a time.
+        # The number is parsed again, because parsing removes one leading zero at a time. So the result stays
+        # the same if it is read once more.
         number = phonenumbers.parse(e164)
-        # `is_possible_number` accepts local numbers without an area code, which cannot be called from abroad.
+        # `is_possible_number` would accept local numbers without an area code, which cannot be called from
+        # abroad.
         possible = phonenumbers.is_possible_number_with_reason(number)
         code, national = number.country_code or 0, phonenumbers.national_significant_number(number)
         if possible == phonenumbers.ValidationResult.IS_POSSIBLE and _is_of(text, code, national, region):

@@ -533,7 +533,8 @@ def _meant(contract: type[Message], name: str) -> str | None:
     if spelling in words:
         return words[spelling][0]
     for word, (attribute, letters) in words.items():
-        # The comparison of the sets is quick, and most names have further letters.
+        # The sets of letters are compared first: this is cheap, and rules out most names before the slow
+        # `_alike`.
         if letters and len({*spelling} ^ {*word}) <= 2 * letters and _alike(spelling, word, letters):
             return attribute
     return None
@@ -547,7 +548,8 @@ def _vital_words(contract: type[Message]) -> dict[str, tuple[str, int]]:
     for attribute, synonyms in contract.vital.items():
         words |= dict.fromkeys(map(_spelling, synonyms), (attribute, 0))
         spelling = _spelling(attribute)
-        # A short word has too many everyday words near it, such as `topics` and, for bcc, `abc`.
+        # A short word must be spelled exactly, because too many everyday words are similar to it, such as
+        # `topics` to `topic`, and `abc` to `bcc`.
         words[spelling] = attribute, 0 if len(spelling) <= 5 else 1 if len(spelling) <= 7 else 2
     return words
 
@@ -599,7 +601,7 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
     _check_id(key.id)
     locale = item.get("locale")
     if isinstance(locale, str) and issubclass(contract, Templated):
-        item = {**item, "locale": locale.replace("_", "-")}  # pt_BR, as POSIX and Java write pt-BR
+        item = {**item, "locale": locale.replace("_", "-")}  # POSIX and Java write pt_BR for pt-BR
     try:
         message = msgspec.convert({**item, "variables": item}, contract)
     except msgspec.ValidationError as error:
@@ -676,7 +678,7 @@ def _explain(error: msgspec.ValidationError) -> Invalid:
 
 
 def _words(types: str) -> str:
-    names = types.removesuffix(" | null").split(" | ")  # the error does not mention null
+    names = types.removesuffix(" | null").split(" | ")  # the error message leaves out null
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
 
 
@@ -688,7 +690,7 @@ _requests = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 def encode(item: Mapping[str, Any] | Struct) -> str:
     """Return an item as a queue body. Numbers keep all their digits."""
     text = _encoder.encode(item).decode()
-    # DynamoDB and JSON accept these two characters, but SQS refuses them.
+    # DynamoDB and JSON accept the characters U+FFFE and U+FFFF, but SQS refuses them.
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 

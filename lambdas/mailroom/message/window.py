@@ -56,7 +56,7 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return _next(self, zone, int(timestamp) // _MINUTE + 1)
 
 
-@lru_cache(maxsize=2048)  # for messages that wait in the same minute
+@lru_cache(maxsize=2048)  # the result is the same for all messages that wait in the same minute
 def _next(window: Window, zone: str | None, first: int) -> float:
     for minute in range(first, first + _LONGEST):
         if _within(window, zone, minute * _MINUTE):
@@ -93,5 +93,5 @@ def zone_of(name: str, zone: str) -> ZoneInfo:
         raise Invalid(name, f"{zone!r:.60} is no time zone; use one like Europe/Berlin")
     try:
         return ZoneInfo(zone)
-    except (OSError, ValueError, KeyError):  # a folder's name, a file without a zone, or unknown
+    except (OSError, ValueError, KeyError):  # the name of a folder, of a file without a zone, or of no file
         raise Invalid(name, f"{zone!r:.60} is no time zone; use one like Europe/Berlin") from None

@@ -232,7 +232,7 @@ class Preferences(_Table):
     def opt_in(self, recipient: str, topic: str) -> bool:
         """Store that the recipient opts in to the topic again. Return False if the recipient had not opted
         out."""
-        # A list and not a generator, so that all spellings of the recipient are written.
+        # The changes are a list and not a generator, so that all spellings of the recipient are written.
         changes = [self._opt_in(*form) for form in _forms((recipient, topic))]
         return any(changes)
 

@@ -114,7 +114,7 @@ def _choice(content: Any) -> Choice:
     raise Malformed("signed, but no choice")
 
 
-@lru_cache(maxsize=4)  # by the secret's text: a new secret has a new entry
+@lru_cache(maxsize=4)  # the key is the secret's text, so a changed secret gets a new serializer
 def _serializer_of(text: str) -> URLSafeSerializer:
     problem = f"the secret of the links for opting out is not {_SHAPE}; put a long key there"
     keys = read_secret(text, _Keys, problem)

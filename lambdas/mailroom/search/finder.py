@@ -88,7 +88,7 @@ class Finder(Struct, frozen=True):
 
     def newest(self, filter_: Filter = ANY, cursor: str = "", size: int = PAGE) -> FoundPage:
         """Return a page of up to `size` messages of all. Raises Invalid, and botocore's errors."""
-        if "#" in filter_.campaign:  # a run has partitions of its own
+        if "#" in filter_.campaign:  # the filter names a run, which has its own partitions
             return self._page(partitions_of(filter_.campaign), filter_, cursor, size)
         return self._page(NEWEST, filter_, cursor, size)
 
@@ -104,23 +104,25 @@ class Finder(Struct, frozen=True):
 
     def _page(self, partitions: Sequence[str], filter_: Filter, cursor: str, size: int) -> FoundPage:
         filter_.check(cursor)
-        # One message more than the page shows whether there is another page.
+        # One message more than the page holds is read, which shows whether there is another page.
         at_once = PAGE + 1 if filter_ == ANY else MAX_KEYS
-        # Each of several partitions gives its share, and some more.
+        # If there are several partitions, each is read for twice its share of the page.
         limit = at_once if len(partitions) == 1 else 2 * at_once // len(partitions)
-        with ThreadPoolExecutor(len(partitions)) as pool:  # the console's AWS may be far away
+        # The partitions are read in parallel, because the console may be far away from the stage's region.
+        with ThreadPoolExecutor(len(partitions)) as pool:
             by_place = list(pool.map(self._rows_of, partitions, repeat(cursor), repeat(limit)))
         rows = heapq.merge(*by_place, key=lambda row: str(row["put"]), reverse=True)
         messages: list[MessageStatus] = []
         last, end = cursor, self.clock() + SECONDS
         for row, item in self._with_items(rows, at_once):
-            # Each page looks at one message at least, so that the next page makes progress if reads are slow.
+            # Each page examines at least one message, so that the next page makes progress even if reads are
+            # slow.
             if len(messages) == size or (last != cursor and self.clock() >= end):
                 return FoundPage(messages, last)
             if row["put"] == last:
                 continue  # the message is in two partitions
             last = str(row["put"])
-            # A message that was erased or redirected since does not belong to this row any more.
+            # A message that was erased or redirected meanwhile does not belong to this row any more.
             if row["found_by"] in self._partitions_of(item):
                 message = of_ledger(item)
                 messages += [message] if filter_.takes(message) else []

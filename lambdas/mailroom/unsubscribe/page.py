@@ -103,7 +103,8 @@ HEADERS = {
         f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'self'; base-uri 'none'; "
         "frame-ancestors 'none'"
     ),
-    # The URL of the page is the reader's proof, so it must not reach other sites, caches or search engines.
+    # The page's URL is the reader's proof of identity, so it must not reach other sites, caches or search
+    # engines.
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex, nofollow",
@@ -155,7 +156,7 @@ class Page:
         self, title: str, text: str, choice: Choice | None = None, button: tuple[str, str] | None = None
     ) -> str:
         names = self._names(choice)
-        # Isolated, so that a name which is written from right to left does not reverse the sentence.
+        # `<bdi>` isolates each name, so that a name written from right to left does not reverse the sentence.
         marked = {key: f"<bdi>{name}</bdi>" for key, name in names.items()}
         marked["recipient"] = f"<strong>{marked['recipient']}</strong>"
         brand = f'<p class="brand">{marked["brand"]}</p>\n' if names["brand"] else ""

@@ -93,7 +93,8 @@ def _is_known(scope: Any, headers: dict[str, str]) -> bool:
     credential = _CREDENTIAL.search(headers.get("authorization", "")) or _CREDENTIAL.search(query)
     if credential is None:
         return OPEN.fullmatch(scope["path"]) is not None
-    # The second: what STS gave somebody who has the key, such as the CDK for the role that it deploys as.
+    # The second comparison accepts credentials that STS issued to a client with the stage's key, such as the
+    # CDK's for the role that deploys.
     return hmac.compare_digest(credential[1].encode(), KEY.encode()) or credential[1] in sts._sessions
 
 
@@ -109,7 +110,8 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     elif scope["type"] == "websocket":
         await send({"type": "websocket.close"})
     else:
-        head = [(b"content-length", b"0"), (b"date", formatdate(usegmt=True).encode())]  # as AWS, to anybody
+        # AWS sends these headers to unauthorised clients as well.
+        head = [(b"content-length", b"0"), (b"date", formatdate(usegmt=True).encode())]
         await send({"type": "http.response.start", "status": 403, "headers": head})
         await send({"type": "http.response.body"})
 

@@ -65,7 +65,7 @@ def attributes_of(push: Push, valid: int | None) -> dict[str, Json]:
     values = {
         "APNS.COLLAPSE_ID": identity(push.key),
         "APNS.PUSH_TYPE": "background" if push.silent else "alert",
-        # Priority 5, because Apple refuses priority 10 for a silent push.
+        # A silent push has priority 5, because Apple refuses priority 10 for it.
         "APNS.PRIORITY": "5" if push.silent else "10",
     }
     if valid is not None:
@@ -89,8 +89,8 @@ def _fcm(push: Push) -> Json:
         apns["payload"] = {"aps": {"content-available": 1}}
     else:
         message["notification"] = _shown(push)
-        # By the collapse key, a push replaces an earlier push that still waits at Google. By the tag, a
-        # push replaces an earlier push that is displayed on the device.
+        # The collapse key makes a push replace an earlier push that still waits at Google. The tag makes a
+        # push replace an earlier push that is displayed on the device.
         android |= {"priority": "high", "notification": {"tag": id_}}
     if push.data:
         data = push.data.items()

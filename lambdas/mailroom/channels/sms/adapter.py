@@ -60,7 +60,9 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
             whole = self._whole(message)
             request = self._request(whole, tuple(whole.media_urls))
         except Invalid:
-            return Unknowable()  # for example, the template or the payload was deleted
+            # The text of the earlier try cannot be rendered, for example because its template or payload was
+            # deleted.
+            return Unknowable()
         oldest = since / 1000 - self._settings.clock_skew_seconds
         return api.find(request, oldest, other_ids)
 

@@ -38,7 +38,7 @@ class Signer(Struct, frozen=True):
         """Return the three headers with which receivers at `host` verify the webhook. Raises InvalidSecret,
         or botocore's errors if the secret cannot be read."""
         timestamp = self.clock()
-        # Rounded down, because the header and the signed text must contain the same whole second.
+        # The time is rounded down, because the header and the signed text must contain the same whole second.
         second = int(timestamp)
         moment = datetime.fromtimestamp(second, UTC)
         keys = [_derived(key, host) for key in self._in_use(timestamp)]
