@@ -1,4 +1,4 @@
-"""The day of a campaign's channel, as the function `collect` knows it."""
+"""The day of a campaign's channel, as the function `collect` reads it."""
 
 import json
 from dataclasses import dataclass

@@ -63,7 +63,7 @@ class DryRunAnswer(Struct, frozen=True):
 
 
 class DryRun:
-    """Asks the deployed functions themselves, so with the stage's own database, files and code."""
+    """Dry run by the deployed functions, and so with the stage's own database, files and code."""
 
     def __init__(self, session: "boto3.Session", start: RunStart, stage: str) -> None:
         self._lambda = session.client("lambda", config=config_for_invocations())
@@ -125,8 +125,8 @@ def samples_of(session: "boto3.Session", stage: str) -> "Samples":
 
 
 class Samples:
-    """Renders items as the senders of a stage would. Numbers without their country are dialled in
-    `default_region`. Content in the payload bucket is shown only with `payloads`."""
+    """Renderer of items, as the senders of a stage would render them. Numbers without their country are
+    dialled in `default_region`. Content in the payload bucket is shown only with `payloads`."""
 
     def __init__(
         self, previews: Previews, default_region: str = "", payloads: Payloads | None = None

@@ -34,7 +34,7 @@ import ended."""
 
 
 class _Stopped(Exception):
-    """Error that ends an import; the sentence says why."""
+    """Error that ends an import. Its sentence is the reason."""
 
 
 class Import:

@@ -73,7 +73,7 @@ class ClosedDay(Struct, frozen=True):
 
 
 class _Release(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Variables of the function `release` that tell of lines."""
+    """Variables of the function `release` about lines."""
 
     ledger_table: str
     budgets_table: str

@@ -32,7 +32,7 @@ _BY = {
 
 
 class OptedOut(Struct, frozen=True):
-    """A recipient has opted out of a topic; `by` is how that was said."""
+    """Opt-out of a recipient from a topic. `by` is the way in which the recipient opted out."""
 
     recipient: str
     topic: str

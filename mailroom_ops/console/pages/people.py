@@ -122,7 +122,7 @@ def _lift(site: Site, request: Request) -> str:
     entries = lists.find(request.typed("recipient"), (channel,))
     ses = ""
     if channel == "mail":
-        # SES's list first: otherwise a bounce of the next mail would suppress the recipient again.
+        # SES's list comes first: otherwise a bounce of the next mail would suppress the recipient again.
         try:
             lists.lift_from_provider(request.typed("recipient"))
         except FAULTS:
