@@ -31,8 +31,7 @@ MAX_FAULTS = 20
 
 
 class Sample(Struct, frozen=True):
-    """A rendered message: whom it is for, and its content; or the `problem` for which it would not be
-    sent."""
+    """A rendered message: its recipient and content, or the `problem` for which it would not be sent."""
 
     id: str
     to: str = ""

@@ -40,7 +40,7 @@ class _Stopped(Exception):
 class Import:
     """An import of one file into one stage, from its beginning: puts are conditional on ids that follow from
     the file, so what an earlier run has put counts as existed. Raises Refused if the file or its columns
-    cannot be meant."""
+    are probably a mistake."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A run's results: how its messages ended, and who has opted out since."""
+"""A run's results: the outcomes of its messages, and the opt-outs since then."""
 
 import math
 from typing import TYPE_CHECKING

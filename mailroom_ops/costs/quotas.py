@@ -1,4 +1,4 @@
-"""The command `quotas`: what a stage needs of the account's quotas."""
+"""The command `quotas`: the quotas of the account that a stage needs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ LAMBDA_OF_A_NEW_ACCOUNT = 10
 
 
 class Quota(Struct, frozen=True):
-    """A quota of Service Quotas beside what a stage needs."""
+    """A quota of Service Quotas, and the value that a stage needs."""
 
     name: str
     needed: int

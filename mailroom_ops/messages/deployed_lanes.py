@@ -21,7 +21,7 @@ _NOT_IN_TAGS = re.compile(r"[^\w.:/=+@-]+")
 
 
 class Lane(Struct, frozen=True):
-    """A lane, and the pause that it is in."""
+    """A lane, and its pause."""
 
     channel: str
     lane: str

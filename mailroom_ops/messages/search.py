@@ -1,4 +1,4 @@
-"""`find` and `list`: messages by whom they are for, and the newest ones, out of the table `search`."""
+"""`find` and `list`: messages of a recipient, and the newest ones, from the table `search`."""
 
 import re
 import time

@@ -85,8 +85,8 @@ class FoundMessage(Struct):
 
 
 class FoundMessages(Struct):
-    """Messages that were found, and the ids that hold the recipient themselves, with the time of their end
-    (epoch seconds)."""
+    """Messages that were found, and the ids that contain the recipient, with the time of their end (epoch
+    seconds)."""
 
     found: dict[Key, FoundMessage]
     ids: dict[str, int]

@@ -37,7 +37,7 @@ class ErasurePlace(Struct):
 
 
 class Left(Struct, frozen=True):
-    """Something that could not be erased now, and why not: the sentence ends with what is to be done."""
+    """Data that could not be erased now. `why` is the reason, and ends with the next step to take."""
 
     place: str
     what: str

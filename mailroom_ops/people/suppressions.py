@@ -100,7 +100,7 @@ class SuppressionsAnswer(Struct, frozen=True):
 
 
 class Lifted(Struct, frozen=True):
-    """The answer of `suppressions lift`: what was taken off a channel's list, as it stood there."""
+    """Answer of `suppressions lift`: the entries that were removed from a channel's list."""
 
     stage: str
     channel: str

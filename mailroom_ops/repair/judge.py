@@ -41,8 +41,8 @@ LONGEST_LEASE_SECONDS = 1_500.0
 
 
 class Memory(Struct, frozen=True):
-    """Whether the ledger may have forgotten messages. `complete`: the ledger has forgotten none so far.
-    Otherwise a message without a ledger item may have been sent before, and must not be sent again.
+    """Rules for messages without a ledger item. `complete`: the ledger has forgotten no message so far.
+    Otherwise such a message may have been sent before, and must not be sent again.
 
     The attributes `send_at` and `ttl` that a producer wrote do not count, because they may have been changed
     after the message was sent. The present setting does not count either: the life of an item depends on the

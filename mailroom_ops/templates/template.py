@@ -39,8 +39,8 @@ Name = Annotated[str, typer.Argument(help="The template's name.")]
 
 
 class PutAnswer(Struct, frozen=True):
-    """The answer of `template put`: the version that counts now, and whether it is new. `needs` are variables
-    that it uses and the one before did not."""
+    """The answer of `template put`: the current version, and whether it is new. `needs` are the variables
+    that it uses, but that the version before did not use."""
 
     stage: str
     channel: str

@@ -1,4 +1,4 @@
-"""Every channel's descriptor is whole: what is missing is named here, and nowhere later."""
+"""Tests that every channel's descriptor is complete. A missing part is reported here, and not later."""
 
 from pkgutil import resolve_name
 from typing import Any

@@ -33,8 +33,8 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && event.detail.target.id === "live") event.preventDefault();
 });
 
-// Times are shown in UTC. A switch shows them in the time zone of this computer, on every page. Texts by others, such as
-// the content of messages, do not change.
+// Times are shown in UTC. A switch shows them in the time zone of this computer, on every page. Texts by others, such
+// as the content of messages, do not change.
 const UTC = /\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC/g;
 const OTHERS = "pre, .letter, textarea, .stream a, .bubble, dd.id";
 const written = new WeakMap();

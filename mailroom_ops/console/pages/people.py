@@ -16,7 +16,7 @@ LISTED = 10
 
 
 class Change(Struct, frozen=True):
-    """A change of what keeps messages from a person."""
+    """A change of a suppression or an opt-out."""
 
     make: Callable[[Site, Request], object]
     """Make the change. Return "failed" if the mail provider's own list could not be changed."""
