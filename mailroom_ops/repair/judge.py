@@ -69,9 +69,9 @@ class Memory(Struct, frozen=True):
 class Diagnosis(Struct, frozen=True):
     """Diagnosis of a message, with one of these states:
 
-    fine: the message is on its way, waits, or has ended. missing: it has no ledger item. overdue: its next
+    fine: the message is on its way, waits, or has ended. missing: it lacks a ledger item. overdue: its next
     step should have happened long ago. dead_letter: it seems to be in a dead-letter queue. gone: it was
-    begun, and its item is no longer in the mailbox. forgotten: the ledger may have forgotten it. unknown:
+    begun, and its mailbox item has disappeared. forgotten: the ledger may have forgotten it. unknown:
     neither table has it.
 
     `cures` are the possible cures, the safe one first. `route` is the part that requeues the message.
