@@ -124,7 +124,7 @@ def _command(name: str, panel: str, place: str) -> Command:
     if not isinstance(group, typer.Typer):
         group = typer.Typer(**OPTIONS)
         group.command(name)(function)
-    group.rich_markup_mode = MARKUP  # a sub-group has its own mode
+    group.rich_markup_mode = MARKUP  # a sub-group does not inherit the mode
     command = typer.main.get_command(group)
     command.name, command.rich_help_panel = name, panel  # type: ignore[attr-defined] # as Typer sets it
     return command

@@ -7,8 +7,8 @@ from mailroom.campaigns import Recipients
 
 NEWEST = 5
 
-# One probe of the index on (followed_id, created_at) a person for the count, and one for the names; the week
-# is the same as the audience's, so that who was chosen for a new follower is told of one.
+# For each person the query probes the index on (followed_id, created_at) twice: for the count, and for the
+# names. Its week is that of the audience, so that everybody who was chosen for a new follower is told of one.
 QUERY = """
 SELECT person.id, week.followers, newest.names
 FROM unnest(%(people)s::bigint[]) AS person (id)

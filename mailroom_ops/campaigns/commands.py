@@ -1,4 +1,4 @@
-"""`campaign`: start one, look how far it is, pause it, stop it."""
+"""`campaign`: start a campaign, show its progress, pause it, stop it."""
 
 from shlex import quote
 from typing import Annotated

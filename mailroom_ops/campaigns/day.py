@@ -1,4 +1,4 @@
-"""The day of a campaign's channel, as the function `collect` knows it."""
+"""The day of a campaign's channel, as the function `collect` reads it."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CampaignDay:
-    """A limit, and what of the first day is left."""
+    """A limit, and the rest of the first day."""
 
     limit: DayLimit
     room: Room

@@ -74,7 +74,7 @@ class DeployedCampaigns:
             return RunStart(campaign, name, earlier.scheduled_at, earlier)
         try:
             return RunStart(campaign, name, _iso(epoch(name)))
-        except (ValueError, OverflowError):  # a name that is no time
+        except (ValueError, OverflowError):  # the name is not a time
             return RunStart(campaign, name, _iso(self.clock()))
 
     def start(self, start: RunStart) -> None:

@@ -31,8 +31,7 @@ MAX_FAULTS = 20
 
 
 class Sample(Struct, frozen=True):
-    """A rendered message: whom it is for, and its content; or the `problem` for which it would not be
-    sent."""
+    """A rendered message: its recipient and content, or the `problem` for which it would not be sent."""
 
     id: str
     to: str = ""
@@ -63,7 +62,7 @@ class DryRunAnswer(Struct, frozen=True):
 
 
 class DryRun:
-    """Asks the deployed functions themselves, so with the stage's own database, files and code."""
+    """Dry run by the deployed functions, and so with the stage's own database, files and code."""
 
     def __init__(self, session: "boto3.Session", start: RunStart, stage: str) -> None:
         self._lambda = session.client("lambda", config=config_for_invocations())
@@ -125,8 +124,8 @@ def samples_of(session: "boto3.Session", stage: str) -> "Samples":
 
 
 class Samples:
-    """Renders items as the senders of a stage would. Numbers without their country are dialled in
-    `default_region`. Content in the payload bucket is shown only with `payloads`."""
+    """Renderer of items, as the senders of a stage would render them. Numbers without their country are
+    dialled in `default_region`. Content in the payload bucket is shown only with `payloads`."""
 
     def __init__(
         self, previews: Previews, default_region: str = "", payloads: Payloads | None = None

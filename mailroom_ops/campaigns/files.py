@@ -76,7 +76,8 @@ class CampaignRow(Struct, frozen=True):
 def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
     """Return all campaigns of the project, with their state in the stage. Raises Refused."""
     section = campaigns_of(campaigns.stage)
-    # Also where no campaign is enabled: a stack that has left the app goes on until it is deleted.
+    # The schedules are read even if no campaign is enabled: the stack of a disabled campaign keeps its
+    # schedule until somebody deletes the stack.
     schedules = campaigns.schedules()
     rows = []
     for name in names():

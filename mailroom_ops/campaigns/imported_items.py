@@ -44,8 +44,8 @@ class LineFault(Struct, frozen=True):
 
 
 class Items:
-    """Makes items by the options. `lanes` are those of each channel of the stage: messages take the one for
-    bulk, if the channel has it, unless a line has another."""
+    """Converter of lines to items, by the options. `lanes` are the lanes of each channel of the stage: a
+    message uses the lane for bulk, if its channel has one, unless its line names another lane."""
 
     def __init__(
         self, options: Options, lanes: Mapping[str, list[str]], validator: Validator, previews: Previews

@@ -34,13 +34,13 @@ import ended."""
 
 
 class _Stopped(Exception):
-    """Error that ends an import; the sentence says why."""
+    """Error that ends an import. Its sentence is the reason."""
 
 
 class Import:
     """An import of one file into one stage, from its beginning: puts are conditional on ids that follow from
     the file, so what an earlier run has put counts as existed. Raises Refused if the file or its columns
-    cannot be meant."""
+    are probably a mistake."""
 
     def __init__(
         self,

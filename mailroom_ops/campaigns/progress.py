@@ -1,4 +1,4 @@
-"""Progress of a run: its step, and its recipients by what has become of their messages."""
+"""Progress of a run: its step, and its recipients by the state of their messages."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ ENDED = ("stopped", "expired")
 
 
 class Part(Struct, frozen=True):
-    """Recipients whose messages are equally far."""
+    """Recipients whose messages have the same state."""
 
     name: str
     meaning: str

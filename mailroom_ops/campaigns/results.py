@@ -1,4 +1,4 @@
-"""A run's results: how its messages ended, and who has opted out since."""
+"""A run's results: the outcomes of its messages, and the opt-outs since then."""
 
 import math
 from typing import TYPE_CHECKING
@@ -98,7 +98,7 @@ class Results(Struct, frozen=True):
 
 
 class ResultsReader:
-    """Reads the results of one stage's runs. Raises NotDeployed."""
+    """Reader of the results of one stage's runs. Raises NotDeployed."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         search = search_of(session, stage)
@@ -112,7 +112,7 @@ class ResultsReader:
             return None
         tally = self._tallies.of_run(run.campaign, run.run, run.begun_at)
         counts = {status: tally[status] for status in Results.__struct_fields__[3:-1]}
-        # Who had opted out before got an entry in the ledger, and no message.
+        # People who had opted out before the run have a ledger entry but no message.
         left_out = min(run.opted_out, counts["suppressed"])
         since = int(epoch(run.scheduled_at) * 1000)
         return Results(

@@ -1,4 +1,4 @@
-"""The command `console`: opens a stage in the browser."""
+"""The command `console`: a stage in the browser."""
 
 from typing import Annotated
 
@@ -27,7 +27,8 @@ def console(
 
     Example: mailroom console --stage local
     """
-    from mailroom_ops.console.server import serve  # the web framework: other commands do not import it
+    # This import loads the web framework, which other commands do not need.
+    from mailroom_ops.console.server import serve
 
     with aws_faults(stage):
         serve(aws_session(), stage, port, browser=not no_browser)

@@ -27,7 +27,7 @@ _HEADERS = {
     "frame-ancestors 'none'",
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
-    # Not no-referrer: with it, browsers send `Origin: null` with the console's own forms.
+    # With no-referrer, browsers would send `Origin: null` with the console's own forms.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -37,7 +37,8 @@ _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not al
 <h1>Not allowed</h1><p>{why}</p><p>{remedy}</p></html>"""
 _NO_SESSION = "This browser has no session with the console."
 _PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> printed. It holds a token."
-# Not a redirect: browsers follow it without a strict cookie if the visit began on another site.
+# The page refreshes to the console instead of redirecting: browsers follow a redirect without a strict cookie
+# if the visit began on another site.
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
 <link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={home}/">
 <p><a href="{home}/">Open the console</a></p></html>"""
@@ -49,7 +50,7 @@ class Guard:
 
     def __init__(self, app: "ASGIApp", port: int, home: str, token: str) -> None:
         self._app = app
-        # Browsers leave out port 80, the default of http URLs.
+        # Browsers omit port 80, the default of http URLs, from the Host header.
         self._host = (ADDRESS if port == 80 else f"{ADDRESS}:{port}").encode()
         self._home, self._token = home, token
         self._cookie = f"mailroom-console-{port}"
@@ -102,7 +103,7 @@ class Guard:
         return _same(token, self._token)
 
     def _known(self, headers: dict[bytes, bytes]) -> bool:
-        # Not SimpleCookie, which stops at a malformed cookie, such as one of another port.
+        # SimpleCookie would stop at a malformed cookie, such as one of a server on another port.
         cookies = headers.get(b"cookie", b"").decode("latin-1").split(";")
         pairs = (cookie.strip().partition("=") for cookie in cookies)
         sessions = [value for name, _, value in pairs if name == self._cookie]
@@ -116,7 +117,8 @@ def _same(text: str, secret: str) -> bool:
 
 def _is_small(headers: Mapping[bytes, bytes]) -> bool:
     length = headers.get(b"content-length", b"")
-    # A chunked body can be longer than its Content-Length.
+    # A request with Transfer-Encoding is refused, because a chunked body can be longer than its
+    # Content-Length.
     whole = b"transfer-encoding" not in headers and length.isdigit() and len(length) < 10
     return whole and int(length) <= MAX_BODY
 

@@ -101,12 +101,12 @@ def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> 
     """Serve a stage's console until Ctrl-C or SIGTERM. Raises Refused if the port is taken, and NotDeployed
     if the stage is not deployed."""
     DeployedStage.of(session, stage)
-    # With the protocol named, asyncio sets TCP_NODELAY; otherwise small packets wait for 40 ms.
+    # asyncio sets TCP_NODELAY only if the protocol is named; without it, small packets wait for 40 ms.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((ADDRESS, port))
-            listening.listen()  # now, so that a browser that opens the URL at once waits
+            listening.listen()  # before uvicorn starts, so that a browser that opens the URL at once waits
         except OSError as error:
             raise Refused(
                 f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
@@ -118,7 +118,8 @@ def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> 
         config = uvicorn.Config(
             app, access_log=False, log_level="warning", server_header=False, timeout_graceful_shutdown=3
         )
-        # uvicorn shuts down and then raises the signal again, of which only Ctrl-C would return to here.
+        # uvicorn shuts down on a signal, and then raises it again. SIGTERM would end the process there, so it
+        # is handled like Ctrl-C, which returns to this function.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             url = f"http://{ADDRESS}:{port}{home}/?token={token}"

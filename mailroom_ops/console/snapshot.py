@@ -82,7 +82,7 @@ def _alarms(cloudwatch: "CloudWatchClient", stage: str) -> tuple[list[RingingAla
             alarm.get("AlarmDescription", ""),
         )
         for alarm in descriptions
-        if alarm["StateValue"] == "ALARM"  # some emulators ignore one of the two conditions
+        if alarm["StateValue"] == "ALARM"  # some emulators ignore the prefix or StateValue
     ]
     return sorted(alarms, key=lambda alarm: alarm.name), ""
 

@@ -67,11 +67,12 @@ class Traffic:
         hour, self._minute = (moment // period * period for period in (HOUR, MINUTE))
         self._starts = [hour - back * HOUR for back in reversed(range(HOURS))]
         try:
-            # Two requests: CloudWatch bills each metric of a request, and a day has 1,440 minutes.
+            # Hours and minutes are read by two requests: CloudWatch bills each metric of a request, and the
+            # whole day in minutes would be 1,440 values of each metric.
             self._read(client, of_hours, self._starts[0], hour + HOUR)
             self._read(client, of_minutes, self._minute - NEWEST_MINUTES * MINUTE, self._minute + MINUTE)
         except (ClientError, BotoCoreError):
-            pass  # the snapshot of the queues says why
+            pass  # the snapshot of the queues reports the reason
 
     def hours(self) -> list[Hour]:
         """Return the hours of the last day, the oldest first; an empty list without figures."""

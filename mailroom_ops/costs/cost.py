@@ -57,7 +57,7 @@ def cost(
 
     Example: mailroom cost mail=1000000 sms=20000 --stage prod
     """
-    # The CDK, which takes seconds to import.
+    # These imports load the CDK, which takes seconds.
     from mailroom_stacks.app.application import NagError
     from mailroom_stacks.deploy_policy.policies import read
 

@@ -57,7 +57,8 @@ def portions(
             counts[hour] = counts.get(hour, 0) + share
             time, messages = time + share / speed, messages - share
         else:
-            # Room comes back when an old hour does not count any more, or with the limit of the next date.
+            # There is room again when the oldest hour no longer counts, or at the next date, which has its
+            # own limit.
             counts = {hour: count for hour, count in counts.items() if hour >= oldest_hour(time)}
             time = min([time - time % _DAY + _DAY, *(frees(hour) for hour in counts)])
 

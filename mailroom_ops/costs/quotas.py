@@ -1,4 +1,4 @@
-"""The command `quotas`: what a stage needs of the account's quotas."""
+"""The command `quotas`: the quotas of the account that a stage needs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ LAMBDA_OF_A_NEW_ACCOUNT = 10
 
 
 class Quota(Struct, frozen=True):
-    """A quota of Service Quotas beside what a stage needs."""
+    """A quota of Service Quotas, and the value that a stage needs."""
 
     name: str
     needed: int
@@ -51,7 +51,7 @@ def quotas(stage: WrittenStage = "prod", *, as_json: AsJson = False) -> None:
 
     Example: mailroom quotas --stage prod
     """
-    # The CDK, which takes seconds to import.
+    # These imports load the CDK, which takes seconds.
     from mailroom_stacks.app.application import NagError
     from mailroom_stacks.deploy_policy.policies import read
     from mailroom_stacks.settings.sentences import SettingsError
@@ -68,7 +68,7 @@ def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Ite
     workers = sum(map(_functions_at_once, _mappings(templates)))
     below_alarm = -(-workers * settings.monitoring.concurrency_quota // settings.monitoring.many_functions)
     reason = f"{workers:,} functions at once, with {SHARDS} shards a stream; the alarm rings at four fifths"
-    # Service Quotas takes no request below the default.
+    # Service Quotas rejects a request for less than the default.
     functions = max(below_alarm, LAMBDA_DEFAULT)
     new = LAMBDA_OF_A_NEW_ACCOUNT
     yield _quota("Lambda, concurrent executions", functions, new, reason, "lambda", "L-B99A9384")

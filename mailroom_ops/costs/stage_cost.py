@@ -28,7 +28,7 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
             resource.get("Properties", {}) for resource in resources if resource["Type"] == f"AWS::{kind}"
         ]
 
-    # Functions read the queues with a redrive policy; dead-letter queues have none.
+    # Functions poll the queues that have a redrive policy. Dead-letter queues have none.
     queues = sum("RedrivePolicy" in queue for queue in properties_of("SQS::Queue"))
     alarm_metrics = sum(map(_metrics, properties_of("CloudWatch::Alarm")))
     streams = sum("MetricsConfig" in mapping for mapping in properties_of("Lambda::EventSourceMapping"))
@@ -36,7 +36,7 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
     rotated = sum(bool(key.get("EnableKeyRotation")) for key in keys)
     rules = properties_of("Events::Rule")
     rounds = sum(rule.get("ScheduleExpression") == "rate(1 minute)" for rule in rules)
-    # `release` reports its lateness each minute, also if no message waits.
+    # `release` reports its lateness each minute, even if no message waits.
     metrics = 1 + (METRICS_OF_SENDING + senders * METRICS_OF_SENDER if senders else 0)
     return {
         "alarms": max(0, alarm_metrics - prices.FREE_ALARMS) * prices.ALARM,

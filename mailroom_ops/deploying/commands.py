@@ -48,7 +48,8 @@ def diff(stage: WrittenStage = "dev") -> None:
             print_lines(compared.stdout)
             raise typer.Exit(compared.returncode)
     print_lines("\n".join(readable(compared.stdout)))
-    # On stdout like the comparison: a CI log may show stderr first, and the verdict has to come last.
+    # The verdict goes to stdout, like the comparison: a CI log may show stderr first, and the verdict must
+    # come last.
     if verdict := [*losses(compared.stdout)]:
         for loss in verdict:
             print_line(loss, "red")
@@ -74,7 +75,8 @@ def deploy(
     importing = ["--import-existing-resources"] if import_existing else []
     with refusals():
         stacks = _stacks(stage)
-        # The three stacks of senders may take half an hour each. The CDK cannot ask about several at once.
+        # The three stacks of senders may take half an hour each, so they are deployed at the same time. The
+        # CDK cannot do so if it has to ask for approval.
         at_once = ["--concurrency", "3"] if approval == "never" else []
         _cdk("deploy", "--app", str(OUTPUT), "--require-approval", approval, *at_once, *importing, *stacks)
 

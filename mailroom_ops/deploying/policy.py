@@ -27,7 +27,7 @@ def policy(
 
     Example: mailroom policy --stage prod
     """
-    # The CDK, which the other commands of this group do not import.
+    # These imports load the CDK, which the other commands of this group do not need.
     from mailroom_stacks.app.application import NagError
     from mailroom_stacks.deploy_policy.document import size
     from mailroom_stacks.deploy_policy.policies import policies_of
@@ -38,7 +38,7 @@ def policy(
         policies = policies_of(stage, qualifier)
         folder = DOT_LOCAL / "policy" / stage
         folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.glob("execution-*.json"):  # of an earlier run, which may have written more
+        for file in folder.glob("execution-*.json"):  # files of an earlier run, which may have written more
             file.unlink()
         for number, content in enumerate(policies, 1):
             file = folder / f"execution-{number}.json"

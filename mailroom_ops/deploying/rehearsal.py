@@ -162,6 +162,6 @@ def step_of(step: str, expected: str, status: MessageStatus | None) -> Step:
     put = status.times.get("putAt") if status.provider_id else None
     times = {name: status.times[time] for name, time in stations.items() if put and time in status.times}
     seconds = {name: round(epoch(time) - epoch(put or ""), 2) for name, time in times.items()}
-    # The message of an error may quote an address; the code does not.
+    # The step has the error's code only: the error's message may quote an address.
     code = (status.error or status.trouble or {}).get("code", "")
     return Step(step, expected, status.status, seconds, code)

@@ -1,4 +1,4 @@
-"""The command `rehearse`: sends, cancels, opts out and in, and redrives a dead letter on a deployed stage."""
+"""The command `rehearse`: a send, a cancellation, an opt-out, an opt-in and a redrive on a stage."""
 
 import platform
 import secrets

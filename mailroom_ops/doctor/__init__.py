@@ -1,1 +1,1 @@
-"""`doctor`: whether a stage can send, and whether somebody would hear if it could not."""
+"""`doctor`: whether a stage can send, and whether somebody would be alerted if it could not."""

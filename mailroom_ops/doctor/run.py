@@ -48,7 +48,8 @@ def _require(stage: ExaminedStage) -> None:
     try:
         functions = stage.functions
     except ClientError:
-        return  # without the right to list functions: each check that needs them reports it
+        # Without the right to list functions, each check that needs them reports it.
+        return
     if not functions:
         raise NotDeployed(f"function of stage {stage.name}", place=f"account {account}, {stage.region}")
 
@@ -72,7 +73,7 @@ def _findings(stage: ExaminedStage, check: Check) -> list[CheckFinding]:
     except (ClientError, HTTPClientError, Unconnected) as error:
         return [*findings, _of_error(stage, error)]
     except Exception as error:  # noqa: BLE001 - one broken check must not hide the others
-        # Only the class: the error's message may quote a secret.
+        # The finding has only the error's class: its message may quote a secret.
         place = traceback.extract_tb(error.__traceback__)[-1]
         sentence = f"The check itself is broken: {type(error).__name__}."
         return [*findings, failed(sentence, f"Report it: {place.filename}, line {place.lineno}.")]

@@ -41,7 +41,7 @@ _LISTED = "Why: {suppression}"
 
 
 class Steps(Struct, frozen=True):
-    """How an operator takes each next step, in words that end a sentence."""
+    """Instructions for each next step of an operator, as the end of a sentence."""
 
     stage: str
     resend: str

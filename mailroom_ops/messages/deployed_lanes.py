@@ -21,7 +21,7 @@ _NOT_IN_TAGS = re.compile(r"[^\w.:/=+@-]+")
 
 
 class Lane(Struct, frozen=True):
-    """A lane, and the pause that it is in."""
+    """A lane, and its pause."""
 
     channel: str
     lane: str
@@ -62,8 +62,8 @@ class DeployedLanes:
                 f"a minute, or ask mailroom doctor --stage {self._deployed.stage}. A local stage cannot "
                 "pause fax: its pump reads the queue."
             )
-        # The tag counts only while the mapping is off. So a crash between both writes leaves no pause without
-        # words, and no words without a pause.
+        # The tag with the reason counts only while the mapping is disabled. So a crash between the two writes
+        # leaves no pause without a reason, and shows no reason without a pause.
         if reason is None:
             update(UUID=mapping, Enabled=True)
             self._sqs.untag_queue(QueueUrl=url, TagKeys=[PAUSED])

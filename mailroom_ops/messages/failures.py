@@ -1,4 +1,4 @@
-"""`failures`: what went wrong, and why: what failed, bounced, was not delivered, or brought a complaint. The
+"""`failures`: messages that failed, bounced, were not delivered, or brought a complaint, and the reasons. The
 ledger's index of failures has a partition for each day and channel."""
 
 import heapq
@@ -48,8 +48,9 @@ AHEAD = 900
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
-# This also matches text without a domain; the logger's pattern does not. From a word's beginning on or not at
-# all, and without going back: else a long word without an @ would be tried from each letter on.
+# Unlike the logger's pattern, this one also matches an address without a domain. It starts only at the
+# beginning of a word, and never backtracks: otherwise a long word without an @ would be tried from each of
+# its letters.
 _WORD = r"[^\s@'\"<>,;()]"
 _ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}){_WORD}*+@")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
@@ -223,12 +224,12 @@ def failed(
             yield from heapq.merge(*runs, key=lambda item: int(item["completedAt"]["N"]), reverse=True)
 
     keys = (where(Key(image["id"]["S"], image["event_type"]["S"])) for image in of_days())
-    # The index has no room for all that is told of a failure.
+    # The index does not contain all attributes of a failure, so the items are read from the ledger.
     while run := list(itertools.islice(keys, MAX_KEYS)):
         items = {(row["id"], row["event_type"]): row for row in batch_get(client, {ledger: run})[ledger]}
         for key in run:
             item = items.get((key["id"]["S"], key["event_type"]["S"]), {})
-            if item.get("status") in FAILED:  # the index may be a moment behind
+            if item.get("status") in FAILED:  # the index may lag behind the table
                 yield item
 
 
@@ -272,7 +273,8 @@ def _masked_error(reason: str, message: str) -> str:
 
 def _masked(text: str) -> str:
     """Mask every address, number and token in a text."""
-    # Tokens before the numbers: an ARN has one in it.
+    # Tokens are masked before numbers: the number in an ARN would be masked first, and hide that it is an
+    # ARN.
     return impersonal(_TOKEN.sub(_masked_token, _ADDRESS.sub(r"\1***@", text)))
 
 
@@ -295,6 +297,6 @@ def _show(answer: FailuresAnswer) -> None:
 
 
 def _cells(failure: Failure) -> tuple[str | Text, ...]:
-    # Ids and sentences have a line each: beside each other they would be cut at 80 columns.
+    # Ids and sentences have a line each: side by side they would be cut at 80 columns.
     lines = (failure.id, f"to {failure.to}", f"{failure.status}, {failure.why}: {failure.message}")
     return short(failure.at).removesuffix(" UTC"), failure.event_type, Text("\n").join(map(plain, lines))

@@ -42,7 +42,7 @@ def check_names(
     client, (name, _, run) = session.client("dynamodb"), campaign.partition("#")
     runs = _runs(client, stage)
     latest: list[str] = []
-    with suppress(client.exceptions.ResourceNotFoundException):  # a stage without campaigns
+    with suppress(client.exceptions.ResourceNotFoundException):  # the stage has no campaigns
         latest = [entry.run for entry in runs.of_campaign(name)]
     if latest and run and runs.read(name, run) is None:
         raise Refused(f"campaign: {name} has no run {run!r:.60} in {stage}; use {', '.join(latest)}.")
@@ -57,7 +57,7 @@ def run_began(client: "DynamoDBClient", stage: str, campaign: str) -> float | No
     filter names no run that the stage knows."""
     name, _, run = campaign.partition("#")
     entry = None
-    with suppress(client.exceptions.ResourceNotFoundException):  # a stage without campaigns
+    with suppress(client.exceptions.ResourceNotFoundException):  # the stage has no campaigns
         entry = _runs(client, stage).read(name, run) if run else None
     return float(entry.begun_at) if entry else None
 

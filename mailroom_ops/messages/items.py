@@ -116,7 +116,8 @@ def variable_of(text: str) -> Any:
         value = _variables.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return text
-    # A template writes 9.5 for the number 9.50, and an operator has typed the price as it is to be read.
+    # A template renders the number 9.50 as 9.5. So a number that would change its form stays the text that
+    # the operator typed.
     return text if isinstance(value, Decimal) and f"{value.normalize():f}" != text else value
 
 
@@ -192,7 +193,8 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     def previews(self, s3: "S3Client") -> "Previews":
         """Return previews of messages as the stage's senders would make them, with the templates of this
         repository, and those that the stage publishes."""
-        from mailroom.channels.preview import Previews  # its libraries take 100 ms, for which no --help waits
+        # Imported here, because its libraries take 100 ms, for which --help should not wait.
+        from mailroom.channels.preview import Previews
 
         return Previews.of(self, TEMPLATES, s3)
 

@@ -1,4 +1,4 @@
-"""`find` and `list`: messages by whom they are for, and the newest ones, out of the table `search`."""
+"""`find` and `list`: messages of a recipient, and the newest ones, from the table `search`."""
 
 import re
 import time
@@ -189,8 +189,8 @@ class Containing(Filter, frozen=True):
 
 
 class StageFinder(Finder, frozen=True):
-    """Finds messages of a deployed stage, and those that went wrong by the ledger's index of failures, where
-    no other messages are before them."""
+    """Search for messages of a deployed stage. Messages that went wrong are found by the ledger's index of
+    failures, which contains no other messages."""
 
     stage: str = ""
     remembered_seconds: float = 0.0
@@ -207,7 +207,7 @@ class StageFinder(Finder, frozen=True):
             midnight, until = epoch(day), (last_ms - 1) / 1000
             for item in failed(self.client, self.stage, midnight, until, channels):
                 time_ms, late = int(item["completedAt"]), self.clock() >= begin + SECONDS
-                # Failures of one moment are on one page, for a cursor is a moment.
+                # Failures of the same millisecond are on one page, because a cursor is a time.
                 if time_ms < last_ms < start and (late or len(messages) >= size):
                     return FoundPage(messages, _cursor_at(last_ms))
                 last_ms, message = time_ms, of_ledger(item)

@@ -52,7 +52,7 @@ STYLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class MessageView(MessageStatus):
-    """Message with what a person wants to know of it besides."""
+    """Message with further facts for a person."""
 
     since: str | None
     """Time when the message came to its status; None if that is not known."""
@@ -180,7 +180,9 @@ def look(
     """The preview of a message's item; None if the item is gone, or if no sender could make a message of it:
     the status is worth showing without."""
     from mailroom.content.versions import DEPLOYED
-    from mailroom_ops.messages.items import rules_of  # boto3 is 150 ms that no --help waits for
+
+    # Imported here, because boto3 takes 150 ms, for which --help should not wait.
+    from mailroom_ops.messages.items import rules_of
 
     item = reader.item(message.id, message.event_type)
     if item is None:

@@ -1,4 +1,4 @@
-"""A message's life as a time-line: what the ledger wrote down of it, in order, with the time between."""
+"""A message's life as a time-line: the events in the ledger in order, with the time between them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -80,7 +80,7 @@ def meaning(message: MessageStatus) -> str:
 def timeline(message: MessageStatus, now_s: float) -> list[Step]:
     """Return the steps, the first one first. `now_s` is in epoch seconds."""
     steps = sorted(_steps(message, now_s), key=lambda step: epoch(step.at or ""))
-    # What was put before the ledger noted it has no time.
+    # A message that was put before the ledger recorded the time of puts has no time in this step.
     life = [Step(message.times.get("putAt"), "came in")]
     for step in steps:
         before = life[-1].at
@@ -93,7 +93,7 @@ def _steps(message: MessageStatus, now_s: float) -> Iterator[Step]:
     times, provider = message.times, _name(message) or "its provider"
     operator = message.details.get("erased_by")
     ended_at = times.get("completedAt")
-    # What ended before its time, such as a cancelled message, is not due any more.
+    # A message that ended before its time, such as a cancelled one, is no longer due.
     in_line = message.wait is not None and message.wait.line
     due = message.scheduled_for
     if due and not in_line and not (ended_at and epoch(ended_at) < epoch(due)):
@@ -118,8 +118,9 @@ def _steps(message: MessageStatus, now_s: float) -> Iterator[Step]:
             yield Step(str(entry["at"]), "callback", _callback(name, entry), kind)
     for recipient, entry in message.recipients.items():
         if len(message.recipients) > FEW and entry.get("status") not in _BAD:
-            continue  # the recipients' own list has the others
-        # That the provider accepted the message is one fact, not one for each of them.
+            continue  # the list of recipients shows the others
+        # The provider accepts the message once for all recipients, so `sentAt` is not repeated for each of
+        # them.
         reports = {name: time for name, time in entry.items() if name != "sentAt"}
         yield from _told(reports, f"to {recipient}, reported by {provider}")
 

@@ -40,7 +40,7 @@ _UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError)
 
 
 class Turn(Struct, frozen=True):
-    """Turn of a message in the line of those who wait for the day."""
+    """Position of a message in the line of messages that wait for the day."""
 
     before: int
     """Number of messages that were put earlier."""
@@ -73,7 +73,7 @@ class ClosedDay(Struct, frozen=True):
 
 
 class _Release(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Variables of the function `release` that tell of lines."""
+    """Variables of the function `release` about lines."""
 
     ledger_table: str
     budgets_table: str

@@ -1,4 +1,4 @@
-"""`erase`: a person, from whatever a stage keeps for longer than a month."""
+"""`erase`: erasure of a person from all data that a stage keeps for longer than a month."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -126,7 +126,8 @@ def carry_out(survey_run: ErasureRun, first: Survey) -> Erased:
     messages = MessageErasure(run)
     messages.erase(first.messages)
     ses = lift_from_provider(run)
-    # Last: what is erased of a message before leaves nothing that a late record could make rows of.
+    # Choices and the rows of `search` come last: once the messages are erased, a late record of the stream
+    # has no data to make new rows of.
     for place in (*messages.places.values(), *_beside_messages(run)):
         first.places[place.place].erased += place.erased
         first.places[place.place].kept = place.kept

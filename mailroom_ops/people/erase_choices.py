@@ -1,4 +1,4 @@
-"""Erasing what people have chosen, or others for them: opt-outs, and the suppression lists."""
+"""Erasure of choices by people, or by others for them: opt-outs, and entries of the suppression lists."""
 
 from mailroom_ops.people.person import mentioned
 from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun

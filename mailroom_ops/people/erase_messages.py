@@ -1,9 +1,9 @@
 """Messages: found in both tables, and erased. Messages only to the person are deleted; the recipient is
 removed from messages to several, and mentions are removed from messages to others.
 
-The order lets the next run find again what a run that dies has left: what waits is cancelled in the ledger;
-objects of the payload bucket are deleted; the contents of waits are deleted; the ledger's item is emptied;
-the mailbox's item is deleted.
+The steps have an order by which the next run finds the data that an interrupted run has left: a waiting
+message is cancelled in the ledger; objects of the payload bucket are deleted; the contents of waits are
+deleted; the ledger's item is emptied; the mailbox's item is deleted.
 """
 
 from collections.abc import Iterator
@@ -85,8 +85,8 @@ class FoundMessage(Struct):
 
 
 class FoundMessages(Struct):
-    """Messages that were found, and the ids that hold the recipient themselves, with the time of their end
-    (epoch seconds)."""
+    """Messages that were found, and the ids that contain the recipient, with the time of their end (epoch
+    seconds)."""
 
     found: dict[Key, FoundMessage]
     ids: dict[str, int]
@@ -117,7 +117,7 @@ def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: P
     if person.is_in(key.id) or (theirs and person.may_be_in(key.id)):
         messages.ids[key.id] = int(image["ttl"]["N"]) if "ttl" in image else 0
     if role == "mention" and ERASED_AT in image and not mentioned_beside_keys(image, person):
-        return  # all that is left of it is its key
+        return  # an earlier erasure left only its key
     if role is not None:
         message = messages.found.setdefault(key, FoundMessage())
         message.ledger = role
@@ -155,7 +155,7 @@ PLACES = ("mailbox", "contents", "ledger", "payloads", "search")
 
 
 class MessageErasure:
-    """Erases the messages that were found. `cancelled` counts those that will not be sent for it."""
+    """Erasure of the messages that were found. `cancelled` is the number of messages that it cancelled."""
 
     def __init__(self, run: ErasureRun) -> None:
         self._run = run
@@ -188,14 +188,14 @@ class MessageErasure:
             self.cancelled += 1
             return True
         item = self._data.item("ledger", key) or {}
-        if "completedAt" in item:  # it has ended between the two
+        if "completedAt" in item:  # the message has ended meanwhile
             return True
         self._leave("ledger", key, _ON_ITS_WAY.format(item.get("status", {}).get("S", "sending")))
         return False
 
     def _whole(self, key: Key) -> None:
         item = self._data.item("ledger", key)
-        # First, for the next run finds the message by its items.
+        # The contents are erased first, because the next run finds a message by its items in the tables.
         self.places["contents"].erased += self._contents.erase(key)
         if item is not None:
             if not self._erasure.empty(key, plain(item), self._data.caller):
@@ -277,7 +277,7 @@ class MessageErasure:
             elif name.startswith(f"{OVERSIZE}/"):
                 self._run.leave("payloads", name, _CONTENT)
             elif (put_at := self._put_at(name)) is None:
-                continue  # it is gone
+                continue  # the object is gone
             elif put_at > began - SETTLED_AFTER:
                 self._run.leave("payloads", name, _FRESH)
                 staying.add(name)

@@ -1,5 +1,5 @@
-"""The person to erase, in all spellings; and items in DynamoDB's own form: what they have of a person, and
-the same without it."""
+"""The person to erase, in all spellings; and items in DynamoDB's own form: the data of a person in them, and
+the items without this data."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -63,7 +63,7 @@ class Person:
         if self.kind == "id":
             return value == self.recipient
         if self.kind == "device":
-            # The suppression list has the token behind the name of its application.
+            # The suppression list has a device's token behind the name of its application, as NAME#TOKEN.
             return value == self.recipient or value.endswith(f"#{self.recipient}")
         try:
             read = bare(value) if self.kind == "mail" else to_e164(value, self._region)

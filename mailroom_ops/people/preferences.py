@@ -1,4 +1,4 @@
-"""`preferences`: which topics people have opted out of, and what an operator does about it for them."""
+"""`preferences`: topics that people have opted out of, and changes by an operator on their behalf."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -32,7 +32,7 @@ _BY = {
 
 
 class OptedOut(Struct, frozen=True):
-    """A recipient has opted out of a topic; `by` is how that was said."""
+    """Opt-out of a recipient from a topic. `by` is the way in which the recipient opted out."""
 
     recipient: str
     topic: str
@@ -47,7 +47,7 @@ class OptedOut(Struct, frozen=True):
 
 
 class PreferencesAnswer(Struct, frozen=True):
-    """The answer of `preferences`: what the recipient has opted out of now; of `opt-in`, what it had."""
+    """Answer of `preferences`: present opt-outs of the recipient; or of `opt-in`: the opt-outs before it."""
 
     stage: str
     opt_outs: list[OptedOut]

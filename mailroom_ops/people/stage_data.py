@@ -26,8 +26,8 @@ SEGMENTS = 4
 
 
 class ErasurePlace(Struct):
-    """Counts of a table, bucket or queue: what was `found` there of the person, how much of that was
-    `erased`, `kept` because of --keep-choices, and how much a last look has `left` there."""
+    """Counts of a table, bucket or queue: entries of the person that were `found` there, that were `erased`,
+    that are `kept` because of --keep-choices, and that a last look still found (`left`)."""
 
     place: str
     found: int = 0
@@ -37,7 +37,7 @@ class ErasurePlace(Struct):
 
 
 class Left(Struct, frozen=True):
-    """Something that could not be erased now, and why not: the sentence ends with what is to be done."""
+    """Data that could not be erased now. `why` is the reason, and ends with the next step to take."""
 
     place: str
     what: str
@@ -77,7 +77,7 @@ class Erased(Struct, frozen=True):
 
 
 class ItemChanged(Exception):
-    """The item is another than the one that was read."""
+    """Error: the item has changed since it was read."""
 
 
 class StageData:

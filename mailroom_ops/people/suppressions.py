@@ -100,7 +100,7 @@ class SuppressionsAnswer(Struct, frozen=True):
 
 
 class Lifted(Struct, frozen=True):
-    """The answer of `suppressions lift`: what was taken off a channel's list, as it stood there."""
+    """Answer of `suppressions lift`: the entries that were removed from a channel's list."""
 
     stage: str
     channel: str
@@ -329,7 +329,7 @@ def _sentence(entry: SuppressedRecipient) -> str:
 
 
 def _cells(entry: SuppressedRecipient) -> tuple[str | Text, ...]:
-    # The message and the detail have a line each: beside each other they would be lost at 80 columns.
+    # The message and the detail have a line each: side by side they would be cut at 80 columns.
     caused = f"by message {entry.message_id}" if entry.message_id else ""
     recipient = Text("\n").join(plain(line) for line in (entry.recipient, caused, entry.detail) if line)
     return short(entry.since).removesuffix(" UTC"), entry.channel, entry.reason, recipient

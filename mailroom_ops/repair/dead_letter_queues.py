@@ -86,9 +86,9 @@ class DeadQueues:
 
 
 class ScanPass(DeadLetterQueue):
-    """Hands out the dead letters of a queue, each once. When it has ended, `complete` says whether those were
-    all: a pass holds a certain number, and in a long one the first dead letters come again before the last
-    are seen."""
+    """Iterator over the dead letters of a queue, each once. After its end, `complete` is true if these were
+    all of them: a pass can hold only a certain number, and in a long pass the first dead letters are
+    received again before the last ones."""
 
     def __init__(self, client: "SQSClient", queue: DeadQueue, queues: DeadQueues) -> None:
         super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)

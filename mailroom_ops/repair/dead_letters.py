@@ -1,4 +1,4 @@
-"""`dead-letters`: what lies there, and why."""
+"""`dead-letters`: the letters in the dead-letter queues, and their causes."""
 
 from collections import Counter
 from itertools import islice
@@ -111,10 +111,8 @@ def list_(
 def count_letters(queues: DeadQueues, queue: DeadQueue, limit: int) -> DeadLetterCounts:
     """Return the number of dead letters in a queue, and the causes of the first ones, up to a `limit`."""
     queue_depth = depth(queues.client, queue.url)
-    total, hidden = (
-        queue_depth.all,
-        queue_depth.in_flight,
-    )  # somebody has received these, and not put them back
+    # Letters in flight have been received by somebody, and not put back.
+    total, hidden = queue_depth.all, queue_depth.in_flight
     if not queue_depth.visible or not limit:
         return DeadLetterCounts(queue.queue, total, hidden)
     with queues.scan(queue) as dead_letters:

@@ -90,10 +90,10 @@ class FailedBatches:
         since_iso = iso(since.timestamp())
         try:
             record = json.loads(body)
-            payload = record["payload"]  # only S3 destinations have it; AWS writes the event as a string
+            payload = record["payload"]  # only S3 destinations get it; AWS writes the event as a string
             event = json.loads(payload) if isinstance(payload, str) else payload
             context = record["requestContext"]
-            # arn:aws:lambda:region:account:function:name, and :$LATEST at times
+            # arn:aws:lambda:region:account:function:name, sometimes with :$LATEST
             function = context["functionArn"].split(":")[6]
             event = {**event, "Records": [*event["Records"]]}
             count, condition = len(event["Records"]), context["condition"]
@@ -115,10 +115,10 @@ class FailedBatches:
 
     def _handed_over(self, batch: FailedBatch, event: dict[str, Any]) -> str:
         """Return why a part of the batch failed, or an empty text if all went through."""
-        # Whoever can write to the bucket must not choose what is invoked.
+        # Somebody who can write to the bucket must not be able to choose which function is invoked.
         if batch.function not in self._functions:
             return "its function reads no stream of this stage; see what it is, and delete it by hand"
-        # As compact as Lambda wrote it: a batch may fill the 6 MB that an invocation takes.
+        # The JSON is as compact as Lambda's, because a batch may fill the 6 MB that an invocation takes.
         body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
         try:
             failed = hand_over(self._lambda, batch.function, body)

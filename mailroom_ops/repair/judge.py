@@ -1,8 +1,8 @@
-"""Judges a message that may have stopped on its way, by its items alone: its state, and the cures for it.
+"""Diagnosis of a message that may have stopped on its way, by its items alone: its state, and the cures.
 
-Each cure is safe to repeat: the claim drops a queue message too many, and the ledger's conditions a second
-end. Only two things can go wrong, and a person answers for both: a message that the ledger has forgotten may
-be sent twice, and a message that is ended as sent, and was not, is never sent.
+Each cure is safe to repeat: the claim drops a redundant queue message, and the ledger's conditions reject a
+second end. Only two things can go wrong, and an operator has to confirm both: a message that the ledger has
+forgotten may be sent twice, and a message that was not sent, but is ended as sent, is never sent.
 """
 
 from collections.abc import Mapping
@@ -41,11 +41,12 @@ LONGEST_LEASE_SECONDS = 1_500.0
 
 
 class Memory(Struct, frozen=True):
-    """Whether the ledger may have forgotten messages. `complete`: the ledger has forgotten none so far.
-    Otherwise a message that the ledger does not know may have been sent before, and must not be sent again.
+    """Rules for messages without a ledger item. `complete`: the ledger has forgotten no message so far.
+    Otherwise such a message may have been sent before, and must not be sent again.
 
-    What a producer wrote does not count: `send_at` and `ttl` may have been changed after the message was
-    sent. Today's setting does not count either: an item lives by the setting at the time of its last write.
+    The attributes `send_at` and `ttl` that a producer wrote do not count, because they may have been changed
+    after the message was sent. The present setting does not count either: the life of an item depends on the
+    setting at the time of its last write.
     """
 
     complete: bool
@@ -57,7 +58,8 @@ class Memory(Struct, frozen=True):
         """Derive the rules from DynamoDB's description of a stage's tables. `ttl`: what its functions are set
         to now, in seconds; a stage of an older version may have less than the least of this one."""
         created, mailbox_created = (table["CreationDateTime"].timestamp() for table in (ledger, mailbox))
-        # A ledger does not know what its predecessor, or the table that was backed up, knew.
+        # A ledger that replaced another one, or that was restored from a backup, lacks records of messages
+        # that were sent before.
         first = created <= mailbox_created + _DEPLOYED_SECONDS
         restored = any(table.get("RestoreSummary") for table in (ledger, mailbox))
         forgot = now_s - created > min(ttl, REMEMBERED_SECONDS) - DAY
@@ -65,13 +67,16 @@ class Memory(Struct, frozen=True):
 
 
 class Diagnosis(Struct, frozen=True):
-    """Diagnosis of a message. fine: it is on its way, waits, or is over. missing: the ledger does not know
-    it. overdue: its next step should have happened long ago. dead_letter: it seems to lie in a dead-letter
-    queue. gone: begun, and its item is not in the mailbox any more. forgotten: the ledger may have forgotten
-    it. unknown: neither table has it.
+    """Diagnosis of a message, with one of these states:
 
-    `cures`: what can be done, the safe one first. `route`: who requeues it. `not_ended`: why an operator
-    cannot say how it ended; empty if they can. `twice`: requeued, it may be sent twice."""
+    fine: the message is on its way, waits, or has ended. missing: it lacks a ledger item. overdue: its next
+    step should have happened long ago. dead_letter: it seems to be in a dead-letter queue. gone: it was
+    begun, and its mailbox item has disappeared. forgotten: the ledger may have forgotten it. unknown:
+    neither table has it.
+
+    `cures` are the possible cures, the safe one first. `route` is the part that requeues the message.
+    `not_ended` is the reason why an operator cannot end it; empty if they can. `twice`: if it is requeued, it
+    may be sent twice."""
 
     state: State
     cures: tuple[Cure, ...] = ()
@@ -81,7 +86,7 @@ class Diagnosis(Struct, frozen=True):
 
 
 class Judge(Struct, frozen=True):
-    """Judges the messages of a stage."""
+    """Judge of the messages of a stage."""
 
     memory: Memory
     older_than: float | None = None
@@ -103,7 +108,7 @@ class Judge(Struct, frozen=True):
             return False
         if _waits(ledger):
             return False
-        # A message is handed over shortly before its time, and its queue delays it.
+        # A scheduled message is queued shortly before its time, and its queue delays it until then.
         since = max(epoch(ledger[name]) for name in ("updatedAt", "scheduledFor") if name in ledger)
         hidden = 0.0 if awaits_queuing(ledger) or self.older_than is not None else _LONGEST_WAIT_SECONDS
         return now_s > since + self.patience + hidden
@@ -126,7 +131,7 @@ class Judge(Struct, frozen=True):
     def _unknown(self, message: StoredMessage) -> Diagnosis:
         if message.mailbox is None:
             return Diagnosis("unknown")
-        # Who restored the mailbox may have restored the ledger too, to an earlier moment.
+        # If the mailbox was restored, the ledger may have been restored too, to an earlier time.
         if self.memory.complete and RESTORED not in message.mailbox:
             return Diagnosis("missing", ("requeue",), "dispatch")
         if self.memory.confirmed:
@@ -157,7 +162,7 @@ def _route(message: StoredMessage) -> Route | None:
     """Return who requeues a message in the ledger, or None if the item to send is gone."""
     ledger = message.ledger or {}
     fax = ledger.get("event_type") == "fax"
-    # The ledger has the content of a fax from its first claim on.
+    # From its first claim on, the content of a fax is in the ledger.
     if fax and (ledger.get("status") != "scheduled" or "claim_token" in ledger):
         return "outcomes"
     if message.mailbox is None:

@@ -1,10 +1,10 @@
 """Dead letters put back into their queues, all of them or chosen ones: received, sent, and only then deleted.
 
-Who dies between sending and deleting leaves a dead letter in both queues: the ledger drops the second copy of
-a message, a receiver that of a callback.
+A command that dies between sending and deleting leaves a dead letter in both queues: the ledger drops the
+second copy of a message, and a receiver the second copy of a callback.
 
-SQS has a task for that (StartMessageMoveTask). The task cannot choose, and emulators do not have it. So one
-way serves every redrive, and what tests have seen happens on AWS too.
+SQS has a task for redrives (StartMessageMoveTask). The task cannot choose letters, and emulators do not have
+it. So every redrive works in the same way, and tests cover what happens on AWS.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class Redriven(Struct, frozen=True):
-    """Result of a redrive of one queue. `found` lay there before, `moved` are back in the queue,
-    `left` should have gone and did not. SQS's counts are approximate."""
+    """Result of a redrive of one queue. `found` dead letters were there before, `moved` are back
+    in the queue, and `left` should have moved and did not. SQS's counts are approximate."""
 
     queue: str
     found: int
@@ -36,8 +36,8 @@ class Redriven(Struct, frozen=True):
 
 
 class Redrive:
-    """Redrives one queue when it `run`s: all of the `found` dead letters, or `only` those with these ids of
-    SQS or of messages."""
+    """Redrive of one queue: of all `found` dead letters, or `only` those with these ids of SQS or of
+    messages."""
 
     def __init__(self, sqs: "SQSClient", queue: DeadQueue, only: Collection[str] = ()) -> None:
         self.queue, self.only = queue, tuple(only)
@@ -53,7 +53,8 @@ class Redrive:
         """Run the redrive, and return when it has ended."""
         mover = DeadLetterMover(self._client, self.queue)
         moved_count = 0
-        # SQS's count may be too low: it bounds only what else could go round for ever.
+        # SQS's count may be too low. It is the limit only of a redrive of all dead letters: without a limit,
+        # letters that come back could be moved for ever.
         for count in mover.move(None if self.only else self.found, self.only):
             moved_count += count
             advance(moved_count, len(self.only) or self.found)
@@ -62,14 +63,14 @@ class Redrive:
 
 
 class DeadLetterMover(DeadLetterQueue):
-    """Moves dead letters of one queue. `met` and `moved`: SQS's ids of those that were asked for and met, and
-    of those that were moved, with the ids and keys of their messages. `kept`: how many were met and not
-    moved."""
+    """Mover of one queue's dead letters. `met` has the SQS ids of the selected letters that were received,
+    and `moved` of those that were moved, both with the ids and keys of their messages. `kept` is the number
+    of letters that were received and not moved."""
 
     def __init__(self, client: "SQSClient", queue: DeadQueue) -> None:
         super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)
         self._queue = queue
-        # In a FIFO queue each waits for the one before: a refused one must not be overtaken.
+        # Letters of a FIFO queue are sent one at a time, so that none overtakes one that SQS rejects.
         self._batch = 1 if queue.fifo else queues.MAX_ENTRIES
         self.met: set[str | Key] = set()
         self.moved: set[str | Key] = set()
@@ -83,7 +84,7 @@ class DeadLetterMover(DeadLetterQueue):
         names = set(only)
         try:
             while (limit is None or moved_count < limit) and (dead_letters := self.receive(HIDDEN_SECONDS)):
-                yield 0  # a long search may be left, too
+                yield 0  # lets the caller stop a long search, too
                 selected = [letter for letter in dead_letters if not names or names & _names(letter)]
                 self.met |= {name for letter in selected for name in _names(letter)}
                 for batch in queues.batches(
@@ -104,7 +105,8 @@ class DeadLetterMover(DeadLetterQueue):
         reply = self._client.send_message_batch(QueueUrl=source_url(self._queue.url), Entries=entries)
         accepted = reply.get("Successful", ())
         letters = [batch[int(entry["Id"])] for entry in accepted]
-        # A message keeps its id when it dies: what was moved once is not moved twice.
+        # A message keeps its id when it becomes a dead letter, so a letter that comes back is not moved
+        # twice.
         self._skipped |= {entry["MessageId"] for entry in accepted if "MessageId" in entry}
         if letters:
             handles = enumerate(letter.receipt for letter in letters)
@@ -119,7 +121,8 @@ class DeadLetterMover(DeadLetterQueue):
 
     def _entry(self, index: int, dead_letter: DeadLetter) -> Any:
         entry: dict[str, Any] = {"Id": str(index), "MessageBody": dead_letter.body}
-        # Without the scheduler's words: it is sent now, and a later death has another cause.
+        # The scheduler's attributes are left out: the message is now sent by this command, and if it becomes
+        # a dead letter again, the cause is another one.
         attributes = {
             name: {part: value[part] for part in ("DataType", "StringValue", "BinaryValue") if part in value}
             for name, value in dead_letter.message.get("MessageAttributes", {}).items()
@@ -131,9 +134,9 @@ class DeadLetterMover(DeadLetterQueue):
         if "MessageGroupId" in system:
             entry["MessageGroupId"] = system["MessageGroupId"]
         if self._queue.fifo:
-            # An id of this move only. SQS takes a message under an id that it knows of the last five minutes,
-            # says yes, and delivers nothing: under its old one the dead letter would be lost. A call that the
-            # SDK repeats has the same one, and the ledger drops any copy.
+            # The deduplication id is new for each move. If SQS has seen an id in the last five minutes, it
+            # reports success but delivers nothing, so under its old id the dead letter would be lost. A
+            # request that the SDK retries has the same id, and the ledger drops any copy.
             of_move = f"{dead_letter.message_id} {dead_letter.receipt}".encode()
             entry["MessageDeduplicationId"] = hashlib.sha256(of_move).hexdigest()
         return entry

@@ -1,4 +1,4 @@
-"""`repair`: its options, what it says first, and what it asks."""
+"""`repair`: its options, its survey, and its question before a change."""
 
 import sys
 import time
@@ -138,7 +138,8 @@ def repair(
             deployed = DeployedStage.of(aws_session(), stage)
             by_id = refs is not None
             if by_id and seconds is None:
-                seconds = PATIENCE_SECONDS  # no queue hides what an operator looks for
+                # Messages that are named by id are judged without the longest wait in a queue.
+                seconds = PATIENCE_SECONDS
             repairs = Repairs.of(deployed, older_than=seconds, confirmed=include_forgotten or by_id)
             ask = partial(confirm, yes=yes, piped="-" in (ids or ()))
             if refs is not None and word is not None:
@@ -328,7 +329,7 @@ def _hand_over(stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
         ago = duration(time.time() - since)
         confirm(f"{many} since {short(iso(since))}, {ago} ago. Replay into {stage}?", yes=yes)
     with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
-        # One after another, so that memory does not grow with them.
+        # Batches are read one after another, so that memory does not grow with their number.
         for number, (since_, key) in enumerate(waiting, 1):
             batch = batches.read(key, since_)
             if batch is not None:

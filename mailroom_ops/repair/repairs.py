@@ -70,7 +70,7 @@ class Repaired(Struct, frozen=True, kw_only=True):
 class Candidates(Struct):
     """Messages that may have stopped. `looked_at`: items that were scanned, by table. `missing_at`: when the
     mailbox was scanned (epoch seconds), if some of it is unknown to the ledger. `named`: an operator named
-    them; of one that neither table has, the channel may be ""."""
+    them; the channel of a message that neither table has may be ""."""
 
     keys: list[Key]
     looked_at: dict[Table, int]
@@ -79,7 +79,7 @@ class Candidates(Struct):
 
 
 class Repairs:
-    """Works for one stage."""
+    """Repairs of messages of one stage."""
 
     def __init__(self, stage: DeployedStage, judge: Judge) -> None:
         self._stage = stage

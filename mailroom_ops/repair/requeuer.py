@@ -1,4 +1,4 @@
-"""Puts messages back on their way, by the queues and functions that have them every day. Writes no ledger.
+"""Return of messages to their usual queues and functions. This module does not write to the ledger.
 
 dispatch     a put, as the stream shows it  ─▶ queue, wait, or failed with a reason
 outcomes     a change of a fax's ledger item ─▶ retry queue
@@ -41,7 +41,7 @@ _BYTES = 4 * 1024 * 1024
 
 
 class NotHandedOver(Exception):
-    """A function did not take its records; a sentence that says why."""
+    """Error: a function did not take its records. Its sentence is the reason."""
 
 
 def hand_over(functions: "LambdaClient", name: str, event: bytes) -> int:
@@ -67,7 +67,7 @@ def fax_of(item: Item) -> dict[str, Any]:
 
 
 class Requeuer:
-    """Works for one stage."""
+    """Requeuer of messages of one stage."""
 
     def __init__(self, stage: DeployedStage) -> None:
         self._stage = stage

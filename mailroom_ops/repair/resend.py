@@ -1,4 +1,4 @@
-"""`resend`: its options, what it says first, and what it asks."""
+"""`resend`: its options, its survey, and its question before a change."""
 
 import sys
 from collections import Counter

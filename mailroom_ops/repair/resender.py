@@ -1,7 +1,7 @@
 """Messages sent again: judged first, then reopened in the ledger and queued.
 
-reopen ─── crash ─── queue      What was reopened and not queued is `retrying` without a worker: this command
-                                queues it when it is run again, and `repair --scan` finds it by itself.
+reopen ─── crash ─── queue      A message that was reopened but not queued is `retrying` without a worker:
+                                this command queues it when it is run again, and `repair --scan` finds it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -76,8 +76,8 @@ class Resent(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """Whether a message may be sent again. `why` is for people. `twice`: it may reach somebody who has had
-    it."""
+    """Decision whether a message may be sent again. `why` is the reason for the operator. `twice`: it
+    may reach somebody who has received it before."""
 
     go: bool
     why: str
@@ -105,7 +105,7 @@ def judge(item: Item, *, force: bool) -> Judgement:
         return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")
     error_text = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     reason = f"{status}: {error_text}" if error_text else status
-    # An operator ends what nobody can tell of.
+    # An operator has ended this message, because its outcome was unknown: it may have arrived.
     if error.get("code") == "settled" and ("unsettled_tries" in item or "provider_id" in item):
         return Judgement(go=True, why=f"{reason}; an earlier try may have arrived", twice=True)
     return Judgement(go=True, why=reason)
@@ -131,7 +131,8 @@ def _partly(item: Item, status: str) -> str:
 
 
 class Resender:
-    """Works for one stage. With `force` it also sends again what has arrived, or would be suppressed.
+    """Resender of messages of one stage. With `force` it also resends messages that have arrived, or would be
+    suppressed.
 
     `look` renders a message as the stage's sender would (see `Previews.look`), and raises Invalid.
     """
@@ -209,7 +210,7 @@ class Resender:
 
     def _fit(self, item: Item, content: Item | None, judgement: Judgement) -> Judgement:
         """The judgement, or what about the content forbids it."""
-        # Under a new id nothing keeps it from arriving twice.
+        # Under a new id the ledger does not prevent a second arrival, so the reason is repeated.
         prefix = f"{judgement.why}; " if judgement.twice else ""
         anew = f"{prefix}to send it after all, put it there under a new id"
         if content is None:
@@ -245,7 +246,7 @@ class Resender:
             return message, None
         status, attempt = message.status, message.attempt
         if status != "retrying" and (status, attempt) != (ready.status, ready.attempt):
-            # Force and consent were given for what was shown, and for nothing else.
+            # The operator agreed to the state that was shown, with or without --force, and to no other state.
             return message.refused(f"{status}: it has changed since it was looked at; look again"), None
         try:
             if status != "retrying":

@@ -1,8 +1,8 @@
-"""`restore`: copies back what a table has lost, out of a table that point-in-time recovery has made.
+"""`restore`: lost items of a table, copied back from a table that point-in-time recovery has made.
 
-The ledger forgets; the mailbox does not, unless the settings say so. So a mailbox item that is put back has a
-mark, by which dispatch knows that it was put before. The command lists the messages that the ledger does not
-know: it cannot tell those that the ledger has forgotten from those that dispatch never had.
+Ledger items expire; mailbox items do not, unless a setting limits their life. So a mailbox item that is put
+back gets a mark, by which dispatch recognizes that it was put before. The command lists the messages without
+a ledger item: it cannot distinguish an expired ledger item from a message that dispatch never received.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""`init`: asks for the settings of a stage, and writes its section into cdk.json."""
+"""`init`: questions about the settings of a stage, and its section in cdk.json."""
 
 import copy
 import json

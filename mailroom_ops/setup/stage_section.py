@@ -13,7 +13,7 @@ _REMOVABLE = ("sms", "push", "fax")
 
 def new_section(stage: str) -> dict[str, Any]:
     """Return the start of a new stage's section."""
-    # A first deployment that fails must be able to delete its tables.
+    # If a first deployment fails, CloudFormation must be able to delete its tables.
     tags = {"service": "mailroom", "stage": stage}
     deployment = {"deletion_protection": False, "tags": tags}
     return {"deployment": deployment, "items": {"unknown": Items().unknown}}
@@ -36,11 +36,11 @@ def set_channels(section: dict[str, Any], channels: Sequence[str]) -> None:
     for name in channels:
         if name not in OWN_SECTIONS:
             section["channels"].setdefault(name, _row(name))
-    section.setdefault("mail", {})  # needed in each stage
+    section.setdefault("mail", {})  # every stage needs this section
 
 
 def _row(channel: str) -> dict[str, Any]:
-    # Campaigns use the second lane of mail.
+    # Campaigns need mail's second lane, `bulk`.
     shares = {"normal": 0.5, "bulk": 0.5} if channel == "mail" else {"normal": 1}
     lanes = {lane: {"share": share} for lane, share in shares.items()}
     return {"handler": f"send_{channel}", "messages_per_second": 1, "lanes": lanes}

@@ -129,7 +129,8 @@ def config_for_puts(workers: int) -> "Config":
         read_timeout=20,
         max_pool_connections=workers,
         retries={"mode": "standard", "total_max_attempts": 3},
-        # Both are a third of what a put costs this machine, and items are checked before.
+        # Validation and boto3's own user agent take a third of the time that a put costs this machine, and
+        # items are validated before.
         parameter_validation=False,
         user_agent="mailroom",
     )

@@ -67,7 +67,8 @@ class NotDeployed(Refused):
 def aws_fault_types() -> tuple[type[Exception], ...]:
     """Return the exceptions for AWS that does not answer or refuses, and for a command that refuses.
     `sentences_of` separates botocore's ValueErrors from faults of this program."""
-    from botocore.parsers import ResponseParserError  # 50 ms that no command waits for
+    # Imported here, because it takes 50 ms and is needed only after an error.
+    from botocore.parsers import ResponseParserError
 
     return (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError)
 
@@ -179,7 +180,7 @@ class Advance(Protocol):
 @contextmanager
 def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
     """Show a progress bar on stderr, unless `quiet` is set."""
-    description = TextColumn("{task.description}", markup=False)  # a name may be a file's or an object's
+    description = TextColumn("{task.description}", markup=False)  # a name may be that of a file or an object
     columns = (description, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
         task = progress.add_task(name, total=None)
@@ -237,7 +238,8 @@ def print_answer(answer: T, show: Callable[[T], None], *, as_json: bool) -> None
     with screen.capture() as printed:
         show(answer)
     if screen.is_terminal and (text := printed.get()).count("\n") >= screen.height:
-        os.environ.setdefault("LESS", "FRX")  # as git does: colours stay, and so does the text after `q`
+        # Git's options of `less`: colours are shown, and the text stays on the screen after `q`.
+        os.environ.setdefault("LESS", "FRX")
         pydoc.pager(text)
     else:
         screen.file.write(printed.get())

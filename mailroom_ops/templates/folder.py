@@ -1,4 +1,4 @@
-"""The folder where people write templates: what is in it, what its examples come out as, what is wrong."""
+"""The folder where people write templates: its templates, their examples as messages, and their faults."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -54,7 +54,8 @@ class TemplateFolder:
 
     def __init__(self, root: Path, published: Payloads | None = None) -> None:
         self.root = root
-        self._contracts = contracts_of("US")  # where an example's number without its country is dialled
+        # Numbers without a country in examples are dialled in the US.
+        self._contracts = contracts_of("US")
         self._engines = {channel: engine_of((root / channel).absolute()) for channel in TO}
         self._previews = Previews(root, mail_senders=(), published=published)
 

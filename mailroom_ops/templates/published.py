@@ -1,4 +1,4 @@
-"""The published versions of a stage's templates: objects that never change, and one that says which count.
+"""The published versions of a stage's templates: immutable objects, and one that names the current versions.
 
 A version is written before the object that names it. That object is written on the condition that it has not
 changed since it was read. So a crash leaves at most an unnamed version, and of two publishers at once one is

@@ -1,4 +1,4 @@
-"""`template`: what is published of a stage's templates, and what is let count."""
+"""`template`: the published versions of a stage's templates, and the choice of the current version."""
 
 import difflib
 from collections.abc import Iterator
@@ -39,8 +39,8 @@ Name = Annotated[str, typer.Argument(help="The template's name.")]
 
 
 class PutAnswer(Struct, frozen=True):
-    """The answer of `template put`: the version that counts now, and whether it is new. `needs` are variables
-    that it uses and the one before did not."""
+    """The answer of `template put`: the current version, and whether it is new. `needs` are the variables
+    that it uses, but that the version before did not use."""
 
     stage: str
     channel: str
@@ -161,7 +161,8 @@ def show(
         content = published.version(template, version or published.choices()[template.path].version)
         numbers = published.numbers(template)
     if as_json:
-        print_json(msgspec.Raw(encode(content).encode()))  # numbers as numbers, and not as texts
+        # `encode` writes a Decimal as a JSON number, not as a string.
+        print_json(msgspec.Raw(encode(content).encode()))
         return
     print_line(f"{template.path}, version {content.number} of {', '.join(map(str, numbers))}", "bold")
     print_line(f"published {short(content.at)} by {content.by}")

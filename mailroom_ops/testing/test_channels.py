@@ -1,4 +1,4 @@
-"""Every channel's descriptor is whole: what is missing is named here, and nowhere later."""
+"""Tests that every channel's descriptor is complete. A missing part is reported here, and not later."""
 
 from pkgutil import resolve_name
 from typing import Any
@@ -18,7 +18,7 @@ every = pytest.mark.parametrize(("name", "channel"), CHANNELS.items(), ids=CHANN
 def test_its_example_is_an_item_that_its_contract_and_its_schema_take(name: str, channel: Channel) -> None:
     example: dict[str, Any] = {"id": "an-example", "event_type": name, **channel.example}
     if name == "webhook":
-        example["payload"] = {"order": 42}  # a form has text alone
+        example["payload"] = {"order": 42}  # the example is for a form, which can contain only text
     assert parse(example, {name: channel.contract}).event_type == name
     assert [*Draft202012Validator(schema_of(name)).iter_errors(example)] == []
 

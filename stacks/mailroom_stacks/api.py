@@ -84,7 +84,7 @@ class ApiStack(StageStack):
             settings,
             name="unsubscribe",
             description='What links for opting out are signed with: {"key"}, and "previous" for older keys',
-            # Never change this: see Secret.
+            # Never change how a key is generated: see Secret.
             generated=RANDOM_KEY_IN_JSON,
             not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
             "keeps the old one in the list of previous ones, which AWS's rotation would not.",
@@ -117,7 +117,7 @@ class ApiStack(StageStack):
                 unsubscribe_secret_arn=self.secret.secret_arn,
                 unsubscribe_page=PAGE_FILE if page else "",
             ),
-            # Words in a dozen languages do not fit the 4 KB of a function's environment.
+            # The words of the page in a dozen languages do not fit the 4 KB of a function's environment.
             extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
             remedy=CALLER_REPEATS,
         )
@@ -201,7 +201,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
         count_callers.append(Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.budgets.plain_arn]))
     return FunctionSpec(
         function="messages-api",
-        timeout_seconds=29,  # API Gateway gives a function 30 s, and a thousand messages take a few
+        timeout_seconds=29,  # API Gateway's limit is 30 s; 1,000 messages take a few seconds
         memory_mb=MESSAGES_MB,
         grants=[
             Grant(["dynamodb:PutItem"], [mailbox]),

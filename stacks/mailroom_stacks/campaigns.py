@@ -82,7 +82,7 @@ class CampaignsStack(StageStack):
             rules=rules,
             grants=[
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
-                # It sends the place of the next page to its own queue.
+                # `collect` sends the position of the next page to its own queue.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
                 *self._look_at_day(),
                 *([search.read_rows()] if search else []),
@@ -152,7 +152,7 @@ class CampaignsStack(StageStack):
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 Grant(["dynamodb:BatchGetItem"], [storage.preferences.table_arn, storage.ledger.table_arn]),
-                # A stopped run that goes on sends the messages that its stop had cancelled.
+                # If a stopped run goes on, `compose` queues the messages that the stop had cancelled.
                 Grant(["sqs:SendMessage"], [queue.queue_arn for _, queue in self._bulk]),
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
                 *read_secrets(settings, databases),
@@ -267,6 +267,7 @@ def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant
     """Yield the right to read the secrets of databases."""
     arns = [settings.databases[name].secret_arn for name in databases]
     if arns:
-        # The end of an ARN does not show whether it is complete: a secret may be called prod/app-reader.
+        # The end of an ARN does not show whether it includes Secrets Manager's random suffix: a secret may be
+        # called prod/app-reader.
         either = {*arns, *(f"{arn}{UNKNOWN_SUFFIX}" for arn in arns)}
         yield Grant(["secretsmanager:GetSecretValue"], sorted(either))

@@ -134,8 +134,8 @@ class ChannelsStack(StageStack):
             fields["window"] = row.channel.window
             fields["runs_table"] = runs_table(self.settings)
         if days:
-            # The table has a name, not a reference, which could not be removed with `per_day`: this stack is
-            # deployed later.
+            # The table is given by its name, not by a reference. CloudFormation could not remove a reference
+            # together with `per_day`, because this stack is deployed after the table's.
             fields["budgets_table"] = self.storage.budgets.plain_name
             fields["per_day"] = days
             fields["reserve"] = row.channel.lanes["normal"].reserve
@@ -145,7 +145,7 @@ class ChannelsStack(StageStack):
         """Return the rights to count in the budget, and to hold messages until they may be sent."""
         grants = [
             Grant(["dynamodb:BatchWriteItem"], [self.storage.contents.table_arn]),
-            # First holds, and the first claims of a batch, are made together in statements of PartiQL.
+            # The first holds and the first claims of a batch are inserted together by PartiQL statements.
             Grant(["dynamodb:PartiQLInsert"], [self.storage.ledger.table_arn]),
         ]
         if row.channel.days:
@@ -224,7 +224,7 @@ def _push(stack: ChannelsStack) -> Needs:
     """Return the needs of push: endpoints of the platform applications, topics, and making an endpoint for a
     token."""
     section = stack.settings.push
-    assert section is not None  # a rule refuses a row without its section
+    assert section is not None  # a validation rule rejects a channel without its section
     return Needs(
         grants=[
             *_to_endpoints(sorted(section.platform_applications.values())),
@@ -258,7 +258,7 @@ def _sms(stack: ChannelsStack) -> Needs:
     """Return the needs of SMS: templates, and those of the provider. Media need no further right: Twilio gets
     signed URLs of media in the payload bucket, and AWS reads media with the sender's rights."""
     section = stack.settings.sms
-    assert section is not None  # a rule refuses a row without its section
+    assert section is not None  # a validation rule rejects a channel without its section
     of_provider = _by_twilio if section.provider == "twilio" else _by_aws
     grants, provider = of_provider(stack, section)
     templates = read_templates(stack, stack.settings, "sms/*", PUBLISHED)

@@ -39,8 +39,8 @@ class DeployStack(StageStack):
         self._section = section
         self._qualifier = section.qualifier or self.node.try_get_context(QUALIFIER)
         self._warn_of_the_default_bootstrap(settings)
-        # The context would apply the stage's boundary to these two roles, which only assume roles of the
-        # bootstrap or read templates.
+        # The CDK's context would apply the stage's permissions boundary also to these two roles, which only
+        # assume roles of the bootstrap or read templates.
         iam.PermissionsBoundary.of(self).clear()
         self._provider_arn = section.provider_arn or (
             iam.OidcProviderNative(

@@ -33,8 +33,8 @@ class DeadLettersStack(StageStack):
             "Alarms",
             rule_name=settings.name("dead-letters-alarms"),
             description="A dead-letter queue's alarm begins",
-            # Alarms that `Worker` makes. Names of stages contain no hyphen, so the pattern matches only this
-            # stage.
+            # The pattern matches the alarms of dead-letter queues, which `Worker` makes. Names of stages
+            # contain no hyphen, so it matches only this stage.
             event_pattern=events.EventPattern(
                 source=["aws.cloudwatch"],
                 detail_type=["CloudWatch Alarm State Change"],
@@ -73,7 +73,8 @@ class DeadLettersStack(StageStack):
                         [f"sqs:{action}" for action in look],
                         [worker.dead_letters.queue_arn for worker in workers],
                     ),
-                    # Reads the causes, and marks the messages.
+                    # The function reads the causes of dead letters from the ledger, and marks their messages
+                    # there.
                     Grant(["dynamodb:BatchGetItem", "dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 ],
                 environment=DeadLettersSettings(

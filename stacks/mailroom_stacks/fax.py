@@ -60,8 +60,8 @@ class FaxStack(StageStack):
                 # A message with `unless` reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
-                # A fax that a producer put under another group than that of its number goes on under the
-                # right group.
+                # If a producer put a fax into the message group of another number, the sender queues it again
+                # in the right group.
                 Grant(["sqs:SendMessage"], [own_queue]),
                 self.secret.read(),
                 *read_payloads(self, settings),
@@ -101,7 +101,7 @@ class FaxStack(StageStack):
             queue="fax-retry",
             function="retry-fax",
             timeout_seconds=settings.times.fax_mover_timeout,
-            batch_size=10,  # Lambda waits for no more of them
+            batch_size=10,  # Lambda's largest batch without a batching window
             rules=mover_rules(fax, settings.times),
             grants=[Grant(["sqs:SendMessage"], [self.worker.queue.queue_arn])],
             environment=RetryFaxSettings(queue_url="", fax_queue_url=self.worker.queue.queue_url),

@@ -43,7 +43,7 @@ class FeedbackStack(StageStack):
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "feedback")
         self.topic = EventTopic(self, "Topic", settings, name="feedback")
-        # A stage with Resend has them too: events of mails that SES sent before still come.
+        # A stage with Resend has SES's events too: events of mails that SES sent earlier still arrive.
         self._mail_events(settings)
         self.resend_secret: Secret | None = None
         if settings.mail.provider == "ses":
@@ -69,7 +69,7 @@ class FeedbackStack(StageStack):
                 issuer="Twilio",
             )
         self.worker = Worker(self, settings, self._work(settings, storage))
-        # Not raw: the envelope has the topic of an event.
+        # The subscription is not raw, because the envelope of SNS contains the topic of an event.
         subscription = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
         hold_logical_id(subscription.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
         publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
@@ -85,7 +85,7 @@ class FeedbackStack(StageStack):
             reputation_metrics=True,
         )
         self.topic.let_use_key("ses.amazonaws.com")
-        # This also lets SES publish to the topic, for this set alone.
+        # The event destination also permits SES to publish to the topic, for this configuration set alone.
         mail.add_event_destination(
             "Events",
             configuration_set_event_destination_name=settings.name("feedback"),
@@ -149,7 +149,7 @@ def _pair(
     # hours: CloudWatch's window slides unless an alarm asks for another (EvaluationWindow of PutMetricAlarm).
     hourly = metric("AWS/SES", f"Reputation.{of}Rate", "Maximum", period=HOUR).with_(label=f"{of.lower()}s")
     rate = MathExpression(
-        # SES leaves canaries out of its rates, and may count them as sent.
+        # SES leaves canaries out of its rates, but may count them as sent, so they raise the threshold.
         expression=f"IF(sent >= {LEAST_MAILS + settings.monitoring.canaries_a_day}, rate, 0)",
         using_metrics={
             "rate": hourly,
@@ -164,7 +164,7 @@ def _pair(
             meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
             next_step=look,
         )
-        # By SES's developer guide, a period without data has the rate of the one before.
+        # According to SES's developer guide, a period without data has the rate of the one before.
         name = f"{of}Rate{'Warning' if suffix else ''}"
         missing = TreatMissingData.IGNORE
         stage_alarm(scope, name, settings, text, rate, threshold, drawn=hourly, missing=missing)
@@ -189,6 +189,6 @@ def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
             )
         ],
     )
-    # SMS refuses the set until it may publish to the topic.
+    # SMS rejects the configuration set until it may publish to the topic.
     configuration_set.node.add_dependency(topic)
     publish(stack, SmsConfigurationSetName=name)

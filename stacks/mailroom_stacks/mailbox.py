@@ -46,8 +46,8 @@ class MailboxStack(StageStack):
         )
         # The index counts the opt-outs of a topic since a campaign. An item leaves it if the person opts in.
         self.preferences.add_index(TOPICS, "topic", "opted_out_at")
-        # Budgets have a table of their own: in the ledger, each counted batch would start a function by the
-        # stream.
+        # Budgets have a table of their own: in the ledger, each batch that is counted would invoke a function
+        # through the stream.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
         self.search = Search(self, settings) if settings.search else None
         self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)

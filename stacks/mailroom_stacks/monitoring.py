@@ -129,8 +129,8 @@ def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloud
     )
     resource = dashboard.node.default_child
     assert isinstance(resource, cloudwatch.CfnDashboard)
-    # With another id CloudFormation would make a new dashboard of that name, and then delete it with the old
-    # one.
+    # With another logical id, CloudFormation would make a new dashboard of that name, and then delete it with
+    # the old one.
     resource.override_logical_id(construct_id)
 
 

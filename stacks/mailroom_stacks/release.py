@@ -110,7 +110,7 @@ def _every_minute(
         description=f"Releases the messages that waited, of {kind} {value}",
         schedule=events.Schedule.rate(Duration.minutes(1)),
         targets=[
-            # No retries: the next minute's round does the rest.
+            # A failed invocation is not retried: the next minute's round sends the rest.
             targets.LambdaFunction(
                 function,
                 event=events.RuleTargetInput.from_object({kind: value}),

@@ -49,7 +49,7 @@ def outcomes(
             webhook_queue_url=webhook.worker.queue.queue_url,
             retry_queue_url=fax.retry.queue.queue_url if fax else "",
             channels=sorted({*settings.channels, *(["fax"] if fax else []), "webhook"}),
-            # Both are unused without fax.
+            # These two settings are unused without fax.
             max_attempts=section.max_attempts if section else 1,
             retry_delay_seconds=section.retry_delay_seconds if section else 0,
             **_events(settings),
@@ -66,10 +66,10 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
     filters = [
         '{"eventName":["INSERT"]}',
         # A claim may name other recipients than the hold before it, and rows of late failures are kept for
-        # longer.
+        # longer, so both changes are indexed again.
         _changes(status=["sending", *FAILED]),
     ]
-    if campaigns:  # their messages are counted by how they ended
+    if campaigns:  # outcomes of campaigns' messages are counted
         of_campaigns: list[object] = [{"prefix": f"{name}#"} for name in campaigns]
         filters.append(_changes(id=of_campaigns, status=[{"anything-but": [*SILENT]}]))
     return StreamWork(
@@ -85,7 +85,8 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
 def _filters(settings: Settings, fax: FaxStack | None) -> Iterator[str]:
     """Yield the patterns of the ledger's changes that have consequences; Lambda ignores other changes."""
     if settings.outcomes.event_bus is not None:
-        yield _changes(status=[{"anything-but": [*SILENT]}])  # what the others let through as well
+        # This pattern also matches everything that the patterns below match.
+        yield _changes(status=[{"anything-but": [*SILENT]}])
         return
     yield _changes(callback_url=[{"exists": True}], status=[{"anything-but": [*SILENT]}])
     yield _changes(status=[*FAILED])

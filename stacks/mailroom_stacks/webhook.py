@@ -35,7 +35,7 @@ class WebhookStack(StageStack):
             name="webhook-keys",
             description="What each host's key is derived from, for nobody to have: `mailroom webhook-key` "
             "prints a host's, which its receivers verify with",
-            # Never change this: see Secret.
+            # Never change how the key is generated: see Secret.
             generated=RANDOM_KEY,
             not_rotated="Putting a new value rotates it, and the one before goes on signing for a while: "
             "receivers have to learn the new one, so people choose when.",

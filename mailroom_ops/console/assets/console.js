@@ -1,12 +1,12 @@
-// What pages need beside htmx: they are whole without it, and then stand still.
+// Behaviour of pages besides htmx. Without this script pages are complete, but do not update themselves.
 
-// A page that cannot update itself says so until the console answers again.
+// A page that cannot update itself shows a notice until the console responds again.
 document.addEventListener("htmx:afterRequest", (event) => {
   document.getElementById("stale").hidden = event.detail.successful === true;
 });
 
-// An update takes away nothing that somebody has selected, opened or reads by the keyboard. A page that has become
-// another one is loaded anew.
+// An update does not replace content that the user has selected, opened or reached by the keyboard. If the page has
+// become another page, without a live part, it is reloaded.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const update = event.detail;
   if (!update.shouldSwap || update.target.id !== "live") return;
@@ -18,7 +18,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   update.shouldSwap = false;
 });
 
-// A double click sends a form once: the second would be refused, although the first did what it says.
+// A double click sends a form only once: the second request would be refused, although the first has succeeded.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
@@ -28,13 +28,13 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 
-// Nobody sees a page in a hidden tab, so it asks for nothing, and no metric is paid for.
+// A page in a hidden tab makes no requests: nobody sees it, and its metrics would cost money.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && event.detail.target.id === "live") event.preventDefault();
 });
 
-// Times are written in UTC. The switch writes them in the time zone of this computer, on every page; what others
-// wrote stays as it is.
+// Times are shown in UTC. A switch shows them in the time zone of this computer, on every page. Texts by others, such
+// as the content of messages, do not change.
 const UTC = /\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC/g;
 const OTHERS = "pre, .letter, textarea, .stream a, .bubble, dd.id";
 const written = new WeakMap();
@@ -73,8 +73,8 @@ document.addEventListener("click", async ({ target }) => {
   setTimeout(() => (target.textContent = label), 2000);
 });
 
-// On a phone the menu is a row that scrolls: it shows the page that one is on. scrollIntoView would let the first Tab
-// begin there, behind the link that skips to the content.
+// On a phone the menu is a row that scrolls, so the entry of the current page is scrolled into view. With
+// scrollIntoView, the first Tab would start there, behind the link that skips to the content.
 const entry = document.querySelector("header nav [aria-current]");
 if (entry) {
   const [menu, box] = [entry.closest("ul"), entry.getBoundingClientRect()];

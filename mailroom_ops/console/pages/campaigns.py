@@ -185,7 +185,8 @@ def failures(site: Site, request: Request) -> Answer:
     of_run = FailureFilter(campaign=f"{name}#{run.run}")
     client, end = site.client("dynamodb"), site.clock() + AHEAD
     selection = choose(client, site.stage, run.begun_at, end, of_run, full=True)
-    first = [*itertools.islice(selection, 1)]  # before the download begins, so that a refusal has a page
+    # The first failure is read before the download begins, so that a refusal can still be shown as a page.
+    first = [*itertools.islice(selection, 1)]
     return Download(f"{name} {run.run}.csv", csv_lines(itertools.chain(first, selection)))
 
 

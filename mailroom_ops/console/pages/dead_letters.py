@@ -73,7 +73,7 @@ def show(site: Site, request: Request) -> Answer:
     queues = _queues(site)
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(lambda queue: count_letters(queues, queue, 0), queues.named(None)))
-    # Only on request: to read a queue takes a second or more, and hides the letters for a while.
+    # A queue is read only on request: reading takes a second or more, and hides the letters for a while.
     queue = request["queue"]
     letters = find_letters(queues, queue, site.stage, None, LISTED, body=False) if queue else None
     return Shown(DeadLetters(counts, letters))
@@ -81,7 +81,7 @@ def show(site: Site, request: Request) -> Answer:
 
 def redrive(site: Site, request: Request) -> Answer:
     """Show a redrive's plan, and then start it; while it runs, show its progress."""
-    # Without a request to AWS while a job runs: the URL has the queue's full name.
+    # While a job runs, its page makes no request to AWS: the URL has the queue's full name.
     job = site.job(RedriveJob, request["queue"])
     if job is not None and request.form is None and request["run"]:
         return Shown(DeadLettersRedrive(job), f"Put back the dead letters of {job.queue}")

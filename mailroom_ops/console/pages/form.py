@@ -143,7 +143,7 @@ def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
     """Return the message that the stage's sender would make of an item, or else its faults by field."""
     try:
         preview = judge(site.session, site.stage, item)[1]
-        image_of(item)  # stricter than JSON: DynamoDB limits numbers and nesting
+        image_of(item)  # raises Malformed if DynamoDB's limits for numbers or nesting are exceeded
     except Invalid as fault:
         return {re.split(r"[.\[]", fault.field)[0]: f"{fault}"}
     except Malformed as fault:

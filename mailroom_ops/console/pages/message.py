@@ -161,7 +161,7 @@ def resend(site: Site, request: Request) -> Answer:
     """Show the effect of `resend`, and then resend the message."""
     force = bool(request["force"])
     deployed, resender = deployed_at(site), resender_at(site, force=force)
-    digest = _seen(deployed, request)  # first, so that a change during the next reads is noticed
+    digest = _seen(deployed, request)  # read first, so that a change during the later reads is noticed
     (message,) = resender.evaluate([_ref(request)])
     ready = message.result == "ready"
     if request.form is not None:
@@ -188,12 +188,13 @@ def repair(site: Site, request: Request) -> Answer:
     """Show the effect of the chosen cure of `repair`, and then apply it."""
     deployed = deployed_at(site)
     repairs = Repairs.of(deployed, older_than=PATIENCE_SECONDS, confirmed=True)
-    digest = _seen(deployed, request)  # first, so that a change during the next reads is noticed
+    digest = _seen(deployed, request)  # read first, so that a change during the later reads is noticed
     candidates = repairs.named([_ref(request)])
     ((judgement,),) = repairs.judged(candidates)
     diagnosis, message = judgement
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
-    # A message that is ended as sent by mistake is lost, so `end` needs doubt, or is the only cure.
+    # A message that is ended as sent by mistake is lost, so `end` is offered only if its outcome is in doubt,
+    # or if there is no other cure.
     offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
     cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
     if request.form is not None:
@@ -263,7 +264,7 @@ def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:
     try:
         finder = finder_at(site)
         return [] if finder is None else finder.naming(Key(message.id, message.event_type))
-    except (ClientError, BotoCoreError, InvalidSecret):  # show the rest of the page
+    except (ClientError, BotoCoreError, InvalidSecret):  # the page is shown without this part
         return []
 
 
@@ -281,7 +282,7 @@ def _preview(
         payloads = Payloads(site.client("s3"), rules.payload_bucket)
         samples = Samples(rules.previews(site.client("s3")), rules.default_region, payloads)
         return samples.look({**item, "template_version": version} if version is not None else item)[1], ""
-    except (Invalid, Malformed, ClientError, BotoCoreError) as fault:  # show the rest of the page
+    except (Invalid, Malformed, ClientError, BotoCoreError) as fault:  # the page is shown without this part
         return None, f"{fault}"
 
 

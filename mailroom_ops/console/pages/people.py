@@ -16,7 +16,7 @@ LISTED = 10
 
 
 class Change(Struct, frozen=True):
-    """A change of what keeps messages from a person."""
+    """A change of a suppression or an opt-out."""
 
     make: Callable[[Site, Request], object]
     """Make the change. Return "failed" if the mail provider's own list could not be changed."""
@@ -122,7 +122,7 @@ def _lift(site: Site, request: Request) -> str:
     entries = lists.find(request.typed("recipient"), (channel,))
     ses = ""
     if channel == "mail":
-        # SES's list first: otherwise a bounce of the next mail would suppress the recipient again.
+        # SES's list comes first: otherwise a bounce of the next mail would suppress the recipient again.
         try:
             lists.lift_from_provider(request.typed("recipient"))
         except FAULTS:

@@ -1,4 +1,4 @@
-"""Checks whether the providers of text messages, pushes, faxes and webhooks would accept a message."""
+"""Checks of the providers of text messages, pushes, faxes and webhooks: do they accept messages?"""
 
 import json
 from collections.abc import Iterator

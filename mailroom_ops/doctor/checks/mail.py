@@ -1,4 +1,4 @@
-"""Checks whether SES would send: the account, the senders and the configuration set."""
+"""Checks of SES, whether it would send: the account, the senders and the configuration set."""
 
 import json
 from collections.abc import Iterator
@@ -160,7 +160,8 @@ def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     identities: dict[str, Identity | None] = {}
     for address in addresses:
         labels = address.rpartition("@")[2].split(".")
-        # The domain and its parents, without the top-level domain, which cannot be an identity.
+        # Identities that may cover the address: the address itself, its domain, and the parents of the domain
+        # without the top-level domain, which cannot be an identity.
         names = (address, *(".".join(labels[index:]) for index in range(len(labels) - 1)))
         for name in names:
             if name not in identities:

@@ -129,6 +129,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _protocols(subscriptions: list[dict[str, Any]]) -> str:
-    # Without the endpoints, which are personal addresses and numbers.
+    # The endpoints are left out, because they are personal addresses and numbers.
     counts = Counter(subscription["Protocol"] for subscription in subscriptions)
     return ", ".join(f"{count} by {protocol}" for protocol, count in sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""Checks whether Resend would send the stage's mails: its key, domains, quota, and the webhook for its
+"""Checks of Resend, whether it would send the stage's mails: its key, domains, quota, and the webhook for its
 events."""
 
 from collections.abc import Callable, Iterator

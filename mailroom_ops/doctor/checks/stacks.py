@@ -1,4 +1,4 @@
-"""Checks that the stage's stacks are deployed."""
+"""Checks of the stage's stacks, whether they are deployed."""
 
 from collections.abc import Iterator
 

@@ -27,7 +27,7 @@ def main() -> None:
     if "CDK_OUTDIR" not in os.environ:
         for stack in assembly.stacks:
             sys.stdout.write(f"{stack.stack_name}: {len(stack.template['Resources'])} resources\n")
-        # `make deploy` takes the names of stacks from the standard output.
+        # `make deploy` reads the names of stacks from the standard output, so notes go to the standard error.
         sys.stderr.writelines(f"{note}\n" for note in _notes(Path(assembly.directory)))
 
 

@@ -105,8 +105,9 @@ class StageAlarm:
         )
 
 
-# A walk through the tree would not find all alarms and functions: jsii returns a construct that Python has
-# released as an instance of its base class, which would be missing without an error.
+# Alarms by stage. A walk through the construct tree would not find all alarms and functions: jsii returns a
+# construct that Python has released as an instance of its base class, which would be missing without an
+# error.
 _alarms = WeakKeyDictionary[IConstruct, list[StageAlarm]]()
 
 

@@ -29,19 +29,19 @@ ASYNC = (
 )
 ALWAYS = (
     *ASYNC,
-    # Twilio's class for each resource, 23 MB: without them its client still signs and sends requests.
+    # Twilio's classes for its resources, 23 MB: without them its client still signs and sends requests.
     "twilio/rest/*/",
     # Twilio's voice menus, and access tokens for browsers with their package.
     *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
     # Data of short numbers (112, 911), which can be neither parsed nor dialled from abroad.
     "phonenumbers/shortdata/region_*",
-    # Texts for compilers and maps of time zones; each zone is a file of its own.
+    # Time zone data for compilers and maps. Each time zone has a file of its own, which stays.
     *("tzdata/zones", "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/tzdata.zi", "tzdata/zoneinfo/leapseconds"),
-    # All of powertools but the logger, the metrics and their imports.
+    # All modules of Powertools except the logger, the metrics and their imports.
     *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler"),
 )
 BY_HANDLER = {
-    # The check of a signature needs one module of Twilio's package, and of others only the standard library.
+    # Checking a signature needs one module of Twilio's package, and otherwise only the standard library.
     "twilio_callbacks": (
         *("twilio/rest", "twilio/http", "twilio/base", "twilio/auth_strategy", "twilio/credential"),
         *("requests*", "urllib3*", "certifi*", "idna*", "charset_normalizer*"),
@@ -61,14 +61,15 @@ def prune(packages: Path, patterns: tuple[str, ...]) -> None:
                 path.unlink()
 
 
-PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
-# Only locked packages: no further dependencies, no file with another hash, no source build.
+PYTHON = "3.14"  # Lambda's newest version; a bundle for `host` has the version of this machine
+# Options of uv that install only locked packages: no further dependencies, no file with another hash, no
+# source build.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
 REFUSED = """Is a hash missing or another one? If you changed the *.in file beside it, run `make lock`.
 If not, the registry gave another file than the one that was locked: do not deploy it."""
 REQUIREMENTS = (PROJECT / "requirements", LAMBDAS / "requirements")
 """Folders of the locks of handlers' packages: the project's own lock overrides ours."""
-# Files that only people use.
+# Files of packages that no function uses.
 USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
 
 
@@ -292,7 +293,7 @@ def _imported(source: bytes) -> tuple[str, ...]:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            # The name after `import` is a module or a name in one.
+            # The name after `import` is a module or a name in a module.
             names += [f"{node.module}.{alias.name}" for alias in node.names]
         waiting += ast.iter_child_nodes(node)
     return tuple(alias for alias in names if alias.partition(".")[0] in ROOTS)

@@ -186,7 +186,7 @@ class HandlerFunction(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
         )
         if spec.network:
-            # The CDK's own property would look the VPC up, and give the role policies of AWS.
+            # The CDK's own property would look up the VPC, and attach AWS's managed policies to the role.
             resource = self.resource.node.default_child
             assert isinstance(resource, lambda_.CfnFunction)
             resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(

@@ -43,6 +43,7 @@ def shift_gradually(scope: Construct, name: str, alias: lambda_.Alias, alarms: S
         deployment_config=codedeploy.LambdaDeploymentConfig.LINEAR_10_PERCENT_EVERY_3_MINUTES,
         alias=alias,
         alarms=alarms,
-        # The group would attach AWS's own policy, which may update each function of the account.
+        # The deployment group would attach AWS's managed policy, which may update each function of the
+        # account.
         role=codedeployer.without_policy_updates(),
     )

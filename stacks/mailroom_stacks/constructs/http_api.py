@@ -17,7 +17,7 @@ from mailroom_stacks.settings.settings import Settings
 LOGGED = {
     "requestId": "$context.requestId",
     "requestTime": "$context.requestTime",
-    # The path is left out: it names a message, or proves the right to opt out.
+    # The path is not logged: it names a message, or proves the right to opt out.
     "routeKey": "$context.routeKey",
     "status": "$context.status",
     "protocol": "$context.protocol",
@@ -95,7 +95,7 @@ class ApiStage:
             (route,) = self._api.add_routes(path=path, methods=[http.HttpMethod(method)], integration=behind)
             accept(route, "APIG4", reason)
             self._throttled[f"{method} {path}"] = limits
-            # API Gateway refuses settings of a missing route: "Unable to find Route by key".
+            # API Gateway rejects settings of a missing route: "Unable to find Route by key".
             self._resource.node.add_dependency(route)
         self._resource.route_settings = self._throttled
 

@@ -33,7 +33,7 @@ class StageStack(Stack):
         super().__init__(
             scope,
             settings.name(part),
-            stack_name=settings.name(part),  # a cdk.Stage would put its own name before it
+            stack_name=settings.name(part),  # by default a cdk.Stage would prefix its name
             description=f"Mailroom, stage {settings.stage}: {part}",
             env=Environment(account=place.account, region=place.region),
             termination_protection=place.termination_protection,

@@ -30,7 +30,7 @@ class Search(Construct):
             settings,
             name="search-key",
             description='What recipients are hashed with in the table search: {"key"}',
-            # Never change this: see Secret.
+            # Never change how the key is generated: see Secret.
             generated=RANDOM_KEY_IN_JSON,
             not_rotated="Rows of the last months are found by the key that they were made with.",
         )

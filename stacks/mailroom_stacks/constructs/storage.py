@@ -106,7 +106,8 @@ def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
     """Return the rights to read the payload bucket, directly or by URLs signed for a provider."""
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
     return [
-        # Without s3:ListBucket S3 answers 403 for a missing object, like for a fault of ours, and not 404.
+        # Without s3:ListBucket, S3 responds to a request for a missing object with 403, like for missing
+        # permissions, and not with 404.
         Grant(["s3:ListBucket"], [bucket]),
         Grant(
             ["s3:GetObject"],
@@ -149,10 +150,10 @@ class PrivateBucket(s3.Bucket):
 
 
 _RANDOM_KEY: Mapping[str, Any] = {
-    "password_length": 44,  # letters and digits: over 256 bits; read as base64, 33 bytes
+    "password_length": 44,  # 44 letters and digits have over 256 bits; read as base64, they are 33 bytes
     "include_space": False,
     "exclude_punctuation": True,
-    "exclude_characters": string.punctuation,  # the emulator knows this way alone
+    "exclude_characters": string.punctuation,  # the emulator supports only this way to exclude characters
 }
 RANDOM_KEY = secretsmanager.SecretStringGenerator(**_RANDOM_KEY)
 """Generator of a secret that is a key."""
@@ -216,7 +217,7 @@ def provider_secret(
         settings,
         name=name,
         description=description,
-        # The same for every provider; never change this: see Secret.
+        # Every provider's secret is generated in the same way. Never change it: see Secret.
         generated=secretsmanager.SecretStringGenerator(
             secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
             generate_string_key="placeholder",

@@ -54,7 +54,7 @@ class StreamReader(Construct):
         spec = replace(
             work,
             grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
-            # A stream repeats a batch at once, so only the failing invocation takes time.
+            # A stream retries a batch at once, so the only delay before a retry is the failing invocation.
             comes_back_seconds=work.timeout_seconds,
         )
         self.function = HandlerFunction(self, settings, spec).resource
@@ -69,7 +69,7 @@ class StreamReader(Construct):
         """Make the mapping, bounded in retries and age, so that a single record cannot hold up its shard for
         ever."""
         mapping = lambda_.CfnEventSourceMapping
-        # Metrics of a mapping cost money.
+        # Metrics of a mapping cost money, so only full monitoring has them.
         full = settings.monitoring.is_full
         counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if full else None
         return mapping(
@@ -77,7 +77,7 @@ class StreamReader(Construct):
             "Mapping",
             function_name=self.function.function_name,
             event_source_arn=work.table.table_stream_arn,
-            # In stage local the pump reads the stream.
+            # In stage local the pump reads the stream, so the mapping is disabled.
             enabled=not settings.is_local,
             starting_position="TRIM_HORIZON",
             filter_criteria=mapping.FilterCriteriaProperty(
@@ -156,7 +156,7 @@ class StreamReader(Construct):
             f"{settings.stage}",
         )
         age = function_metric(settings, name, "IteratorAge", "Maximum")
-        # The age is that of records read; an idle table reports no data.
+        # CloudWatch reports the age of records that are read, so an idle table reports no data.
         stage_alarm(self, "IteratorAge", settings, text, age, BEHIND_SECONDS * 1000)
 
 

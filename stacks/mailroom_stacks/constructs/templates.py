@@ -24,7 +24,8 @@ def read_templates(stack: Stack, settings: Settings, keys: str, reason: str = ""
     name = templates_bucket(settings)
     bucket = stack.format_arn(service="s3", region="", account="", resource=name)
     return [
-        # Without s3:ListBucket S3 answers 403 for a missing object, like for a fault of ours, and not 404.
+        # Without s3:ListBucket, S3 responds to a request for a missing object with 403, like for missing
+        # permissions, and not with 404.
         Grant(["s3:ListBucket"], [bucket]),
         Grant(["s3:GetObject"], [f"{bucket}/{keys}"], wildcard=reason),
     ]

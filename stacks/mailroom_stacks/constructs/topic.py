@@ -31,7 +31,7 @@ class EventTopic(sns.Topic):
             alias=f"alias/{settings.name(name)}",
             description=f"Events on the topic {settings.name(name)}",
             enable_key_rotation=settings.monitoring.is_full,
-            # A topic stores no messages that would need the key later.
+            # The key can be deleted with the stack: a topic stores no messages that would need it later.
             removal_policy=RemovalPolicy.DESTROY,
         )
         if key is None and not settings.monitoring.is_full:
@@ -53,7 +53,7 @@ class EventTopic(sns.Topic):
             iam.PolicyStatement(
                 principals=[iam.ServicePrincipal(service)],
                 actions=["kms:GenerateDataKey", "kms:Decrypt"],
-                resources=["*"],  # in a key's own policy: this key
+                resources=["*"],  # in a key's policy, * means this key
                 conditions=account if service == "cloudwatch.amazonaws.com" else None,
             )
         )

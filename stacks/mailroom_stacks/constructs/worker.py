@@ -87,11 +87,12 @@ class Worker(Construct):
             self,
             "DeadLetters",
             queue_name=settings.name(work.dead_letter_name),
-            fifo=work.fifo or None,  # CloudFormation takes true or nothing
+            fifo=work.fifo or None,  # CloudFormation accepts true or no value
             retention_period=Duration.days(DEAD_LETTER_DAYS),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            # The source has a name, not a reference: the two queues would wait for each other.
+            # The source queue is given by its name, not by a reference: the two queues would depend on each
+            # other.
             redrive_allow_policy=sqs.RedriveAllowPolicy(
                 redrive_permission=sqs.RedrivePermission.BY_QUEUE,
                 source_queues=[sqs.Queue.from_queue_arn(self, "Source", source)],
@@ -133,7 +134,7 @@ class Worker(Construct):
             target=self.alias or function,
             event_source_arn=self.queue.queue_arn,
             batch_size=work.batch_size,
-            # Lambda refuses a window, even of 0 s, on a FIFO queue.
+            # Lambda rejects a batching window, even of 0 s, on a FIFO queue.
             max_batching_window=None if work.fifo else Duration.seconds(work.window_seconds),
             max_concurrency=work.maximum_concurrency,
             report_batch_item_failures=True,

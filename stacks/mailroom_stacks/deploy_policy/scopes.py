@@ -72,7 +72,7 @@ def conditions_of(action: str, place: Place) -> Conditions:
     if any_of(_KEY):
         return _tagged("StringEquals", "aws:ResourceTag", action, place)
     if action == "kms:TagResource":
-        # A request that changes other tags names only those.
+        # A request that changes other tags contains only those, so the condition allows a missing tag.
         return _tagged("StringEqualsIfExists", "aws:RequestTag", action, place)
     return ()
 
@@ -90,7 +90,7 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
     group = f"mailroom-{place.stage}"
     sets = place.configuration_sets
     return {
-        # APIs have ids that AWS generates.
+        # AWS generates the ids of APIs, so these ARNs cannot be limited to the stage.
         ("apigateway", "apis"): (
             arn("apigateway", "/apis", account=False),
             arn("apigateway", "/apis/*", account=False),

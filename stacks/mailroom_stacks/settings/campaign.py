@@ -21,7 +21,7 @@ ADDRESSES = ("to", "email", "cc", "bcc")
 """Attributes that a campaign may not set either: a single address for all messages is never meant, and a
 second addressee would take the unsubscribe link away."""
 _STAGE = r"\{stage\}"
-# A location may not contain characters of IAM's patterns.
+# A location becomes part of an IAM policy, so it may not contain wildcards or variables of IAM.
 _LOCATION = rf"^s3://([a-z0-9.-]|{_STAGE})+/([^*?${{}}\x00-\x1f]|{_STAGE})*\.(csv|jsonl)$"
 _CRON_FIELD = r"[0-9A-Za-z*?,/#-]+"
 _NOT_PYTHONS = re.compile(r"%(?!%|\(scheduled_at\)s)")

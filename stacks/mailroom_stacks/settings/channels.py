@@ -156,7 +156,7 @@ def lane_rows(channels: Mapping[str, Channel], mail: Mail, times: Times) -> Iter
             batch_size=MOST_TOGETHER,
             waits=Waits.of(times),
         )
-        # Some of these receives may wait for a resend in doubt instead.
+        # After an uncertain submit, a message may wait for a resend instead of the usual retry.
         rules = replace(rules, longest_stay=rules.longest_stay + sum(RESEND_DELAYS))
         memory_mb = max(channel.memory_mb, least_memory(event_type, channel, mail))
         for lane, polling in channel.lanes.items():

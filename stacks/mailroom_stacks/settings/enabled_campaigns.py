@@ -106,8 +106,9 @@ def _read(name: str, folder: Path, settings: Settings) -> EnabledCampaign:
     overrides = settings.campaigns.overrides.get(name, {})
     whole = merged(_toml(name, folder, settings.stage), overrides)
     try:
-        # Validation as JSON, like the stage's own settings, makes a tuple of a list, but never a number of a
-        # text. TOML's dates become text. Its inf and nan are refused, because no item can contain them.
+        # Validation as JSON, as for the stage's own settings, converts a list to a tuple, but never a string
+        # to a number. TOML's dates become strings. Its inf and nan are rejected, because no item can contain
+        # them.
         campaign = Campaign.model_validate_json(json.dumps(whole, default=str, allow_nan=False))
     except ValidationError as error:
         place = _place(name, settings.stage, overrides, path_of(error))

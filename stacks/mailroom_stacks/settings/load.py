@@ -84,7 +84,8 @@ def _validated(section: object, stage: str) -> Settings:
         )
     values = with_local_defaults(section) if section.get("profile") == "local" else section
     try:
-        # Validation as JSON, the form of cdk.json, makes a tuple of a list, but never a number of a text.
+        # Validation as JSON, the form of cdk.json, converts a list to a tuple, but never a string to a
+        # number.
         return Settings.model_validate_json(json.dumps({**values, "stage": stage}))
     except ValidationError as error:
         raise SettingsError(sentence(error, f"mailroom.{stage}.")) from error

@@ -19,7 +19,7 @@ def _recipient(text: str) -> str:
     """Validate an entry of `only`, and return it in the form to which messages are compared."""
     if _PREFIX.fullmatch(text) or _OF_CHANNEL.fullmatch(text):
         return text
-    lower = text.lower()  # as the suppression list has addresses
+    lower = text.lower()  # addresses in the suppression list are in lower case
     if ADDRESS.fullmatch(lower) or _DOMAIN.fullmatch(lower):
         return lower
     raise ValueError(

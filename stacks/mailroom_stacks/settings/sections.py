@@ -16,7 +16,8 @@ MEMORY_MB = 256
 """Memory of a function without a setting for it, in MiB."""
 OnUnknown = Literal["resend", "hold"]
 """Consequences of a crash that leaves no evidence of a submit."""
-# Credentials go to these URLs, so plain HTTP is only for servers on this machine, of stage local.
+# Credentials are sent to these URLs, so plain HTTP is allowed only for servers on this machine, in stage
+# local.
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
 LOOPBACK = r"http://127\.0\.0\.1:[0-9]+"
 BASE_URL = rf"^(({ORIGIN}|{LOOPBACK})(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"

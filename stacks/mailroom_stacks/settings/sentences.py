@@ -33,7 +33,8 @@ def _complaint(fault: ErrorDetails) -> str:
             return "is not a setting; correct its name, or remove it"
         case "value_error":
             return f"{beginning} {fault['ctx']['error']}"
-    # pydantic begins with the kind of the value, such as "Input should be" or "String should match".
+    # pydantic's messages begin with the kind of the value, such as "Input should be" or "String should
+    # match".
     return f"{beginning} should{fault['msg'].partition(' should')[2]}"
 
 

@@ -135,7 +135,7 @@ def settings_faults(settings: Settings) -> Iterator[str]:
         yield from canary_faults(settings.monitoring, settings.channels, settings.mail, settings.recipients)
     yield from api_faults(settings.api)
     if settings.sms:
-        # The emulator throttles no callback.
+        # The emulator does not throttle callbacks, so stage local needs no check of their rate.
         row = None if settings.is_local else settings.channels.get("sms")
         yield from sms_faults(settings.sms, settings.api, row)
     yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring)

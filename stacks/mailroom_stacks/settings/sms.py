@@ -36,7 +36,7 @@ Region = Annotated[str, AfterValidator(_region)]
 TWILIO_URL = "https://api.twilio.com"
 NUMBER = r"\+[1-9][0-9]{6,14}"
 _ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender-id)/[A-Za-z0-9/_-]+"
-# A sender of AWS is a number, the id of a number or a pool, an ARN, or a sender id.
+# An SMS sender at AWS is a number, the id of a number or a pool, an ARN, or a sender id.
 _SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}})$"
 
 

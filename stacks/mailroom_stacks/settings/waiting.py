@@ -11,7 +11,7 @@ MINUTES = {
     "collect": 60,
     "webhook": 60,
     "fax-retry": 60,
-    # A line takes one fax after the other.
+    # A line sends one fax after the other.
     "fax": 240,
     # A campaign may take half a day.
     "mail-bulk": 720,

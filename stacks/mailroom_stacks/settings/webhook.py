@@ -9,7 +9,8 @@ from mailroom_stacks.settings.queues import QueueRules, visibility_of
 from mailroom_stacks.settings.sections import OnUnknown, Section
 from mailroom_stacks.settings.times import Times
 
-LONGEST_DELAY = 39_600  # visibility ends 12 hours after the receive: an hour of that is the function's
+# SQS ends a visibility timeout 12 hours after the receive. An hour of that is for the function.
+LONGEST_DELAY = 39_600
 MOST_DELAYS = 999
 """Most delays: one fewer than the receives that SQS allows."""
 
