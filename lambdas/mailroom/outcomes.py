@@ -20,8 +20,7 @@ from mailroom.environment import OutcomesSettings
 from mailroom.http.url_policy import host_of
 from mailroom.ledger.change import LedgerChange, change_of
 from mailroom.message.message import MAX_GROUP, Key, encode
-from mailroom.message.outcome import DETAIL_TYPE
-from mailroom.message.status import CODES, FAILED, SILENT
+from mailroom.message.outcome import CODES, DETAIL_TYPE, FAILED, SILENT
 from mailroom.message.unless import Condition
 from mailroom.telemetry import about, count, count_by, logger
 

@@ -18,7 +18,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch, iso
 from mailroom.ledger.items import where
 from mailroom.message.message import Key, run_of
-from mailroom.message.status import CODES, FAILED
+from mailroom.message.outcome import CODES, FAILED
 from mailroom.search.finder import Filter
 from mailroom.telemetry import impersonal
 from mailroom_ops.messages.failures_csv import csv_lines

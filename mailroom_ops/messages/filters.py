@@ -8,7 +8,7 @@ import typer
 
 from mailroom.campaigns.runs import Runs
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message import status
+from mailroom.message import outcome
 from mailroom.search.finder import Filter
 from mailroom_ops.shared.deployed_stage import name as stage_name
 from mailroom_ops.shared.screen import Refused
@@ -25,7 +25,7 @@ Campaign = Annotated[str, typer.Option(help="Only messages of this campaign; NAM
 
 
 def check_names(
-    session: "boto3.Session", stage: str, criteria: Filter, statuses: Sequence[str] = get_args(status.Status)
+    session: "boto3.Session", stage: str, criteria: Filter, statuses: Sequence[str] = get_args(outcome.Status)
 ) -> None:
     """Raise Refused if a list is empty because its status, channel, campaign or run does not exist.
 

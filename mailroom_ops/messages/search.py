@@ -18,7 +18,7 @@ from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import MessageStatus, of_ledger
 from mailroom.message.address import bare, forms_of
 from mailroom.message.message import MAX_ID_BYTES, Key, Reference
-from mailroom.message.status import FAILED
+from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
 from mailroom_ops.messages.failures import AHEAD, days, failed

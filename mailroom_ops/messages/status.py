@@ -14,7 +14,7 @@ from mailroom.clock import Clock, epoch
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.status_reader import READY, LedgerReader, MessageStatus
 from mailroom.message.message import Templated, parse
-from mailroom.message.status import FAILED
+from mailroom.message.outcome import FAILED
 from mailroom.message.unless import Condition
 from mailroom_ops.messages.advice import advice, commands
 from mailroom_ops.messages.timeline import FEW, meaning, timeline

@@ -14,8 +14,7 @@ from mailroom.environment import (
     IndexSettings,
     OutcomesSettings,
 )
-from mailroom.message.outcome import DETAIL_TYPE
-from mailroom.message.status import FAILED, SILENT
+from mailroom.message.outcome import DETAIL_TYPE, FAILED, SILENT
 from mailroom_stacks.channels import ChannelsStack
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from mailroom_local.providers.ses_feedback import VALIDATED
 from tests.support import ROOT
 from tests.support.local.feedback import SENDER, SET, TOPIC

@@ -21,7 +21,7 @@ from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import INDEX, PROJECTED, REASONS, SHARDS, Wait, WaitingRow, Waits
 from mailroom.message.message import Key
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from tests.support.told import WORDS, told
 from tests.support.unit.shared import LEASE, LEDGER, TTL, FakeClock, mail
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mailroom.message.status import FAILED, SILENT
+from mailroom.message.outcome import FAILED, SILENT
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import refusal, with_settings

@@ -2,7 +2,7 @@
 
 import json
 
-from mailroom.message.status import FAILED, SILENT
+from mailroom.message.outcome import FAILED, SILENT
 from tests.support.stacks.templates import Templates
 
 ACCOUNT = "eu-central-1:111122223333"

@@ -12,7 +12,7 @@ from mailroom.api.listing import MAX_RECIPIENT
 from mailroom.api.requests import MAX_BODY_BYTES, MAX_MESSAGES
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.message import MAX_ID_BYTES
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from mailroom.search.finder import PAGE, SECONDS
 from mailroom_ops.setup.schema import schema_of
 from tests.support import ROOT

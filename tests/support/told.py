@@ -3,8 +3,7 @@
 from typing import Any
 
 from mailroom.message.message import Key
-from mailroom.message.outcome import Event
-from mailroom.message.status import Status
+from mailroom.message.outcome import Event, Status
 
 AT = 1_795_251_600_000
 WORDS: dict[Status, str] = {

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
-from mailroom.message.outcome import Event, Facts
-from mailroom.message.status import Status
+from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 PREFIXES = ("TEXT_", "MEDIA_", "RCS_")

@@ -4,8 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status
+from mailroom.message.outcome import Facts, Status
 
 
 class Meaning(Struct, frozen=True):

@@ -13,8 +13,7 @@ from mailroom.feedback import values
 from mailroom.feedback.meaning import Meaning, bounced, filled
 from mailroom.feedback.values import sentence, word
 from mailroom.message.message import SEVERAL_TAG, Key, Reference
-from mailroom.message.outcome import Event, Facts
-from mailroom.message.status import Status
+from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 SOURCE = "resend"

@@ -11,8 +11,7 @@ from mailroom.feedback.meaning import Meaning, bounced, filled
 from mailroom.feedback.values import sentence, word
 from mailroom.message import address
 from mailroom.message.message import Key, Reference
-from mailroom.message.outcome import Event, Facts
-from mailroom.message.status import Status
+from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 HEADER = "x-correlation-id"

@@ -12,8 +12,7 @@ from msgspec import Struct
 from mailroom.errors import Malformed
 from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
-from mailroom.message.outcome import Event, Facts
-from mailroom.message.status import Status
+from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 SOURCE = "twilio"

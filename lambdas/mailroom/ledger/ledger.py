@@ -49,8 +49,7 @@ from mailroom.ledger.table import (
     waits_as,
 )
 from mailroom.message.message import Key, Message, key_of
-from mailroom.message.outcome import ANY_ACCOUNT, Facts
-from mailroom.message.status import FAILED, Status, before
+from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
 from mailroom.message.unless import Condition, word_of
 
 if TYPE_CHECKING:

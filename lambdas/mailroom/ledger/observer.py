@@ -14,8 +14,7 @@ from mailroom.aws.dynamo_values import Sets, number, string
 from mailroom.ledger.items import error_of, facts_of
 from mailroom.ledger.ledger import KNOWN, Ledger, earlier_than
 from mailroom.ledger.table import TRY_NOTES
-from mailroom.message.outcome import Event, Facts
-from mailroom.message.status import FAILED, Status, rank
+from mailroom.message.outcome import FAILED, Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
 _FINAL = ("undelivered", "delivered")

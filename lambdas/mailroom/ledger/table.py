@@ -15,7 +15,7 @@ from mailroom.ledger.items import MAX_HISTORY, MessageKey, addressing_of, error_
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-    from mailroom.message.status import Status
+    from mailroom.message.outcome import Status
 
 NO_OUTCOME = "attribute_not_exists(completedAt)"
 """Condition: the message has not ended."""

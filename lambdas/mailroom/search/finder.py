@@ -17,7 +17,7 @@ from mailroom.ledger.batch import items_of
 from mailroom.ledger.status_reader import TWICE, MessageStatus, of_ledger
 from mailroom.message.address import forms_of
 from mailroom.message.message import Key
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from mailroom.search.rows import NEWEST, PUT, Rows, partition_naming, partitions_of, run_row
 
 if TYPE_CHECKING:

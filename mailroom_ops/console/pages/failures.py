@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.status import FAILED
+from mailroom.message.outcome import FAILED
 from mailroom_ops.console.pages.messages import resender_at
 from mailroom_ops.console.site import Answer, Goto, Request, Shown, Site, View, link
 from mailroom_ops.messages.failures import AHEAD, Failure, FailureFilter, failed, failure_of, moment

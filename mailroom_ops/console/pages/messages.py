@@ -3,7 +3,7 @@
 from typing import get_args
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from mailroom.search.finder import ANY, Filter, Finder
 from mailroom_ops.console.site import Answer, Request, Shown, Site, View
 from mailroom_ops.messages.items import Rules, rules_of

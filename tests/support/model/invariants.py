@@ -1,6 +1,6 @@
 """What always holds: of each world, and of each step."""
 
-from mailroom.message.status import rank
+from mailroom.message.outcome import rank
 from tests.support.model.ledger import HALF, Call, Item
 from tests.support.model.world import Channel, Step, World
 

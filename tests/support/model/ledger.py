@@ -5,7 +5,7 @@ tests/model/test_model.py holds this against the real ledger.
 
 from typing import Literal, NamedTuple
 
-from mailroom.message.status import Status, rank
+from mailroom.message.outcome import Status, rank
 
 Kind = Literal[
     "claim",

@@ -9,7 +9,7 @@ from mailroom.ledger.claims import Claimed, Try
 from mailroom.ledger.ledger import Ledger, NewClaim
 from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import OUTSIDE_WINDOW, Wait, WaitingRow, Waits
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
 from tests.support.model.ledger import DONE, HALF, LOST, MOST_TRIES, NOT_CERTAIN, Answer, Call, Item
 from tests.support.tables import create_table

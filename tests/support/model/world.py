@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from tests.support.model.ledger import Answer, Call, Item, Kind, LedgerModel
 
 EVENTS: tuple[Status, ...] = ("sent", "delivered", "bounced")

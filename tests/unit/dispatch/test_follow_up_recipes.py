@@ -10,7 +10,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import epoch
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from tests.support.docs_pages import Page
 from tests.support.told import told
 from tests.support.unit.post import Make

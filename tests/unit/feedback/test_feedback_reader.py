@@ -12,7 +12,7 @@ from mailroom.errors import Malformed
 from mailroom.feedback.keywords import KeywordText, Wish
 from mailroom.feedback.reader import FeedbackItem, read
 from mailroom.message.message import Reference
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from tests.support.fuzz.inputs import bent, written
 from tests.support.unit.feedback_words import (
     PUBLISHED,

@@ -12,7 +12,7 @@ from mailroom.ledger.claims import Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
 from mailroom.message.message import Key
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from tests.support.told import AT, told
 from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
 from tests.support.unit.verbs import watched

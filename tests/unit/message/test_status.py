@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from mailroom.message.status import Status, before
+from mailroom.message.outcome import Status, before
 
 ALL: tuple[Status, ...] = get_args(Status)
 

@@ -7,7 +7,7 @@ import pytest
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
-from mailroom.message.status import SILENT, Status
+from mailroom.message.outcome import SILENT, Status
 from mailroom.message.unless import MAX_CONDITIONS, OUTCOME_UNKNOWN, WORDS, Condition
 from tests.support.unit.shared import item
 

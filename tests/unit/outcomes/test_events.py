@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from mailroom.message.status import SILENT
+from mailroom.message.outcome import SILENT
 from tests.support.unit.consequences import FAX, Consequences, busy, change
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import client_error
