@@ -55,7 +55,9 @@ def test_every_command_can_print_json(name: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("mail", "--event"), ("pigeon",)])
-def test_one_channel_or_the_event_has_to_be_named(arguments: tuple[str, ...]) -> None:
+def test_a_schema_command_without_exactly_one_channel_or_the_event_is_refused(
+    arguments: tuple[str, ...],
+) -> None:
     assert run(*arguments)[0] == 2
 
 

@@ -43,7 +43,7 @@ def run(sqs: Any) -> Result:
     return CliRunner().invoke(app, ["letters"])
 
 
-def test_every_command_begins_so() -> None:
+def test_every_command_runs_the_common_callback_first() -> None:
     assert cli.app.registered_callback is not None
     assert cli.app.registered_callback.callback is cli.main
 
@@ -58,7 +58,7 @@ def test_a_command_ends_its_work_however_many_calls_fail(monkeypatch: pytest.Mon
     assert not metrics.metric_set
 
 
-def test_what_the_library_complains_of_goes_beside_the_answer() -> None:
+def test_log_lines_of_the_library_go_to_standard_error() -> None:
     before = [each.stream for each in logger.handlers]  # type: ignore[attr-defined]
     result = run(Refusing())
     assert result.stdout == "{}\n"

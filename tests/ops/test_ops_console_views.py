@@ -39,7 +39,7 @@ def test_each_template_has_a_view_of_its_name(environment: Environment) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.file_name())
-def test_a_template_asks_for_nothing_that_its_view_lacks(environment: Environment, view: type[View]) -> None:
+def test_a_template_uses_only_fields_of_its_view(environment: Environment, view: type[View]) -> None:
     assert Walk(environment).through(view) == []
 
 

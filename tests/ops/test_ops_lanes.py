@@ -46,7 +46,7 @@ def paused(lanes: DeployedLanes) -> list[Lane]:
     return [lane for lane in lanes.read() if lane.paused]
 
 
-def test_a_paused_lane_is_not_read_until_it_is_resumed_and_everybody_sees_by_whom_and_why(
+def test_a_paused_lane_is_not_read_until_its_resume_and_shows_its_operator_and_reason(
     stage: RepairStage,
 ) -> None:
     stage.sqs.send_message(QueueUrl=stage.urls["mail-bulk"], MessageBody="{}")
@@ -72,7 +72,9 @@ def test_a_paused_lane_is_not_read_until_it_is_resumed_and_everybody_sees_by_who
     assert {*stage.functions.mappings.values()} == {"Enabled"}
 
 
-def test_a_pause_has_to_end_before_sqs_deletes_what_waits(stage: RepairStage, lanes: DeployedLanes) -> None:
+def test_a_pause_has_to_end_before_sqs_deletes_the_waiting_messages(
+    stage: RepairStage, lanes: DeployedLanes
+) -> None:
     stage.sqs.set_queue_attributes(
         QueueUrl=stage.urls["mail"], Attributes={"MessageRetentionPeriod": "345600"}
     )
@@ -106,7 +108,7 @@ def stop(deployed: DeployedStage) -> Stop:
 
 
 @pytest.mark.parametrize("call", ["tag_queue", "update_event_source_mapping"])
-def test_a_pause_that_stops_at_one_of_its_writes_leaves_a_lane_that_goes_on_and_may_be_repeated(
+def test_an_interrupted_pause_leaves_the_lane_running_and_may_be_repeated(
     stage: RepairStage, lanes: DeployedLanes, stop: Stop, call: str
 ) -> None:
     stop(call)
@@ -122,7 +124,7 @@ def test_a_pause_that_stops_at_one_of_its_writes_leaves_a_lane_that_goes_on_and_
 @pytest.mark.parametrize(
     ("call", "state"), [("update_event_source_mapping", "Disabled"), ("untag_queue", "Enabled")]
 )
-def test_a_resume_that_stops_at_one_of_its_writes_shows_whether_the_lane_goes_on_and_may_be_repeated(
+def test_an_interrupted_resume_shows_the_true_state_of_the_lane_and_may_be_repeated(
     stage: RepairStage, lanes: DeployedLanes, stop: Stop, call: str, state: str
 ) -> None:
     lanes.pause("mail", "normal", REASON)
@@ -154,9 +156,7 @@ def test_an_unknown_lane_is_refused_with_those_that_there_are(
     assert {*stage.functions.mappings.values()} == {"Enabled"}
 
 
-def test_a_second_pause_is_refused_because_it_would_put_off_the_end_of_the_first(
-    lanes: DeployedLanes,
-) -> None:
+def test_a_second_pause_is_refused_because_it_would_delay_the_end_of_the_first(lanes: DeployedLanes) -> None:
     lanes.pause("mail", "normal", REASON)
     before = paused(lanes)
     with pytest.raises(Refused, match="is paused already, since 2026-11-21"):
@@ -178,7 +178,7 @@ def test_a_lane_whose_mapping_no_pause_explains_is_left_to_doctor(
     assert stage.functions.mappings == before
 
 
-def test_the_console_pauses_and_resumes_a_lane_and_its_overview_says_so(browser: Browser) -> None:
+def test_the_console_pauses_and_resumes_a_lane_and_its_overview_shows_the_pause(browser: Browser) -> None:
     form = {"channel": "mail", "lane": "bulk"}
     assert browser.post("/lanes", {**form, "why": REASON}).headers["location"] == "/lanes"
     assert "Resume" in browser.get("/lanes").text

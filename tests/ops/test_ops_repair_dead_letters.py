@@ -33,7 +33,7 @@ def redriven(*ids: str) -> tuple[int, dict[str, Any]]:
     return result.exit_code, queue
 
 
-def test_it_says_how_many_and_asks_first(stage: Stage) -> None:
+def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage: Stage) -> None:
     two_letters(stage)
     result = run(app, "--dead-letters", "mail", typed="n\n")
     assert result.exit_code == 1
@@ -42,7 +42,7 @@ def test_it_says_how_many_and_asks_first(stage: Stage) -> None:
     assert len(stage.waiting("mail-dlq")) == 2
 
 
-def test_a_dry_run_moves_nothing(stage: Stage) -> None:
+def test_a_dry_run_moves_no_letter(stage: Stage) -> None:
     two_letters(stage)
     result = run(app, "--dead-letters", "mail", "--dry-run", "--json")
     assert result.exit_code == 1
@@ -55,7 +55,7 @@ def test_a_dry_run_moves_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("stage")
-def test_an_empty_queue_is_nothing_to_do() -> None:
+def test_an_empty_queue_exits_with_0() -> None:
     result = run(app, "--dead-letters", "mail", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["queues"] == []
@@ -72,7 +72,7 @@ def test_the_letters_are_moved_to_their_own_queue(stage: Stage) -> None:
     assert not stage.waiting("mail-dlq")
 
 
-def test_body_attributes_and_group_go_along_but_not_what_the_scheduler_said(stage: Stage) -> None:
+def test_body_attributes_and_group_are_moved_without_the_schedulers_error(stage: Stage) -> None:
     text = {"DataType": "String", "StringValue": "x"}
     attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
     start = {"campaign": "weekly", "scheduled_at": "2026-11-21T14:00:00Z"}
@@ -104,7 +104,7 @@ def test_a_fax_that_was_sent_a_moment_ago_under_its_deduplication_id_is_not_lost
     assert moved["Attributes"]["MessageDeduplicationId"] != "f-1"
 
 
-def test_letters_and_ids_are_told_apart_where_only_some_are_chosen(stage: Stage) -> None:
+def test_duplicate_letters_of_one_chosen_id_do_not_replace_a_missing_one(stage: Stage) -> None:
     """Two letters of one message are no excuse for another that is not there."""
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", MAIL)
@@ -129,7 +129,7 @@ def test_chosen_letters_move_however_few_sqs_counts_and_none_twice(stage: Stage)
     assert redriven("m-1", "m-2") == (0, {"queue": "mail", "found": 0, "moved": 2, "left": 0})
 
 
-def test_only_the_chosen_letters_move_and_the_others_are_there_for_everybody(stage: Stage) -> None:
+def test_only_the_chosen_letters_move_and_the_others_become_visible_again(stage: Stage) -> None:
     two_letters(stage)
     own = stage.send("mail-dlq", "nonsense")
     assert redriven("m-2", own) == (0, {"queue": "mail", "found": 3, "moved": 2, "left": 0})
@@ -157,7 +157,7 @@ def test_a_process_that_dies_in_between_leaves_a_copy_in_both_and_the_rest_in_pl
     assert len(stage.waiting("mail")) == 2
 
 
-def test_no_more_are_moved_than_there_were(stage: Stage) -> None:
+def test_a_letter_that_dies_again_at_once_is_not_moved_twice(stage: Stage) -> None:
     """A letter that dies again at once would otherwise go round for ever."""
     two_letters(stage)
 
