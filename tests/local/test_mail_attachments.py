@@ -120,7 +120,7 @@ def test_a_part_without_a_transfer_encoding_is_called_7bit_and_loses_its_high_bi
     assert broken.startswith(b"%PDF-1.7\r\n%bcOS\r\n")
 
 
-def test_an_image_of_the_html_stands_beside_it_and_a_file_beside_both() -> None:
+def test_an_inline_image_is_related_to_the_html_and_a_file_is_attached_to_the_mail() -> None:
     message = received(
         written().prepare(mail(Attachment(f"s3://{BUCKET}/42.pdf"), LOGO, html='<img src="cid:logo@1">'))
     )

@@ -30,7 +30,7 @@ def test_early_events_lie_in_the_queue_when_the_answer_comes(stage: Stage) -> No
     assert len(stage.events(sent, 3)) == 3
 
 
-def test_a_mail_whose_answer_is_lost_is_told_of_and_one_that_is_refused_is_not(stage: Stage) -> None:
+def test_a_mail_whose_response_is_lost_has_events_and_a_refused_mail_has_none(stage: Stage) -> None:
     with pytest.raises(ClientError):
         stage.mail(at("rejected"))
     with pytest.raises(HTTPClientError):
@@ -39,7 +39,7 @@ def test_a_mail_whose_answer_is_lost_is_told_of_and_one_that_is_refused_is_not(s
     assert sorted(event["eventType"] for event in heard) == ["Delivery", "Send"]
 
 
-def test_events_can_be_held_back_and_let_go(stage: Stage) -> None:
+def test_events_can_be_paused_and_resumed(stage: Stage) -> None:
     assert stage.get("/events/pause", "POST")["paused"] is True
     sent = stage.mail("paused@example.com")
     assert stage.heard(1, seconds=1.1) == []

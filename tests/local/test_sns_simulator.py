@@ -49,7 +49,7 @@ def test_an_endpoints_arn_is_snss_and_not_the_emulators(stage: Stage) -> None:
         stage.sns.create_platform_endpoint(PlatformApplicationArn=ANDROID, Token="tok-1", CustomUserData="x")
 
 
-def test_what_is_pushed_to_an_endpoint_is_kept_with_each_platforms_payload_parsed(stage: Stage) -> None:
+def test_a_push_to_an_endpoint_is_stored_with_the_parsed_payload_of_each_platform(stage: Stage) -> None:
     made = endpoint(stage, "tok-2")
     name = "AWS.SNS.MOBILE.FCM.TTL"
     answer = stage.sns.publish(
@@ -69,7 +69,7 @@ def test_what_is_pushed_to_an_endpoint_is_kept_with_each_platforms_payload_parse
     }
 
 
-def test_what_is_pushed_to_a_topic_is_kept_and_reaches_its_subscribers(stage: Stage) -> None:
+def test_a_push_to_a_topic_is_stored_and_delivered_to_its_subscribers(stage: Stage) -> None:
     stage.sns.publish(TopicArn=TOPIC, Message="plain")
     (kept,) = [each for each in stage.inbox("push") if each["to"] == TOPIC]
     assert (kept["content"]["subject"], kept["content"]["platform"]) == ("plain", "topic")

@@ -28,7 +28,7 @@ def test_a_batch_that_succeeds_is_delivered_once_and_whole() -> None:
 
 
 @pytest.mark.parametrize("poison", [raising_on(5), reporting(5)])
-def test_a_poisoned_record_is_given_up_on_alone_and_its_neighbours_go_on(
+def test_only_a_poisoned_record_is_given_up_and_its_neighbours_are_processed(
     poison: Callable[[list[int]], Invoked],
 ) -> None:
     run = Run(poison).deliver(records(*EIGHT))

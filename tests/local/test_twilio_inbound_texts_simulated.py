@@ -84,7 +84,7 @@ def test_stop_keeps_messages_from_a_number_until_start(phone: Phone, bench: Benc
     assert bench.send(number("60")).status == "queued"
 
 
-def test_who_sends_it_has_to_be_a_number(phone: Phone) -> None:
+def test_the_sender_of_a_text_has_to_be_a_number(phone: Phone) -> None:
     with pytest.raises(urllib.error.HTTPError, match="400"):
         phone.texts("STOP", sender="me")
     assert phone.api.came == []
