@@ -30,9 +30,7 @@ def test_a_fault_of_configuration_ends_in_the_dead_letter_queue_whole_and_not_as
     assert not pipeline.mails("unverified")
 
 
-def test_a_body_that_is_no_message_ends_in_the_dead_letter_queue_while_its_batch_goes_on(
-    pipeline: Pipeline,
-) -> None:
+def test_a_body_that_is_no_message_becomes_a_dead_letter_and_its_batch_goes_on(pipeline: Pipeline) -> None:
     good = [mail(f"beside-{number}") for number in range(4)]
     bodies = [body for pair in zip(NOT_MESSAGES, map(json.dumps, good), strict=True) for body in pair]
     pipeline.send(pipeline.output("MailQueueUrl"), bodies)

@@ -18,7 +18,7 @@ def diagnosed(pipeline: Pipeline, *only: str) -> tuple[int, dict[str, Any], str]
     return done.exit_code, json.loads(done.stdout), done.stderr
 
 
-def test_nothing_of_the_stages_sending_is_wrong(pipeline: Pipeline) -> None:
+def test_a_running_stage_fails_no_check_of_its_channels(pipeline: Pipeline) -> None:
     subjects = ("stacks", "mail", "sms", "push", "fax", "webhook", "functions")
     code, said, errors = diagnosed(pipeline, *subjects)
     assert errors == ""

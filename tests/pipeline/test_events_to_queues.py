@@ -77,7 +77,7 @@ def about(events: list[dict[str, Any]], prefix: str) -> dict[str, dict[str, Any]
 Arrived = dict[str, list[dict[str, Any]]]
 
 
-def test_failures_reach_their_queue_and_what_went_well_does_not(arrived: Arrived) -> None:
+def test_failures_reach_their_queue_and_successes_do_not(arrived: Arrived) -> None:
     failures = about(arrived["Failures"], "event-")
     assert failures.keys() == {"event-bad", "event-bounced"}
     assert (failures["event-bad"]["status"], failures["event-bad"]["code"]) == ("failed", "invalid")

@@ -25,7 +25,9 @@ def parts(text: str) -> dict[str, str]:
     return {"letter/subject.txt": "A letter", "letter/body.txt": text}
 
 
-def test_a_message_has_the_version_that_counts_and_ledger_and_callback_name_it(pipeline: Pipeline) -> None:
+def test_a_message_has_the_published_version_which_the_ledger_and_the_callback_contain(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(
         mail("published", template="letter", callback_url=pipeline.receiver("ok/callbacks/published"))
     )
@@ -36,15 +38,13 @@ def test_a_message_has_the_version_that_counts_and_ledger_and_callback_name_it(p
     assert (payload["template"], payload["template_version"]) == ("letter", 1)
 
 
-def test_the_local_stage_names_the_templates_whose_published_version_goes_before_the_file(
+def test_the_local_stage_lists_the_templates_whose_published_version_overrides_the_file(
     pipeline: Pipeline,
 ) -> None:
     assert {"mail/letter", "sms/letter"} <= {*lifecycle.published(pipeline.running)}
 
 
-def test_the_environment_of_the_local_stage_connects_to_the_database_of_its_people(
-    pipeline: Pipeline,
-) -> None:
+def test_the_environment_file_of_the_local_stage_connects_to_its_database(pipeline: Pipeline) -> None:
     exports = pipeline.workspace.environment.read_text().splitlines()
     (url,) = (line.partition("=")[2] for line in exports if "MAILROOM_DATABASE" in line)
     with psycopg.connect(url) as connection:

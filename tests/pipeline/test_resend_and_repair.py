@@ -53,7 +53,7 @@ def test_a_fax_that_was_given_up_is_faxed_again_by_resend(pipeline: Pipeline) ->
     assert (row["status"], row["attempts"]) == ("sent", 9)
 
 
-def test_what_nobody_is_on_is_found_by_a_scan_and_sent_once(pipeline: Pipeline) -> None:
+def test_abandoned_messages_are_found_by_a_scan_and_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "lost-wait")
     strand(pipeline, "never-begun")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "never-begun", "event_type": "mail"}))
@@ -76,7 +76,7 @@ def test_what_nobody_is_on_is_found_by_a_scan_and_sent_once(pipeline: Pipeline) 
     assert [len(mails(pipeline, id_)) for id_ in ("lost-wait", "never-begun")] == [1, 1]
 
 
-def test_a_message_that_is_named_to_repair_goes_back_at_once_and_is_sent_once(pipeline: Pipeline) -> None:
+def test_a_message_that_is_named_to_repair_is_queued_at_once_and_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "named")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "named", "event_type": "mail"}))
     assert told(pipeline, "repair", "named", "--yes")["repaired"] == {"mail": 1}
