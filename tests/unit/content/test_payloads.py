@@ -156,7 +156,7 @@ class OneObject:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_largest_payload_takes_no_more_memory_than_synth_has_reckoned(shape: str) -> None:
+def test_the_largest_payload_fits_into_the_memory_that_synth_computes(shape: str) -> None:
     piece = SHAPES[shape]
     marks = sum(map(piece.count, (b"[", b"{", b","))) + 1
     values = b",".join([piece] * ((MAX_PAYLOAD_VALUES - 9) // marks))
@@ -181,7 +181,9 @@ def test_the_largest_payload_takes_no_more_memory_than_synth_has_reckoned(shape:
 @pytest.mark.parametrize(
     "name", ["send_at", "unless", "expires_at", "lane", "callback_url", "payload_ref", "ttl"]
 )
-def test_what_dispatch_has_acted_on_is_refused_in_a_payload(aws: Aws, payloads: Payloads, name: str) -> None:
+def test_an_attribute_that_dispatch_reads_is_refused_in_a_payload(
+    aws: Aws, payloads: Payloads, name: str
+) -> None:
     put(aws, {name: "2026-12-31T00:00:00Z"})
     with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
         expanded(payloads, mail(payload_ref=REF), REF)
@@ -200,23 +202,23 @@ WHOM: dict[str, tuple[Item, tuple[str, ...]]] = {
 @pytest.mark.parametrize(
     ("channel", "name"), [(channel, name) for channel, (_, names) in WHOM.items() for name in names]
 )
-def test_whom_a_message_reaches_is_refused_in_a_payload(
-    aws: Aws, payloads: Payloads, channel: str, name: str
-) -> None:
+def test_a_recipient_in_a_payload_is_refused(aws: Aws, payloads: Payloads, channel: str, name: str) -> None:
     put(aws, {name: "theo@example.com"})
     of_it = {"id": "m-1", "event_type": channel, "payload_ref": REF, **WHOM[channel][0]}
     with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
         expanded(payloads, parse(of_it, CONTRACTS), REF)
 
 
-def test_every_channel_says_what_names_those_whom_it_reaches() -> None:
+def test_every_channel_lists_the_attributes_that_contain_its_recipients() -> None:
     assert {name: contract.addressing for name, contract in CONTRACTS.items()} == {
         **dict.fromkeys(CONTRACTS, Message.addressing),
         **{name: names for name, (_, names) in WHOM.items()},
     }
 
 
-def test_what_addresses_on_another_channel_is_a_variable_like_any_other(aws: Aws, payloads: Payloads) -> None:
+def test_an_addressing_attribute_of_another_channel_is_an_ordinary_variable(
+    aws: Aws, payloads: Payloads
+) -> None:
     put(aws, {"url": "https://shop.example/42", "platform": "web"})
     found = expanded(payloads, mail(payload_ref=REF), REF)
     assert (found["url"], found["platform"]) == ("https://shop.example/42", "web")

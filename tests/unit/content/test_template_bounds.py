@@ -46,7 +46,7 @@ WORK = f"template: a/body.txt:1 failed: it takes over {FUEL:,} steps of work; lo
         "{{ debug() }}",
     ],
 )
-def test_no_template_reaches_internals_or_changes_its_variables(shelf: Shelf, source: str) -> None:
+def test_a_template_cannot_reach_internals_or_change_its_variables(shelf: Shelf, source: str) -> None:
     variables: dict[str, Any] = {"x": "text", "names": ["a"], "user": {"b": 1}, "price": 9.5}
     with pytest.raises(Invalid):
         shelf.text(source, **variables)
@@ -147,7 +147,7 @@ def test_a_template_of_thousands_of_brackets_cannot_be_read(shelf: Shelf) -> Non
 @pytest.mark.parametrize(
     "name", ["../secret.txt", "/etc/passwd", "b/../../secret.txt", "..\\\\secret.txt", "b\\0"]
 )
-def test_no_include_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+def test_an_include_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     shelf = Shelf(tmp_path / "templates")
     shelf.put("b", text="b")
