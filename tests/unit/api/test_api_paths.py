@@ -59,14 +59,14 @@ def test_a_message_is_cancelled_by_its_query_whatever_its_id_holds(api: Api, id_
     assert api.cancel(url).json == {**api.get(href).json, "status": "cancelled"}
 
 
-def test_an_id_with_a_slash_is_found_by_its_path_where_that_comes_through(api: Api, aws: Aws) -> None:
+def test_an_id_with_a_slash_is_found_by_its_path(api: Api, aws: Aws) -> None:
     aws.put(MAILBOX, **item(id="a/b"))
     assert api.get("/messages/a%2Fb").json["id"] == "a/b"
     assert api.get("/messages/a/b").json["id"] == "a/b"
 
 
 @given(st.text(min_size=1, max_size=60).filter(lambda text: not has_control(text)))
-def test_what_an_http_api_makes_of_an_href_is_still_that_id(text: str) -> None:
+def test_an_href_contains_the_same_id_after_its_decoding_by_the_http_api(text: str) -> None:
     made = event("GET", href_of(text, "mail"))
     if "id" in made["queryStringParameters"]:
         assert made["queryStringParameters"]["id"] == text
