@@ -24,9 +24,7 @@ def stderr_of(fault: str | Exception, capsys: pytest.CaptureFixture[str]) -> str
         *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"),
     ],
 )
-def test_a_signature_that_is_not_taken_leads_to_the_clock(
-    code: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_signature_leads_to_the_clock(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = stderr_of(code, capsys)
     assert "this machine's clock" in text
     assert "timedatectl set-ntp true" in text
@@ -54,7 +52,7 @@ def test_the_error_of_a_missing_table_or_function_is_a_sentence_of_mailroom_not_
 
 
 @pytest.mark.parametrize("url", ["localhost:4566", "http://", "http://[::1"])
-def test_an_endpoint_that_is_no_url_is_named(
+def test_an_invalid_endpoint_url_is_named(
     url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)

@@ -17,7 +17,7 @@ def listed() -> dict[str, dict[str, str]]:
     return {each["campaign"]: each for each in answer["campaigns"]}
 
 
-def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:
+def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:
     world.schedule("weekly")
     world.begun("nov", "s-0", seconds_ago=60)
     world.collected()

@@ -71,7 +71,7 @@ def test_a_stage_without_search_shows_no_outcomes_of_a_run(world: World) -> None
     assert "bounced" not in run("campaign", "status", "weekly").stdout
 
 
-def test_the_console_shows_results_that_lead_to_the_messages(world: World) -> None:
+def test_the_results_in_the_console_link_to_the_messages(world: World) -> None:
     world.collected(recipients=40, composed=40)
     world.counted(opted_out=3, delivered=36, bounced=4)
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
@@ -161,7 +161,7 @@ def test_a_resumed_run_is_done_if_every_recipient_has_an_outcome(
 
 
 @pytest.mark.parametrize(("bounced", "bad"), [(49, False), (50, True)])
-def test_a_rate_is_marked_from_the_limit_of_ses_on(bounced: int, *, bad: bool) -> None:
+def test_a_rate_at_the_limit_of_ses_is_marked(bounced: int, *, bad: bool) -> None:
     counts = {**dict.fromkeys(Results.__struct_fields__, 0), "delivered": 1000 - bounced, "bounced": bounced}
     figures = {figure.name: figure.bad for figure in Results(**counts).figures}
     assert (figures["bounced"], figures["delivered"]) == (bad, False)
@@ -250,7 +250,7 @@ def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: World) 
     assert len(world.started()) == 1
 
 
-def test_a_look_shows_each_mail_as_its_recipient_would_see_it(world: World) -> None:
+def test_a_dry_run_shows_each_mail_as_its_recipient_would_see_it(world: World) -> None:
     answers(world)
     world.write("templates/mail/weekly/body.html", "<p>News for <b>{{ first_name }}</b></p>")
     browser = Browser(world.session).enter()

@@ -82,7 +82,7 @@ def test_a_new_run_gets_the_time_in_its_name_or_else_the_present_time(
     assert (body["run"], body["scheduled_at"]) == (name, time)
 
 
-def test_a_name_that_no_run_has_is_refused_with_those_that_there_are(world: World) -> None:
+def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:
     world.begun()
     result = run("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
     assert result.exit_code == 2
@@ -137,7 +137,7 @@ def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: World
 
 
 @pytest.mark.parametrize("arguments", [("start", "--yes"), ("status",), ("stop", "--run", RUN)])
-def test_a_stage_without_its_table_exits_with_2_and_names_that(
+def test_a_stage_without_the_table_of_runs_exits_with_2_and_names_the_table(
     world: World, arguments: tuple[str, ...]
 ) -> None:
     world.dynamodb.delete_table(TableName=RUNS)

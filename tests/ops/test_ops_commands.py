@@ -68,7 +68,7 @@ def test_an_undeployed_stage_exits_with_2_and_names_the_settings_to_check() -> N
 
 
 @pytest.mark.usefixtures("shelf", "dispatch")
-def test_the_stage_may_come_from_the_environment_that_make_up_writes() -> None:
+def test_the_stage_may_be_set_by_its_environment_variable() -> None:
     result = run("repair", "--given-up", environment={"MAILROOM_STAGE": "elsewhere"})
     assert "queue of elsewhere (" in result.stderr
 

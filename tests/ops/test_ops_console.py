@@ -40,7 +40,9 @@ def message(browser: Browser, id_: str, channel: str = "mail", **more: str) -> R
 # a message
 
 
-def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, browser: Browser) -> None:
+def test_a_message_shows_its_timeline_with_the_time_between_steps(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.know(
         "m",
         status="delivered",
@@ -290,7 +292,7 @@ def test_an_unreadable_payload_is_reported_on_an_otherwise_whole_page(
     assert "Its life" in words
 
 
-def test_a_long_text_is_cut_off_and_comes_once(stage: RepairStage, browser: Browser) -> None:
+def test_a_long_text_is_shortened_and_not_part_of_updates(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail("m", subject="Hi", html="'" * 300_000, text="x"))
     page = message(browser, "m")
     assert "These are the first 100,000 of 300,000 characters." in page.words
@@ -507,7 +509,7 @@ def test_live_updates_of_a_page_can_be_switched_off(browser: Browser) -> None:
 # failures, dead letters, campaigns
 
 
-def test_failures_are_bars_that_filter_and_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with deployed(monkeypatch) as stage:
         day = failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
         failed(stage, "spring#1#b", "x", status="bounced", bounce_type="Permanent", template="welcome")

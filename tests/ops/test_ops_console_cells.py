@@ -156,7 +156,7 @@ COPIED: dict[str, Any] = {
 }
 
 
-def test_a_copy_brings_its_rows_and_sends_the_very_same_variables(site: Site, stage: Stage) -> None:
+def test_a_copy_keeps_its_rows_and_sends_the_same_variables(site: Site, stage: Stage) -> None:
     stage.put(MAILBOX, id="o-1", event_type="mail", to="ada@exmaple.com", **COPIED)
     shown = values_of(form.show(site, Request({"channel": "mail", "copy": "o-1"})))
     rows = rows_of(shown)

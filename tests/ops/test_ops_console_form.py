@@ -141,7 +141,7 @@ def test_the_page_before_sending_shows_the_reachable_recipients(
     assert said in form.reach(site, channel)
 
 
-def test_line_breaks_of_a_form_are_plain_in_a_text_by_the_contract(site: Site, stage: Stage) -> None:
+def test_line_breaks_of_a_form_are_normalized_in_a_text(site: Site, stage: Stage) -> None:
     stage.functions.environments = {**stage.functions.environments, "send-sms": {}}
     shown = posted(site, "preview", "sms", id="s", to="+16175551234", text="Hi\r\n\r\nit\u2019s you\t!")
     assert values_of(shown)["preview"].text == "Hi\n\nit\u2019s you !"
@@ -184,7 +184,7 @@ def test_a_copy_is_previewed_before_its_recipient_is_typed(site: Site, stage: St
     assert "Grace" in form.frame(site, Request({"document": shown["document"]})).html  # type: ignore[union-attr]
 
 
-def test_a_template_brings_a_field_for_each_variable_of_its_example_and_its_refusal(site: Site) -> None:
+def test_a_template_adds_a_field_for_each_variable_and_a_fault_is_shown_at_its_field(site: Site) -> None:
     chosen = {"to": "ada@example.com", "template": "weekly-followers", "topic": "followers"}
     shown = values_of(posted(site, "change", **chosen))
     assert shown["variables"]["first_name"] == {"": {"": "var.first_name"}}

@@ -68,7 +68,7 @@ def test_a_path_without_the_secret_prefix_is_refused_and_sets_no_cookie(browser:
     assert "set-cookie" not in browser.ask_anywhere("GET", f"{url}?token={TOKEN}", {"cookie": ""}).headers
 
 
-def test_a_tab_of_an_ended_console_acts_on_none_that_follows_on_its_port(browser: Browser) -> None:
+def test_a_tab_of_an_ended_console_cannot_act_on_a_later_one_on_the_same_port(browser: Browser) -> None:
     following = Browser(browser.session, "prod")
     following._app = Guard(application(following.site, "/another"), PORT, "/another", TOKEN)
     entered = following.ask_anywhere("GET", f"/another/?token={TOKEN}", {})
@@ -119,7 +119,7 @@ def test_another_host_is_refused_despite_a_valid_token(browser: Browser, host: s
     assert "set-cookie" not in browser.get(f"/?token={TOKEN}", {"host": host}).headers
 
 
-def test_on_port_80_a_browser_names_no_port(browser: Browser) -> None:
+def test_a_host_header_without_a_port_is_accepted_on_port_80(browser: Browser) -> None:
     browser._app = Guard(application(browser.site, HOME), 80, HOME, TOKEN)
     entered = browser.get(f"/?token={TOKEN}", {"host": "127.0.0.1"})
     cookie = entered.headers["set-cookie"].partition(";")[0]
@@ -216,7 +216,7 @@ def test_the_url_is_printed_alone_with_the_loopback_address_and_a_random_path(
     assert another.split("/")[3] != result.stdout.split("/")[3]
 
 
-def test_a_port_that_is_taken_is_refused(stage: RepairStage) -> None:
+def test_a_port_in_use_is_refused(stage: RepairStage) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

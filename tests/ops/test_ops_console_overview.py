@@ -72,7 +72,7 @@ def test_messages_are_counted_by_the_hour_over_all_channels_and_lanes() -> None:
     assert (figures.count("mail", "accepted"), figures.count("mail", "wrong")) == (112, 3)
 
 
-def test_the_pace_is_that_of_the_best_of_the_last_minutes_and_no_mean_over_ten() -> None:
+def test_the_pace_is_that_of_the_best_of_the_last_minutes_and_not_a_mean_over_ten() -> None:
     sent = {("Sent", "send-mail-bulk", "Sum"): {60: 1_500.0, 120: 1_800.0, 600: 60.0}}
     assert traffic(of=sent).pace("mail") == 30
     assert traffic(of={("Sent", "send-mail-bulk", "Sum"): {600: 1_800.0}}).pace("mail") == 0
@@ -198,7 +198,7 @@ def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(
     assert "1 message waits and goes out then by itself. See them" in words
 
 
-def test_the_overview_counts_the_messages_that_may_have_arrived_twice_and_leads_to_them(
+def test_the_overview_counts_the_messages_that_may_have_arrived_twice_and_links_to_them(
     stage: RepairStage, browser: Browser
 ) -> None:
     tries = {"1000 ", "2000 "}

@@ -107,7 +107,9 @@ def test_a_failed_redrive_reports_the_number_of_moved_letters(
     assert "10 were moved before that, and stay so." in words
 
 
-def test_many_more_dead_letters_than_were_shown_are_shown_first(stage: RepairStage, browser: Browser) -> None:
+def test_a_redrive_of_many_more_letters_than_were_shown_is_refused_and_shows_the_new_number(
+    stage: RepairStage, browser: Browser
+) -> None:
     die(stage, 1)
     plan = browser.get(REDRIVE, queue="mail")
     die(stage, 12)

@@ -77,14 +77,14 @@ def test_a_dialled_number_is_the_same_person_on_the_page_and_in_every_command(
 
 
 @pytest.mark.parametrize(("who", "channels"), [(ADA, ["mail"]), ("+16175551234", ["sms", "push"])])
-def test_a_person_has_a_switch_for_each_channel_that_can_reach_such_a_recipient(
+def test_a_person_has_a_switch_for_each_channel_that_can_reach_the_recipient(
     browser: Browser, who: str, channels: list[str]
 ) -> None:
     page = browser.get("/people", recipient=who)
     assert re.findall('id="switch-(mail|sms|push)"', page.text) == channels
 
 
-def test_a_change_that_the_channel_cannot_take_is_refused_before_the_question(browser: Browser) -> None:
+def test_a_change_that_the_channel_does_not_support_is_refused_before_the_question(browser: Browser) -> None:
     form = {"do": "suppress", "recipient": "617 555 1234", "channel": "mail", "why": "by phone"}
     refused = browser.get("/people/change", **form)
     assert (refused.status, "is not a mail address" in refused.words) == (400, True)

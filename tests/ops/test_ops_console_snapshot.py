@@ -70,7 +70,7 @@ def test_a_snapshot_counts_the_messages_in_each_queue_of_the_stage(stage: Stage)
     assert found.dead == 2
 
 
-def test_the_alarms_that_ring_are_named_and_no_other_stages(stage: Stage) -> None:
+def test_the_ringing_alarms_of_this_stage_only_are_named(stage: Stage) -> None:
     alarm("mailroom-dev-mail-dlq-not-empty", "ALARM")
     alarm("mailroom-dev-mail-waiting-long", "OK")
     alarm("mailroom-dev2-mail-dlq-not-empty", "ALARM")

@@ -50,7 +50,7 @@ def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("name", ["fax", "fax.fifo", "fax-dlq.fifo", "mailroom-dev-fax.fifo"])
-def test_a_queue_may_be_named_in_any_of_its_names(stage: Stage, name: str) -> None:
+def test_a_queue_may_be_given_by_any_of_its_names(stage: Stage, name: str) -> None:
     group = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "d-1"}
     stage.send("fax-dlq.fifo", {"fax_id": "f-1", "to": "+16175551234"}, **group)
     answer = json.loads(run(app, "list", "--queue", name, "--json").stdout)
@@ -86,7 +86,7 @@ def test_a_body_is_printed_only_with_its_option(stage: Stage) -> None:
     assert "ada@example.com" in run(app, "show", "--body").stdout
 
 
-def test_a_queue_that_cannot_be_looked_through_to_its_end_is_named(
+def test_a_queue_that_cannot_be_read_to_its_end_is_named(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 10)

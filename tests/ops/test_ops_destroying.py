@@ -87,7 +87,7 @@ def versions(s3: Any, bucket: str) -> int:
     return len(page.get("Versions", [])) + len(page.get("DeleteMarkers", []))
 
 
-def test_after_a_yes_the_buckets_that_are_deleted_are_emptied_and_those_that_stay_are_not(
+def test_a_confirmed_destruction_empties_only_the_buckets_that_are_deleted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
 ) -> None:
     result = run(monkeypatch, tmp_path, s3, "dev\n")

@@ -265,7 +265,7 @@ def test_each_fault_is_found_by_its_own_check_only(
         (2, [("skipped", "2 of 2 alarms are not evaluated")]),
     ],
 )
-def test_an_alarm_that_is_not_evaluated_is_never_among_those_that_do_not_ring(
+def test_an_unevaluated_alarm_does_not_count_as_ok(
     answers: dict[str, Answer], silent: int, expected: list[tuple[str, str]]
 ) -> None:
     states = ["INSUFFICIENT_DATA"] * silent + ["OK"] * (2 - silent)
@@ -285,7 +285,7 @@ def test_the_stages_daily_limit_is_reported_with_the_time_at_which_bulk_continue
     assert found.fix == ("" if state == "ok" else "See `mailroom docs day-used-up`.")
 
 
-def test_the_accounts_quota_is_not_held_against_settings_that_could_not_be_read(
+def test_the_accounts_quota_is_not_compared_with_settings_that_could_not_be_read(
     answers: dict[str, Answer],
 ) -> None:
     answers["lambda.GetAccountSettings"] = _concurrency(5000)
@@ -404,7 +404,7 @@ def test_a_wrong_setting_at_resend_is_found(
 
 
 @pytest.mark.parametrize("domains", [[], [{"name": "example.com", "status": "pending"}]])
-def test_a_domain_that_resend_has_not_or_not_yet_verified_is_found(
+def test_a_domain_that_is_missing_or_unverified_at_resend_is_found(
     by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, domains: list[dict[str, str]]
 ) -> None:
     said = {"/domains": {"object": "list", "data": domains}}
@@ -486,7 +486,7 @@ def test_a_stage_that_is_missing_in_cdk_json_is_checked_from_its_deployment(
 @pytest.mark.parametrize(
     ("value", "state"), [("", "ok"), ("ResourceNotFoundException", "failed"), ("AccessDenied", "warning")]
 )
-def test_a_channel_that_names_no_checks_has_its_secrets_read(
+def test_the_secrets_of_a_channel_without_its_own_checks_are_read(
     answers: dict[str, Answer], value: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CHANNELS, "chat", Channel(contract=Webhook, messages="Chats"))

@@ -101,7 +101,7 @@ def test_an_undeployed_stage_exits_with_2(answers: dict[str, Answer]) -> None:
     ("code", "remedy"),
     [("InvalidClientTokenId", "--stage dev"), ("SignatureDoesNotMatch", "timedatectl set-ntp true")],
 )
-def test_aws_that_refuses_the_credentials_exits_with_2(
+def test_a_refusal_of_the_credentials_by_aws_exits_with_2(
     answers: dict[str, Answer], code: str, remedy: str
 ) -> None:
     answers["sts.GetCallerIdentity"] = code
@@ -119,7 +119,7 @@ def _broken(_: ExaminedStage) -> Iterator[CheckFinding]:
     raise KeyError("a-secret")
 
 
-def test_a_check_that_is_broken_names_its_line_and_keeps_its_other_findings() -> None:
+def test_a_broken_check_names_its_line_and_keeps_its_other_findings() -> None:
     good = Check("mail", "good", lambda _: iter([ok("Good.")]))
     checked = run(_stage(), [Check("mail", "broken", _broken), good])
     assert [(each.check, each.state) for each in checked] == [

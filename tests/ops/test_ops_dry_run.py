@@ -147,7 +147,7 @@ def test_an_empty_audience_composes_nothing(world: World) -> None:
     assert [short for short, _ in world.functions.asked] == ["collect"]
 
 
-def test_an_audience_that_leads_to_the_same_page_again_is_refused(world: World) -> None:
+def test_an_audience_whose_page_leads_to_itself_is_refused(world: World) -> None:
     page = {"recipients": 1, "cursor": 7, "refused": 0, "faults": [], "samples": []}
     world.functions.answers["collect"] = lambda _: page
     result = run()

@@ -153,7 +153,7 @@ def test_a_recipient_in_bcc_is_never_moved_to_a_visible_field(stage: Stage) -> N
     assert stage.everything() == before
 
 
-def test_an_email_beside_to_is_no_recipient(stage: Stage) -> None:
+def test_the_variable_email_beside_to_is_no_recipient(stage: Stage) -> None:
     scheduled(stage, "m-1", to=ADA, email=BOB)
     erased()
     assert not stage.items("mailbox")
@@ -243,7 +243,7 @@ def test_a_mail_to_several_recipients_that_waits_with_its_content_is_left_until_
     [("2026-01-01T00:00:00.000Z", LATER), (LATER, "2026-01-01T00:00:00.000Z")],
     ids=["its time has come", "it was put anew, to go at once"],
 )
-def test_a_mail_to_several_whose_time_may_have_come_is_left_whole(
+def test_a_mail_to_several_recipients_whose_time_may_have_come_is_left_whole(
     stage: Stage, at: str, send_at: str
 ) -> None:
     scheduled(stage, "m-1", at, send_at, to=[ADA, BOB])
@@ -295,7 +295,7 @@ def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: Stage) -
     assert stage.everything() == before
 
 
-def test_an_erasure_that_dies_half_way_is_finished_by_the_next(
+def test_an_erasure_that_dies_is_finished_by_the_next_one(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):

@@ -22,14 +22,14 @@ TOKEN = "fcm:APA91bHun4MxP5egoKMwt2KZFBaFUH"
         (TOKEN, f"android#{TOKEN}"),
     ],
 )
-def test_a_recipient_is_the_person_however_both_are_written(typed: str, written: str) -> None:
+def test_a_recipient_is_recognized_in_every_spelling(typed: str, written: str) -> None:
     assert Person(typed, "US").is_named_by(written)
 
 
 @pytest.mark.parametrize(
     "other", ["aada@example.com", "ada@example.com.au", "ada@example.co", "x.ada@example.com"]
 )
-def test_an_address_that_merely_contains_the_persons_belongs_to_another(other: str) -> None:
+def test_an_address_that_contains_the_persons_address_belongs_to_another_person(other: str) -> None:
     assert not ADA.is_named_by(other)
     assert not ADA.is_in(f"by {other}")
 
@@ -78,7 +78,7 @@ def test_a_second_redaction_changes_nothing() -> None:
     assert without(once, ADA) == once
 
 
-def test_a_set_of_numbers_loses_the_persons_own() -> None:
+def test_the_persons_number_is_removed_from_a_set_of_numbers() -> None:
     number = Person("+16175551234")
     new = without(image_of({"id": "m-1", "seen": {16175551234, 5}}), number)
     assert new["seen"] == {"NS": ["5"]}

@@ -129,7 +129,7 @@ def test_the_faulty_attribute_is_printed_beside_the_reason(stage: Stage) -> None
     assert "invalid (to): to: is missing" in run("failures").stdout
 
 
-def test_a_provider_s_text_keeps_its_code_and_names_no_address(stage: Stage) -> None:
+def test_a_providers_text_keeps_its_code_and_loses_its_addresses(stage: Stage) -> None:
     failed(stage, "s", 0.2, code="rejected", message="SES answered 400 (1234567): no user bob@example.com")
     (failure,) = answer(run("failures", "--json"))["failures"]
     assert failure["message"] == "SES answered 400 (1234567): no user b***@example.com"

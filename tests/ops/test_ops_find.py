@@ -147,7 +147,7 @@ def test_a_waiting_message_is_listed_with_its_reason(stage: Stage, words: tuple[
     assert ("waits for" in shown, "the day's quota" in shown) == (True, True)
 
 
-def test_the_newest_come_in_pages_by_a_cursor(stage: Stage) -> None:
+def test_the_newest_messages_are_listed_in_pages_by_a_cursor(stage: Stage) -> None:
     for at in range(60):
         know(stage, f"m-{at:02}", f"p{at}@example.com")
     index(stage.dynamodb)
@@ -221,7 +221,7 @@ def test_pages_of_failures_that_ran_out_of_time_go_back_a_day_each_and_find_ever
 
 
 @pytest.mark.parametrize("words", [("list", "--status", "bounced"), ("failures",)])
-def test_a_failure_by_a_clock_ahead_of_this_machine_is_found(
+def test_a_failure_is_found_if_its_clock_is_ahead_of_this_machine(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("time.time", lambda: AT / 1000 - 240)
@@ -229,7 +229,7 @@ def test_a_failure_by_a_clock_ahead_of_this_machine_is_found(
     assert "b-1" in run(*words).stdout
 
 
-def test_failures_of_one_moment_are_on_one_page(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_the_same_moment_are_on_one_page(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: AT / 1000 + 60)
     for at in range(55):
         wrong(stage, f"b-{at}", "bounced")
@@ -253,7 +253,7 @@ def test_a_misspelt_filter_is_refused_with_the_valid_values(stage: Stage) -> Non
         assert (result.exit_code, sentence in " ".join(result.stderr.split())) == (2, True), result.stderr
 
 
-def test_failures_take_a_campaign_and_its_run(stage: Stage) -> None:
+def test_failures_are_filtered_by_campaign_and_run(stage: Stage) -> None:
     for at, name in enumerate(("nov", "dec")):
         wrong(stage, f"spring#{name}#ada", "bounced", AT + at)
     wrong(stage, "springtime#nov#ada", "bounced")

@@ -104,7 +104,7 @@ def test_a_bad_line_is_named_by_line_and_column_and_the_others_are_put(stage: St
 
 @pytest.mark.parametrize(("name", "lines"), [("p.csv", ("id,email",)), ("p.jsonl", ("", ""))])
 @pytest.mark.parametrize("words", [(), ("--dry-run",)])
-def test_a_file_without_an_entry_is_a_fault(
+def test_a_file_without_an_entry_is_refused(
     stage: Stage, tmp_path: Path, name: str, lines: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     result = run("import", str(write(tmp_path / name, *lines)), *MAIL, *words, "--json")

@@ -95,7 +95,7 @@ def test_a_second_run_with_the_same_answers_does_not_write_the_file(file: Path) 
     assert (file.read_text(), file.stat().st_mtime_ns) == (FULL, stamp)
 
 
-def test_channels_that_are_not_named_any_more_leave(file: Path) -> None:
+def test_channels_that_are_no_longer_named_are_removed(file: Path) -> None:
     file.write_text(FULL)
     run("--stage", "dev", "--channels", "mail")
     section = stages(file)["dev"]

@@ -84,7 +84,7 @@ def test_a_pause_has_to_end_before_sqs_deletes_the_waiting_messages(
     assert [lane.paused for lane in paused(lanes)] == [expected]
 
 
-def test_a_reason_becomes_a_text_that_a_tag_may_have(lanes: DeployedLanes) -> None:
+def test_a_reason_becomes_a_valid_text_of_a_tag(lanes: DeployedLanes) -> None:
     lanes.pause("mail", "normal", 'Grüße, "Ada"\n(ops); ' + "x" * 300)
     (words,) = (lane.paused for lane in paused(lanes))
     assert ": Grüße Ada ops xxx" in words
@@ -147,9 +147,7 @@ def test_a_lane_that_a_deployment_has_enabled_is_not_paused(stage: RepairStage, 
 
 
 @pytest.mark.parametrize("name", [("pigeon", "normal"), ("mail", "fast")])
-def test_an_unknown_lane_is_refused_with_those_that_there_are(
-    name: tuple[str, str], stage: RepairStage
-) -> None:
+def test_an_unknown_lane_is_refused_with_the_existing_ones(name: tuple[str, str], stage: RepairStage) -> None:
     result = run("pause", *name, "--why", REASON)
     assert result.exit_code == 2
     assert "use one of mail normal, mail bulk, sms normal, webhook normal, fax normal." in result.stderr
@@ -166,7 +164,7 @@ def test_a_second_pause_is_refused_because_it_would_delay_the_end_of_the_first(l
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("state", ["Disabled", "Enabling", "missing"])
-def test_a_lane_whose_mapping_no_pause_explains_is_left_to_doctor(
+def test_a_disabled_lane_without_a_pause_is_left_to_doctor(
     stage: RepairStage, lanes: DeployedLanes, state: str, change: str
 ) -> None:
     del stage.functions.mappings["mail"]

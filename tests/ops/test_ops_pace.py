@@ -27,7 +27,7 @@ def test_the_example_of_the_article_takes_67_minutes() -> None:
     assert round(100_000 / article.speed / 60) == 67
 
 
-def test_the_workers_bound_a_lane_whose_rate_is_higher() -> None:
+def test_the_workers_are_the_bound_of_a_lane_with_a_higher_rate() -> None:
     plan = planned(changes={**UNLIMITED, f"{CHANNEL}.messages_per_second": 200})
     assert (plan.bound, plan.setting) == (
         "workers",
@@ -52,7 +52,7 @@ def test_threads_divide_the_time_of_a_batch() -> None:
 
 
 @pytest.mark.parametrize(("rate", "workers"), [(9.0, 2), (20.0, 3), (99.0, 11), (None, None)])
-def test_the_fewest_workers_for_a_rate(rate: float | None, workers: int | None) -> None:
+def test_a_rate_needs_a_minimum_of_workers(rate: float | None, workers: int | None) -> None:
     assert pace(rate=rate).workers_for_rate == workers
 
 

@@ -25,7 +25,7 @@ def test_prods_bulk_lane_keeps_to_seven_a_second() -> None:
     assert "The lane's rate of 7 a second needs 2 workers." in lines
 
 
-def test_more_than_the_day_has_room_for_is_shown_by_the_day() -> None:
+def test_messages_above_the_daily_limit_are_shown_by_day() -> None:
     result = run("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "prod")
     assert result.stdout.count("45,000") == 2
     assert "Bounded by the day: mailroom.prod.channels.mail.per_day." in result.stdout
@@ -60,7 +60,7 @@ def test_json_is_one_object_of_seconds() -> None:
     assert said["warning"] == ""
 
 
-def test_too_many_at_once_exit_with_1() -> None:
+def test_too_many_messages_at_once_exit_with_1() -> None:
     given = ("--channel", "mail", "--messages", "1000000", "--stage", "dev")
     plain, as_json = run(*given), run(*given, "--json")
     assert (plain.exit_code, as_json.exit_code) == (1, 1)
@@ -111,5 +111,5 @@ def test_a_duration_is_printed_in_its_two_largest_units(seconds: float, words: s
     ("speed", "words"),
     [(10_000.0, "10,000"), (99.96, "100"), (6.7633, "6.76"), (0.0322, "0.0322"), (7.0, "7")],
 )
-def test_a_speed_has_no_more_digits_than_mean_something(speed: float, words: str) -> None:
+def test_a_speed_is_rounded_to_significant_digits(speed: float, words: str) -> None:
     assert speed_of(speed) == words

@@ -35,7 +35,7 @@ def test_the_concurrency_quota_is_the_sum_of_all_mappings_below_the_alarm() -> N
     assert needed.command == f"{REQUEST} --service-code lambda --quota-code L-B99A9384 --desired-value 1140"
 
 
-def test_a_small_stage_requests_the_functions_that_an_older_account_has() -> None:
+def test_a_small_stage_requests_the_concurrency_that_an_older_account_has() -> None:
     needed = next(iter(quotas_of(stage(), mappings({"ScalingConfig": {"MaximumConcurrency": 20}}))))
     assert (needed.needed, needed.default) == (1000, 10)
     assert needed.command.endswith("--desired-value 1000")

@@ -146,7 +146,7 @@ def test_an_example_renders_in_each_language(folder: Folder) -> None:
     assert "mail/a/fr/body.txt:1: nom: is missing" in folder.run("--all").stdout
 
 
-def test_numbers_of_an_example_are_those_of_an_item(folder: Folder) -> None:
+def test_numbers_of_an_example_have_the_type_of_an_items_numbers(folder: Folder) -> None:
     folder.put("a", text="{{ price }} {{ price * 2 }}")
     folder.example("a", "ada", '{"name": "Ada", "price": 9.5}')
     assert "9.5 19\n" in folder.run("a").stdout

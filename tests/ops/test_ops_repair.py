@@ -97,7 +97,7 @@ IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
 
 
 @pytest.mark.parametrize(("ledger", "found"), IN_LEDGER.values(), ids=IN_LEDGER)
-def test_a_message_is_overdue_when_its_next_step_is(
+def test_a_message_is_overdue_if_its_next_step_is(
     ledger: dict[str, Any], found: tuple[str, str | None]
 ) -> None:
     judged = diagnosis(ledger, ITEM)
@@ -127,7 +127,7 @@ def test_an_unknown_message_is_missing_only_if_the_ledger_is_complete() -> None:
     )
 
 
-def test_the_safe_cure_comes_first_and_an_operators_word_last() -> None:
+def test_the_safe_cure_comes_first_and_the_end_by_an_operator_last() -> None:
     cures = {
         "overdue": diagnosis(known("sending", 9e6, startedAt=1), ITEM).cures,
         "dead_letter": diagnosis(known("sending", 9e6, dead_lettered_at=LYING, startedAt=1), ITEM).cures,
@@ -180,9 +180,7 @@ def test_a_begun_message_is_queued_with_the_attempt_of_its_claim(stage: RepairSt
     assert {each["id"]: each["attempt"] for each in stage.bodies("mail")} == {"first": 1, "third": 3}
 
 
-def test_a_message_that_waits_is_left_to_release_and_one_that_was_handed_over_is_queued(
-    stage: RepairStage,
-) -> None:
+def test_a_waiting_message_is_left_to_release_and_a_handed_over_one_is_queued(stage: RepairStage) -> None:
     due = {"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00.000Z"}
     stage.know("waits", **due, wait=MARK)
     stage.know("lost", **due)
@@ -312,7 +310,7 @@ def test_an_invocation_is_bounded_in_size_and_number_of_records(stage: RepairSta
     assert sizes[0] == 13
 
 
-def test_more_than_a_page_of_both_tables_is_looked_through(stage: RepairStage) -> None:
+def test_more_than_one_page_of_both_tables_is_read(stage: RepairStage) -> None:
     text = "x" * 100_000
     for at in range(25):
         stage.put(mail(f"m{at}", text=text))

@@ -93,7 +93,7 @@ def test_a_fifo_queues_letters_keep_group_and_order(stage: Stage) -> None:
     assert {each["Attributes"]["MessageGroupId"] for each in moved} == {"+16175551234"}
 
 
-def test_a_fax_that_was_sent_a_moment_ago_under_its_deduplication_id_is_not_lost(stage: Stage) -> None:
+def test_a_redriven_fax_gets_a_new_deduplication_id_so_that_sqs_delivers_it(stage: Stage) -> None:
     """SQS accepts and does not deliver what has an id that it knows of the last five minutes."""
     order = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "f-1"}
     stage.send("fax.fifo", {"fax_id": "f-1"}, **order)
@@ -111,7 +111,7 @@ def test_duplicate_letters_of_one_chosen_id_do_not_replace_a_missing_one(stage: 
     assert redriven("m-1", "m-9") == (1, {"queue": "mail", "found": 2, "moved": 2, "left": 1})
 
 
-def test_chosen_letters_move_however_few_sqs_counts_and_none_twice(stage: Stage) -> None:
+def test_chosen_letters_move_despite_a_wrong_count_of_sqs_and_none_twice(stage: Stage) -> None:
     two_letters(stage)
     none = {"ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "0"}
 
@@ -137,7 +137,7 @@ def test_only_the_chosen_letters_move_and_the_others_become_visible_again(stage:
     assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
 
 
-def test_a_letter_that_the_queue_does_not_take_stays_dead(stage: Stage) -> None:
+def test_a_letter_that_the_queue_refuses_stays_dead(stage: Stage) -> None:
     two_letters(stage)
     failed = {"Failed": [{"Id": "0", "Code": "x", "SenderFault": False}], "Successful": [{"Id": "1"}]}
     stage.sqs_calls = {"send_message_batch": lambda **_: failed}
@@ -145,7 +145,7 @@ def test_a_letter_that_the_queue_does_not_take_stays_dead(stage: Stage) -> None:
     assert len(stage.waiting("mail-dlq")) == 1
 
 
-def test_a_process_that_dies_in_between_leaves_a_copy_in_both_and_the_rest_in_place(stage: Stage) -> None:
+def test_a_crash_during_a_redrive_leaves_a_copy_in_both_queues_and_the_rest_in_place(stage: Stage) -> None:
     two_letters(stage)
 
     def dies(**_: Any) -> Any:

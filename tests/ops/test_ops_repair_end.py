@@ -59,7 +59,7 @@ def test_an_ending_shows_the_message_and_its_consequences_and_requires_a_confirm
     assert "1 named looked at; 1 repaired." in result.stdout
 
 
-def test_a_fax_is_settled_once_its_line_must_be_free(stage: RepairStage) -> None:
+def test_a_fax_can_be_ended_only_after_its_line_must_be_free(stage: RepairStage) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_400))
     code, answer = ended("f", "--as", "failed")
     assert (code, answer["repaired"]) == (1, {})

@@ -63,7 +63,7 @@ def test_a_payload_is_read_as_a_string_and_as_an_object(shelf: Shelf, written: o
     assert found.records == 2
 
 
-def test_the_oldest_comes_first(shelf: Shelf) -> None:
+def test_the_oldest_batch_comes_first(shelf: Shelf) -> None:
     for name, day in (("a", 20), ("b", 18), ("c", 19)):
         shelf.put(name, document(event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
@@ -235,7 +235,7 @@ def out_of_reach() -> None:
     raise ReadTimeoutError(endpoint_url="https://lambda")
 
 
-def test_a_batch_is_invoked_once_and_waited_for_as_long_as_a_function_may_run() -> None:
+def test_a_batch_is_invoked_once_with_the_time_limit_of_a_function() -> None:
     config: Any = config_for_invocations()
     assert config.read_timeout > 900
     assert config.retries == {"total_max_attempts": 1}

@@ -47,9 +47,7 @@ def test_a_ledger_younger_than_its_mailbox_is_incomplete() -> None:
 
 
 @pytest.mark.parametrize(("days", "known"), [(88.9, True), (89.1, False), (180, False)])
-def test_a_ledger_that_is_older_than_the_least_that_any_remembers_may_have_forgotten(
-    days: float, *, known: bool
-) -> None:
+def test_a_ledger_older_than_the_least_retention_is_incomplete(days: float, *, known: bool) -> None:
     since = NOW - days * DAY
     assert complete(table(since), table(since)) == known
 

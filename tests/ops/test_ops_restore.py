@@ -59,9 +59,7 @@ def test_missing_and_older_items_are_restored_and_newer_ones_are_kept(dynamodb: 
     assert (again["copied"], again["kept"]) == (0, 42)
 
 
-def test_a_wait_comes_back_only_if_its_time_is_ahead_because_else_its_message_may_have_been_sent_since(
-    dynamodb: Any,
-) -> None:
+def test_a_wait_is_restored_only_if_its_time_is_in_the_future(dynamodb: Any) -> None:
     for id_, waits_at in (("past", 1_600_000_000), ("ahead", 10**10)):
         put(dynamodb, RESTORED, id_, OLD, "scheduled")
         dynamodb.update_item(

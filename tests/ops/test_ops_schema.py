@@ -101,7 +101,7 @@ def test_the_schema_refuses_a_bad_item_and_names_the_attribute(name: str, attrib
 
 
 @pytest.mark.parametrize("missing", ["id", "event_type", "to"])
-def test_the_schema_refuses_an_item_without_a_key_or_an_address(missing: str) -> None:
+def test_the_schema_refuses_an_item_without_a_key_or_a_recipient(missing: str) -> None:
     assert not VALIDATOR.is_valid({name: value for name, value in ITEM.items() if name != missing})
 
 

@@ -26,7 +26,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         yield stage
 
 
-def test_a_mail_of_options_is_put_under_an_id_that_is_printed(stage: Stage) -> None:
+def test_a_mail_from_options_is_put_under_a_printed_id(stage: Stage) -> None:
     result = run("send", "mail", *HELLO, "--set", "first_name=Ada")
     assert result.exit_code == 0, result.stderr
     (id_,) = stage.mailbox()
@@ -80,7 +80,7 @@ def test_the_file_may_be_standard_input(stage: Stage) -> None:
     assert set(stage.mailbox()) == {"s"}
 
 
-def test_the_same_again_exists_and_other_content_is_a_conflict(stage: Stage) -> None:
+def test_the_same_message_again_exists_and_other_content_is_a_conflict(stage: Stage) -> None:
     first = run("send", "mail", *HELLO, "--id", "one", "--json")
     again = run("send", "mail", *HELLO, "--id", "one", "--json")
     other = run("send", "mail", *HELLO, "--id", "one", "--set", "text=Other", "--json")
@@ -136,7 +136,7 @@ def test_a_message_that_the_stage_would_refuse_is_not_put_and_its_field_is_named
         ('{"event_type": "sms"}', "event_type is 'sms', and mail was asked for"),
     ],
 )
-def test_a_file_that_is_no_message_is_refused_with_the_place_at_fault(
+def test_an_invalid_file_is_refused_with_the_place_of_the_fault(
     tmp_path: Path, text: str, sentence: str
 ) -> None:
     file = tmp_path / "m.json"
@@ -153,7 +153,7 @@ def test_a_file_that_is_no_message_is_refused_with_the_place_at_fault(
         ({"status": "failed", "error": {"code": "rejected", "message": "no such sender"}}, 1),
     ],
 )
-def test_waiting_ends_with_the_outcome(stage: Stage, told: dict[str, str], code: int) -> None:
+def test_the_option_wait_ends_with_the_outcome(stage: Stage, told: dict[str, str], code: int) -> None:
     stage.put(LEDGER, id="w", event_type="mail", **told)
     result = run("send", "mail", *HELLO, "--id", "w", "--wait", "--json")
     assert result.exit_code == code

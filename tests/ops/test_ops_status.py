@@ -36,7 +36,7 @@ def mark(reason: str) -> dict[str, Any]:
     return {"version": "v", "reason": reason}
 
 
-def test_each_reason_of_a_wait_has_words() -> None:
+def test_each_reason_of_a_wait_has_a_sentence() -> None:
     assert tuple(WAITS_FOR) == REASONS
 
 
@@ -73,7 +73,7 @@ def test_every_field_of_the_ledger_is_printed(stage: Stage) -> None:
         assert words in result.stdout
 
 
-def test_many_recipients_are_counted_and_those_that_something_went_wrong_for_are_named(stage: Stage) -> None:
+def test_many_recipients_are_counted_and_the_failed_ones_are_named(stage: Stage) -> None:
     stage.put(LEDGER, id="m", event_type="mail", status="bounced", recipients=many())
     words = " ".join(run("status", "m").stdout.split())
     assert "46 delivered, 1 bounced, 1 complained, 1 without a report" in words
@@ -305,7 +305,7 @@ def test_a_published_version_is_shown_and_an_unreadable_one_hides_no_other_field
     assert answer(run("status", "m", "--json"))["messages"][0]["template_version"] == 7
 
 
-def test_the_characters_that_make_a_text_dear_are_named_with_their_cost(stage: Stage) -> None:
+def test_characters_that_make_a_text_expensive_are_named_with_their_cost(stage: Stage) -> None:
     attributes = {"event_type": "sms", "to": "+16175551234", "shoe": 7}
     stage.put(MAILBOX, id="s", text="It\u2019s " + "a" * 70, **attributes)
     sentence = "'\u2019' (U+2019) makes this text UCS-2: 70 characters a segment, not 160"

@@ -118,7 +118,7 @@ def test_a_recipient_is_found_in_every_spelling_with_the_reason() -> None:
 
 
 @pytest.mark.usefixtures("ses")
-def test_a_number_of_several_forms_is_lifted_by_another_of_them() -> None:
+def test_a_number_is_lifted_in_any_of_its_forms() -> None:
     on_list("+5491123456789", "sms", reason="complaint", detail="", message_id="")
     assert run("lift", "+54 11 15 2345-6789", "--channel", "sms", "--yes").exit_code == 0
     assert list(the_list().listed()) == []
@@ -189,7 +189,7 @@ def test_an_address_on_the_list_of_ses_only_is_lifted_there(ses: FakeSes) -> Non
     assert not ses.listed
 
 
-def test_a_number_is_lifted_without_a_word_to_ses(ses: FakeSes) -> None:
+def test_a_number_is_lifted_without_a_request_to_ses(ses: FakeSes) -> None:
     on_list(NUMBER, "sms")
     on_list(NUMBER, "push")
     result = run("lift", NUMBER, "--channel", "sms", typed="y\n")

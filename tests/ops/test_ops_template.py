@@ -75,7 +75,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(stage, tmp_path / "templates")
 
 
-def test_a_template_is_published_and_counts(desk: Desk) -> None:
+def test_a_published_template_becomes_current(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     result = desk.run("put", "a")
     assert result.exit_code == 0, result.output
@@ -88,7 +88,7 @@ def test_a_template_is_published_and_counts(desk: Desk) -> None:
     desk.check()
 
 
-def test_the_same_content_makes_no_other_version(desk: Desk) -> None:
+def test_the_same_content_makes_no_new_version(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     desk.run("put", "a")
     again = json.loads(desk.run("put", "a", "--json").stdout)
@@ -152,7 +152,7 @@ def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(desk: Des
     assert 'Set "templates": {"publish": true} in cdk.json' in " ".join(desk.run("put", "a").stderr.split())
 
 
-def test_the_version_before_counts_again_and_then_the_deployed_template(desk: Desk) -> None:
+def test_a_rollback_returns_to_the_version_before_and_then_to_the_deployed_template(desk: Desk) -> None:
     for text in ("one", "two", "three"):
         desk.put(text)
     assert "version 2 counts within a minute" in desk.run("rollback", "a", "--yes").stdout
@@ -199,7 +199,7 @@ def test_a_rollback_of_a_named_version_returns_to_its_predecessor(desk: Desk) ->
     assert [desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
 
 
-def test_a_template_remembers_a_bounded_number_of_versions(
+def test_the_number_of_stored_versions_of_a_template_is_bounded(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.templates.published.MAX_BEFORE", 2)
@@ -211,7 +211,7 @@ def test_a_template_remembers_a_bounded_number_of_versions(
         desk.published.roll_back(A)
 
 
-def test_a_rollback_is_undone_by_publishing_the_same_again(desk: Desk) -> None:
+def test_a_rollback_is_undone_by_a_second_publication(desk: Desk) -> None:
     desk.put("one")
     desk.put("two")
     desk.published.roll_back(A)
@@ -229,7 +229,7 @@ def test_the_list_shows_published_and_deployed_templates(desk: Desk) -> None:
     assert "deployed" in desk.run("list").stdout
 
 
-def test_the_list_names_a_version_that_counts_and_does_not_render(desk: Desk) -> None:
+def test_the_list_names_a_current_version_that_does_not_render(desk: Desk) -> None:
     desk.put("{% if name == 1 %}{{ no | xmlattr }}{% endif %}")
     problem = "mail/a/body.txt:1 uses the filter 'xmlattr'"
     desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))

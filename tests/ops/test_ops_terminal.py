@@ -60,7 +60,7 @@ def test_a_table_with_control_characters_keeps_its_width() -> None:
     assert len(borders) == 1
 
 
-def test_letters_tabs_and_joiners_of_every_language_stay() -> None:
+def test_letters_tabs_and_joiners_of_every_language_are_printed_unchanged() -> None:
     text = "Straße, 東京, 👩‍👩‍👧, می‌خواهم, a\tb\nc"
     assert printable(text) == text
 
@@ -70,7 +70,7 @@ def test_a_line_break_is_shown_as_a_mark_in_a_one_line_text() -> None:
     assert screen.lines("a\nb").plain == "a\nb"
 
 
-def test_a_question_a_spinner_and_a_bar_are_printed_alike(
+def test_questions_spinners_and_bars_escape_control_characters(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = Terminal(stderr=True, width=400, force_terminal=True, color_system=None)
@@ -106,7 +106,7 @@ def test_a_log_line_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     assert not obeyed(printed)
 
 
-def test_the_inbox_shows_a_mail_whatever_its_subject_and_its_recipient_are() -> None:
+def test_the_inbox_escapes_the_subject_and_the_recipient_of_a_mail() -> None:
     mail = {
         "received_at": "2026-11-22T10:00:00.000",
         "channel": "mail",
@@ -136,9 +136,7 @@ def test_a_message_has_one_line_if_the_terminal_has_100_columns(
     assert printed_rows(monkeypatch, columns, *MESSAGE) == shown
 
 
-def test_a_reason_is_broken_and_never_cut_however_wide_the_terminal_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_long_reason_is_wrapped_and_never_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = " ".join(map(str, range(90)))
     rows = printed_rows(monkeypatch, 100, "order-42", reason)
     assert " ".join(part for row in rows for part in row) == f"order-42 {reason}"
@@ -153,7 +151,7 @@ def printed_rows(monkeypatch: pytest.MonkeyPatch, columns: int, *cell: str) -> l
     return [line.strip().split("  ") for line in printed.get().splitlines()[3:] if line.strip()]
 
 
-def test_at_a_terminal_a_sentence_breaks_between_words_and_is_copied_as_one_line() -> None:
+def test_a_sentence_is_wrapped_between_words_at_a_terminal_and_copied_as_one_line() -> None:
     sentence = "Run mailroom dead-letters list --stage prod, then fix the cause."
     terminal = Terminal(width=20, force_terminal=True, color_system=None)
     with terminal.capture() as printed:

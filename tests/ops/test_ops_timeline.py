@@ -157,7 +157,7 @@ def test_the_beginning_of_a_doubt_is_a_step() -> None:
     ]
 
 
-def test_an_erasure_is_a_step_with_its_operator_and_counts_as_no_try() -> None:
+def test_an_erasure_is_a_step_with_its_operator_and_not_a_try() -> None:
     begun: dict[str, Any] = {
         "startedAt": MS,
         "completedAt": MS + 1_000,
