@@ -87,16 +87,16 @@ def test_a_bundle_contains_only_the_modules_of_the_library_that_its_handler_impo
 
 
 @pytest.mark.parametrize("source", [b"def of(:", b"x = '\xff'"])
-def test_code_that_this_python_cannot_read_gets_the_whole_library(source: bytes) -> None:
+def test_the_whole_library_is_bundled_with_code_that_cannot_be_parsed(source: bytes) -> None:
     assert {*library_files([source]).values()} == {*(LAMBDAS / "mailroom").rglob("*.py")}
 
 
-def test_code_may_begin_with_a_mark_of_its_encoding() -> None:
+def test_code_may_begin_with_a_declaration_of_its_encoding() -> None:
     found = library_files([b"\xef\xbb\xbfimport mailroom.clock"])
     assert {*found} == {"mailroom/__init__.py", "mailroom/clock.py"}
 
 
-def test_a_folder_that_bytecode_is_left_in_hides_no_module(
+def test_a_folder_with_leftover_bytecode_hides_no_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(bundle.ROOTS, "mailroom", tmp_path)
@@ -203,7 +203,7 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     [("", "must have a hash"), (f" --hash=sha256:{'0' * 64}", "Hash mismatch")],
     ids=["missing", "wrong"],
 )
-def test_a_package_whose_hash_is_missing_or_wrong_gets_into_no_bundle(
+def test_a_package_with_a_missing_or_wrong_hash_is_not_bundled(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hashes: str, said: str
 ) -> None:
     monkeypatch.setattr(bundle, "BUNDLES", tmp_path / "kept")

@@ -51,7 +51,7 @@ def test_a_bundle_does_not_change_with_a_campaign_that_is_not_enabled(tmp_path: 
     assert fingerprint(enabled(folder, "weekly")) == before
 
 
-def test_a_bundle_holds_the_code_of_enabled_campaigns_and_their_definitions(tmp_path: Path) -> None:
+def test_a_bundle_contains_the_code_of_enabled_campaigns_and_their_definitions(tmp_path: Path) -> None:
     folder = put(tmp_path, module=MODULE)
     put(tmp_path, "other", module=MODULE)
     (folder / "weekly" / "parts").mkdir()

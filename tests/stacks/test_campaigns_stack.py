@@ -150,7 +150,7 @@ def test_compose_reaches_a_database_only_for_a_campaigns_own_code(
     assert len(with_code.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 2
 
 
-def test_a_secret_is_found_whether_its_arn_is_whole_or_not() -> None:
+def test_a_secret_is_found_by_its_whole_or_its_partial_arn() -> None:
     names = {"app": "mailroom-app", "reader": "prod/app-reader", "whole": "app-AbCdEf"}
     arns = {
         database: f"arn:aws:secretsmanager:eu-central-1:111122223333:secret:{name}"

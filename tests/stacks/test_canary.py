@@ -84,7 +84,7 @@ def test_a_days_canaries_do_not_make_one_bounce_a_bad_rate(whole: Templates) -> 
         ),
     ],
 )
-def test_a_canary_that_could_not_arrive_stops_synth(changes: dict[str, object], sentence: str) -> None:
+def test_a_canary_that_cannot_arrive_stops_synth(changes: dict[str, object], sentence: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load(with_settings({**CANARY, **changes}), "dev")
     assert str(refused.value) == f"mailroom.dev.monitoring.canary: {sentence}"

@@ -20,7 +20,7 @@ def table(after: str) -> set[str]:
     return {re.sub(r"^(<\w+>|dispatch|outcomes|index-messages)-", "", name) for name in named}
 
 
-def test_the_alarms_to_page_for_are_those_that_the_dashboard_shows_first() -> None:
+def test_the_urgent_alarms_of_the_page_are_those_that_the_dashboard_shows_first() -> None:
     assert table("These alarms page somebody.") == set(URGENT)
 
 

@@ -243,7 +243,7 @@ def test_managed_policies_cannot_be_attached_and_the_deployers_roles_not_changed
     assert denied["Resource"] == [f"arn:aws:iam::*:role/mailroom-{deployment.place.stage}-deploy*"]
 
 
-def test_keys_and_mappings_which_have_no_names_are_held_by_conditions(deployment: Deployment) -> None:
+def test_keys_and_mappings_without_names_are_restricted_by_conditions(deployment: Deployment) -> None:
     held = {
         action: each.get("Condition", {}) for each in deployment.statements() for action in each["Action"]
     }
@@ -363,7 +363,7 @@ def test_each_exclusion_matches_actions_of_the_handlers(row: tuple[str, ...]) ->
         assert any(fnmatchcase(action, pattern) for action in named), pattern
 
 
-def test_each_action_beyond_the_handlers_exists_and_is_named_by_none_of_them() -> None:
+def test_each_additional_action_exists_and_is_missing_in_the_handlers() -> None:
     for (resource_type, _), actions in BEYOND.items():
         assert all(exists(action) for action in actions)
         assert not {*actions} & handler_actions(resource_type)

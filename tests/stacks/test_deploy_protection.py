@@ -72,7 +72,7 @@ def test_the_data_of_a_trial_stage_is_deleted_with_its_stack(dev: Templates) -> 
     assert fates(dev.stacks.values()) == {each: {("Delete", "Delete")} for each in KEPT}
 
 
-def test_prods_tables_refuse_to_be_deleted_and_can_be_recovered(prod: Templates) -> None:
+def test_prods_tables_have_deletion_protection_and_point_in_time_recovery(prod: Templates) -> None:
     tables = [each["Properties"] for _, each in resources(prod) if each["Type"] == "AWS::DynamoDB::Table"]
     assert tables
     for each in tables:

@@ -119,7 +119,7 @@ def test_the_composite_alarm_of_the_docs_covers_every_dead_letter_queue_of_the_s
     assert {*re.findall(r"mailroom-prod-[a-z-]+", rule)} == dead
 
 
-def test_stacks_beside_the_stage_wait_for_none_of_its_exports(synthesized: dict[str, Bodies]) -> None:
+def test_stacks_beside_the_stage_import_none_of_its_exports(synthesized: dict[str, Bodies]) -> None:
     assert "Fn::ImportValue" not in json.dumps(synthesized[""])
 
 

@@ -16,7 +16,7 @@ TELNYX: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("sender", ["12025550123", "+02025550123", "+1 202 555 0123", "+1202555012345678"])
-def test_a_sender_is_a_number_in_e164(sender: str) -> None:
+def test_a_sender_that_is_no_number_in_e164_is_refused(sender: str) -> None:
     said = refusal("fax.senders", ["+12025550123", sender])
     assert said.startswith(f"mailroom.dev.fax.senders.1: {sender!r} should match pattern ")
 

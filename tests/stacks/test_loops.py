@@ -90,7 +90,7 @@ def test_a_loop_may_lead_over_an_invocation() -> None:
     assert looping({**SECOND, **invoked}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_that_leads_over_a_table_is_not_stopped() -> None:
+def test_a_loop_over_a_table_is_not_stopped() -> None:
     table = {
         **function("first", "dynamodb:UpdateItem", arn("Table")),
         "Table": resource("DynamoDB::Table", TableName="table"),

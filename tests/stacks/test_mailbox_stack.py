@@ -30,7 +30,7 @@ def test_the_choices_of_recipients_stay_for_ever(dev: Templates, table: str) -> 
     assert "TimeToLiveSpecification" not in properties
 
 
-def test_release_is_invoked_each_minute_for_each_shard_and_each_line(dev: Templates) -> None:
+def test_release_is_invoked_every_minute_for_each_shard_and_each_line(dev: Templates) -> None:
     rules = [
         rule for rule in dev["routing"].all("Events::Rule") if rule["ScheduleExpression"] == "rate(1 minute)"
     ]

@@ -66,7 +66,7 @@ def test_a_mapping_reports_single_failures_and_bounds_its_workers(
 
 
 @every_worker
-def test_an_alarm_rings_when_a_message_waited_for_half_of_its_queues_retention(
+def test_an_alarm_rings_if_a_message_waited_for_half_of_its_queues_retention(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-backlog-old")
