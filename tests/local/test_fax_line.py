@@ -66,7 +66,7 @@ def test_the_number_determines_the_outcome_of_its_faxes(
     assert [ended(line, clock, ending) for _ in statuses] == statuses
 
 
-def test_numbers_outside_the_table_take_every_fax(line: FaxLine, clock: Clock) -> None:
+def test_faxes_to_numbers_outside_the_table_are_delivered(line: FaxLine, clock: Clock) -> None:
     fax = line.submit(FaxOrder("telnyx", "+12025559910", SENDER, PDF))
     clock.now += 10
     assert fax.status(clock.now) == "delivered"
@@ -81,7 +81,7 @@ def test_numbers_outside_the_table_take_every_fax(line: FaxLine, clock: Clock) -
         ("17", ["error", None]),
     ],
 )
-def test_some_numbers_are_refused_always_and_some_at_first(
+def test_some_numbers_refuse_every_submit_and_some_the_first(
     line: FaxLine, ending: str, reasons: list[str | None]
 ) -> None:
     for reason in reasons:
@@ -93,7 +93,7 @@ def test_some_numbers_are_refused_always_and_some_at_first(
     assert len(line.log()) == reasons.count(None)
 
 
-def test_attempts_are_counted_by_document_whatever_its_signature(line: FaxLine, clock: Clock) -> None:
+def test_attempts_are_counted_by_document_without_its_signature(line: FaxLine, clock: Clock) -> None:
     statuses = []
     for url in (f"{PDF}?X-Amz-Date=1&X-Amz-Signature=a", f"{PDF}?X-Amz-Date=2&X-Amz-Signature=b", PDF):
         fax = send(line, "12", url)

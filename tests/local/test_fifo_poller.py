@@ -11,7 +11,7 @@ from tests.support.local.fifo import DONE, MAPPING, RAISED, Function, Shelf, pol
 SOON = 5.0
 
 
-def test_as_many_run_at_once_as_the_mapping_allows_and_no_more_is_even_received() -> None:
+def test_no_more_batches_are_received_than_the_mapping_runs_at_once() -> None:
     shelf, function = Shelf("a", "b", "c"), Function()
     polling = poller(shelf, function)
     polling.poll()
@@ -45,7 +45,7 @@ def test_a_crash_of_a_function_deletes_no_message_and_frees_its_worker() -> None
     assert [shelf.deleted.get(timeout=SOON), shelf.deleted.get(timeout=SOON)] == ["b", "c"]
 
 
-def test_a_message_that_is_handed_back_is_not_deleted() -> None:
+def test_a_message_that_is_reported_as_failed_is_not_deleted() -> None:
     shelf, function = Shelf("a", "b"), Function(lambda _: reported("a"))
     function.may_end.release()
     poller(shelf, function, replace(MAPPING, batch_size=2)).poll()

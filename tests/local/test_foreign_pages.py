@@ -82,7 +82,9 @@ def test_a_request_from_another_page_is_refused_for_every_path(
 
 @both
 @pytest.mark.parametrize("page", OWN)
-def test_programs_and_its_own_pages_are_answered(servers: dict[str, str], server: str, page: str) -> None:
+def test_requests_of_programs_and_of_the_stages_own_pages_are_answered(
+    servers: dict[str, str], server: str, page: str
+) -> None:
     assert ask(servers[server], "GET", PATHS[server], OWN[page])[0] == 200
 
 
@@ -141,7 +143,7 @@ LIST = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "applica
     ],
     ids=["none", "another", "a part of it", "half a header"],
 )
-def test_without_the_stages_key_another_user_of_the_machine_is_refused(
+def test_another_user_of_the_machine_is_refused_without_the_stages_key(
     servers: dict[str, str], headers: dict[str, str]
 ) -> None:
     status, _ = ask(servers["emulator"], "POST", "/", {**LIST, **headers}, b"{}")

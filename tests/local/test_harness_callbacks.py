@@ -99,7 +99,7 @@ def test_a_body_that_was_changed_on_its_way_is_rejected() -> None:
     assert not changed.verified
 
 
-def test_the_words_of_a_fax_that_is_busy_for_ever_are_those_of_the_contract() -> None:
+def test_the_callbacks_of_a_fax_that_is_always_busy_have_the_texts_of_the_contract() -> None:
     said = fax("b", "+1", providers="", fails=MOST, max_attempts=MOST, reason="busy").callbacks
     assert len(said) == MOST
     assert said[6] == ("tmp_fail", "Failed to deliver fax (attempt 7 of 20). Fax status: busy")

@@ -68,7 +68,7 @@ def test_the_waiter_gives_up_in_time_and_reports_the_number_of_ended_messages() 
     assert 10 < stage.now < 11
 
 
-def test_a_slow_machine_is_not_given_up_while_messages_end() -> None:
+def test_the_waiter_does_not_give_up_on_a_slow_machine_that_makes_progress() -> None:
     stage = Stage([count for count in range(4) for _ in range(30)])
     stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert stage.now > 2 * 10

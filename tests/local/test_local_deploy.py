@@ -102,7 +102,7 @@ def test_a_deployment_sets_urls_and_credentials_and_creates_identities_applicati
     assert ses.get_email_identity(EmailIdentity="mailroom@example.com")
 
 
-def test_replaced_functions_run_the_assemblys_code_from_the_next_invocation_on(
+def test_a_replaced_function_runs_the_assemblys_code_at_its_next_invocation(
     emulator: str, tmp_path: Path
 ) -> None:
     write_assembly(tmp_path / "assembly")

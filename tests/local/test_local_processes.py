@@ -47,7 +47,7 @@ def test_a_process_id_of_another_program_is_left_alone() -> None:
     assert not stranger.stop()
 
 
-def test_state_is_found_again_and_ends_everything(tmp_path: Path) -> None:
+def test_a_stored_state_is_loaded_and_stops_every_process(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"sleeper": sleeper(workspace)}, {"Output": "x"}).save(workspace)
     known = load_state(workspace)

@@ -129,7 +129,7 @@ def test_an_address_with_once_is_refused_only_the_first_time(bench: Bench) -> No
     assert isinstance(bench.send("throttled-once+7@resend.dev"), Sent)
 
 
-def test_after_a_lost_answer_the_identical_request_is_answered_as_the_first_was(bench: Bench) -> None:
+def test_the_identical_request_after_a_lost_response_gets_the_first_response(bench: Bench) -> None:
     with pytest.raises(OutcomeUnknown):
         bench.send("lost-answer@resend.dev")
     (kept,) = bench.inbox.all()

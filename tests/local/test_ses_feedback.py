@@ -54,7 +54,7 @@ def test_a_simulator_address_determines_the_events_of_its_mail(
     assert all(each.key.id == "a" for event in events for each in reading(event))
 
 
-def test_the_label_soft_bounces_softly_and_any_other_domain_is_delivered_to() -> None:
+def test_the_label_soft_makes_a_soft_bounce_and_other_domains_are_delivered() -> None:
     bench = Bench()
     bench.accept(at("success+7.soft"))
     assert ("Bounce", "Transient", "MailboxFull") in summary(bench.settle())
@@ -114,7 +114,7 @@ def test_all_events_contain_the_headers_of_the_mail() -> None:
     }
 
 
-def test_truncated_headers_lack_ours_and_the_tags_are_still_there() -> None:
+def test_events_with_truncated_headers_lack_mailrooms_headers_and_have_the_tags() -> None:
     bench = Bench()
     bench.accept(at("bounce+truncated.1"))
     for event in bench.settle():
@@ -162,7 +162,7 @@ def test_hard_bounces_and_complaints_are_suppressed_and_a_later_mail_to_them_bou
     assert summary(bench.settle()) == [("Bounce", "Permanent", "OnAccountSuppressionList"), ("Send",)]
 
 
-def test_many_events_come_in_another_order_some_twice_and_ten_at_a_time() -> None:
+def test_many_events_are_published_reordered_in_part_twice_and_by_ten() -> None:
     bench = Bench()
     for number in range(100):
         bench.accept(f"{number}@example.com", message_id=f"m-{number}")

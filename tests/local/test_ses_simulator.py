@@ -99,7 +99,7 @@ def test_an_accepted_mail_is_stored_with_every_field(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("sender", ["eve@example.com", "eve@org", "eve@badexample.org"])
-def test_a_sender_that_is_not_verified_is_refused_in_the_words_of_ses(bench: Bench, sender: str) -> None:
+def test_an_unverified_sender_is_refused_with_the_error_of_ses(bench: Bench, sender: str) -> None:
     with pytest.raises(ClientError, match="check in region US-EAST-1: " + sender) as refusal:
         bench.send("ada@example.com", FromEmailAddress=sender)
     assert refusal.value.response["Error"]["Code"] == "MessageRejected"
@@ -128,7 +128,7 @@ def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(bench
         ("error", ("InternalServiceErrorException", 500)),
     ],
 )
-def test_an_address_chooses_its_refusal_each_time_also_with_a_label(
+def test_an_address_determines_its_refusal_with_any_label(
     bench: Bench, name: str, refusal: tuple[str, int]
 ) -> None:
     for address in (f"{name}@simulator.amazonses.com", f"{name}+7@simulator.amazonses.com") * 2:
@@ -136,7 +136,7 @@ def test_an_address_chooses_its_refusal_each_time_also_with_a_label(
     assert bench.inbox() == []
 
 
-def test_once_means_the_first_time_for_each_full_address(bench: Bench) -> None:
+def test_an_address_with_once_is_refused_the_first_time_for_each_label(bench: Bench) -> None:
     for label in ("1", "2"):
         address = f"throttled-once+{label}@simulator.amazonses.com"
         assert bench.refused(address) == ("TooManyRequestsException", 429)

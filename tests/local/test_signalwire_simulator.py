@@ -85,7 +85,7 @@ def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undeliver
     assert bench.signalwire.fetch(fax) == state
 
 
-def test_a_lost_answer_leaves_a_fax_that_can_be_found(bench: Bench) -> None:
+def test_a_fax_with_a_lost_response_can_be_found(bench: Bench) -> None:
     with pytest.raises(OutcomeUnknown):
         bench.signalwire.submit(request("14"))
     (fax,) = found(bench.signalwire, request("14"), NOW)

@@ -61,7 +61,7 @@ def test_retries_are_bounded_and_a_split_costs_none() -> None:
     assert run.given_up[0].invocations == 4
 
 
-def test_a_throttled_invocation_uses_up_no_retry() -> None:
+def test_a_throttled_invocation_uses_no_retry() -> None:
     answers = iter([REFUSED] * 10 + [RAISED, RAISED, DONE])
     run = Run(lambda _: next(answers)).deliver(records(1))
     assert len(run.invoked) == 13

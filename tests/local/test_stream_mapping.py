@@ -58,7 +58,7 @@ def test_a_record_reaches_the_function_in_lambdas_own_form() -> None:
         ({"userIdentity": [{"exists": False}]}, True),
     ],
 )
-def test_filters_choose_records_by_their_pattern(pattern: dict[str, Any], expected: bool) -> None:
+def test_filters_select_records_by_their_pattern(pattern: dict[str, Any], expected: bool) -> None:
     assert passes(INSERTED, [pattern]) is expected
 
 

@@ -79,7 +79,7 @@ def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undeliver
     assert bench.telnyx.fetch(fax) == state
 
 
-def test_a_lost_answer_leaves_a_fax_that_its_reference_finds(bench: Bench) -> None:
+def test_a_fax_with_a_lost_response_is_found_by_its_reference(bench: Bench) -> None:
     other = request("14", "https://example.com/2.pdf", reference="other")
     for lost in (request("14"), other):
         with pytest.raises(OutcomeUnknown):

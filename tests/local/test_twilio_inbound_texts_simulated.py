@@ -74,7 +74,7 @@ def test_twilio_shows_the_text_with_its_time(phone: Phone, bench: Bench) -> None
     assert found.date_created.timestamp() == int(bench.clock())
 
 
-def test_stop_keeps_messages_from_a_number_until_start(phone: Phone, bench: Bench) -> None:
+def test_a_text_stop_blocks_messages_to_a_number_until_the_text_start(phone: Phone, bench: Bench) -> None:
     phone.texts(" stop ")
     with pytest.raises(TwilioRestException) as caught:
         bench.send(number("60"))

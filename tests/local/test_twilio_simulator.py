@@ -75,7 +75,9 @@ def test_a_message_with_media_is_an_mms(bench: Bench) -> None:
         ("34", "sent", None),
     ],
 )
-def test_a_number_chooses_how_its_message_ends(bench: Bench, ending: str, status: str, code: int) -> None:
+def test_a_number_determines_the_outcome_of_its_message(
+    bench: Bench, ending: str, status: str, code: int
+) -> None:
     made = bench.send(number(ending))
     bench.wait(1)
     ended = bench.twilio(made.sid).fetch()
@@ -93,13 +95,13 @@ def test_a_number_chooses_how_its_message_ends(bench: Bench, ending: str, status
         ("56", (500, 20500)),
     ],
 )
-def test_a_number_chooses_its_refusal_each_time(bench: Bench, ending: str, error: tuple[int, int]) -> None:
+def test_a_number_determines_its_refusal_each_time(bench: Bench, ending: str, error: tuple[int, int]) -> None:
     assert [refused(bench, number(ending)) for _ in range(2)] == [error, error]
     assert (bench.inbox.all(), bench.told) == ([], [])
 
 
 @pytest.mark.parametrize(("ending", "error"), [("51", (429, 20429)), ("52", (500, 20500))])
-def test_first_means_the_first_submit_of_one_content(
+def test_a_number_with_first_refuses_the_first_submit_of_each_content(
     bench: Bench, ending: str, error: tuple[int, int]
 ) -> None:
     for body in ("one", "two"):

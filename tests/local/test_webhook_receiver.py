@@ -74,7 +74,7 @@ def test_a_binary_body_is_stored_as_base64(bench: Bench) -> None:
     ("path", "status"),
     [("ok", 200), ("ok/a/b", 200), ("fail/500/a", 500), ("fail/429", 429), ("gone", 410), ("gone/a", 410)],
 )
-def test_the_path_chooses_the_answer_each_time(bench: Bench, path: str, status: int) -> None:
+def test_the_path_determines_the_response_each_time(bench: Bench, path: str, status: int) -> None:
     assert [bench.post(path) for _ in range(3)] == [status] * 3
     assert len(bench.received()) == 3
 
