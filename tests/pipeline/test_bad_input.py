@@ -79,7 +79,7 @@ def test_a_bad_item_fails_with_a_sentence_that_names_the_field_and_the_remedy(
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_but_good_neighbour_is_sent_once(burst: Burst, name: str) -> None:
+def test_an_unusual_but_valid_neighbour_is_sent_once(burst: Burst, name: str) -> None:
     item = burst.odd[name]
     row = burst.row(item)
     assert row["status"] in ACCEPTED, row

@@ -16,9 +16,7 @@ def dead_messages(pipeline: Pipeline) -> list[Item]:
     return [json.loads(body) for body in bodies]
 
 
-def test_a_fault_of_configuration_ends_in_the_dead_letter_queue_whole_and_not_as_failed(
-    pipeline: Pipeline,
-) -> None:
+def test_a_fault_of_configuration_makes_a_whole_dead_letter_and_no_failed_message(pipeline: Pipeline) -> None:
     item = mail("unverified", email="unverified@simulator.amazonses.com")
     pipeline.put(item, mail("after-unverified"))
     pipeline.one_mail("after-unverified")

@@ -66,7 +66,7 @@ def test_a_busy_line_is_tried_again_and_each_attempt_has_a_callback(pipeline: Pi
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_fax_that_its_provider_cancels_is_tried_again_and_earlier_attempts_elsewhere_count(
+def test_a_fax_that_its_provider_cancels_is_tried_again_and_attempts_at_another_provider_count(
     pipeline: Pipeline,
 ) -> None:
     assert [call["status"] for call in pipeline.calls("moved")] == ["canceled", "delivered"]
@@ -94,7 +94,7 @@ def test_bodies_that_an_upstream_application_queued_are_faxed_in_their_order(pip
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_message_under_another_group_is_sent_on_under_its_numbers_and_faxed_once(
+def test_a_message_under_a_wrong_group_is_moved_to_its_numbers_group_and_faxed_once(
     pipeline: Pipeline,
 ) -> None:
     assert one_call(pipeline, "misgrouped")["to"] == FOREIGN
@@ -103,7 +103,7 @@ def test_a_message_under_another_group_is_sent_on_under_its_numbers_and_faxed_on
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_fax_that_outlives_its_function_is_handed_back_resumed_and_sent_once(pipeline: Pipeline) -> None:
+def test_a_fax_that_outlives_its_function_is_resumed_and_sent_once(pipeline: Pipeline) -> None:
     call = one_call(pipeline, "slow")
     sender = pipeline.output("SendFaxFunctionName")
     limit = pipeline.functions.get_function_configuration(FunctionName=sender)["Timeout"]
@@ -113,7 +113,7 @@ def test_a_fax_that_outlives_its_function_is_handed_back_resumed_and_sent_once(p
     assert told(pipeline, "slow", 1) == [("sent", SUCCESS)]
 
 
-def test_a_fax_whose_answer_was_lost_is_found_at_the_provider_and_not_sent_again(
+def test_a_fax_with_a_lost_response_is_found_at_the_provider_and_not_sent_again(
     pipeline: Pipeline, faxes: Faxed
 ) -> None:
     call = one_call(pipeline, "lost")

@@ -116,7 +116,7 @@ def test_a_stop_suppresses_texts_until_a_start_and_a_start_that_is_posted_again_
     assert listed(pipeline, number, "sms")
 
 
-def test_a_text_to_a_number_at_aws_comes_over_the_topic(pipeline: Pipeline) -> None:
+def test_a_text_to_a_number_at_aws_arrives_by_the_topic(pipeline: Pipeline) -> None:
     number = "+12125550177"
     text = {
         "originationNumber": number,
@@ -273,7 +273,9 @@ def _ring(pipeline: Pipeline) -> None:
     assert "FunctionError" not in reply, reply["Payload"].read()
 
 
-def test_a_lost_answer_without_any_callback_is_looked_up_and_not_sent_again(pipeline: Pipeline) -> None:
+def test_a_message_with_a_lost_response_and_no_callback_is_looked_up_and_not_sent_again(
+    pipeline: Pipeline,
+) -> None:
     pipeline.until_ended("lost-text", event_type="sms", seconds=60)
     row = pipeline.ledger("lost-text", "sms")
     (taken,) = accepted(pipeline, "sms", "Hello from lost-text")
@@ -281,6 +283,6 @@ def test_a_lost_answer_without_any_callback_is_looked_up_and_not_sent_again(pipe
     pipeline.until_logged(pipeline.output("SendSmsFunctionName"), "an earlier try was accepted")
 
 
-def test_the_queue_of_events_is_empty_in_the_end(pipeline: Pipeline) -> None:
+def test_the_queue_of_events_is_empty_at_the_end(pipeline: Pipeline) -> None:
     url = pipeline.output("FeedbackQueueUrl")
     until(lambda: pipeline.queue_is_empty(url), SECONDS, lambda: "events wait")
