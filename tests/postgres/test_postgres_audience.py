@@ -48,7 +48,7 @@ def test_pages_contain_every_row_once_in_the_order_of_the_key(
     assert len(set(found)) == 37
 
 
-def test_a_full_last_page_is_the_last(databases: Databases) -> None:
+def test_a_full_last_page_has_no_successor(databases: Databases) -> None:
     sizes = [
         len(found.recipients) for found in pages(audience(databases, "SELECT 1 AS key UNION SELECT 2"), 1)
     ]
@@ -67,7 +67,7 @@ def test_a_second_row_of_a_key_is_a_fault_wherever_its_page_ends(
     ]
 
 
-def test_a_good_row_behind_a_bad_one_of_its_key_is_collected_wherever_their_page_ends(
+def test_a_good_row_after_a_bad_one_of_its_key_is_collected_wherever_their_page_ends(
     databases: Databases,
 ) -> None:
     query = "SELECT 1 AS key, NULL AS email UNION ALL SELECT 1, 'a@example.com'"
@@ -90,7 +90,7 @@ def test_rows_that_appear_or_disappear_between_pages_shift_no_other_row(
     assert [each.key for each in second.recipients] == ["40", "45", "50", "60", "70", "80", "90"]
 
 
-def test_columns_become_attributes_that_a_message_can_carry(databases: Databases) -> None:
+def test_columns_become_valid_attributes_of_a_message(databases: Databases) -> None:
     query = """
       SELECT 7 AS key, 'Ann' AS name, true AS here, NULL AS nothing, 12.50::numeric AS price,
         3::numeric AS whole, 3.00::numeric AS even, 1e30::numeric AS huge, 0.5::float8 AS half,
@@ -218,7 +218,7 @@ def test_a_value_that_python_cannot_represent_is_a_fault_and_the_other_rows_are_
     assert faults(asked, size) == [f"key 2, column more: {problem}"]
 
 
-def test_a_key_that_may_not_be_shown_is_named_by_its_place(databases: Databases) -> None:
+def test_a_row_with_an_invalid_key_is_named_by_its_place(databases: Databases) -> None:
     query = "SELECT repeat('k', 101) AS key UNION SELECT E'a\\nb' UNION SELECT ''"
     assert faults(audience(databases, query)) == [
         "row 1 of the page, column key: is empty; every entry needs a key of its own",
@@ -242,7 +242,7 @@ def test_rows_without_a_key_are_one_fault_and_not_one_for_each_page(databases: D
         "WITH one AS (SELECT 1 AS key) SELECT key, '5%' AS email FROM one WHERE '%(x)s' LIKE '%x%'",
     ],
 )
-def test_a_query_may_be_written_as_in_a_terminal(databases: Databases, query: str) -> None:
+def test_a_query_may_contain_percent_signs_semicolons_and_comments(databases: Databases, query: str) -> None:
     (only,) = people(audience(databases, query))
     assert only.attributes["email"] == "5%"
 

@@ -111,7 +111,7 @@ def test_a_server_without_tls_is_refused_if_the_settings_require_tls(make: Make,
 
 
 @pytest.mark.parametrize("field", ["host", "username", "password", "dbname"])
-def test_a_field_that_the_secret_lacks_is_named_and_the_others_are_not_shown(
+def test_a_missing_field_of_the_secret_is_named_and_the_others_are_not_shown(
     databases: Databases, vault: Vault, field: str
 ) -> None:
     shown = {name: str(value) for name, value in vault.secret.items()}
@@ -130,7 +130,7 @@ def test_a_field_that_the_secret_lacks_is_named_and_the_others_are_not_shown(
         ({"password": None}, "Expected `str`, got `null` - at `$.password`"),
     ],
 )
-def test_a_field_of_the_secret_that_cannot_be_right_is_named(
+def test_an_invalid_field_of_the_secret_is_named(
     databases: Databases, vault: Vault, change: dict[str, object], problem: str
 ) -> None:
     vault.secret |= change
@@ -167,7 +167,7 @@ def test_an_empty_setting_counts_as_missing(make: Make, vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("secret", ["[]", '"text"', "null"])
-def test_a_secret_that_is_no_object_is_no_login(make: Make, vault: Vault, secret: str) -> None:
+def test_a_secret_other_than_an_object_is_refused(make: Make, vault: Vault, secret: str) -> None:
     vault.secret = secret  # type: ignore[assignment]
     with pytest.raises(LookupError, match="is not a login: Expected `object`"):
         one(make(host="127.0.0.1", dbname="app"))

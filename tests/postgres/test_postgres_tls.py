@@ -103,7 +103,7 @@ def spoken(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
     indirect=["front"],
 )
 @pytest.mark.usefixtures("front")
-def test_a_certificate_that_holds_is_enough(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
+def test_a_valid_certificate_is_accepted(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
     spoken(make, folder, sslmode, trusted)
 
 

@@ -157,7 +157,7 @@ def test_a_chunk_is_one_query_which_reads_by_indexes(databases: Databases, modul
     assert indexes == {"follows_by_followed", "users_pkey"}
 
 
-def test_the_last_page_reads_the_index_only_once_for_each_of_its_people(databases: Databases) -> None:
+def test_the_last_page_reads_the_index_once_for_each_of_its_people(databases: Databases) -> None:
     page = f"SELECT * FROM ({SETTINGS['audience']['query']}) AS a WHERE user_id > %(after)s ORDER BY user_id"
     asked = {"scheduled_at": AT, "after": "4900"}
     steps = plan(databases, page + " LIMIT 1000", asked, "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON)")
