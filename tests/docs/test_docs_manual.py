@@ -34,7 +34,7 @@ def shown(*words: str) -> str:
     return result.stdout
 
 
-def test_every_page_that_a_sentence_of_the_product_names_is_one_that_the_command_shows() -> None:
+def test_every_page_in_a_sentence_of_the_product_exists() -> None:
     named = {(path, word) for path, text in texts().items() for word in NAMED.findall(text)}
     assert len(named) > 20
     assert [(path, word) for path, word in sorted(named) if len(find(word)) != 1] == []
@@ -78,7 +78,7 @@ def test_a_section_is_shown_by_its_link_and_by_words_of_its_heading() -> None:
     assert shown("taking parts") == text
 
 
-def test_words_of_several_places_are_answered_with_the_commands_that_show_them() -> None:
+def test_an_ambiguous_word_is_answered_with_the_commands_of_its_sections() -> None:
     commands = shown("what it means").splitlines()
     assert "mailroom docs gave-up#what-it-means" in commands
     for command in commands:

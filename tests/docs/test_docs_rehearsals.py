@@ -37,7 +37,7 @@ def test_the_page_without_a_report_contains_the_sentence_that_no_release_was_reh
     assert f"\n{NONE}\n" in page(PAGE.read_text(), tmp_path)
 
 
-def test_a_report_is_a_row_with_its_outcome_and_its_latencies(tmp_path: Path) -> None:
+def test_a_report_becomes_a_row_with_its_outcome_and_its_latencies(tmp_path: Path) -> None:
     reported(tmp_path)
     row = "| 0.3.0 | 2026-12-01 | eu-west-1 | 2 of 2 | 0.31 to 0.9 s | 1.4 to 2.1 s | {} |"
     assert table(tmp_path) == HEAD + row.format("cdk 2.275.0, boto3 1.44.5, python 3.14.0")
