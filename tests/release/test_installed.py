@@ -113,7 +113,7 @@ def test_the_wheel_contains_the_files_of_our_four_packages_and_none_of_tests_or_
                 assert f"{place}/{file.relative_to(ROOT / folder)}" in names
 
 
-def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environment, tmp_path: Path) -> None:
+def test_the_wheel_contains_the_pages_of_the_repository(environment: Environment, tmp_path: Path) -> None:
     path = Path(environment.answer("mailroom", "docs", "keep-codes-fast", "--path", cwd=tmp_path).strip())
     assert environment.team in path.parents
     assert path.read_text() == (ROOT / "docs" / "how-to" / "keep-codes-fast.md").read_text()
@@ -126,7 +126,7 @@ def test_a_second_build_of_a_commit_has_the_same_bytes(environment: Environment,
     assert build(tmp_path, tmp_path / "dist").read_bytes() == environment.wheel.read_bytes()
 
 
-def test_an_installed_package_makes_the_folder_that_its_wheel_makes(
+def test_an_installed_package_makes_the_same_folder_as_its_wheel(
     environment: Environment, tmp_path: Path
 ) -> None:
     environment.answer("mailroom", "new", "again", cwd=tmp_path)
