@@ -32,7 +32,7 @@ def test_an_example_renders_as_in_its_file(at: int, name: str) -> None:
     assert found == (HERE / f"{name}.txt").read_text()
 
 
-def test_each_file_is_of_an_example() -> None:
+def test_each_file_belongs_to_an_example() -> None:
     assert sorted(each.stem for each in HERE.iterdir()) == sorted(IDS)
 
 

@@ -56,7 +56,7 @@ def test_a_language_replaces_every_part(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("tag", "folder"), [("FR", "fr"), ("zh-hant-tw", "zh-Hant-TW"), ("es-419", "es-419")]
 )
-def test_a_folder_is_called_as_the_tag_is_written_best(tag: str, folder: str) -> None:
+def test_a_language_folder_has_the_canonical_form_of_its_tag(tag: str, folder: str) -> None:
     assert canonical(tag) == folder
 
 

@@ -59,12 +59,12 @@ def test_a_reference_outside_the_bucket_is_refused(payloads: Payloads, ref: str)
 
 
 @pytest.mark.parametrize("key", ["k" * 1025, "ü" * 513])
-def test_a_key_longer_than_s3_allows_is_the_messages_own_fault(payloads: Payloads, key: str) -> None:
+def test_a_key_longer_than_s3_allows_is_a_fault_of_the_message(payloads: Payloads, key: str) -> None:
     with pytest.raises(Invalid, match=r"^attachments\[0\]\.ref: .*1024 bytes"):
         payloads.key("attachments[0].ref", f"s3://{BUCKET}/{key}")
 
 
-def test_an_object_is_read(aws: Aws, payloads: Payloads) -> None:
+def test_an_existing_object_is_read(aws: Aws, payloads: Payloads) -> None:
     put(aws, b"%PDF", "bill.pdf")
     assert payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4) == b"%PDF"
 
@@ -84,13 +84,13 @@ def test_an_object_that_does_not_exist_is_named(payloads: Payloads) -> None:
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "InternalError", "SlowDown"])
-def test_a_fault_of_ours_or_of_s3_is_not_the_messages(aws: Aws, code: str) -> None:
+def test_an_error_of_s3_is_raised_and_not_a_fault_of_the_message(aws: Aws, code: str) -> None:
     client = Meddler(aws.s3, get_object=failing(client_error(code)))
     with pytest.raises(ClientError):
         Payloads(client, BUCKET).read("payload_ref", REF, 100)  # type: ignore[arg-type]
 
 
-def test_a_payload_adds_attributes_and_the_items_own_come_first(aws: Aws, payloads: Payloads) -> None:
+def test_a_payload_adds_attributes_and_does_not_override_the_items(aws: Aws, payloads: Payloads) -> None:
     put(aws, {"text": "from the payload", "subject": "from the payload", "id": "another", "city": "Arles"})
     message = mail(text=None, payload_ref=REF)
     del message.variables["text"]

@@ -114,7 +114,7 @@ def test_a_variable_may_be_named_like_a_word_of_the_language_or_of_its_library(n
 
 
 @pytest.mark.parametrize("name", ["items", "keys", "values", "get", "copy", "pop", "update", "count"])
-def test_an_entry_comes_before_a_method(name: str) -> None:
+def test_an_entry_of_a_map_precedes_a_method(name: str) -> None:
     source = f"{{{{ {name} }}}}{{{{ order.{name} }}}}{{{{ order['{name}'] }}}}{{{{ orders[0].{name} }}}}"
     assert text(source, order={name: "b"}, orders=[{name: "c"}], **{name: "a"}) == "abbc"
 

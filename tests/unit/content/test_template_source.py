@@ -18,7 +18,7 @@ def write(root: Path, content: bytes, name: str = "a/body.txt") -> None:
 
 
 @pytest.mark.parametrize("absolute", [True, False])
-def test_a_byte_order_mark_is_no_text_and_line_ends_are_one(
+def test_a_byte_order_mark_is_dropped_and_line_ends_are_normalized(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absolute: bool
 ) -> None:
     write(tmp_path, BOM + b"Dear {{ name }}\r\n\r\nBye\rAda \xc3\xa9")
@@ -96,7 +96,7 @@ def test_the_variables_of_a_template_are_those_of_all_its_parts(shelf: Shelf) ->
     assert used == {"base", "seen", "foot", "name", "lines", "items"}
 
 
-def test_a_variable_may_choose_among_parts_that_are_written_out(shelf: Shelf) -> None:
+def test_a_condition_may_select_among_constant_parts(shelf: Shelf) -> None:
     shelf.put("a", text="{% include '_parts/body.txt' if wide else '_parts/body.html' %}")
     shelf.put("_parts", text="{{ one }}", html="{{ two }}")
     assert engine_of(shelf.root).variables(["a/body.txt"]) == {"wide", "one", "two"}

@@ -59,7 +59,7 @@ def test_a_variable_set_in_one_part_is_undefined_in_another(shelf: Shelf) -> Non
     assert shelf.render().text == "False"
 
 
-def test_the_variables_given_are_left_as_they_were(shelf: Shelf) -> None:
+def test_the_given_variables_are_not_changed(shelf: Shelf) -> None:
     variables = {"name": "Theo"}
     shelf.put("a", subject="Hello", text="{% set name = 'x' %}{% set other = 1 %}{{ name }}")
     assert shelf.render(**variables).text == "x"

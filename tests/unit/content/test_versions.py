@@ -89,7 +89,7 @@ def test_a_message_without_a_template_or_with_a_version_is_not_changed(given: di
     assert unbound(parse(given, CONTRACTS)) is None
 
 
-def test_a_mail_that_names_no_template_is_bound_to_the_default_one() -> None:
+def test_a_mail_without_a_template_is_bound_to_the_default_one() -> None:
     assert unbound(parse(item(), CONTRACTS)) == "default"
 
 
