@@ -58,7 +58,7 @@ def test_quoted_cells_may_contain_the_delimiter_quotes_and_line_breaks() -> None
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 @pytest.mark.parametrize("size", [1, 1000])
-def test_the_delimiter_of_a_header_is_that_of_the_file(delimiter: str, size: int) -> None:
+def test_the_delimiter_of_the_header_is_used_for_the_file(delimiter: str, size: int) -> None:
     lines = ("id", '"na,me, or, title"'), ("1", "a,b"), ("2", "c,d")
     found = people(csv("".join(f"{delimiter.join(line)}\n" for line in lines).encode()), size)
     assert [each.attributes for each in found] == [{"na,me, or, title": "a,b"}, {"na,me, or, title": "c,d"}]
@@ -104,7 +104,7 @@ def test_a_column_becomes_the_attribute_to_which_the_campaign_maps_it(size: int)
     assert faults(audience, size) == [f"line 3, column email: {EMPTY}"]
 
 
-def test_a_column_that_is_mapped_and_missing_stops_the_run() -> None:
+def test_a_missing_mapped_column_stops_the_run() -> None:
     with pytest.raises(Invalid) as fault:
         csv(b"id,First name\n1,Ann\n", first_name="First Name").page(page())
     assert str(fault.value) == "audience.map: the audience has no column 'First Name'; it has: id, First name"
@@ -211,7 +211,7 @@ def test_an_invalid_header_stops_the_run(header: bytes, problem: str) -> None:
     assert str(fault.value) == f"audience.columns: {problem}"
 
 
-def test_line_numbers_are_those_of_an_editor() -> None:
+def test_line_numbers_are_those_of_a_text_editor() -> None:
     content = b'id,name\n1,"a\nb\nc"\n\n2,\0\n3,"d\n"\n4,\0\n'
     assert [fault.split(",")[0] for fault in faults(csv(content), 1)] == ["line 6", "line 9"]
 
@@ -237,13 +237,13 @@ def test_lines_that_each_open_a_quote_are_read_a_bounded_number_of_times(end: by
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_entries_of_several_lines_behind_a_quote_that_is_not_closed_are_whole(size: int) -> None:
+def test_entries_of_several_lines_after_an_unclosed_quote_are_read_whole(size: int) -> None:
     audience = csv(b'id,name\n1,"Ann\n2,Bo\n3,"two\nlines"\n4,"a\n\nb"\n')
     assert faults(audience, size) == [f"line 2: {STRAY}"]
     assert keys(audience, size) == ["2", "3", "4"]
 
 
-def test_a_file_of_one_endless_line_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_one_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mailroom.campaigns.file_formats.MAX_LINE_BYTES", 2**20)
     with pytest.raises(Invalid, match="line 2 has over 1 MiB; put a line break behind each entry"):
         keys(csv(b"id\n" + b"x" * 2**21))
@@ -277,7 +277,7 @@ def test_every_file_of_a_csv_writer_is_read_without_a_change() -> None:
         assert [[each.key, each.attributes["a"], each.attributes["b"]] for each in found] == rows
 
 
-def test_a_cursor_carries_the_header_and_the_version_and_is_small() -> None:
+def test_a_cursor_contains_the_header_and_the_version_and_is_small() -> None:
     audience = csv(HEADER + b"1,ann@example.com,Ann\n2,bo@example.com,Bo\n")
     found = audience.page(page(size=1))
     etag = audience.client.content.etag  # type: ignore[attr-defined]

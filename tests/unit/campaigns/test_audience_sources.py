@@ -34,7 +34,7 @@ def made(audience: AudienceDefinition, aws: Aws) -> Any:
     return audience_of(Modules(), asked(audience))
 
 
-def test_each_kind_has_its_audience(aws: Aws) -> None:
+def test_each_kind_of_audience_has_its_class(aws: Aws) -> None:
     assert isinstance(made(File(PLACE, "id"), aws), FileAudience)
     assert isinstance(made(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
     with pytest.raises(Invalid, match=r"the campaign's folder has no campaign\.py"):

@@ -116,7 +116,7 @@ def test_a_module_sends_no_copy_of_a_mail_with_a_topic() -> None:
         made(bcc="eve@example.com")
 
 
-def test_a_message_expires_so_long_after_the_time_of_its_run() -> None:
+def test_a_message_expires_a_fixed_time_after_its_run() -> None:
     item = made(definition=structs.replace(WEEKLY, expires_after_hours=36.5))
     assert item["expires_at"] == "2026-11-20T01:30:00.000Z"
 
@@ -161,7 +161,7 @@ def test_a_start_from_eventbridges_dead_letters_is_readable() -> None:
     assert collect_body(wrapped) == collect_body(body)
 
 
-def test_bodies_come_back_as_they_were_sent() -> None:
+def test_bodies_are_decoded_as_they_were_encoded() -> None:
     page = Next("weekly", "r", "s", 7, {"offset": 12, "header": ["a", "b"]})
     assert collect_body(encode(page)) == page
     chunk = Chunk("weekly", "r", AT, [Recipient("1", {"n": 1, "none": None, "deep": {"list": [True, "x"]}})])
@@ -214,7 +214,7 @@ def test_a_column_with_the_id_of_another_message_becomes_a_condition_at_the_runs
     assert parse(item, CONTRACTS).conditions == (Condition("push-17", "push", ["sent"]),)
 
 
-def test_the_column_of_the_keys_may_have_the_other_messages_ids() -> None:
+def test_the_key_column_may_contain_the_ids_of_the_other_messages() -> None:
     unless = Unless("id", "push", ("sent",))
     by_id = structs.replace(PUSHED, audience=File("s3://bucket/people.csv", "id"), unless=unless)
     assert made(ADA, by_id)["unless"]["id"] == "17"

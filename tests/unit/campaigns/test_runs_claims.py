@@ -28,7 +28,7 @@ def collect(runs: Runs, page: int, cursor: Any) -> None:
     runs.advance(claim, cursor, 1, [])
 
 
-def test_the_page_that_is_due_is_claimed(runs: Runs) -> None:
+def test_the_next_page_is_claimed(runs: Runs) -> None:
     claim = runs.claim(*RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     assert (claim.page, claim.run.run) == (1, RUN[1])
