@@ -61,7 +61,7 @@ def test_a_missing_body_is_a_bad_request(api: Api) -> None:
     assert api.ask(made).status == HTTPStatus.BAD_REQUEST
 
 
-def test_a_body_that_is_too_large_is_refused_with_the_bound(api: Api) -> None:
+def test_a_body_that_is_too_large_is_refused_with_the_limit(api: Api) -> None:
     answer = api.post(" " * (MAX_BODY_BYTES + 1))
     assert answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert str(MAX_BODY_BYTES) in answer.json["detail"]

@@ -102,7 +102,9 @@ def test_an_object_whose_key_resembles_the_callers_part_is_refused(api: Api, ref
 @pytest.mark.parametrize(
     "caller", [token(sub="stranger"), token(), token(client_id="shop"), signed(ROLE), None]
 )
-def test_a_caller_without_a_part_may_send_and_name_no_object(api: Api, caller: dict[str, Any] | None) -> None:
+def test_a_caller_without_a_prefix_may_send_messages_without_objects(
+    api: Api, caller: dict[str, Any] | None
+) -> None:
     assert api.post_as(caller, item()).status == 202
     answer = api.post_as(caller, item(id="m-2", attachments=[{"ref": OWN}]))
     assert answer.fields == ["attachments[0].ref"]
@@ -113,9 +115,7 @@ def test_a_caller_without_a_part_may_send_and_name_no_object(api: Api, caller: d
 
 
 @pytest.mark.parametrize(("message", "field"), naming(OTHERS))
-def test_a_caller_whose_part_is_the_whole_bucket_may_name_any_object(
-    api: Api, message: Item, field: str
-) -> None:
+def test_a_caller_with_the_whole_bucket_may_name_any_object(api: Api, message: Item, field: str) -> None:
     assert api.post_as(token(sub="trusted"), message).status == 202
 
 
@@ -125,7 +125,7 @@ def test_every_caller_may_name_any_object_if_the_settings_have_no_prefixes(
     assert Api(clock).post_as(SHOP, item(attachments=[{"ref": OTHERS}])).status == 202
 
 
-def test_the_claim_that_names_the_caller_is_a_setting(aws: Aws, clock: FakeClock) -> None:
+def test_the_claim_that_identifies_the_caller_is_a_setting(aws: Aws, clock: FakeClock) -> None:
     api = Api(clock, caller_claim="client_id", payload_prefixes=PREFIXES)
     message = item(attachments=[{"ref": OWN}])
     assert api.post_as(token(sub="shop", client_id="billing"), message).status == 422
@@ -170,7 +170,7 @@ def test_a_caller_cannot_choose_its_own_prefix(api: Api, aws: Aws) -> None:
     assert aws.item(table=MAILBOX)["payload_prefix"] == "shop/"
 
 
-def test_the_same_message_again_is_the_same_with_its_part(api: Api) -> None:
+def test_the_same_message_of_a_caller_with_a_prefix_exists(api: Api) -> None:
     message = item(text=..., payload_ref=f"s3://{BUCKET}/shop/1.json")
     assert [api.post_as(SHOP, message).json["result"] for _ in range(2)] == ["accepted", "existed"]
 

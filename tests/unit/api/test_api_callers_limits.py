@@ -170,7 +170,7 @@ def meddling(
     return Api(clock, caller_claim="sub", **limits), client
 
 
-def test_a_request_that_fits_costs_its_puts_and_one_write_of_the_day(
+def test_an_accepted_request_needs_its_puts_and_one_write_of_the_day(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert post(api, mails("before")).status == 202

@@ -55,7 +55,9 @@ def test_a_persons_messages_are_listed_with_links_to_their_states(
     assert api.get(answer.json["messages"][0]["href"]).json["id"] == "m/1"
 
 
-def test_the_newest_are_listed_in_pages(api: Api, aws: Aws, ledger: Ledger, clock: FakeClock) -> None:
+def test_the_newest_messages_are_listed_in_pages(
+    api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
     sent(aws, ledger, clock, *(f"m-{at}" for at in range(60)))
     first = api.get("/messages").json
     assert [each["id"] for each in first["messages"]] == [f"m-{at}" for at in range(59, 9, -1)]
@@ -88,7 +90,7 @@ def test_filters_select_the_messages_with_all_of_their_values(
         ("limit=5", "limit"),
     ],
 )
-def test_a_parameter_that_is_wrong_is_named(api: Api, query: str, field: str) -> None:
+def test_an_invalid_parameter_is_named(api: Api, query: str, field: str) -> None:
     answer = api.get(f"/messages?{query}")
     assert (answer.status, answer.fields) == (422, [field])
 

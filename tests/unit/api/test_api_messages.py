@@ -25,13 +25,13 @@ def test_a_valid_message_is_stored_in_the_mailbox(api: Api, aws: Aws) -> None:
     assert answer.headers["location"] == answer.json["href"] == "/messages/m-1?event_type=mail"
 
 
-def test_the_same_again_is_the_same_message(api: Api, aws: Aws) -> None:
+def test_the_same_message_again_exists(api: Api, aws: Aws) -> None:
     api.post(item())
     answer = api.post(item())
     assert (answer.status, answer.json["result"]) == (200, "existed")
 
 
-def test_an_id_that_was_used_for_another_message_stays_with_that_one(api: Api, aws: Aws) -> None:
+def test_an_id_of_another_message_is_a_conflict_and_the_other_message_stays(api: Api, aws: Aws) -> None:
     api.post(item())
     answer = api.post(item(text="Something else"))
     assert (answer.status, answer.fields) == (409, ["id"])
@@ -88,7 +88,7 @@ def test_a_large_message_may_not_wait_longer_than_its_content_is_stored(aws: Aws
     assert Api(clock).post({**large, "id": "m-2"}).status == 202  # it has no bound
 
 
-def test_a_fax_keeps_not_before_to_the_system(api: Api) -> None:
+def test_a_fax_with_not_before_is_refused(api: Api) -> None:
     fax = {"id": "f", "event_type": "fax", "to": "+16175551234", "pdf_url": "https://f.example/1.pdf"}
     assert api.post({**fax, "not_before": 5}).fields == ["not_before"]
 
@@ -155,7 +155,7 @@ def test_numbers_keep_their_digits(api: Api, aws: Aws) -> None:
     assert stored["n"] == {"N": "0.1"}
 
 
-def test_a_mailbox_that_forgets_gives_each_item_its_ttl(aws: Aws, clock: FakeClock) -> None:
+def test_a_mailbox_with_a_ttl_gives_each_item_its_ttl(aws: Aws, clock: FakeClock) -> None:
     api = Api(clock, mailbox_ttl_seconds=86400)
     api.post(item())
     assert aws.item(table=MAILBOX)["ttl"] == int(NOW) + 86400

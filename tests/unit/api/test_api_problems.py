@@ -96,7 +96,7 @@ def test_an_internal_error_is_logged_and_not_part_of_the_response(
     ("method", "url"),
     [("GET", "/"), ("GET", "/nothing"), ("DELETE", "/messages/m-1"), ("POST", "/messages/x")],
 )
-def test_an_unknown_path_is_a_problem_too(api: Api, method: str, url: str) -> None:
+def test_an_unknown_path_is_answered_with_a_problem(api: Api, method: str, url: str) -> None:
     from tests.support.unit.api_requests import event
 
     answer = api.ask(event(method, url))
