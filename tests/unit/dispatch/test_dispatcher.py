@@ -95,7 +95,7 @@ def test_a_character_that_sqs_refuses_reaches_the_queue_escaped(
     assert not {"\ufffe", "\uffff", "\0"} & set(found["Body"])
 
 
-def test_a_message_of_300_kilobytes_is_dispatched_like_any_other(dispatcher: Dispatcher, aws: Aws) -> None:
+def test_a_message_of_300_kilobytes_is_dispatched(dispatcher: Dispatcher, aws: Aws) -> None:
     assert (
         dispatcher.dispatch(numbered(*(item(id=f"m-{each}", text="x" * 300_000) for each in range(4))))
         == set()

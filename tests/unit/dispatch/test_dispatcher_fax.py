@@ -77,7 +77,7 @@ def test_a_fax_is_queued_in_the_group_of_its_line(made: MakeDispatcher, aws: Aws
     assert ledger_item(aws) == {}
 
 
-def test_lines_have_a_group_each_and_faxes_are_no_duplicates_of_one_another(
+def test_each_line_has_a_group_and_each_fax_its_own_deduplication_id(
     made: MakeDispatcher, sqs: Meddler
 ) -> None:
     made().dispatch(numbered(fax_item(id="a"), fax_item(id="b"), fax_item(id="c", to=OTHER_LINE)))
@@ -143,7 +143,7 @@ def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(made: MakeDispa
         ({"attempt": 2}, "attempt: is the system's own"),
     ],
 )
-def test_a_bad_fax_is_failed_with_its_reason_and_stops_no_other(
+def test_a_bad_fax_fails_with_its_reason_and_does_not_stop_others(
     made: MakeDispatcher, aws: Aws, changes: dict[str, Any], sentence: str
 ) -> None:
     items = (fax_item(callback_url=TOLD, **changes), fax_item(id="good"))

@@ -117,7 +117,7 @@ def test_a_bad_item_fails_with_its_reason_and_does_not_stop_others(
     assert counted() == {"Dispatched": 2, "Refused": 1}
 
 
-def test_a_lane_that_the_stage_has_not_set_up_is_refused(aws: Aws, clock: FakeClock) -> None:
+def test_an_unconfigured_lane_is_refused(aws: Aws, clock: FakeClock) -> None:
     assert made(aws, clock, lanes="normal").dispatch(numbered(item(lane="bulk"))) == set()
     assert aws.item()["error"]["message"] == "lane: 'bulk' is not set up for mail; use normal"
 

@@ -34,7 +34,7 @@ def attributes(entry: Any) -> dict[str, str]:
 # What is due
 
 
-def test_a_message_is_read_back_from_the_mailbox_when_its_send_at_has_come(waiting: Waiting) -> None:
+def test_a_message_is_read_back_from_the_mailbox_at_its_send_at(waiting: Waiting) -> None:
     schedule(waiting, first_name="Vincent")
     waiting.release_due()
     (entry,) = waiting.sent
@@ -52,7 +52,7 @@ def test_a_message_is_queued_within_two_minutes_of_its_send_at_with_a_delay_to_t
     assert [entry.get("DelaySeconds") for entry in waiting.sent] == [delay]
 
 
-def test_a_message_that_is_due_later_waits_on(waiting: Waiting) -> None:
+def test_a_message_with_a_later_send_at_keeps_waiting(waiting: Waiting) -> None:
     schedule(waiting, due=NOW + 121)
     waiting.release_due()
     assert (waiting.sent, waiting.marked) == ([], ["m-1"])
@@ -74,7 +74,7 @@ def test_a_message_goes_to_its_lane_with_its_stored_content(
 
 
 @pytest.mark.parametrize(("reason", "since"), [(OUTSIDE_WINDOW, NOW + 30), (PROVIDER_REFUSES, NOW - 60)])
-def test_a_delay_counts_from_the_opening_of_a_window_and_else_from_when_the_message_was_put(
+def test_a_delay_counts_from_the_opening_of_the_window_or_else_from_the_put(
     waiting: Waiting, reason: str, since: float
 ) -> None:
     waiting.hold("m-1", reason, NOW + 30, put_at=NOW - 60)
@@ -83,7 +83,7 @@ def test_a_delay_counts_from_the_opening_of_a_window_and_else_from_when_the_mess
     assert attributes(waiting.sent[0]) == {"channel": "mail", "type": "plaintext", **expected}
 
 
-def test_a_message_whose_send_at_was_moved_on_waits_again(waiting: Waiting) -> None:
+def test_a_message_whose_send_at_was_postponed_waits_again(waiting: Waiting) -> None:
     schedule(waiting)
     waiting.aws.put(MAILBOX, **item(send_at=iso(NOW + 3600)))
     waiting.release_due()
@@ -250,9 +250,7 @@ def test_a_message_that_sqs_refuses_keeps_its_mark_and_its_content(waiting: Wait
     assert [each["id"] for each in waiting.aws.bodies("mail-bulk")] == ["m-2"]
 
 
-def test_the_lateness_of_a_round_is_that_of_the_first_message_that_is_due(
-    waiting: Waiting, timed: Timed
-) -> None:
+def test_the_lateness_of_a_round_is_that_of_its_first_due_message(waiting: Waiting, timed: Timed) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     waiting.clock.advance(90)
     waiting.release_due()

@@ -134,9 +134,7 @@ def test_messages_that_wait_for_a_removed_limit_are_released(waiting: Waiting) -
     assert ids(waiting) == ["a", "b"]
 
 
-def test_a_message_of_bulk_whose_time_has_come_joins_the_line_at_the_place_of_its_put(
-    waiting: Waiting,
-) -> None:
+def test_a_due_bulk_message_joins_the_line_at_the_place_of_its_put(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("b", "c")
     waiting.hold(
@@ -148,7 +146,7 @@ def test_a_message_of_bulk_whose_time_has_come_joins_the_line_at_the_place_of_it
     assert ids(waiting) == ["a"]
 
 
-def test_a_message_of_bulk_that_is_due_soon_does_not_join_the_line_before_its_time(waiting: Waiting) -> None:
+def test_a_bulk_message_does_not_join_the_line_before_its_time(waiting: Waiting) -> None:
     waiting.hold(mail(lane="bulk"), OUTSIDE_WINDOW, NOW + 60, window=FORENOON, lines_up=True)
     waiting.release_due()
     waiting.release_line()
@@ -291,7 +289,9 @@ def test_ten_million_messages_behind_closed_windows_add_no_reads_to_a_round(wait
     assert waiting.dynamodb.names().count("query") == 4 * SHARDS
 
 
-def test_ten_million_messages_in_the_line_cost_a_round_a_page_of_each_shard(waiting: Waiting) -> None:
+def test_a_round_reads_one_page_of_each_shard_if_ten_million_messages_are_in_the_line(
+    waiting: Waiting,
+) -> None:
     index = TenMillion("line#mail", NOW - HOUR)
     waiting.limit(100)
     waiting.meddle(query=index.query, batch_get_item=index.contents)
