@@ -240,7 +240,7 @@ def test_the_page_of_a_right_to_left_language_has_that_direction() -> None:
     ("topic", "brand", "title"),
     [("followers", "Bücher & Co", "New followers"), ("deals", "Shop B", "deals"), ("x", "Bücher & Co", "x")],
 )
-def test_a_topic_has_its_brand_and_its_title_or_the_pages_and_its_name(
+def test_a_topic_has_its_own_brand_and_title_or_else_the_pages_brand_and_its_name(
     topic: str, brand: str, title: str
 ) -> None:
     found = asking("en", topic)
