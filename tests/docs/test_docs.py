@@ -21,7 +21,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_link_leads_somewhere(path: str) -> None:
+def test_every_link_has_an_existing_target(path: str) -> None:
     for target in Page(path).links():
         if re.match(r"[a-z]+:", target):
             assert target.startswith("https://"), target
@@ -34,7 +34,7 @@ def test_every_link_leads_somewhere(path: str) -> None:
             assert anchor in anchors, f"{path}: {target}"
 
 
-def test_every_promise_names_its_tests() -> None:
+def test_every_promise_links_to_its_tests() -> None:
     page = Page("docs/explanation/never-twice.md").prose
     promises = re.findall(r"^(\d)\. \*\*", page, re.M)
     shown = re.findall(r"^\| (\d) \| \[[^]]+]\(\.\./\.\./tests/(?:unit|faults|pipeline)/", page, re.M)
@@ -42,7 +42,7 @@ def test_every_promise_names_its_tests() -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_make_target_is_there(path: str) -> None:
+def test_every_make_target_exists(path: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     page = Page(path)
     lines = [*page.command_lines(), *(span.split() for span in page.spans())]
@@ -51,7 +51,7 @@ def test_every_make_target_is_there(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_block_is_in_its_language(path: str) -> None:
+def test_every_code_block_is_valid_in_its_language(path: str) -> None:
     for block in Page(path).blocks("python", "json", "toml", "sh"):
         try:
             _read(block)
@@ -59,7 +59,7 @@ def test_every_block_is_in_its_language(path: str) -> None:
             raise AssertionError(f"{path}: {block.text}") from error
 
 
-def test_every_word_of_the_glossary_names_the_file_that_decides_what_it_means() -> None:
+def test_every_word_of_the_glossary_links_to_the_file_that_defines_it() -> None:
     rows = re.findall(r"^\| (.+?) \| .+ \|$", Page("docs/reference/words.md").prose, re.M)
     links = [re.fullmatch(r"\[([a-z ]+)\]\(\.\./[\w/.]+\)", row) for row in rows if row != "word"]
     words = [link[1] for link in links if link]
@@ -68,7 +68,7 @@ def test_every_word_of_the_glossary_names_the_file_that_decides_what_it_means() 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_alarm_has_its_page_which_the_index_names(kind: str) -> None:
+def test_every_kind_of_alarm_has_its_page_in_the_index(kind: str) -> None:
     page = Page(f"docs/alarms/{kind}.md")
     headings = re.findall(r"^## (.+)$", page.prose, re.M)
     assert headings == [

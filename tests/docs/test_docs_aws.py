@@ -70,12 +70,12 @@ def _fault(command: Command) -> str:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_command_of_the_aws_cli_is_there_with_its_options(path: str) -> None:
+def test_every_command_of_the_aws_cli_exists_with_its_options(path: str) -> None:
     faults = {fault for command in _commands(Page(path)) if (fault := _fault(command))}
     assert faults == set()
 
 
-def test_commands_are_found_at_all_in_blocks_in_lists_and_in_the_text() -> None:
+def test_commands_are_found_in_blocks_lists_and_prose() -> None:
     found = {(command.service, command.operation) for page in pages() for command in _commands(page)}
     assert len(found) > 20
     assert {("sesv2", "create-email-identity"), ("cloudformation", "delete-stack")} <= found
@@ -89,5 +89,5 @@ def test_commands_are_found_at_all_in_blocks_in_lists_and_in_the_text() -> None:
         (Command("sqs", "get-queue-url", frozenset({"queue"})), "get-queue-url takes no queue"),
     ],
 )
-def test_a_command_that_there_is_not_would_be_seen(command: Command, fault: str) -> None:
+def test_an_unknown_command_or_option_is_found(command: Command, fault: str) -> None:
     assert _fault(command) == fault

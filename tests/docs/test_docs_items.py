@@ -66,7 +66,7 @@ def _values(call: ast.Call) -> Iterator[ast.expr]:
     [item for page in PAGES for item in (*_typed(page), *_plain(page))],
     ids=lambda item: f"{item['event_type']}-{item['id']}",
 )
-def test_an_item_of_the_documentation_is_taken(item: Item) -> None:
+def test_an_item_of_the_documentation_is_accepted(item: Item) -> None:
     assert parse(item, CONTRACTS).key.id == item["id"]
     Draft202012Validator(schema_of(item["event_type"])).validate(item)
 
@@ -86,7 +86,7 @@ def test_the_page_about_transactions_makes_the_table_that_is_read() -> None:
 
 
 @pytest.mark.parametrize("language", ["typescript", "java"])
-def test_in_other_languages_an_entry_is_what_the_client_makes(language: str) -> None:
+def test_an_entry_in_another_language_equals_the_clients_entry(language: str) -> None:
     (block,) = TRANSACTIONS.blocks(language)
     put = MailboxWriter(boto3.client("dynamodb"), "mailroom-dev-mailbox").entry({"id": "order"})["Put"]
     for value in (put["TableName"], put["ConditionExpression"], put["ReturnValuesOnConditionCheckFailure"]):

@@ -34,18 +34,18 @@ def shown(*words: str) -> str:
     return result.stdout
 
 
-def test_every_page_that_a_sentence_of_the_product_names_is_one_that_the_command_shows() -> None:
+def test_every_page_in_a_sentence_of_the_product_exists() -> None:
     named = {(path, word) for path, text in texts().items() for word in NAMED.findall(text)}
     assert len(named) > 20
     assert [(path, word) for path, word in sorted(named) if len(find(word)) != 1] == []
 
 
-def test_no_sentence_of_the_product_sends_somebody_to_a_file_that_an_installation_lacks() -> None:
+def test_sentences_of_the_product_do_not_mention_files_that_an_installation_lacks() -> None:
     wrong = [path for path, text in texts().items() if re.search(r"(?<![\w/.])docs/[\w/-]+\.md", text)]
     assert wrong == []
 
 
-def test_a_link_of_a_page_is_a_word_that_leads_where_the_link_leads() -> None:
+def test_the_target_of_a_link_is_found_by_the_word_of_the_link() -> None:
     links = {(link, (ROOT / page.path).parent) for page in pages() for link in page.links()}
     for link, folder in links:
         file, _, anchor = link.partition("#")
@@ -56,7 +56,7 @@ def test_a_link_of_a_page_is_a_word_that_leads_where_the_link_leads() -> None:
             assert not anchor or section.word.endswith(f"#{anchor}"), link
 
 
-def test_without_a_word_the_command_lists_every_page_but_those_of_alarms() -> None:
+def test_the_command_without_a_word_lists_every_page_except_those_of_alarms() -> None:
     text = shown()
     assert text == shown(INDEX)
     files = {page.path for page in pages()} - {"docs/README.md"}
@@ -78,7 +78,7 @@ def test_a_section_is_shown_by_its_link_and_by_words_of_its_heading() -> None:
     assert shown("taking parts") == text
 
 
-def test_words_of_several_places_are_answered_with_the_commands_that_show_them() -> None:
+def test_an_ambiguous_word_is_answered_with_the_commands_of_its_sections() -> None:
     commands = shown("what it means").splitlines()
     assert "mailroom docs gave-up#what-it-means" in commands
     for command in commands:
@@ -90,13 +90,13 @@ def test_a_comment_in_a_block_of_commands_is_no_heading() -> None:
     assert [section.heading for section in docs.sections("page", text)] == ["Page", "Second"]
 
 
-def test_a_file_beside_the_pages_is_printed_as_it_is_and_its_path_on_request() -> None:
+def test_a_file_beside_the_pages_is_printed_unchanged_and_its_path_on_request() -> None:
     file = ROOT / "docs" / "reference" / "support.policy.json"
     assert shown("support.policy.json") == file.read_text()
     assert shown("support.policy.json", "--path") == f"{file}\n"
 
 
-def test_a_word_that_no_page_has_is_refused_with_the_command_that_lists_the_pages() -> None:
+def test_an_unknown_word_is_refused_with_the_command_that_lists_the_pages() -> None:
     result = CliRunner().invoke(app, ["docs", "no such words"])
     assert result.exit_code == 2
     assert result.stderr == "No page has 'no such words'. `mailroom docs` lists the pages.\n"

@@ -30,18 +30,20 @@ def test_the_page_has_the_table_of_the_reports_in_the_folder() -> None:
     assert page(text) == text, "run: make schema"
 
 
-def test_without_a_report_the_page_says_that_nobody_has_rehearsed(tmp_path: Path) -> None:
+def test_the_page_without_a_report_contains_the_sentence_that_no_release_was_rehearsed(
+    tmp_path: Path,
+) -> None:
     assert table(tmp_path) == NONE
     assert f"\n{NONE}\n" in page(PAGE.read_text(), tmp_path)
 
 
-def test_a_report_is_a_row_with_its_outcome_and_its_latencies(tmp_path: Path) -> None:
+def test_a_report_becomes_a_row_with_its_outcome_and_its_latencies(tmp_path: Path) -> None:
     reported(tmp_path)
     row = "| 0.3.0 | 2026-12-01 | eu-west-1 | 2 of 2 | 0.31 to 0.9 s | 1.4 to 2.1 s | {} |"
     assert table(tmp_path) == HEAD + row.format("cdk 2.275.0, boto3 1.44.5, python 3.14.0")
 
 
-def test_a_step_that_went_wrong_is_named_in_the_row(tmp_path: Path) -> None:
+def test_a_failed_step_is_named_in_the_row(tmp_path: Path) -> None:
     reported(tmp_path, steps=[STEPS[0], Step("a dead letter", "delivered", "sent")])
     assert "| 1 of 2; not: a dead letter (sent) |" in table(tmp_path)
 

@@ -34,7 +34,7 @@ def strings(file: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_every_command_that_a_sentence_of_the_wheel_names_is_one_that_mailroom_takes() -> None:
+def test_every_command_in_a_sentence_of_the_wheel_is_valid() -> None:
     commands = {
         (command or example, file)
         for file in FILES
@@ -46,7 +46,7 @@ def test_every_command_that_a_sentence_of_the_wheel_names_is_one_that_mailroom_t
         require_command(command, f"{file}")
 
 
-def test_every_command_of_a_new_folder_is_one_that_mailroom_takes() -> None:
+def test_every_command_of_a_new_folder_is_valid() -> None:
     lines = [
         line
         for file in FOLDER.rglob("*")

@@ -11,16 +11,16 @@ TABLES = ("channels", "lanes", "databases", "topics", "overrides", "waiting_minu
 """Settings whose next part is a name that the deployer gives."""
 
 
-def test_the_page_is_as_the_code_makes_it() -> None:
+def test_the_page_of_settings_equals_the_generated_one() -> None:
     text = PAGE.read_text()
     assert page(text) == text, "run: make schema"
 
 
-def test_every_setting_says_what_it_means() -> None:
+def test_every_setting_has_a_description() -> None:
     assert [key for key, field in KEYS.items() if not field.description] == []
 
 
-def test_the_settings_that_the_readme_names_are_there() -> None:
+def test_the_settings_in_the_readme_exist() -> None:
     named = {span for span in Page("README.md").spans() if re.fullmatch(rf"({SECTIONS})(\.\w+)+", span)}
     assert {"mail.senders", "monitoring.emails", "channels.mail.on_unknown"} <= named
     known = {re.sub(r"<\w+>", "*", key) for key in KEYS}

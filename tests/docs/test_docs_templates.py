@@ -90,14 +90,14 @@ def test_the_layout_of_the_page_is_filled(folder: TemplateFolder) -> None:
         ({"plan": 0}, "{{ plan }}", "0"),
     ],
 )
-def test_missing_and_empty_variables_are_as_the_table_says(
+def test_missing_and_empty_variables_render_as_in_the_table(
     folder: TemplateFolder, attributes: dict[str, object], source: str, written: str
 ) -> None:
     (folder.root / "mail/welcome/body.txt").write_text(source)
     assert folder.look(folder.item(WELCOME, {"first_name": "Ada", **attributes})).text == written
 
 
-def test_the_page_lists_what_a_template_may_use() -> None:
+def test_the_page_lists_the_filters_tests_functions_and_methods_of_templates() -> None:
     section = PAGE.text.partition("### What a template may use")[2].partition("\n###")[0]
     listed = {
         kind: set(re.findall(r"`([a-z]+)`", names))
@@ -149,7 +149,7 @@ def here(source: str, part: str = "a.txt", **variables: Any) -> str:
 
 
 @pytest.mark.parametrize(("there", "gives_there", "instead", "gives"), ROWS)
-def test_what_differs_from_jinja2_is_as_the_table_says(
+def test_the_differences_from_jinja2_are_those_of_the_table(
     there: str, gives_there: str, instead: str, gives: str
 ) -> None:
     there, instead = there.replace("¦", "|"), instead.replace("¦", "|")

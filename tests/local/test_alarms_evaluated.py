@@ -62,7 +62,7 @@ def state(url: str, name: str) -> str:
     return str(found["StateValue"])
 
 
-def test_an_alarm_on_dead_letters_rings_while_the_queue_has_one_also_one_that_somebody_reads(
+def test_an_alarm_on_dead_letters_rings_as_long_as_the_queue_has_a_letter_visible_or_in_flight(
     url: str,
 ) -> None:
     sqs = client(url, "sqs")
@@ -77,7 +77,7 @@ def test_an_alarm_on_dead_letters_rings_while_the_queue_has_one_also_one_that_so
     assert state(url, "letters") == "OK"
 
 
-def test_an_alarm_on_a_logged_metric_rings_by_its_own_dimensions_alone(url: str) -> None:
+def test_an_alarm_on_a_logged_metric_counts_only_its_own_dimensions(url: str) -> None:
     alarm(url, "of-another", **logged("other", DatapointsToAlarm=1))
     alarm(url, "logged", **logged("send-mail", DatapointsToAlarm=1))
     log(url, "send-mail", m2=5)
@@ -109,6 +109,6 @@ def test_periods_without_data_ring_an_alarm_that_counts_them_as_breaching(url: s
     assert state(url, "rounds") == "OK"
 
 
-def test_an_alarm_whose_metric_the_emulator_lacks_is_never_called_ok(url: str) -> None:
+def test_an_alarm_on_a_metric_that_the_emulator_lacks_never_becomes_ok(url: str) -> None:
     alarm(url, "slow", Namespace="AWS/Lambda", MetricName="Duration", Dimensions=[], Period=60)
     assert state(url, "slow") == "INSUFFICIENT_DATA"

@@ -23,7 +23,7 @@ class Stage:
         return failed
 
 
-def test_each_is_handed_on_when_its_time_has_come_in_the_order_of_times() -> None:
+def test_each_item_is_delivered_at_its_time_in_the_order_of_times() -> None:
     stage = Stage()
     for word, seconds in (("c", 3), ("a", 1), ("b", 2), ("also a", 1)):
         stage.queue.add(word, seconds)
@@ -33,7 +33,7 @@ def test_each_is_handed_on_when_its_time_has_come_in_the_order_of_times() -> Non
     assert (stage.batches, stage.queue.waiting) == ([["a", "also a", "b"]], 1)
 
 
-def test_no_more_than_so_many_are_handed_on_at_once() -> None:
+def test_a_delivery_is_bounded_in_its_number_of_items() -> None:
     stage = Stage(most=2)
     for word in "abcde":
         stage.queue.add(word, 0)
@@ -41,7 +41,7 @@ def test_no_more_than_so_many_are_handed_on_at_once() -> None:
     assert stage.batches == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_what_could_not_be_handed_on_comes_again_after_a_while_and_nothing_else_does() -> None:
+def test_only_undelivered_items_are_delivered_again_after_a_while() -> None:
     stage = Stage("b", "b")
     stage.queue.add("a", 0)
     stage.queue.add("b", 0)
@@ -51,7 +51,7 @@ def test_what_could_not_be_handed_on_comes_again_after_a_while_and_nothing_else_
     assert stage.batches == [["a", "b"], ["b"], ["b"]]
 
 
-def test_nothing_is_handed_on_while_it_is_paused_and_all_of_it_afterwards() -> None:
+def test_a_paused_queue_delivers_no_item_until_it_is_resumed() -> None:
     stage = Stage()
     stage.queue.add("before", 0)
     stage.queue.pause()
@@ -62,14 +62,14 @@ def test_nothing_is_handed_on_while_it_is_paused_and_all_of_it_afterwards() -> N
     assert stage.batches == [["before", "meanwhile"]]
 
 
-def test_the_page_changes_the_disorder_of_all_providers() -> None:
+def test_a_post_to_the_page_changes_the_disorder_of_all_providers() -> None:
     queues = {"ses": Stage().queue, "twilio": Stage().queue}
     body = b'{"spread_seconds": 3, "doubled": 0.5}'
     assert pages(queues).handle(Request("POST", "/events/disorder", {}, body)).status == 200
     assert [queue.disorder for queue in queues.values()] == [Disorder(3.0, 0.5)] * 2
 
 
-def test_reports_come_in_another_order_and_some_twice_as_the_disorder_says() -> None:
+def test_reports_are_reordered_and_repeated_according_to_the_disorder() -> None:
     stage = Stage(most=1_000)
     stage.queue.disorder = Disorder(10.0, 0.2)
     words = [f"{number}" for number in range(100)]
@@ -85,7 +85,7 @@ def test_reports_come_in_another_order_and_some_twice_as_the_disorder_says() -> 
     assert 105 < len(came) < 140
 
 
-def test_it_goes_on_by_itself_and_what_is_added_later_but_due_earlier_comes_first() -> None:
+def test_the_started_queue_delivers_a_later_item_first_if_it_is_due_earlier() -> None:
     came: list[str] = []
     all_came = threading.Event()
 

@@ -60,13 +60,13 @@ def ended(line: FaxLine, clock: Clock, ending: str) -> str:
         ("99", ["delivered"]),
     ],
 )
-def test_a_number_chooses_what_becomes_of_its_faxes(
+def test_the_number_determines_the_outcome_of_its_faxes(
     line: FaxLine, clock: Clock, ending: str, statuses: list[str]
 ) -> None:
     assert [ended(line, clock, ending) for _ in statuses] == statuses
 
 
-def test_numbers_outside_the_table_take_every_fax(line: FaxLine, clock: Clock) -> None:
+def test_faxes_to_numbers_outside_the_table_are_delivered(line: FaxLine, clock: Clock) -> None:
     fax = line.submit(FaxOrder("telnyx", "+12025559910", SENDER, PDF))
     clock.now += 10
     assert fax.status(clock.now) == "delivered"
@@ -81,7 +81,7 @@ def test_numbers_outside_the_table_take_every_fax(line: FaxLine, clock: Clock) -
         ("17", ["error", None]),
     ],
 )
-def test_some_numbers_are_refused_always_and_some_at_first(
+def test_some_numbers_refuse_every_submit_and_some_the_first(
     line: FaxLine, ending: str, reasons: list[str | None]
 ) -> None:
     for reason in reasons:
@@ -93,7 +93,7 @@ def test_some_numbers_are_refused_always_and_some_at_first(
     assert len(line.log()) == reasons.count(None)
 
 
-def test_attempts_are_counted_by_document_whatever_its_signature(line: FaxLine, clock: Clock) -> None:
+def test_attempts_are_counted_by_document_without_its_signature(line: FaxLine, clock: Clock) -> None:
     statuses = []
     for url in (f"{PDF}?X-Amz-Date=1&X-Amz-Signature=a", f"{PDF}?X-Amz-Date=2&X-Amz-Signature=b", PDF):
         fax = send(line, "12", url)
@@ -105,7 +105,7 @@ def test_attempts_are_counted_by_document_whatever_its_signature(line: FaxLine, 
     assert [fax["attempt"] for fax in line.log()] == [1, 2, 3, 1]
 
 
-def test_a_query_that_is_no_signature_is_part_of_the_document() -> None:
+def test_a_query_other_than_a_signature_belongs_to_the_document() -> None:
     assert document(f"{PDF}?id=1&Expires=5&Signature=x&AWSAccessKeyId=y") == document(f"{PDF}?id=1")
     assert document(f"{PDF}?id=1") != document(f"{PDF}?id=2")
 
@@ -119,7 +119,7 @@ def test_the_state_is_a_function_of_the_clock(line: FaxLine, clock: Clock) -> No
     assert seen == ["queued"] * 2 + ["processing"] * 2 + ["sending"] * 2 + ["delivered"] * 2
 
 
-def test_the_log_tells_from_when_to_when_a_fax_was_under_way(line: FaxLine, clock: Clock) -> None:
+def test_the_log_contains_the_beginning_and_the_end_of_a_fax(line: FaxLine, clock: Clock) -> None:
     send(line, "00")
     (fax,) = line.log()
     assert (fax["created"], fax["started"], fax["ended"], fax["overlaps"]) == (NOW, None, None, [])
@@ -128,7 +128,7 @@ def test_the_log_tells_from_when_to_when_a_fax_was_under_way(line: FaxLine, cloc
     assert (fax["started"], fax["ended"], fax["status"]) == (NOW + 3, NOW + 10, "delivered")
 
 
-def test_a_line_that_is_in_use_is_busy_and_the_overlap_is_kept(line: FaxLine, clock: Clock) -> None:
+def test_a_line_in_use_is_busy_and_the_overlap_is_recorded(line: FaxLine, clock: Clock) -> None:
     first = send(line, "00")
     clock.now += 9
     second = send(line, "00", "https://example.com/2.pdf")
@@ -151,7 +151,7 @@ def test_the_providers_share_the_lines(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("provider", ["signalwire", "telnyx"])
-def test_refusals_and_server_errors_are_what_the_adapter_takes_them_for(bench: Bench, provider: str) -> None:
+def test_refusals_and_server_errors_become_the_outcomes_of_the_adapter(bench: Bench, provider: str) -> None:
     fax: FaxProvider = getattr(bench, provider)
     outcomes = [fax.submit(request(ending)) for ending in ("15", "16", "16", "22")]
     assert [type(outcome) for outcome in outcomes] == [Rejected, Retry, Sent, Misconfigured]
@@ -174,7 +174,7 @@ def test_an_accepted_fax_is_in_the_inbox_and_a_refused_one_is_not(line: FaxLine)
     assert (kept.content["subject"], kept.content["provider"]) == ("letter.pdf", "signalwire")
 
 
-def test_many_threads_at_once_lose_nothing(line: FaxLine) -> None:
+def test_simultaneous_threads_lose_no_fax(line: FaxLine) -> None:
     threads = [threading.Thread(target=send, args=(line, "00", f"{PDF}?id={n}")) for n in range(20)]
     for thread in threads:
         thread.start()
@@ -216,7 +216,7 @@ def test_a_pdf_on_this_machine_is_really_fetched(line: FaxLine, clock: Clock, me
     assert (bad.media_ok, bad.course, bad.status(clock.now)) == (False, "unreachable", "failed")
 
 
-def test_what_is_no_pdf_is_not_taken_for_one(media: str) -> None:
+def test_a_document_other_than_a_pdf_is_recognized(media: str) -> None:
     assert is_pdf(f"{media}/page.html") is False
     assert is_pdf("http://127.0.0.1:1/a.pdf") is False
 
@@ -224,5 +224,5 @@ def test_what_is_no_pdf_is_not_taken_for_one(media: str) -> None:
 @pytest.mark.parametrize(
     "url", [PDF, "http://example.com/a.pdf", "http://localhost/a.pdf", "https://127.0.0.1/"]
 )
-def test_no_other_host_is_ever_asked(url: str) -> None:
+def test_a_document_on_another_host_is_not_fetched(url: str) -> None:
     assert is_pdf(url) is None

@@ -126,7 +126,7 @@ def arn(sqs: "SQSClient", queue: str) -> str:
     return sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
 
-def test_groups_run_in_parallel_up_to_the_mappings_concurrency_each_in_its_order(run: Run) -> None:
+def test_groups_run_in_parallel_up_to_the_mappings_concurrency_and_keep_their_order(run: Run) -> None:
     groups = [f"group-{number}" for number in range(CONCURRENCY + 1)]
     for number in range(3):
         for group in groups:
@@ -138,7 +138,7 @@ def test_groups_run_in_parallel_up_to_the_mappings_concurrency_each_in_its_order
     assert run.most_at_once() == CONCURRENCY
 
 
-def test_what_fails_too_often_goes_to_the_dead_letter_queue_and_frees_its_group(run: Run) -> None:
+def test_a_message_that_fails_too_often_becomes_a_dead_letter_and_frees_its_group(run: Run) -> None:
     run.send("poisoned", "poison", "after")
     run.until_empty()
     assert run.ended("poisoned") == [("poison", 1), ("poison", 2), ("poison", 3), ("after", 1)]

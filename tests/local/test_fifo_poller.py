@@ -11,7 +11,7 @@ from tests.support.local.fifo import DONE, MAPPING, RAISED, Function, Shelf, pol
 SOON = 5.0
 
 
-def test_as_many_run_at_once_as_the_mapping_allows_and_no_more_is_even_received() -> None:
+def test_no_more_batches_are_received_than_the_mapping_runs_at_once() -> None:
     shelf, function = Shelf("a", "b", "c"), Function()
     polling = poller(shelf, function)
     polling.poll()
@@ -27,7 +27,7 @@ def test_as_many_run_at_once_as_the_mapping_allows_and_no_more_is_even_received(
     function.may_end.release(2)
 
 
-def test_a_batch_is_of_the_mappings_size_and_deleted_when_it_is_done() -> None:
+def test_a_batch_has_the_mappings_size_and_is_deleted_after_the_function_ends() -> None:
     shelf, function = Shelf("a", "b", "c"), Function()
     poller(shelf, function, replace(MAPPING, batch_size=2)).poll()
     assert function.started.get(timeout=SOON) == ["a", "b"]
@@ -36,7 +36,7 @@ def test_a_batch_is_of_the_mappings_size_and_deleted_when_it_is_done() -> None:
     assert [shelf.deleted.get(timeout=SOON), shelf.deleted.get(timeout=SOON)] == ["a", "b"]
 
 
-def test_after_a_crash_nothing_is_deleted_and_the_place_is_free_again() -> None:
+def test_a_crash_of_a_function_deletes_no_message_and_frees_its_worker() -> None:
     shelf, function = Shelf("a", "b", "c"), Function(lambda batch: RAISED if batch == ["a"] else DONE)
     polling = poller(shelf, function, replace(MAPPING, concurrency=1))
     function.may_end.release(3)
@@ -45,7 +45,7 @@ def test_after_a_crash_nothing_is_deleted_and_the_place_is_free_again() -> None:
     assert [shelf.deleted.get(timeout=SOON), shelf.deleted.get(timeout=SOON)] == ["b", "c"]
 
 
-def test_a_message_that_is_handed_back_is_not_deleted() -> None:
+def test_a_message_that_is_reported_as_failed_is_not_deleted() -> None:
     shelf, function = Shelf("a", "b"), Function(lambda _: reported("a"))
     function.may_end.release()
     poller(shelf, function, replace(MAPPING, batch_size=2)).poll()
@@ -54,7 +54,7 @@ def test_a_message_that_is_handed_back_is_not_deleted() -> None:
         shelf.deleted.get_nowait()
 
 
-def test_an_empty_queue_takes_no_place() -> None:
+def test_an_empty_queue_occupies_no_worker() -> None:
     shelf, function = Shelf(), Function()
     polling = poller(shelf, function, replace(MAPPING, concurrency=1))
     polling.poll()

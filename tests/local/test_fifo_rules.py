@@ -36,21 +36,21 @@ RECEIVED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("payload", [None, "", {}, {"batchItemFailures": []}, {"batchItemFailures": None}])
-def test_after_a_response_without_failures_all_are_deleted(payload: object) -> None:
+def test_all_messages_are_deleted_after_a_response_without_failures(payload: object) -> None:
     assert finished(BATCH, Invoked("request", payload)) == BATCH
 
 
-def test_what_is_reported_as_failed_stays() -> None:
+def test_messages_that_are_reported_as_failed_are_kept() -> None:
     assert names(finished(BATCH, reported("b"))) == ["a", "c"]
 
 
 @pytest.mark.parametrize("invoked", [RAISED, Invoked(refused=True)])
-def test_after_an_error_or_without_a_run_all_stay(invoked: Invoked) -> None:
+def test_all_messages_are_kept_after_an_error_or_without_an_invocation(invoked: Invoked) -> None:
     assert finished(BATCH, invoked) == []
 
 
 @pytest.mark.parametrize("identifier", ["", None, "z"])
-def test_an_identifier_that_is_not_of_the_batch_keeps_all(identifier: object) -> None:
+def test_all_messages_are_kept_if_a_reported_identifier_is_not_in_the_batch(identifier: object) -> None:
     assert finished(BATCH, reported("a", identifier)) == []
 
 
@@ -61,7 +61,7 @@ def test_every_setting_of_the_mapping_is_taken_over() -> None:
 
 
 @pytest.mark.parametrize("scaling", [None, {}, {"MaximumConcurrency": 1000}])
-def test_no_more_functions_run_at_once_than_the_machine_bears(scaling: object) -> None:
+def test_the_concurrency_is_bounded_by_the_machine(scaling: object) -> None:
     assert FifoMapping.from_api(LISTED | {"ScalingConfig": scaling}).concurrency == AT_MOST
 
 

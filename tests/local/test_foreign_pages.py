@@ -72,7 +72,7 @@ both = pytest.mark.parametrize("server", PATHS)
 @both
 @pytest.mark.parametrize("page", FOREIGN)
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_another_page_is_refused_whatever_it_asks_for(
+def test_a_request_from_another_page_is_refused_for_every_path(
     servers: dict[str, str], server: str, page: str, method: str
 ) -> None:
     status, headers = ask(servers[server], method, PATHS[server], FOREIGN[page])
@@ -82,18 +82,20 @@ def test_another_page_is_refused_whatever_it_asks_for(
 
 @both
 @pytest.mark.parametrize("page", OWN)
-def test_programs_and_its_own_pages_are_answered(servers: dict[str, str], server: str, page: str) -> None:
+def test_requests_of_programs_and_of_the_stages_own_pages_are_answered(
+    servers: dict[str, str], server: str, page: str
+) -> None:
     assert ask(servers[server], "GET", PATHS[server], OWN[page])[0] == 200
 
 
 @both
-def test_a_preflight_of_another_page_allows_nothing(servers: dict[str, str], server: str) -> None:
+def test_a_preflight_of_another_page_is_refused(servers: dict[str, str], server: str) -> None:
     preflight = {"Origin": EVIL, "Access-Control-Request-Method": "POST"}
     status, headers = ask(servers[server], "OPTIONS", "/2015-03-31/functions", preflight)
     assert (status, headers.get("access-control-allow-origin")) == (403, None)
 
 
-def test_no_page_makes_a_function_that_runs_here(servers: dict[str, str]) -> None:
+def test_a_foreign_page_cannot_create_a_function(servers: dict[str, str]) -> None:
     function = {
         "FunctionName": "theirs",
         "Runtime": "python3.11",
@@ -110,7 +112,7 @@ def test_no_page_makes_a_function_that_runs_here(servers: dict[str, str]) -> Non
     assert client.list_functions()["Functions"] == []
 
 
-def test_no_page_opens_a_websocket(servers: dict[str, str]) -> None:
+def test_a_foreign_page_cannot_open_a_websocket(servers: dict[str, str]) -> None:
     upgrade = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
@@ -121,7 +123,7 @@ def test_no_page_opens_a_websocket(servers: dict[str, str]) -> None:
     assert ask(servers["emulator"], "GET", "/", upgrade)[0] == 403
 
 
-def test_what_a_page_of_the_stage_posts_comes_through_to_the_emulator(servers: dict[str, str]) -> None:
+def test_a_request_of_a_page_of_the_stage_is_passed_on_to_the_emulator(servers: dict[str, str]) -> None:
     page = {"origin": servers["providers"], "sec-fetch-site": "same-origin"}
     upstream = Upstream(servers["emulator"])
     assert upstream.pass_on(Request("GET", PATHS["emulator"], page, b"")).status == 200
@@ -141,7 +143,7 @@ LIST = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "applica
     ],
     ids=["none", "another", "a part of it", "half a header"],
 )
-def test_without_the_stages_key_another_user_of_the_machine_is_refused(
+def test_another_user_of_the_machine_is_refused_without_the_stages_key(
     servers: dict[str, str], headers: dict[str, str]
 ) -> None:
     status, _ = ask(servers["emulator"], "POST", "/", {**LIST, **headers}, b"{}")
@@ -150,9 +152,7 @@ def test_without_the_stages_key_another_user_of_the_machine_is_refused(
     assert refused == 403
 
 
-def test_with_the_stages_key_the_emulator_answers_and_the_key_is_its_owners_alone(
-    servers: dict[str, str],
-) -> None:
+def test_the_emulator_accepts_the_stages_key_which_only_its_owner_may_read(servers: dict[str, str]) -> None:
     headers = {**LIST, "Authorization": authorization("dynamodb")}
     assert ask(servers["emulator"], "POST", "/", headers, b"{}")[0] == 200
     assert stat.S_IMODE((ROOT / ".local" / "key").stat().st_mode) == 0o600

@@ -63,7 +63,9 @@ def generated(url: str) -> "SecretsManagerClient":
     return LocalSession().client("secretsmanager", endpoint_url=url, config=patient())
 
 
-def test_a_generated_secret_keeps_to_what_its_template_excludes(secrets: "SecretsManagerClient") -> None:
+def test_a_generated_secret_contains_no_character_that_its_template_excludes(
+    secrets: "SecretsManagerClient",
+) -> None:
     signing = secrets.get_secret_value(SecretId="signing")["SecretString"]
     assert len(signing) == 44
     assert set(signing) <= set(string.ascii_letters + string.digits)

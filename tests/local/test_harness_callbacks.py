@@ -44,7 +44,7 @@ def told(nth: int, what: Notice, timestamp: int = 1) -> ReceivedCallback:
 ALL = [told(nth, what, nth) for nth, what in enumerate(WANTED)]
 
 
-def test_callbacks_may_arrive_in_another_order_than_their_timestamps_tell() -> None:
+def test_callbacks_may_arrive_in_another_order_than_that_of_their_timestamps() -> None:
     assert notice_faults("7", ALL, WANTED) == notice_faults("7", ALL[::-1], WANTED) == []
 
 
@@ -63,13 +63,11 @@ def test_callbacks_may_arrive_in_another_order_than_their_timestamps_tell() -> N
         ),
     ],
 )
-def test_what_is_wrong_with_the_callbacks_of_a_message_is_said(
-    came: list[ReceivedCallback], fault: str
-) -> None:
+def test_each_fault_of_a_messages_callbacks_is_reported(came: list[ReceivedCallback], fault: str) -> None:
     assert fault in notice_faults("7", came, WANTED)
 
 
-def test_that_it_was_sent_need_not_be_told_where_what_followed_came_first() -> None:
+def test_the_callback_sent_may_be_missing_if_a_later_one_came_first() -> None:
     sent, delivered = told(0, MAIL[0]), told(1, MAIL[1])
     for came in ([delivered], [sent, delivered], [delivered, sent]):
         assert notice_faults("7", came, MAIL) == []
@@ -81,7 +79,7 @@ def test_a_repeat_of_a_webhook_id_is_dropped() -> None:
     assert different([*ALL, ALL[0]]) == ALL
 
 
-def test_a_signature_by_another_key_is_seen() -> None:
+def test_a_signature_by_another_key_is_rejected() -> None:
     payload = {"fax_id": "7", "status": "sent"}
     right, wrong = read([request("a", payload), request("b", payload, "b" * 44)], KEY)
     assert (right.verified, right.about, right.kind, right.payload) == (True, "7", "callbacks", payload)
@@ -89,19 +87,19 @@ def test_a_signature_by_another_key_is_seen() -> None:
     assert not wrong.verified
 
 
-def test_a_signature_that_was_old_when_it_came_is_seen() -> None:
+def test_a_signature_that_was_old_on_arrival_is_rejected() -> None:
     times = (timedelta(minutes=-6), timedelta(minutes=-4), timedelta(minutes=6))
     came = read([request("a", {}, signed=NOW + each) for each in times], KEY)
     assert [each.verified for each in came] == [False, True, False]
 
 
-def test_a_body_that_was_changed_on_its_way_is_seen() -> None:
+def test_a_body_that_was_changed_on_its_way_is_rejected() -> None:
     kept = request("a", {"status": "sent"})
     (changed,) = read([kept | {"body": kept["body"] + " "}], f"whsec_{KEY}")
     assert not changed.verified
 
 
-def test_the_words_of_a_fax_that_is_busy_for_ever_are_those_of_the_contract() -> None:
+def test_the_callbacks_of_a_fax_that_is_always_busy_have_the_texts_of_the_contract() -> None:
     said = fax("b", "+1", providers="", fails=MOST, max_attempts=MOST, reason="busy").callbacks
     assert len(said) == MOST
     assert said[6] == ("tmp_fail", "Failed to deliver fax (attempt 7 of 20). Fax status: busy")

@@ -62,7 +62,7 @@ LEDGER: dict[Key, dict[str, Any]] = {
         (0, 0, {"status": "sending"}, True, "waiting"),
     ],
 )
-def test_a_message_is_judged_by_what_was_accepted_and_what_is_said_of_it(
+def test_the_verdict_on_a_message_depends_on_its_acceptances_and_its_ledger_item(
     accepted: int, declared: int, row: dict[str, Any], dead: bool, expected: str
 ) -> None:
     assert verdict(accepted, 1, declared, row, dead=dead) == expected
@@ -80,7 +80,7 @@ def test_a_message_is_judged_by_what_was_accepted_and_what_is_said_of_it(
         ([5.0, 25.0, 45.0], [24.9, 44.9], 2),
     ],
 )
-def test_only_what_was_announced_since_the_last_acceptance_is_declared(
+def test_only_announcements_since_the_last_acceptance_count_as_declared(
     accepted: Sequence[float], announced: Sequence[float], expected: int
 ) -> None:
     assert announced_again(accepted, announced) == expected
@@ -144,7 +144,7 @@ def without(message: Expected) -> dict[Key, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_where_all_is_as_expected_nothing_is_wrong(strict: bool) -> None:
+def test_a_run_without_faults_has_no_wrong_message(strict: bool) -> None:
     judgement = judged(strict=strict)
     assert judgement.wrong == []
     assert {each for key, each in judgement.verdicts.items() if key != BAD.key} == {"fine"}
@@ -216,7 +216,7 @@ def test_where_all_is_as_expected_nothing_is_wrong(strict: bool) -> None:
         ),
     ],
 )
-def test_whatever_is_wrong_with_a_message_has_its_sentence(parts: dict[str, Any], sentence: str) -> None:
+def test_each_fault_of_a_message_has_its_sentence(parts: dict[str, Any], sentence: str) -> None:
     assert any(each.startswith(sentence) or sentence in each for each in judged(**parts).wrong)
 
 
@@ -229,7 +229,7 @@ def test_whatever_is_wrong_with_a_message_has_its_sentence(parts: dict[str, Any]
         ({"faxes": [*CALLS, call(FIRST, 130, "busy")]}, FIRST, "fine"),  # one delivery of two tries
     ],
 )
-def test_what_was_done_to_the_stage_excuses_what_was_said_or_can_be_repaired(
+def test_a_declared_repeat_or_a_repairable_message_is_no_fault_of_a_disturbed_stage(
     parts: dict[str, Any], message: Expected, expected: str
 ) -> None:
     judgement = judged(strict=False, **parts)
@@ -237,13 +237,13 @@ def test_what_was_done_to_the_stage_excuses_what_was_said_or_can_be_repaired(
     assert not [each for each in judgement.wrong if each.startswith(f"{message.channel} {message.id}")]
 
 
-def test_a_message_that_is_not_fine_is_checked_only_where_nothing_was_done_to_the_stage() -> None:
+def test_a_failed_message_is_reported_only_if_the_stage_was_undisturbed() -> None:
     parts: dict[str, Any] = {"inbox": [mail(SEVERAL)], "ledger": LEDGER | {MAIL.key: FAILED}}
     assert judged(strict=False, **parts).wrong == []
     assert judged(**parts).wrong[0].startswith("m should be delivered; the ledger says failed")
 
 
-def test_what_was_accepted_is_told_apart_by_what_it_carries() -> None:
+def test_acceptances_are_assigned_to_messages_by_their_content() -> None:
     def entry(channel: str, **content: Any) -> Item:
         return {"channel": channel, "content": content, "received_at": "2026-11-24T09:00:00+00:00"}
 

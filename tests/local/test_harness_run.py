@@ -4,7 +4,7 @@ from lab.harness.expected import Expected
 from lab.harness.run import put_steadily
 
 
-def test_messages_are_put_at_a_steady_rate_and_at_once_where_the_stage_is_behind() -> None:
+def test_messages_are_put_at_a_steady_rate_and_immediately_if_the_run_is_late() -> None:
     now, put = [0.0], []
 
     def sleep(seconds: float) -> None:

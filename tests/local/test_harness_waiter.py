@@ -49,32 +49,32 @@ def numbered(count: int) -> list[Key]:
     return [(str(number), "mail") for number in range(count)]
 
 
-def test_it_waits_until_all_have_ended_and_tells_how_many_they_are() -> None:
+def test_the_waiter_waits_until_all_messages_have_ended_and_reports_their_number() -> None:
     stage = Stage([1, 2, 3])
     stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert (stage.told, stage.now) == ([1, 2, 3], 2 * POLL_SECONDS)
 
 
-def test_it_looks_at_more_messages_than_one_call_takes_and_at_none_twice_that_has_ended() -> None:
+def test_the_waiter_reads_messages_in_several_calls_and_no_ended_one_twice() -> None:
     stage = Stage([AT_ONCE + 7])
     stage.waiter.until_ended(numbered(AT_ONCE + 7), 10, stage.told.append)
     assert (stage.told, stage.now) == ([AT_ONCE + 7], 0)
 
 
-def test_it_gives_up_in_time_and_says_how_many_have_ended() -> None:
+def test_the_waiter_gives_up_in_time_and_reports_the_number_of_ended_messages() -> None:
     stage = Stage([1])
     with pytest.raises(NotSettled, match=r"For 10 s 1 of 3 messages have ended\. Queues: all empty\."):
         stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert 10 < stage.now < 11
 
 
-def test_a_slow_machine_is_not_given_up_while_messages_end() -> None:
+def test_the_waiter_does_not_give_up_on_a_slow_machine_that_makes_progress() -> None:
     stage = Stage([count for count in range(4) for _ in range(30)])
     stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert stage.now > 2 * 10
 
 
-def test_it_waits_until_the_providers_have_nothing_more_to_report() -> None:
+def test_the_waiter_waits_until_the_providers_have_reported_every_event() -> None:
     stage = Stage([7, 2, 0])
     stage.waiter.until_reported(10)
     assert stage.now == 2 * POLL_SECONDS
@@ -82,7 +82,7 @@ def test_it_waits_until_the_providers_have_nothing_more_to_report() -> None:
         Stage([2]).waiter.until_reported(10)
 
 
-def test_quiet_is_a_while_in_which_no_queue_held_anything() -> None:
+def test_quiet_is_a_period_in_which_every_queue_was_empty() -> None:
     stage = Stage([0, 0, 5, 0])
     stage.waiter.until_quiet(10)
     assert stage.now == 2 * POLL_SECONDS + QUIET_SECONDS

@@ -46,12 +46,12 @@ def write_assembly(folder: Path) -> None:
     (folder / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
 
 
-def test_a_stack_comes_after_those_it_depends_on(tmp_path: Path) -> None:
+def test_a_stack_is_deployed_after_its_dependencies(tmp_path: Path) -> None:
     write_assembly(tmp_path)
     assert [stack.name for stack in read_assembly(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
 
 
-def test_assets_know_their_bucket_and_an_archive_names_its_folder(tmp_path: Path) -> None:
+def test_an_asset_has_its_bucket_and_an_archive_has_the_name_of_its_folder(tmp_path: Path) -> None:
     write_assembly(tmp_path)
     template, code = read_assembly(tmp_path)[0].assets
     assert (template.bucket, template.key) == (
@@ -72,7 +72,7 @@ TWILIO = {
 NOTHING = {"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}
 
 
-def test_a_deployment_puts_urls_and_credentials_and_creates_what_functions_send_from_and_push_to(
+def test_a_deployment_sets_urls_and_credentials_and_creates_identities_applications_and_topics(
     url: str, tmp_path: Path
 ) -> None:
     write_assembly(tmp_path / "assembly")
@@ -102,7 +102,7 @@ def test_a_deployment_puts_urls_and_credentials_and_creates_what_functions_send_
     assert ses.get_email_identity(EmailIdentity="mailroom@example.com")
 
 
-def test_replaced_functions_run_the_assemblys_code_from_the_next_invocation_on(
+def test_a_replaced_function_runs_the_assemblys_code_at_its_next_invocation(
     emulator: str, tmp_path: Path
 ) -> None:
     write_assembly(tmp_path / "assembly")

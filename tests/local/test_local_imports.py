@@ -12,7 +12,7 @@ PROGRAMS = (
 )
 
 
-def test_the_programs_of_the_local_stage_find_what_they_import() -> None:
+def test_the_programs_of_the_local_stage_can_be_imported() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-c", f"import {', '.join(PROGRAMS)}"]
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

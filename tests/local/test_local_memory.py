@@ -12,21 +12,21 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 MB = 1024 * 1024
 
 
-def test_a_small_process_of_a_large_one_is_small() -> None:
+def test_a_small_child_of_a_large_process_counts_as_small() -> None:
     large = bytearray(b"x" * (200 * MB))
     own = "from lab.bench.memory import most_megabytes; print(most_megabytes())"
     small = float(subprocess.run([sys.executable, "-c", own], capture_output=True, check=True).stdout)
     assert 0 < small < 100 < len(large) / MB < most_megabytes()
 
 
-def test_what_was_freed_again_counts() -> None:
+def test_released_memory_counts_for_the_maximum() -> None:
     passing = f"import time; bytearray(b'x' * {200 * MB}); time.sleep(0.5)"
     process = subprocess.Popen([sys.executable, "-c", passing])
     assert most_megabytes_until_its_end(process) > 200
     assert process.returncode == 0
 
 
-def test_of_a_process_that_is_over_it_is_nothing() -> None:
+def test_an_ended_process_has_no_memory() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     assert most_megabytes(process.pid) == 0

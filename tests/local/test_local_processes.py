@@ -30,7 +30,7 @@ def test_a_started_process_lives_logs_and_is_stopped(tmp_path: Path) -> None:
     assert not process.stop()
 
 
-def test_a_log_is_its_users_own_even_where_there_was_one_for_all(tmp_path: Path) -> None:
+def test_a_log_of_an_earlier_start_becomes_readable_for_its_user_only(tmp_path: Path) -> None:
     log = Workspace(tmp_path).log("sleeper")
     log.write_text("of an earlier start")
     log.chmod(0o644)
@@ -41,13 +41,13 @@ def test_a_log_is_its_users_own_even_where_there_was_one_for_all(tmp_path: Path)
         process.stop()
 
 
-def test_a_pid_that_belongs_to_another_program_is_left_alone() -> None:
+def test_a_process_id_of_another_program_is_left_alone() -> None:
     stranger = Process(os.getpid(), "a command that is not ours")
     assert not stranger.alive()
     assert not stranger.stop()
 
 
-def test_state_is_found_again_and_ends_everything(tmp_path: Path) -> None:
+def test_a_stored_state_is_loaded_and_stops_every_process(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"sleeper": sleeper(workspace)}, {"Output": "x"}).save(workspace)
     known = load_state(workspace)
@@ -58,27 +58,27 @@ def test_state_is_found_again_and_ends_everything(tmp_path: Path) -> None:
     assert load_state(workspace) is None
 
 
-def test_stopping_twice_or_after_a_crash_is_no_error(tmp_path: Path) -> None:
+def test_a_second_stop_or_a_stop_after_a_crash_is_no_error(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"gone": Process(2**22 - 1, "long gone")}).save(workspace)
     assert not lifecycle.stop(workspace)
     assert not lifecycle.stop(workspace)
 
 
-def test_a_damaged_state_file_reads_as_nothing(tmp_path: Path) -> None:
+def test_a_damaged_state_file_is_ignored(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     workspace.state.write_text('{"endpoints": {}')
     assert load_state(workspace) is None
 
 
-def test_ports_are_those_of_the_last_time(tmp_path: Path) -> None:
+def test_the_ports_of_the_last_start_are_used_again(tmp_path: Path) -> None:
     file = tmp_path / "folder" / "ports.json"
     first = kept_ports(file, 4)
     assert kept_ports(file, 4) == first
     assert len(set(first)) == 4
 
 
-def test_a_port_that_is_taken_now_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
+def test_a_port_in_use_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
     file = tmp_path / "ports.json"
     first = kept_ports(file, 3)
     with socket.socket() as other:
@@ -90,7 +90,7 @@ def test_a_port_that_is_taken_now_is_replaced_and_the_others_stay(tmp_path: Path
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '["x"]', "[70000]", "null"])
-def test_a_file_that_says_no_ports_is_written_anew(tmp_path: Path, text: str) -> None:
+def test_a_file_without_valid_ports_is_replaced(tmp_path: Path, text: str) -> None:
     file = tmp_path / "ports.json"
     file.write_text(text)
     assert kept_ports(file, 2) == kept_ports(file, 2)

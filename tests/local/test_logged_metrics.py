@@ -38,7 +38,7 @@ def sent(cloudwatch: Any, **dimensions: str) -> float:
     return total
 
 
-def test_what_functions_log_is_counted_once_under_each_set_of_dimensions(url: str, tmp_path: Path) -> None:
+def test_a_logged_metric_is_counted_once_for_each_set_of_dimensions(url: str, tmp_path: Path) -> None:
     log = tmp_path / "ministack.log"
     log.write_text(f"INFO output:\n{line([1, 2], ['stage'], ['stage', 'channel'])}\n{line([4], ['stage'])}\n")
     cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())

@@ -100,7 +100,7 @@ def received(request: dict[str, Any]) -> EmailMessage:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("content_id", [None, "part"])
-def test_an_attachment_by_ses_arrives_to_the_byte(name: str, content_id: str | None) -> None:
+def test_an_attachment_by_ses_arrives_unchanged(name: str, content_id: str | None) -> None:
     attachment = Attachment(f"s3://{BUCKET}/{name}", content_id=content_id)
     message = received(written().prepare(mail(attachment, html='<img src="cid:part">' * bool(content_id))))
     (part,) = [each for each in message.walk() if each.get_filename() == name]
@@ -109,7 +109,7 @@ def test_an_attachment_by_ses_arrives_to_the_byte(name: str, content_id: str | N
     assert part["content-id"] == (content_id and f"<{content_id}>")
 
 
-def test_a_part_without_a_transfer_encoding_is_called_7bit_and_loses_its_high_bits() -> None:
+def test_a_part_without_a_transfer_encoding_becomes_7bit_and_loses_its_high_bits() -> None:
     request = written().prepare(mail(Attachment(f"s3://{BUCKET}/42.pdf")))
     (part,) = request["Content"]["Simple"]["Attachments"]
     del part["ContentTransferEncoding"], part["ContentType"]
@@ -120,7 +120,7 @@ def test_a_part_without_a_transfer_encoding_is_called_7bit_and_loses_its_high_bi
     assert broken.startswith(b"%PDF-1.7\r\n%bcOS\r\n")
 
 
-def test_an_image_of_the_html_stands_beside_it_and_a_file_beside_both() -> None:
+def test_an_inline_image_is_related_to_the_html_and_a_file_is_attached_to_the_mail() -> None:
     message = received(
         written().prepare(mail(Attachment(f"s3://{BUCKET}/42.pdf"), LOGO, html='<img src="cid:logo@1">'))
     )
@@ -164,7 +164,7 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
         client.close()
 
 
-def test_the_inbox_has_the_bytes_that_arrived(provider: Provider) -> None:
+def test_the_inbox_contains_the_bytes_of_the_request(provider: Provider) -> None:
     files = [Attachment(f"s3://{BUCKET}/{name}") for name in FILES if name != "logo.png"]
     assert isinstance(provider.send(mail(*files, LOGO, html='<img src="cid:logo@1">')), Sent)
     kept = provider.inbox()[-1]
@@ -179,7 +179,7 @@ def test_the_inbox_has_the_bytes_that_arrived(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("extension", ["ade", "CRT", "js", "url", "msh1xml", "xnk"])
-def test_both_simulators_refuse_a_file_that_their_providers_do_not_send(
+def test_both_simulators_refuse_the_file_types_that_their_providers_refuse(
     provider: Provider, extension: str
 ) -> None:
     before = len(provider.inbox())

@@ -33,22 +33,22 @@ async def _one(handle: prompt.Handle) -> Any:
     return await handle("GetRecords")
 
 
-def test_a_stream_is_looked_at_until_it_has_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_polled_until_it_has_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked(monkeypatch, NOTHING, NOTHING, SOMETHING) == (SOMETHING, 3)
 
 
-def test_an_answer_that_is_no_page_without_records_is_given_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_other_than_an_empty_page_is_returned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked(monkeypatch, REFUSED, SOMETHING) == (REFUSED, 1)
 
 
-def test_a_stream_is_not_read_again_before_something_is_written_or_its_time_is_over(
+def test_a_stream_is_read_again_only_after_a_write_or_its_waiting_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(prompt, "RECORDS_SECONDS", 0.05)
     assert asked(monkeypatch, news=0) == (NOTHING, 2)
 
 
-def test_queues_are_looked_at_though_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queues_are_polled_without_a_sent_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompt, "TICK_SECONDS", 0.01)
     wake = threading.Event()
     prompt.ticking(wake)

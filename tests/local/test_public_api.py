@@ -29,7 +29,7 @@ def api(upstream: FakeUpstream) -> PublicApi:
     return PublicApi(upstream)  # type: ignore[arg-type]
 
 
-def test_a_request_goes_to_the_stage_s_api_as_it_came_but_for_its_path() -> None:
+def test_a_request_is_passed_on_to_the_stage_s_api_with_only_its_path_changed() -> None:
     upstream = FakeUpstream(OTHER, OURS)
     request = Request("POST", "/api/unsubscribe/a%2Fb.c?x=1", {"content-type": "text/plain"}, b"body")
     reply = api(upstream).handle(request)
@@ -44,7 +44,7 @@ def test_the_root_is_the_api_s_root() -> None:
     assert upstream.asked[0].path == f"{BASE}/"
 
 
-def test_before_the_stacks_are_deployed_it_says_so_and_afterwards_it_is_there() -> None:
+def test_the_api_answers_503_until_the_stacks_are_deployed() -> None:
     upstream = FakeUpstream(OTHER)
     proxy = api(upstream)
     assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 503

@@ -99,7 +99,7 @@ def bench() -> Iterator[Bench]:
         yield made
 
 
-def test_what_resend_accepts_lies_in_the_inbox_as_it_was_asked_for(bench: Bench) -> None:
+def test_an_accepted_mail_is_in_the_inbox_with_its_request(bench: Bench) -> None:
     outcome = bench.send("Ada <ada@example.com>", cc="eve@example.com", headers={"X-Team": "a"})
     (kept,) = bench.inbox.all()
     assert isinstance(outcome, Sent)
@@ -117,17 +117,19 @@ def test_what_resend_accepts_lies_in_the_inbox_as_it_was_asked_for(bench: Bench)
         ("forbidden", Misconfigured),
     ],
 )
-def test_a_refusal_is_taken_for_what_it_is_and_nothing_is_sent(bench: Bench, name: str, kind: type) -> None:
+def test_a_refusal_becomes_its_outcome_and_no_mail_is_in_the_inbox(
+    bench: Bench, name: str, kind: type
+) -> None:
     assert isinstance(bench.send(f"{name}@resend.dev"), kind)
     assert bench.inbox.all() == []
 
 
-def test_what_happens_once_does_not_happen_again(bench: Bench) -> None:
+def test_an_address_with_once_is_refused_only_the_first_time(bench: Bench) -> None:
     assert isinstance(bench.send("throttled-once+7@resend.dev"), Retry)
     assert isinstance(bench.send("throttled-once+7@resend.dev"), Sent)
 
 
-def test_after_a_lost_answer_the_identical_request_is_answered_as_the_first_was(bench: Bench) -> None:
+def test_the_identical_request_after_a_lost_response_gets_the_first_response(bench: Bench) -> None:
     with pytest.raises(OutcomeUnknown):
         bench.send("lost-answer@resend.dev")
     (kept,) = bench.inbox.all()
@@ -140,7 +142,7 @@ def test_after_a_lost_answer_the_identical_request_is_answered_as_the_first_was(
     assert len(bench.inbox.all()) == 1
 
 
-def test_another_request_under_its_key_is_refused_until_the_key_is_forgotten(bench: Bench) -> None:
+def test_another_request_under_the_same_key_is_refused_until_the_key_expires(bench: Bench) -> None:
     bench.send("ada@example.com")
     assert isinstance(bench.send("ada@example.com", text="Other"), Conflict)
     bench.clock.advance(KEY_SECONDS)
@@ -159,7 +161,7 @@ def test_another_request_under_its_key_is_refused_until_the_key_is_forgotten(ben
         ("failed", ["sent", "undelivered"]),
     ],
 )
-def test_what_becomes_of_a_mail_is_told_by_signed_webhooks(
+def test_events_of_a_mail_are_posted_as_signed_webhooks(
     bench: Bench, name: str, statuses: list[str | None]
 ) -> None:
     bench.simulator.queue.disorder.doubled = 0
@@ -170,19 +172,19 @@ def test_what_becomes_of_a_mail_is_told_by_signed_webhooks(
     assert {(each.key.id, each.provider_id) for each in found} == {("m-1", outcome.provider_id)}
 
 
-def test_of_a_mail_to_several_no_event_says_more_than_that_it_was_sent(bench: Bench) -> None:
+def test_a_mail_to_several_recipients_has_only_the_event_sent(bench: Bench) -> None:
     bench.send(["bounced@resend.dev", "ada@example.com"])
     found = bench.events()
     assert {(each.status, each.several, each.suppress) for each in found} == {("sent", True, None)}
 
 
-def test_a_webhook_that_the_stage_does_not_take_comes_again(bench: Bench) -> None:
+def test_a_webhook_that_the_stage_refuses_is_posted_again(bench: Bench) -> None:
     bench.simulator.queue.disorder.doubled, bench.refuses = 0, 2
     bench.send("ada@example.com")
     assert [each.status for each in bench.events()] == ["sent", "delivered"]
 
 
-def test_who_bounced_is_on_resends_own_list_until_that_is_lifted(bench: Bench) -> None:
+def test_a_bounced_recipient_is_on_resends_suppression_list_until_it_is_lifted(bench: Bench) -> None:
     bench.simulator.queue.disorder.doubled = 0
     bench.send("bounced@resend.dev")
     bench.events()

@@ -49,7 +49,7 @@ def sms(ending: str = "60", text: str = "Hello, Zoë") -> SmsRequest:
     return SmsRequest(number(ending), text, ("https://example.com/a.png",), "aGk", NOW + 600)
 
 
-def test_what_twilio_accepts_is_sent_with_all_that_was_asked(bench: Bench) -> None:
+def test_an_accepted_message_has_every_field_of_the_request(bench: Bench) -> None:
     outcome = twilio(bench).submit(sms())
     (kept,) = bench.inbox.all()
     assert isinstance(outcome, Sent)
@@ -72,12 +72,12 @@ def test_what_twilio_accepts_is_sent_with_all_that_was_asked(bench: Bench) -> No
         ("30", Sent),
     ],
 )
-def test_a_numbers_refusal_is_taken_for_what_it_is(bench: Bench, ending: str, kind: type[Outcome]) -> None:
+def test_a_number_that_refuses_becomes_its_outcome(bench: Bench, ending: str, kind: type[Outcome]) -> None:
     assert isinstance(twilio(bench).submit(sms(ending)), kind)
 
 
 @pytest.mark.parametrize(("ending", "there"), [("52", False), ("53", True), ("54", True), ("57", True)])
-def test_after_an_unknown_outcome_the_look_up_finds_what_there_is(
+def test_the_look_up_after_an_unknown_outcome_finds_an_existing_message(
     bench: Bench, ending: str, there: bool
 ) -> None:
     adapter, request = twilio(bench), sms(ending)
@@ -126,7 +126,7 @@ def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(stag
             assert payloads["APNS_SANDBOX"]["order"] == 7
 
 
-def test_a_push_by_arn_goes_to_the_endpoint_or_the_topic(stage: Stage) -> None:
+def test_a_push_by_arn_is_published_to_the_endpoint_or_the_topic(stage: Stage) -> None:
     made = stage.sns.create_platform_endpoint(PlatformApplicationArn=APPLICATIONS["android"], Token="by-arn")[
         "EndpointArn"
     ]
@@ -138,7 +138,9 @@ def test_a_push_by_arn_goes_to_the_endpoint_or_the_topic(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("token", "gone"), [("disabled-9", True), ("not-hexadecimal", False), ("throttled-9", None)]
 )
-def test_a_refused_push_is_taken_for_what_it_is(stage: Stage, token: str, gone: bool | None) -> None:
+def test_a_refused_push_becomes_the_outcome_that_sns_documents(
+    stage: Stage, token: str, gone: bool | None
+) -> None:
     try:
         outcome = pushed(stage, token, platform="ios" if gone is False else "android")
     except NotReady as refused:  # SNS made no endpoint of the token
@@ -150,7 +152,7 @@ def test_a_refused_push_is_taken_for_what_it_is(stage: Stage, token: str, gone: 
         assert outcome.gone is gone
 
 
-def test_a_deleted_endpoint_is_gone(stage: Stage) -> None:
+def test_a_push_to_a_deleted_endpoint_is_rejected_as_gone(stage: Stage) -> None:
     made = stage.sns.create_platform_endpoint(
         PlatformApplicationArn=APPLICATIONS["android"], Token="to-be-deleted"
     )["EndpointArn"]

@@ -43,7 +43,7 @@ GUIDE = ROOT / "tests" / "support" / "unit" / "events_of_ses"
     ],
 )
 @pytest.mark.parametrize("label", ["", "+7", "+a.b-c"])
-def test_a_simulator_address_chooses_what_is_told(
+def test_a_simulator_address_determines_the_events_of_its_mail(
     name: str, told: list[tuple[str, ...]], statuses: set[Status], label: str
 ) -> None:
     bench = Bench()
@@ -54,7 +54,7 @@ def test_a_simulator_address_chooses_what_is_told(
     assert all(each.key.id == "a" for event in events for each in reading(event))
 
 
-def test_the_label_soft_bounces_softly_and_any_other_domain_is_delivered_to() -> None:
+def test_the_label_soft_makes_a_soft_bounce_and_other_domains_are_delivered() -> None:
     bench = Bench()
     bench.accept(at("success+7.soft"))
     assert ("Bounce", "Transient", "MailboxFull") in summary(bench.settle())
@@ -92,7 +92,7 @@ def test_an_event_has_the_fields_of_the_guides_example(name: str, section: str, 
             assert ours[section][field][0].keys() == value[0].keys()
 
 
-def test_what_all_events_share_tells_of_the_mail() -> None:
+def test_all_events_contain_the_headers_of_the_mail() -> None:
     bench = Bench()
     bench.accept("Ada <ada@example.com>", cc=["c@example.com"], bcc=["b@example.com"])
     mail = bench.settle()[0]["mail"]
@@ -114,7 +114,7 @@ def test_what_all_events_share_tells_of_the_mail() -> None:
     }
 
 
-def test_truncated_headers_lack_ours_and_the_tags_are_still_there() -> None:
+def test_events_with_truncated_headers_lack_mailrooms_headers_and_have_the_tags() -> None:
     bench = Bench()
     bench.accept(at("bounce+truncated.1"))
     for event in bench.settle():
@@ -140,13 +140,13 @@ def test_each_of_several_recipients_has_events_of_its_own() -> None:
     assert ("complained", (at("complaint+several"),)) in outcomes
 
 
-def test_a_mail_that_is_rejected_is_rejected_for_all() -> None:
+def test_a_reject_of_one_recipient_rejects_the_mail_for_all() -> None:
     bench = Bench()
     bench.accept("ada@example.com", at("reject"))
     assert summary(bench.settle()) == [("Reject",), ("Send",)]
 
 
-def test_hard_bounces_and_complaints_are_listed_and_a_later_mail_to_them_bounces_for_it() -> None:
+def test_hard_bounces_and_complaints_are_suppressed_and_a_later_mail_to_them_bounces() -> None:
     bench = Bench()
     for name in ("bounce", "complaint", "ooto", "soft", "success"):
         bench.accept(at(f"{name}+1"))
@@ -162,7 +162,7 @@ def test_hard_bounces_and_complaints_are_listed_and_a_later_mail_to_them_bounces
     assert summary(bench.settle()) == [("Bounce", "Permanent", "OnAccountSuppressionList"), ("Send",)]
 
 
-def test_many_events_come_in_another_order_some_twice_and_ten_at_a_time() -> None:
+def test_many_events_are_published_reordered_in_part_twice_and_by_ten() -> None:
     bench = Bench()
     for number in range(100):
         bench.accept(f"{number}@example.com", message_id=f"m-{number}")
@@ -176,7 +176,7 @@ def test_many_events_come_in_another_order_some_twice_and_ten_at_a_time() -> Non
     assert 20 < len(set(overtaken)) < 80
 
 
-def test_some_events_are_out_before_the_answer_and_all_of_them_where_the_label_asks_for_it() -> None:
+def test_some_events_precede_the_response_and_all_do_if_the_label_is_early() -> None:
     bench = Bench()
     for number in range(100):
         bench.accept(f"{number}@example.com", message_id=f"m-{number}")
@@ -188,7 +188,7 @@ def test_some_events_are_out_before_the_answer_and_all_of_them_where_the_label_a
     assert {each["eventType"] for each in bench.emulated.events} == {"Send", "Bounce"}
 
 
-def test_what_the_emulator_does_not_take_is_published_again() -> None:
+def test_events_that_the_emulator_refuses_are_published_again() -> None:
     bench = Bench()
     bench.accept("ada@example.com")
     bench.emulated.failures = 2
@@ -196,7 +196,7 @@ def test_what_the_emulator_does_not_take_is_published_again() -> None:
     assert len(bench.settle()) == 2
 
 
-def test_only_what_the_destination_wants_is_published_and_nothing_while_it_is_disabled() -> None:
+def test_only_the_event_types_of_an_enabled_destination_are_published() -> None:
     bench = Bench(wanted=["BOUNCE", "DELIVERY_DELAY"])
     bench.accept(at("soft"))
     assert {each["eventType"] for each in bench.settle()} == {"Bounce", "DeliveryDelay"}
@@ -206,7 +206,7 @@ def test_only_what_the_destination_wants_is_published_and_nothing_while_it_is_di
     assert bench.settle() == []
 
 
-def test_a_new_topic_is_told_first_that_it_was_validated_which_is_no_json() -> None:
+def test_a_new_topic_first_gets_a_validation_notice_which_is_not_json() -> None:
     bench = Bench()
     bench.accept("ada@example.com")
     bench.accept("eve@example.com")

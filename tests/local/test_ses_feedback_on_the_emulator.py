@@ -19,18 +19,18 @@ def stage(url: str) -> Iterator[Stage]:
         yield stage
 
 
-def test_the_events_of_a_mail_come_to_the_topics_queue(stage: Stage) -> None:
+def test_the_events_of_a_mail_reach_the_topics_queue(stage: Stage) -> None:
     sent = stage.mail(at("bounce+queue"))
     assert summary(stage.events(sent, 2)) == [("Bounce", "Permanent", "General"), ("Send",)]
 
 
-def test_early_events_lie_in_the_queue_when_the_answer_comes(stage: Stage) -> None:
+def test_early_events_are_in_the_queue_before_the_response(stage: Stage) -> None:
     sent = stage.mail(at("complaint+early"))
     assert stage.waiting() >= 3
     assert len(stage.events(sent, 3)) == 3
 
 
-def test_a_mail_whose_answer_is_lost_is_told_of_and_one_that_is_refused_is_not(stage: Stage) -> None:
+def test_a_mail_whose_response_is_lost_has_events_and_a_refused_mail_has_none(stage: Stage) -> None:
     with pytest.raises(ClientError):
         stage.mail(at("rejected"))
     with pytest.raises(HTTPClientError):
@@ -39,7 +39,7 @@ def test_a_mail_whose_answer_is_lost_is_told_of_and_one_that_is_refused_is_not(s
     assert sorted(event["eventType"] for event in heard) == ["Delivery", "Send"]
 
 
-def test_events_can_be_held_back_and_let_go(stage: Stage) -> None:
+def test_events_can_be_paused_and_resumed(stage: Stage) -> None:
     assert stage.get("/events/pause", "POST")["paused"] is True
     sent = stage.mail("paused@example.com")
     assert stage.heard(1, seconds=1.1) == []
@@ -49,7 +49,7 @@ def test_events_can_be_held_back_and_let_go(stage: Stage) -> None:
     assert len(stage.events(sent, 2)) == 2
 
 
-def test_the_accounts_suppression_list_speaks_ses_v2(stage: Stage) -> None:
+def test_the_accounts_suppression_list_is_available_by_the_api_of_ses_v2(stage: Stage) -> None:
     address = at("complaint+listed")
     sent = stage.mail(address)
     found = stage.ses.get_suppressed_destination(EmailAddress=address)["SuppressedDestination"]

@@ -57,7 +57,7 @@ def bench() -> Iterator[Bench]:
         client.close()
 
 
-def test_an_accepted_mail_is_kept_with_all_it_said(bench: Bench) -> None:
+def test_an_accepted_mail_is_stored_with_every_field(bench: Bench) -> None:
     provider_id = bench.send(
         "ada@example.com",
         ConfigurationSetName="known",
@@ -99,7 +99,7 @@ def test_an_accepted_mail_is_kept_with_all_it_said(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("sender", ["eve@example.com", "eve@org", "eve@badexample.org"])
-def test_a_sender_that_is_not_verified_is_refused_in_the_words_of_ses(bench: Bench, sender: str) -> None:
+def test_an_unverified_sender_is_refused_with_the_error_of_ses(bench: Bench, sender: str) -> None:
     with pytest.raises(ClientError, match="check in region US-EAST-1: " + sender) as refusal:
         bench.send("ada@example.com", FromEmailAddress=sender)
     assert refusal.value.response["Error"]["Code"] == "MessageRejected"
@@ -107,11 +107,11 @@ def test_a_sender_that_is_not_verified_is_refused_in_the_words_of_ses(bench: Ben
 
 
 @pytest.mark.parametrize("sender", ["a@example.org", "A <b@news.example.org>"])
-def test_a_domain_is_verified_with_all_below_it(bench: Bench, sender: str) -> None:
+def test_a_verified_domain_includes_its_subdomains(bench: Bench, sender: str) -> None:
     assert bench.send("ada@example.com", FromEmailAddress=sender)
 
 
-def test_the_emulator_sees_no_mail_and_is_asked_once_for_what_it_has(bench: Bench) -> None:
+def test_mails_do_not_reach_the_emulator_and_identities_are_requested_once(bench: Bench) -> None:
     for _ in range(2):
         bench.send("ada@example.com")
     assert bench.emulator.asked == ["/v2/email/identities/mailroom%40example.com"]
@@ -128,7 +128,7 @@ def test_the_emulator_sees_no_mail_and_is_asked_once_for_what_it_has(bench: Benc
         ("error", ("InternalServiceErrorException", 500)),
     ],
 )
-def test_an_address_chooses_its_refusal_each_time_also_with_a_label(
+def test_an_address_determines_its_refusal_with_any_label(
     bench: Bench, name: str, refusal: tuple[str, int]
 ) -> None:
     for address in (f"{name}@simulator.amazonses.com", f"{name}+7@simulator.amazonses.com") * 2:
@@ -136,7 +136,7 @@ def test_an_address_chooses_its_refusal_each_time_also_with_a_label(
     assert bench.inbox() == []
 
 
-def test_once_means_the_first_time_for_each_full_address(bench: Bench) -> None:
+def test_an_address_with_once_is_refused_the_first_time_for_each_label(bench: Bench) -> None:
     for label in ("1", "2"):
         address = f"throttled-once+{label}@simulator.amazonses.com"
         assert bench.refused(address) == ("TooManyRequestsException", 429)
@@ -155,7 +155,7 @@ def test_a_configuration_set_that_does_not_exist_is_refused(bench: Bench) -> Non
     assert bench.refused("ada@example.com", ConfigurationSetName="gone") == ("NotFoundException", 404)
 
 
-def test_ses_own_limits_hold(bench: Bench) -> None:
+def test_the_limits_of_ses_are_enforced(bench: Bench) -> None:
     many = {"ToAddresses": [f"{number}@example.com" for number in range(51)]}
     assert bench.refused("", Destination=many) == ("BadRequestException", 400)
     broken = {"Headers": [{"Name": "X-A", "Value": "1\r\nBcc: eve@example.com"}], "Subject": {"Data": ""}}
@@ -175,7 +175,7 @@ def test_the_inbox_is_in_order_counted_and_can_be_emptied(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("after", ["soon", "-1", ""])
-def test_a_place_in_the_inbox_that_is_no_count_is_refused_with_a_sentence(bench: Bench, after: str) -> None:
+def test_an_invalid_place_in_the_inbox_is_refused_with_a_sentence(bench: Bench, after: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(f"{bench.url}/inbox?after={after}")
     with caught.value as answer:

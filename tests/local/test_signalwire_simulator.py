@@ -46,7 +46,7 @@ def sent(bench: Bench, ending: str = "01") -> str:
     return outcome.provider_id
 
 
-def test_a_fax_goes_its_way_to_delivered(bench: Bench) -> None:
+def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
     fax = sent(bench)
     states = []
     for _ in range(4):
@@ -79,13 +79,13 @@ def test_a_fax_goes_its_way_to_delivered(bench: Bench) -> None:
         ),
     ],
 )
-def test_a_fax_that_fails_says_why(bench: Bench, ending: str, state: Undelivered) -> None:
+def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undelivered) -> None:
     fax = sent(bench, ending)
     bench.wait(2)
     assert bench.signalwire.fetch(fax) == state
 
 
-def test_a_lost_answer_leaves_a_fax_that_can_be_found(bench: Bench) -> None:
+def test_a_fax_with_a_lost_response_can_be_found(bench: Bench) -> None:
     with pytest.raises(OutcomeUnknown):
         bench.signalwire.submit(request("14"))
     (fax,) = found(bench.signalwire, request("14"), NOW)
@@ -103,7 +103,7 @@ def test_faxes_are_found_by_numbers_and_time_over_many_pages(bench: Bench) -> No
     assert len(found(bench.signalwire, request("01"), NOW)) == 106
 
 
-def test_only_a_queued_fax_is_canceled(bench: Bench) -> None:
+def test_a_fax_can_be_canceled_only_while_it_is_queued(bench: Bench) -> None:
     stuck, going = sent(bench, "20"), sent(bench)
     bench.wait(5)
     bench.signalwire.cancel(stuck)
@@ -166,19 +166,19 @@ def test_a_list_has_the_documented_shape(bench: Bench) -> None:
         ({"Quality": "best"}, "10000"),
     ],
 )
-def test_what_the_api_would_refuse_is_refused(bench: Bench, wrong: dict[str, str], code: str) -> None:
+def test_an_invalid_request_is_refused_as_by_the_api(bench: Bench, wrong: dict[str, str], code: str) -> None:
     status, body = call(bench, "POST", FAXES, FORM | wrong)
     assert (status, body["code"], body["status"]) == (400, code, 400)
     assert bench.line.log() == []
 
 
-def test_only_the_projects_own_credentials_are_let_in(bench: Bench) -> None:
+def test_requests_without_the_projects_own_credentials_are_refused(bench: Bench) -> None:
     assert call(bench, "POST", FAXES, FORM, user="somebody")[0] == 401
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(f"{bench.url}{FAXES}")
 
 
-def test_a_fax_of_nobody_is_not_found(bench: Bench) -> None:
+def test_an_unknown_fax_or_path_is_answered_with_an_error(bench: Bench) -> None:
     assert call(bench, "GET", f"{FAXES}/1")[0] == 404
     assert call(bench, "GET", "/signalwire/api/fax")[0] == 404
     assert call(bench, "DELETE", f"{FAXES}/{sent(bench)}")[0] == 405

@@ -39,7 +39,7 @@ def refused(stage: Stage, target: str, **more: Any) -> tuple[str, int, str]:
     return error["Error"]["Code"], error["ResponseMetadata"]["HTTPStatusCode"], error["Error"]["Message"]
 
 
-def test_an_endpoints_arn_is_snss_and_not_the_emulators(stage: Stage) -> None:
+def test_the_arn_of_an_endpoint_has_the_form_of_sns(stage: Stage) -> None:
     made = endpoint(stage, "tok-1")
     assert made.startswith("arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/")
     assert endpoint(stage, "tok-1") == made
@@ -49,7 +49,7 @@ def test_an_endpoints_arn_is_snss_and_not_the_emulators(stage: Stage) -> None:
         stage.sns.create_platform_endpoint(PlatformApplicationArn=ANDROID, Token="tok-1", CustomUserData="x")
 
 
-def test_what_is_pushed_to_an_endpoint_is_kept_with_each_platforms_payload_parsed(stage: Stage) -> None:
+def test_a_push_to_an_endpoint_is_stored_with_the_parsed_payload_of_each_platform(stage: Stage) -> None:
     made = endpoint(stage, "tok-2")
     name = "AWS.SNS.MOBILE.FCM.TTL"
     answer = stage.sns.publish(
@@ -69,14 +69,14 @@ def test_what_is_pushed_to_an_endpoint_is_kept_with_each_platforms_payload_parse
     }
 
 
-def test_what_is_pushed_to_a_topic_is_kept_and_reaches_its_subscribers(stage: Stage) -> None:
+def test_a_push_to_a_topic_is_stored_and_delivered_to_its_subscribers(stage: Stage) -> None:
     stage.sns.publish(TopicArn=TOPIC, Message="plain")
     (kept,) = [each for each in stage.inbox("push") if each["to"] == TOPIC]
     assert (kept["content"]["subject"], kept["content"]["platform"]) == ("plain", "topic")
     assert stage.heard(1) == ["plain"]
 
 
-def test_a_disabled_endpoint_is_refused_each_time_whether_by_its_token_or_its_attribute(stage: Stage) -> None:
+def test_a_disabled_endpoint_is_refused_each_time(stage: Stage) -> None:
     disabled, switched = endpoint(stage, "disabled-7"), endpoint(stage, "tok-3")
     stage.sns.set_endpoint_attributes(EndpointArn=switched, Attributes={"Enabled": "false"})
     for target in (disabled, switched, disabled):
@@ -87,7 +87,7 @@ def test_a_disabled_endpoint_is_refused_each_time_whether_by_its_token_or_its_at
 @pytest.mark.parametrize(
     ("word", "error"), [("throttled", ("Throttled", 429)), ("error", ("InternalError", 500))]
 )
-def test_a_token_chooses_its_refusal_and_once_means_the_first_time(
+def test_a_token_determines_its_refusal_and_one_with_once_is_refused_the_first_time(
     stage: Stage, word: str, error: tuple[str, int]
 ) -> None:
     always, once = endpoint(stage, f"{word}-1"), endpoint(stage, f"{word}-once-1")

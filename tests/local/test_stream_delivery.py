@@ -28,7 +28,7 @@ def test_a_batch_that_succeeds_is_delivered_once_and_whole() -> None:
 
 
 @pytest.mark.parametrize("poison", [raising_on(5), reporting(5)])
-def test_a_poisoned_record_is_given_up_on_alone_and_its_neighbours_go_on(
+def test_only_a_poisoned_record_is_given_up_and_its_neighbours_are_processed(
     poison: Callable[[list[int]], Invoked],
 ) -> None:
     run = Run(poison).deliver(records(*EIGHT))
@@ -61,7 +61,7 @@ def test_retries_are_bounded_and_a_split_costs_none() -> None:
     assert run.given_up[0].invocations == 4
 
 
-def test_a_throttled_invocation_uses_up_no_retry() -> None:
+def test_a_throttled_invocation_uses_no_retry() -> None:
     answers = iter([REFUSED] * 10 + [RAISED, RAISED, DONE])
     run = Run(lambda _: next(answers)).deliver(records(1))
     assert len(run.invoked) == 13

@@ -19,7 +19,7 @@ def test_the_key_names_mapping_shard_and_day() -> None:
     )
 
 
-def test_the_document_tells_the_cause_and_holds_the_whole_records() -> None:
+def test_the_document_contains_the_cause_and_the_whole_records() -> None:
     lost = (record(7), record(8, NOW + 1))
     made = failure_document(MAPPING, SHARD, GivenUp(lost, RAISED, 3), WHEN)
     assert made["requestContext"] == {

@@ -58,16 +58,16 @@ def test_a_record_reaches_the_function_in_lambdas_own_form() -> None:
         ({"userIdentity": [{"exists": False}]}, True),
     ],
 )
-def test_filters_choose_records_by_their_pattern(pattern: dict[str, Any], expected: bool) -> None:
+def test_filters_select_records_by_their_pattern(pattern: dict[str, Any], expected: bool) -> None:
     assert passes(INSERTED, [pattern]) is expected
 
 
-def test_any_of_several_filters_is_enough_and_none_lets_all_pass() -> None:
+def test_a_record_passes_if_any_filter_matches_or_none_is_set() -> None:
     assert passes(INSERTED, [{"eventName": ["REMOVE"]}, {"eventName": ["INSERT"]}])
     assert passes(INSERTED, [])
 
 
-def test_the_first_record_of_an_item_stands_for_its_insert_which_the_emulator_may_leave_out() -> None:
+def test_the_first_record_of_an_item_becomes_an_insert_because_the_emulator_may_omit_it() -> None:
     first = FirstRecords()
     changed = {**INSERTED, "eventName": "MODIFY"}
     assert [first.told(each)["eventName"] for each in (changed, changed)] == ["INSERT", "MODIFY"]
@@ -81,7 +81,7 @@ def test_an_unknown_filter_operator_is_not_taken_for_a_match() -> None:
         passes(INSERTED, [{"eventID": [{"numeric": [">", 0]}]}])
 
 
-def test_a_lane_collects_in_full_batches_what_came_during_a_delivery() -> None:
+def test_records_that_arrive_during_a_delivery_are_delivered_in_full_batches() -> None:
     delivered: queue.Queue[list[Record]] = queue.Queue()
     may_end = threading.Semaphore(0)
 

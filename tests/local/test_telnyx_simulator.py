@@ -50,7 +50,7 @@ def sent(bench: Bench, ending: str = "01", reference: str = "ref") -> str:
     return outcome.provider_id
 
 
-def test_a_fax_goes_its_way_to_delivered(bench: Bench) -> None:
+def test_a_fax_passes_through_its_states_to_delivered(bench: Bench) -> None:
     fax = sent(bench)
     states = []
     for seconds in (1.5, 3.5, 6):
@@ -73,13 +73,13 @@ def test_a_fax_goes_its_way_to_delivered(bench: Bench) -> None:
         ("21", Undelivered("receiver_unallocated_number", again=False, detail="receiver_unallocated_number")),
     ],
 )
-def test_a_fax_that_fails_says_why(bench: Bench, ending: str, state: Undelivered) -> None:
+def test_a_failed_fax_has_its_reason(bench: Bench, ending: str, state: Undelivered) -> None:
     fax = sent(bench, ending)
     bench.wait(2)
     assert bench.telnyx.fetch(fax) == state
 
 
-def test_a_lost_answer_leaves_a_fax_that_its_reference_finds(bench: Bench) -> None:
+def test_a_fax_with_a_lost_response_is_found_by_its_reference(bench: Bench) -> None:
     other = request("14", "https://example.com/2.pdf", reference="other")
     for lost in (request("14"), other):
         with pytest.raises(OutcomeUnknown):
@@ -101,7 +101,7 @@ def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> 
     assert len(found(bench.telnyx, request(), NOW)) == 106
 
 
-def test_a_fax_is_canceled_until_it_is_over(bench: Bench) -> None:
+def test_a_fax_can_be_canceled_until_its_end(bench: Bench) -> None:
     stuck, going, over = sent(bench, "20"), sent(bench, "01"), sent(bench, "10")
     bench.wait(5)
     for fax in (stuck, going):
@@ -163,7 +163,9 @@ def test_a_list_has_the_documented_shape(bench: Bench) -> None:
         ({"status_callback": "https://example.com/told"}, "/status_callback"),
     ],
 )
-def test_what_the_api_would_refuse_is_refused(bench: Bench, wrong: dict[str, Any], pointer: str) -> None:
+def test_an_invalid_request_is_refused_as_by_the_api(
+    bench: Bench, wrong: dict[str, Any], pointer: str
+) -> None:
     status, body = call(bench, "POST", wish=WISH | wrong)
     assert status == 422
     (error,) = body["errors"]
@@ -179,12 +181,12 @@ def test_a_cancel_with_a_body_is_refused(bench: Bench) -> None:
     assert call(bench, "POST", f"/faxes/{fax}/actions/cancel") == (202, {"data": {"result": "ok"}})
 
 
-def test_nobody_is_let_in_without_a_key(bench: Bench) -> None:
+def test_a_request_without_a_key_is_refused(bench: Bench) -> None:
     status, body = call(bench, "POST", wish=WISH, key=None)
     assert (status, body["errors"][0]["code"]) == (401, "10009")
 
 
-def test_a_fax_of_nobody_is_not_found(bench: Bench) -> None:
+def test_an_unknown_fax_or_path_is_answered_with_an_error(bench: Bench) -> None:
     assert call(bench, "GET", "/faxes/1")[0] == 404
     assert call(bench, "POST", "/faxes/1/actions/cancel")[0] == 404
     assert call(bench, "GET", "/calls")[0] == 404

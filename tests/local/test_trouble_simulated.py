@@ -64,12 +64,12 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 
 @pytest.mark.parametrize(("kind", "status"), [("throttled", 429), ("error", 500)])
-def test_a_provider_that_refuses_takes_nothing(bench: Bench, kind: str, status: int) -> None:
+def test_a_refused_request_does_not_reach_the_provider(bench: Bench, kind: str, status: int) -> None:
     bench.set(**{kind: 1})
     assert (bench.submit().status, bench.asked) == (status, [])
 
 
-def test_a_timeout_takes_the_message_and_answers_nothing(bench: Bench) -> None:
+def test_a_request_that_times_out_reaches_the_provider_and_has_no_response(bench: Bench) -> None:
     bench.set(timeout=1)
     with pytest.raises(NoAnswer):
         bench.submit()
@@ -81,7 +81,7 @@ def test_a_slow_provider_answers_late(bench: Bench) -> None:
     assert (bench.submit().body, bench.slept) == (b"taken", [SLOW_SECONDS])
 
 
-def test_nothing_befalls_what_is_no_submit(bench: Bench) -> None:
+def test_requests_other_than_a_submit_are_not_disturbed(bench: Bench) -> None:
     bench.set(error=1)
     assert bench.ask().body == b"taken"
 
@@ -105,7 +105,7 @@ def test_a_part_of_the_submits_has_trouble_until_the_provider_works_again() -> N
         {"provider": "ses", "shares": {"slow": 0.6, "error": 0.6}},
     ],
 )
-def test_a_wrong_trouble_is_refused_with_what_may_be_given(wrong: dict[str, Any]) -> None:
+def test_an_invalid_trouble_is_refused_with_the_valid_ones(wrong: dict[str, Any]) -> None:
     status, answer = Bench("ses").post(wrong)
     assert status == 400
     assert "give" in answer["message"]

@@ -103,7 +103,7 @@ def test_server_errors_and_no_response_are_tried_again_a_few_times_and_a_refusal
         assert len(bench.receiver.came) == tries
 
 
-def test_nobody_is_told_where_nobody_asked_or_in_the_world_outside() -> None:
+def test_a_callback_is_not_sent_without_a_url_or_to_another_machine() -> None:
     with bench_of() as bench:
         bench.tell(sms("60"), sms("60", "https://example.com/callbacks"), sms("57", bench.url))
         assert (bench.receiver.came, bench.callbacks.queue.waiting) == ([], 0)

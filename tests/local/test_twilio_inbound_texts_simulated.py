@@ -74,7 +74,7 @@ def test_twilio_shows_the_text_with_its_time(phone: Phone, bench: Bench) -> None
     assert found.date_created.timestamp() == int(bench.clock())
 
 
-def test_stop_keeps_messages_from_a_number_until_start(phone: Phone, bench: Bench) -> None:
+def test_a_text_stop_blocks_messages_to_a_number_until_the_text_start(phone: Phone, bench: Bench) -> None:
     phone.texts(" stop ")
     with pytest.raises(TwilioRestException) as caught:
         bench.send(number("60"))
@@ -84,7 +84,7 @@ def test_stop_keeps_messages_from_a_number_until_start(phone: Phone, bench: Benc
     assert bench.send(number("60")).status == "queued"
 
 
-def test_who_sends_it_has_to_be_a_number(phone: Phone) -> None:
+def test_the_sender_of_a_text_has_to_be_a_number(phone: Phone) -> None:
     with pytest.raises(urllib.error.HTTPError, match="400"):
         phone.texts("STOP", sender="me")
     assert phone.api.came == []

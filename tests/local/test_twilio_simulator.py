@@ -30,7 +30,7 @@ def refused(bench: Bench, to: str, body: str = "Hello", **more: object) -> tuple
     return caught.value.status, caught.value.code
 
 
-def test_a_message_goes_its_way_to_delivered(bench: Bench) -> None:
+def test_a_message_passes_through_its_states_to_delivered(bench: Bench) -> None:
     made = bench.send(number("60"), "Zoë", status_callback=CALLBACK, validity_period=600)
     assert (made.status, made.date_sent, made.num_segments, made.error_code) == ("queued", None, "1", None)
     assert made.date_created == datetime.fromtimestamp(int(NOW), UTC)
@@ -46,7 +46,7 @@ def test_a_message_goes_its_way_to_delivered(bench: Bench) -> None:
     assert (kept.content["callback"], kept.content["validity_seconds"]) == (CALLBACK, 600)
 
 
-def test_a_messaging_service_chooses_the_number_after_it_has_accepted(bench: Bench) -> None:
+def test_a_messaging_service_selects_the_number_after_the_acceptance(bench: Bench) -> None:
     made = bench.send(number("60"), messaging_service_sid=SERVICE)
     assert (made.status, made.from_, made.num_segments, made.messaging_service_sid) == (
         "accepted",
@@ -58,7 +58,7 @@ def test_a_messaging_service_chooses_the_number_after_it_has_accepted(bench: Ben
     assert bench.twilio(made.sid).fetch().from_ == bench.told[0].number
 
 
-def test_media_make_it_an_mms(bench: Bench) -> None:
+def test_a_message_with_media_is_an_mms(bench: Bench) -> None:
     urls = ["https://example.com/a.png", "https://example.com/b.png?signature=x"]
     made = bench.send(number("60"), media_url=urls)
     assert (made.sid[:2], made.num_media) == ("MM", "2")
@@ -75,7 +75,9 @@ def test_media_make_it_an_mms(bench: Bench) -> None:
         ("34", "sent", None),
     ],
 )
-def test_a_number_chooses_how_its_message_ends(bench: Bench, ending: str, status: str, code: int) -> None:
+def test_a_number_determines_the_outcome_of_its_message(
+    bench: Bench, ending: str, status: str, code: int
+) -> None:
     made = bench.send(number(ending))
     bench.wait(1)
     ended = bench.twilio(made.sid).fetch()
@@ -93,13 +95,13 @@ def test_a_number_chooses_how_its_message_ends(bench: Bench, ending: str, status
         ("56", (500, 20500)),
     ],
 )
-def test_a_number_chooses_its_refusal_each_time(bench: Bench, ending: str, error: tuple[int, int]) -> None:
+def test_a_number_determines_its_refusal_each_time(bench: Bench, ending: str, error: tuple[int, int]) -> None:
     assert [refused(bench, number(ending)) for _ in range(2)] == [error, error]
     assert (bench.inbox.all(), bench.told) == ([], [])
 
 
 @pytest.mark.parametrize(("ending", "error"), [("51", (429, 20429)), ("52", (500, 20500))])
-def test_first_means_the_first_submit_of_one_content(
+def test_a_number_with_first_refuses_the_first_submit_of_each_content(
     bench: Bench, ending: str, error: tuple[int, int]
 ) -> None:
     for body in ("one", "two"):
@@ -123,7 +125,9 @@ def test_first_means_the_first_submit_of_one_content(
         ({"validity_period": 36_001}, 20001),
     ],
 )
-def test_what_twilio_would_refuse_is_refused(bench: Bench, wrong: dict[str, object], code: int) -> None:
+def test_an_invalid_request_is_refused_as_by_twilio(
+    bench: Bench, wrong: dict[str, object], code: int
+) -> None:
     right: dict[str, object] = {"to": number("60"), "body": "Hello", "from_": SENDER}
     with pytest.raises(TwilioRestException) as caught:
         bench.twilio.create(**right | wrong)
@@ -131,7 +135,7 @@ def test_what_twilio_would_refuse_is_refused(bench: Bench, wrong: dict[str, obje
     assert bench.inbox.all() == []
 
 
-def test_a_sender_is_needed(bench: Bench) -> None:
+def test_a_message_without_a_sender_is_refused(bench: Bench) -> None:
     with pytest.raises(TwilioRestException, match="From"):
         bench.twilio.create(to=number("60"), body="Hello")
 
@@ -156,7 +160,7 @@ def test_a_list_is_filtered_by_number(bench: Bench) -> None:
     assert [each.sid for each in bench.twilio.list(to=number("60"))] == [second, first]
 
 
-def test_only_the_accounts_own_credentials_and_keys_are_let_in(bench: Bench) -> None:
+def test_requests_without_the_accounts_own_credentials_or_keys_are_refused(bench: Bench) -> None:
     assert bench.client(API_KEY, API_KEY_SECRET).list() == []
     for user, password in ((ACCOUNT_SID, "wrong"), ("AC" + "1" * 32, "local")):
         with pytest.raises(TwilioException, match=r'401 \{"code": 20003'):
@@ -164,7 +168,7 @@ def test_only_the_accounts_own_credentials_and_keys_are_let_in(bench: Bench) -> 
     assert requests.get(f"{bench.url}/twilio{MESSAGES}", timeout=5).status_code == 401
 
 
-def test_what_is_not_there_is_not_found(bench: Bench) -> None:
+def test_an_unknown_message_or_method_is_answered_with_an_error(bench: Bench) -> None:
     with pytest.raises(TwilioRestException) as caught:
         bench.twilio("SM" + "0" * 32).fetch()
     assert (caught.value.status, caught.value.code) == (404, 20404)
@@ -172,7 +176,7 @@ def test_what_is_not_there_is_not_found(bench: Bench) -> None:
         bench.twilio("SM" + "0" * 32).delete()
 
 
-def test_the_description_itself_finds_what_is_wrong() -> None:
+def test_the_openapi_description_rejects_invalid_requests_and_replies() -> None:
     asked, kind = Request("GET", MESSAGES, {}, b""), {"Content-Type": "application/json"}
     for listed, wrong in (({"sid": "SM1"}, "too short"), ({"to": "+1"}, "required property")):
         with pytest.raises(AssertionError, match=wrong):

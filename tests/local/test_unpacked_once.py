@@ -16,7 +16,7 @@ def place(url: str, function: str) -> str:
     return answer["Payload"].read().decode()
 
 
-def test_workers_of_one_code_share_a_folder_and_those_of_another_do_not(url: str) -> None:
+def test_workers_of_the_same_code_share_a_folder(url: str) -> None:
     for name in ("one", "same"):
         create_function(url, name, CODE, {})
     create_function(url, "other", f"{CODE}# other\n", {})
@@ -36,7 +36,7 @@ def test_a_function_runs_a_copy_of_the_folder_that_its_archive_names(url: str, t
     assert str(code) not in found
 
 
-def test_a_function_whose_code_is_replaced_runs_the_new_one(url: str) -> None:
+def test_a_function_with_replaced_code_runs_the_new_code(url: str) -> None:
     create_function(url, "replaced", CODE, {})
     before = place(url, "replaced")
     archive = io.BytesIO()

@@ -45,7 +45,7 @@ def bench() -> Iterator[Bench]:
         yield Bench(server.server_address[1], slept)
 
 
-def test_a_request_is_kept_as_it_came(bench: Bench) -> None:
+def test_a_request_is_stored_unchanged(bench: Bench) -> None:
     status, _, _ = bench.ask(
         "POST",
         "/receiver/ok/orders/7?a=b",
@@ -64,7 +64,7 @@ def test_a_request_is_kept_as_it_came(bench: Bench) -> None:
     assert kept["received_at"].endswith("Z")
 
 
-def test_a_body_that_is_no_text_is_kept_as_base64(bench: Bench) -> None:
+def test_a_binary_body_is_stored_as_base64(bench: Bench) -> None:
     bench.ask("POST", "/receiver/ok", b"\xff\x00")
     (kept,) = bench.received()
     assert (kept["body_base64"], "body" in kept) == ("/wA=", False)
@@ -74,33 +74,33 @@ def test_a_body_that_is_no_text_is_kept_as_base64(bench: Bench) -> None:
     ("path", "status"),
     [("ok", 200), ("ok/a/b", 200), ("fail/500/a", 500), ("fail/429", 429), ("gone", 410), ("gone/a", 410)],
 )
-def test_the_path_chooses_the_answer_each_time(bench: Bench, path: str, status: int) -> None:
+def test_the_path_determines_the_response_each_time(bench: Bench, path: str, status: int) -> None:
     assert [bench.post(path) for _ in range(3)] == [status] * 3
     assert len(bench.received()) == 3
 
 
-def test_flaky_fails_so_often_for_each_webhook_id(bench: Bench) -> None:
+def test_the_path_flaky_fails_a_number_of_times_for_each_webhook_id(bench: Bench) -> None:
     assert [bench.post("flaky/2/a") for _ in range(4)] == [503, 503, 200, 200]
     assert [bench.post("flaky/2/a", "msg_2") for _ in range(3)] == [503, 503, 200]
 
 
-def test_retry_after_asks_for_a_wait_once_for_each_webhook_id(bench: Bench) -> None:
+def test_the_path_retry_after_requests_a_wait_once_for_each_webhook_id(bench: Bench) -> None:
     status, _, headers = bench.ask("POST", "/receiver/retry-after/7", webhook_id="msg_1")
     assert (status, headers["Retry-After"]) == (429, "7")
     assert [bench.post("retry-after/7"), bench.post("retry-after/7", "msg_2")] == [200, 429]
 
 
-def test_a_redirect_leads_to_where_nobody_should_follow(bench: Bench) -> None:
+def test_the_path_redirect_responds_with_a_redirection(bench: Bench) -> None:
     status, _, headers = bench.ask("POST", "/receiver/redirect")
     assert (status, headers["Location"]) == (302, "/receiver/ok/redirected")
 
 
-def test_slow_takes_so_long(bench: Bench) -> None:
+def test_the_path_slow_waits_for_its_number_of_seconds(bench: Bench) -> None:
     assert [bench.post("slow/2.5/a"), bench.post("slow/30")] == [200, 200]
     assert bench.slept == [2.5, 30]
 
 
-def test_drop_takes_the_request_and_breaks_the_connection(bench: Bench) -> None:
+def test_the_path_drop_stores_the_request_and_breaks_the_connection(bench: Bench) -> None:
     with pytest.raises(http.client.RemoteDisconnected):
         bench.post("drop")
     assert [each["path"] for each in bench.received()] == ["/receiver/drop"]

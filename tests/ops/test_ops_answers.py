@@ -55,10 +55,12 @@ def test_every_command_can_print_json(name: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("mail", "--event"), ("pigeon",)])
-def test_one_channel_or_the_event_has_to_be_named(arguments: tuple[str, ...]) -> None:
+def test_a_schema_command_without_exactly_one_channel_or_the_event_is_refused(
+    arguments: tuple[str, ...],
+) -> None:
     assert run(*arguments)[0] == 2
 
 
-def test_a_channels_schema_is_printed_as_before() -> None:
+def test_the_schema_of_a_channel_is_printed() -> None:
     code, printed = run("mail")
     assert (code, json.loads(printed)["properties"]["event_type"]) == (0, {"const": "mail"})

@@ -24,9 +24,7 @@ def stderr_of(fault: str | Exception, capsys: pytest.CaptureFixture[str]) -> str
         *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"),
     ],
 )
-def test_a_signature_that_is_not_taken_leads_to_the_clock(
-    code: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_signature_leads_to_the_clock(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = stderr_of(code, capsys)
     assert "this machine's clock" in text
     assert "timedatectl set-ntp true" in text
@@ -45,7 +43,7 @@ def test_other_refusals_lead_to_the_credentials_alone(capsys: pytest.CaptureFixt
         "AWS.SimpleQueueService.NonExistentQueue",
     ],
 )
-def test_what_a_stage_should_have_and_has_not_is_no_text_of_botocores(
+def test_the_error_of_a_missing_table_or_function_is_a_sentence_of_mailroom_not_of_botocore(
     code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = stderr_of(code, capsys)
@@ -54,7 +52,7 @@ def test_what_a_stage_should_have_and_has_not_is_no_text_of_botocores(
 
 
 @pytest.mark.parametrize("url", ["localhost:4566", "http://", "http://[::1"])
-def test_an_endpoint_that_is_no_url_is_named(
+def test_an_invalid_endpoint_url_is_named(
     url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
@@ -66,16 +64,18 @@ def test_an_endpoint_that_is_no_url_is_named(
     assert "Write AWS_ENDPOINT_URL as a URL" in text
 
 
-def test_what_is_a_fault_of_the_program_is_no_refusal() -> None:
+def test_a_fault_of_the_program_is_raised_and_not_taken_for_a_refusal_of_aws() -> None:
     with pytest.raises(ValueError, match="invalid literal"), aws_faults("prod"):
         int("x")
 
 
-def test_a_table_that_goes_on_leaving_items_out_is_throttled(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unprocessed_keys_are_reported_as_throttling(capsys: pytest.CaptureFixture[str]) -> None:
     said = stderr_of(UnprocessedKeys("DynamoDB left 3 keys out"), capsys)
     assert "DynamoDB throttles, and did not return everything. Run the command again." in said
 
 
-def test_an_answer_that_is_none_of_awss_leads_to_the_way_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_response_that_aws_did_not_send_leads_to_the_endpoint_setting(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     error = ResponseParserError("Unable to parse response (syntax error), invalid XML received")
     assert "AWS_ENDPOINT_URL" in stderr_of(error, capsys)

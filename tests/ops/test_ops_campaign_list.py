@@ -17,7 +17,7 @@ def listed() -> dict[str, dict[str, str]]:
     return {each["campaign"]: each for each in answer["campaigns"]}
 
 
-def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:
+def test_the_list_contains_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:
     world.schedule("weekly")
     world.begun("nov", "s-0", seconds_ago=60)
     world.collected()
@@ -33,7 +33,7 @@ def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_ru
     assert rows[-1] == "3 campaigns, 2 of them enabled in dev."
 
 
-def test_a_schedule_that_is_switched_off_or_not_deployed_is_said_to_be_so(world: World) -> None:
+def test_a_disabled_or_undeployed_schedule_is_listed_as_such(world: World) -> None:
     assert listed()["weekly"]["standing"] == "not_deployed"
     world.schedule("weekly", "DISABLED")
     assert listed()["weekly"]["standing"] == "disabled"
@@ -50,7 +50,7 @@ def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: W
     assert found["news"]["last_run"] == ""
 
 
-def test_a_campaign_that_was_taken_out_and_goes_on_all_the_same_is_said_to_be_there(world: World) -> None:
+def test_a_campaign_that_was_taken_out_of_the_settings_is_listed_as_still_deployed(world: World) -> None:
     """Its stack leaves the app with the last campaign, and stays in the account until somebody deletes it."""
     world.write("cdk.json", json.dumps({"context": {"mailroom": {"dev": {}}}}))
     world.schedule("weekly")
@@ -59,7 +59,7 @@ def test_a_campaign_that_was_taken_out_and_goes_on_all_the_same_is_said_to_be_th
     assert "still deployed" in run("campaign", "list").stdout
 
 
-def test_how_campaigns_stand_is_not_told_without_asking_aws(
+def test_the_list_fails_if_aws_cannot_be_asked_for_the_schedules(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusing(_: DeployedCampaigns) -> None:
@@ -70,7 +70,7 @@ def test_how_campaigns_stand_is_not_told_without_asking_aws(
     assert run("campaign", "list").exit_code == 2
 
 
-def test_a_schedule_without_a_time_zone_goes_by_utc(world: World) -> None:
+def test_a_schedule_without_a_time_zone_is_shown_in_utc(world: World) -> None:
     world.write("campaigns/news/campaign.toml", f'{BY_HAND}[schedule]\ncron = "5 8 ? * * *"\n')
     assert listed()["news"]["schedule"] == "5 8 ? * * * UTC"
 
@@ -84,7 +84,7 @@ def test_a_schedule_without_a_time_zone_goes_by_utc(world: World) -> None:
         ({"page_size": 5}, "0 13 ? * WED * Europe/Berlin"),
     ],
 )
-def test_what_the_stage_has_otherwise_stands_over_the_campaigns_own_file(
+def test_an_override_of_the_stage_replaces_the_value_of_the_campaigns_file(
     world: World, overrides: dict[str, object], schedule: str
 ) -> None:
     cdk = json.loads(json.dumps(CDK))

@@ -29,7 +29,7 @@ def results(world: World) -> dict[str, Any]:
     return found
 
 
-def test_how_the_messages_of_a_run_ended_is_told_with_rates_beside_sess_limits(world: World) -> None:
+def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(world: World) -> None:
     world.collected(recipients=42, composed=40, opted_out=1)
     world.counted(opted_out=3, **ENDED)
     assert results(world) == {
@@ -53,9 +53,7 @@ def test_how_the_messages_of_a_run_ended_is_told_with_rates_beside_sess_limits(w
         assert said in shown
 
 
-def test_a_run_says_how_many_of_its_messages_wait_and_its_stop_how_many_are_taken_back(
-    world: World,
-) -> None:
+def test_a_run_counts_its_waiting_messages_and_a_stop_counts_the_cancelled_ones(world: World) -> None:
     world.collected(recipients=40, composed=40)
     world.counted(delivered=10, scheduled=2179)
     shown = " ".join(run("campaign", "status", "weekly").stdout.split())
@@ -67,13 +65,13 @@ def test_a_run_says_how_many_of_its_messages_wait_and_its_stop_how_many_are_take
     assert told in " ".join(stopped.stdout.split())
 
 
-def test_a_stage_without_search_counts_nothing_and_says_how_far_the_run_is(world: World) -> None:
+def test_a_stage_without_search_shows_no_outcomes_of_a_run(world: World) -> None:
     world.collected()
     assert results(world) is None
     assert "bounced" not in run("campaign", "status", "weekly").stdout
 
 
-def test_the_console_shows_results_that_lead_to_the_messages(world: World) -> None:
+def test_the_results_in_the_console_link_to_the_messages(world: World) -> None:
     world.collected(recipients=40, composed=40)
     world.counted(opted_out=3, delivered=36, bounced=4)
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
@@ -90,9 +88,7 @@ def test_the_console_shows_results_that_lead_to_the_messages(world: World) -> No
     assert "Stop …" not in page.words  # nothing is left to stop
 
 
-def test_the_console_starts_a_campaign_once_somebody_has_seen_what_it_will_do(
-    world: World,
-) -> None:
+def test_the_console_starts_a_campaign_once_after_a_dry_run(world: World) -> None:
     answers(world)
     browser = Browser(world.session).enter()
     assert "Start …" in browser.get("/campaigns", campaign="weekly").words
@@ -133,7 +129,7 @@ def parts(page: Reply) -> list[tuple[str, int, int]]:
     return [(name, int(begin), int(width)) for name, begin, width in found]
 
 
-def test_a_run_goes_from_step_to_step_and_its_bar_holds_each_recipient_once(world: World) -> None:
+def test_a_run_goes_from_step_to_step_and_its_bar_counts_each_recipient_once(world: World) -> None:
     world.counted(delivered=30, sent=4, bounced=1, suppressed=2)
     browser = Browser(world.session).enter()
     world.collected(recipients=50, composed=40, opted_out=2, left_out=1)
@@ -165,7 +161,7 @@ def test_a_resumed_run_is_done_if_every_recipient_has_an_outcome(
 
 
 @pytest.mark.parametrize(("bounced", "bad"), [(49, False), (50, True)])
-def test_a_rate_is_marked_from_the_limit_of_ses_on(bounced: int, *, bad: bool) -> None:
+def test_a_rate_at_the_limit_of_ses_is_marked(bounced: int, *, bad: bool) -> None:
     counts = {**dict.fromkeys(Results.__struct_fields__, 0), "delivered": 1000 - bounced, "bounced": bounced}
     figures = {figure.name: figure.bad for figure in Results(**counts).figures}
     assert (figures["bounced"], figures["delivered"]) == (bad, False)
@@ -182,7 +178,7 @@ def test_a_rate_is_marked_from_the_limit_of_ses_on(bounced: int, *, bad: bool) -
         ),
     ],
 )
-def test_a_run_says_until_when_it_is_sent_only_if_that_is_known(
+def test_the_end_of_sending_is_shown_only_if_it_can_be_computed(
     world: World, per_day: list[list[Any]], scheduled: int, outlook: str
 ) -> None:
     world.limited(100, sent=90)
@@ -209,7 +205,7 @@ def looked_at(browser: Browser, **run: str) -> Reply:
     return browser.get(looked.headers["location"])
 
 
-def test_a_stopped_run_goes_on_by_its_own_button_and_sends_to_nobody_twice(world: World) -> None:
+def test_a_stopped_run_is_continued_by_its_own_button(world: World) -> None:
     answers(world)
     world.begun()
     browser = Browser(world.session).enter()
@@ -240,7 +236,7 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> 
     assert ("Pause …" in runs.words, "a wrong link" in runs.words) == (True, False)
 
 
-def test_a_new_run_soon_after_another_asks_for_the_campaigns_name(world: World) -> None:
+def test_a_new_run_soon_after_another_requires_the_campaigns_name(world: World) -> None:
     answers(world)
     world.collected(composed=4459)
     browser = Browser(world.session, clock=lambda: NOW + 60).enter()
@@ -254,7 +250,7 @@ def test_a_new_run_soon_after_another_asks_for_the_campaigns_name(world: World) 
     assert len(world.started()) == 1
 
 
-def test_a_look_shows_each_mail_as_its_recipient_would_see_it(world: World) -> None:
+def test_a_dry_run_shows_each_mail_as_its_recipient_would_see_it(world: World) -> None:
     answers(world)
     world.write("templates/mail/weekly/body.html", "<p>News for <b>{{ first_name }}</b></p>")
     browser = Browser(world.session).enter()
@@ -264,7 +260,7 @@ def test_a_look_shows_each_mail_as_its_recipient_would_see_it(world: World) -> N
     assert browser.get("/campaigns/mail", campaign="weekly", id="another").text == ""
 
 
-def test_nobody_starts_what_nobody_has_looked_at_nor_what_is_not_enabled(world: World) -> None:
+def test_a_start_without_a_dry_run_or_of_a_disabled_campaign_is_refused(world: World) -> None:
     browser = Browser(world.session).enter()
     refused = browser.post("/campaigns/start", {"campaign": "weekly", "run": RUN, "step": "start"})
     assert "Look first, then start." in refused.words
@@ -299,7 +295,7 @@ def make_ledger(world: World) -> None:
     make_table(world.dynamodb, "mailroom-dev-ledger", "id", "event_type", failures=failures)
 
 
-def test_all_failures_of_a_run_are_one_file_by_page_and_by_command(
+def test_the_page_and_the_command_export_the_same_file_of_a_runs_failures(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = NOW + 4 * 86_400
@@ -334,7 +330,7 @@ def test_a_text_that_a_spreadsheet_would_compute_stays_a_text() -> None:
     assert cells == ["to", *guarded, 'say "no", please', "fine"]
 
 
-def test_a_download_that_aws_refuses_is_a_page_and_no_file(world: World) -> None:
+def test_a_download_that_aws_refuses_is_an_error_page(world: World) -> None:
     world.begun()  # and the stage has no ledger
     reply = Browser(world.session).enter().get("/campaigns/failures", campaign="weekly", run=RUN)
     assert reply.status == 502

@@ -44,7 +44,7 @@ def test_two_starts_of_one_run_have_different_ids(world: World) -> None:
     assert len({each["start"] for each in world.started()}) == 2
 
 
-def test_a_start_asks_first_and_without_a_yes_nothing_is_started(world: World) -> None:
+def test_a_start_requires_a_confirmation(world: World) -> None:
     result = run("start", "weekly", typed="n\n")
     assert result.exit_code == 1
     assert "Start weekly in dev, run 2026-11-21T14:00Z?" in result.stderr
@@ -53,13 +53,13 @@ def test_a_start_asks_first_and_without_a_yes_nothing_is_started(world: World) -
     assert len(world.started()) == 1
 
 
-def test_a_start_says_what_the_day_has_room_for(world: World) -> None:
+def test_the_question_before_a_start_contains_the_room_left_in_the_day(world: World) -> None:
     world.limited(2_000, sent=300)
     result = run("start", "weekly", typed="n\n")
     assert "? The day has room for 1,500 now; the rest follows by itself." in result.stderr
 
 
-def test_a_run_that_was_begun_goes_on_with_its_own_time(world: World) -> None:
+def test_a_restart_of_a_run_keeps_its_scheduled_time(world: World) -> None:
     world.collected()
     result = run("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
@@ -74,13 +74,15 @@ def test_a_run_that_was_begun_goes_on_with_its_own_time(world: World) -> None:
     [("2026-11-18T13:00Z", "2026-11-18T13:00:00Z"), ("after-the-move", "2026-11-21T14:00:34Z")],
     ids=["a time", "a word"],
 )
-def test_a_new_run_with_a_name_has_the_time_in_it_or_else_now(world: World, name: str, time: str) -> None:
+def test_a_new_run_gets_the_time_in_its_name_or_else_the_present_time(
+    world: World, name: str, time: str
+) -> None:
     assert run("start", "weekly", "--run", name, "--new", "--yes").exit_code == 0
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (name, time)
 
 
-def test_a_name_that_no_run_has_is_refused_with_those_that_there_are(world: World) -> None:
+def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:
     world.begun()
     result = run("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
     assert result.exit_code == 2
@@ -91,13 +93,13 @@ def test_a_name_that_no_run_has_is_refused_with_those_that_there_are(world: Worl
     assert not world.started()
 
 
-def test_a_run_that_is_known_goes_on_with_new_as_without(world: World) -> None:
+def test_an_existing_run_is_continued_despite_the_option_new(world: World) -> None:
     world.begun()
     assert run("start", "weekly", "--run", RUN, "--new", "--yes").exit_code == 0
     assert world.started()[0]["scheduled_at"] == "2026-11-21T13:59:00Z"
 
 
-def test_a_start_as_json_is_what_was_started(world: World) -> None:
+def test_the_json_of_a_start_contains_the_campaign_the_run_and_its_time(world: World) -> None:
     result = run("start", "weekly", "--yes", "--json")
     expected = {"campaign": "weekly", "run": RUN, "scheduled_at": "2026-11-21T14:00:00Z"}
     assert json.loads(result.stdout) == expected
@@ -121,7 +123,7 @@ MISSING: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.usefixtures("world")
-def test_what_is_not_there_exits_with_2_and_a_sentence_that_says_what_is() -> None:
+def test_an_unknown_name_exits_with_2_and_lists_the_existing_names() -> None:
     for arguments, sentence in MISSING:
         result = run(*arguments)
         assert (result.exit_code, sentence in result.stderr, result.stdout) == (2, True, ""), arguments
@@ -135,7 +137,7 @@ def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: World
 
 
 @pytest.mark.parametrize("arguments", [("start", "--yes"), ("status",), ("stop", "--run", RUN)])
-def test_a_stage_without_its_table_exits_with_2_and_names_that(
+def test_a_stage_without_the_table_of_runs_exits_with_2_and_names_the_table(
     world: World, arguments: tuple[str, ...]
 ) -> None:
     world.dynamodb.delete_table(TableName=RUNS)
@@ -155,7 +157,7 @@ def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: World
 # status
 
 
-def test_the_status_says_how_far_a_run_is_and_what_is_wrong_with_its_audience(world: World) -> None:
+def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(world: World) -> None:
     world.collected(Fault("line 17", "email", "is empty; [red]give[/red] one"))
     result = run("status", "weekly")
     assert result.exit_code == 0
@@ -187,7 +189,7 @@ def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: World
     assert rows == [["nov", "collecting"], ["2026-12-24T13:00Z", "collecting"]]
 
 
-def test_a_page_that_could_not_be_collected_says_why(world: World) -> None:
+def test_the_reason_of_an_uncollected_page_is_shown(world: World) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
@@ -195,7 +197,7 @@ def test_a_page_that_could_not_be_collected_says_why(world: World) -> None:
     assert "Page 1 was not collected: the database is gone" in run("status", "weekly").stdout
 
 
-def test_a_run_that_has_stopped_by_itself_says_why(world: World) -> None:
+def test_the_reason_is_shown_if_a_run_has_stopped_itself(world: World) -> None:
     world.begun()
     world.runs.stop("weekly", RUN, BY_ITSELF, trouble="each of its first 54 messages has failed")
     shown = run("status", "weekly").stdout
@@ -222,7 +224,7 @@ def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -
 # stop
 
 
-def test_a_stop_asks_and_then_stops_the_run(world: World) -> None:
+def test_a_stop_requires_a_confirmation(world: World) -> None:
     world.begun()
     assert run("stop", "weekly", "--run", RUN, typed="n\n").exit_code == 1
     assert state(world) == "collecting"
@@ -236,7 +238,7 @@ def test_a_stop_asks_and_then_stops_the_run(world: World) -> None:
     )
 
 
-def test_a_paused_run_shows_since_when_by_whom_and_why_until_it_is_resumed(world: World) -> None:
+def test_a_paused_run_shows_its_time_its_operator_and_its_reason_until_the_resume(world: World) -> None:
     world.begun()
     paused = run("pause", "weekly", "--run", RUN, "--why", "a wrong link")
     reason = "by arn:aws:sts::123456789012:user/moto: a wrong link"
@@ -252,7 +254,7 @@ def test_a_paused_run_shows_since_when_by_whom_and_why_until_it_is_resumed(world
     assert ("paused" in resumed.stdout, state(world)) == (False, "collecting")
 
 
-def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_lets_it_go_on(world: World) -> None:
+def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(world: World) -> None:
     world.begun()
     run("stop", "weekly", "--run", RUN, "--yes")
     result = run("pause", "weekly", "--run", RUN, "--why", "a wrong link")

@@ -26,7 +26,7 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(app, words, env={"COLUMNS": "200"})
 
 
-def test_what_waits_is_taken_back_and_the_answer_is_its_status(stage: RepairStage) -> None:
+def test_a_waiting_message_is_cancelled_and_its_status_is_printed(stage: RepairStage) -> None:
     stage.put(mail("m", send_at=LATER))
     for _ in range(2):
         result = run("m", "--json")
@@ -35,14 +35,14 @@ def test_what_waits_is_taken_back_and_the_answer_is_its_status(stage: RepairStag
     assert "it was taken back before its send_at (cancelled)" in run("m").stdout
 
 
-def test_what_waits_for_nothing_is_not_taken_back(stage: RepairStage) -> None:
+def test_a_message_that_does_not_wait_is_not_cancelled(stage: RepairStage) -> None:
     stage.failed("m")
     result = run("m")
     assert result.exit_code == 2
     assert "m is not cancelled: it is failed and waits for no time to come" in " ".join(result.stderr.split())
 
 
-def test_a_message_that_nobody_knows_is_said_to_be_none(stage: RepairStage) -> None:
+def test_an_unknown_message_is_refused(stage: RepairStage) -> None:
     result = run("nobody")
     assert result.exit_code == 2
     assert "there is no such message" in result.stderr

@@ -43,12 +43,12 @@ def run(sqs: Any) -> Result:
     return CliRunner().invoke(app, ["letters"])
 
 
-def test_every_command_begins_so() -> None:
+def test_every_command_runs_the_common_callback_first() -> None:
     assert cli.app.registered_callback is not None
     assert cli.app.registered_callback.callback is cli.main
 
 
-def test_a_command_ends_its_work_however_many_calls_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_continues_despite_any_number_of_failed_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
     metrics.clear_metrics()
     sqs = Refusing()
@@ -58,7 +58,7 @@ def test_a_command_ends_its_work_however_many_calls_fail(monkeypatch: pytest.Mon
     assert not metrics.metric_set
 
 
-def test_what_the_library_complains_of_goes_beside_the_answer() -> None:
+def test_log_lines_of_the_library_go_to_standard_error() -> None:
     before = [each.stream for each in logger.handlers]  # type: ignore[attr-defined]
     result = run(Refusing())
     assert result.stdout == "{}\n"
@@ -112,7 +112,7 @@ def test_the_paragraphs_of_help_fill_the_terminal_whatever_the_width_of_the_sour
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("stauts", "status"), ("dead-leters", "dead-letters")])
-def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(typed: str, meant: str) -> None:
+def test_a_misspelt_command_is_refused_with_the_most_similar_one(typed: str, meant: str) -> None:
     result = CliRunner().invoke(cli.app, [typed], env={"COLUMNS": "100"})
     assert result.exit_code == 2
     assert f"Did you mean '{meant}'?" in result.stderr

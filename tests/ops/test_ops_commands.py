@@ -41,11 +41,11 @@ def run(*arguments: str, environment: Mapping[str, str | None] | None = None) ->
         ("InternalError", "Check the credentials, the region, and --stage dev."),
     ],
 )
-def test_what_to_do_about_a_fault_follows_from_its_code(code: str, remedy: str) -> None:
+def test_the_remedy_of_a_fault_depends_on_its_code(code: str, remedy: str) -> None:
     assert sentences_of(client_error(code), "dev")[1] == remedy
 
 
-def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
+def test_an_incomplete_replay_exits_with_1_and_names_the_log_groups(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put("one", document(event("a")))
@@ -59,7 +59,7 @@ def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
 
 
 @pytest.mark.usefixtures("shelf", "dispatch")
-def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> None:
+def test_an_undeployed_stage_exits_with_2_and_names_the_settings_to_check() -> None:
     result = run("repair", "--given-up", "--stage", "prod")
     assert result.exit_code == 2
     assert "There is no such table, function, bucket or queue of prod (ListObjectsV2)" in result.stderr
@@ -68,7 +68,7 @@ def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> Non
 
 
 @pytest.mark.usefixtures("shelf", "dispatch")
-def test_the_stage_may_come_from_the_environment_that_make_up_writes() -> None:
+def test_the_stage_may_be_set_by_its_environment_variable() -> None:
     result = run("repair", "--given-up", environment={"MAILROOM_STAGE": "elsewhere"})
     assert "queue of elsewhere (" in result.stderr
 
@@ -83,7 +83,7 @@ def test_the_stage_may_come_from_the_environment_that_make_up_writes() -> None:
     ],
     ids=["credentials", "credentials, the region as all but botocore read it", "region", "profile"],
 )
-def test_without_credentials_region_or_profile_the_command_says_what_to_check(
+def test_a_command_without_credentials_region_or_profile_names_the_settings_to_check(
     given: dict[str, str], trouble: str
 ) -> None:
     nothing = {name: None for name in os.environ if name.startswith("AWS_")}

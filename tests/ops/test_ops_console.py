@@ -40,7 +40,9 @@ def message(browser: Browser, id_: str, channel: str = "mail", **more: str) -> R
 # a message
 
 
-def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, browser: Browser) -> None:
+def test_a_message_shows_its_timeline_with_the_time_between_steps(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.know(
         "m",
         status="delivered",
@@ -71,7 +73,7 @@ def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, brow
     assert "Its content is gone" in words
 
 
-def test_a_message_that_waits_says_for_what_and_can_be_cancelled(
+def test_a_waiting_message_shows_its_reason_and_can_be_cancelled(
     stage: RepairStage, browser: Browser
 ) -> None:
     wait = {"version": "v", "reason": "outside_window"}
@@ -86,9 +88,7 @@ def test_a_message_that_waits_says_for_what_and_can_be_cancelled(
     assert ("Cancel …" in page.words, "Repair …" in page.words) == (False, True)
 
 
-def test_a_follow_up_and_the_message_that_it_names_link_to_each_other(
-    stage: RepairStage, browser: Browser
-) -> None:
+def test_a_follow_up_and_its_condition_link_to_each_other(stage: RepairStage, browser: Browser) -> None:
     unless = {"id": "code", "event_type": "sms", "status": ["sent", "delivered"]}
     times: dict[str, Any] = {"putAt": 1_795_269_600_000, "ttl": 9_999_999_999}
     stage.know("code", "sms", status="delivered", **times)
@@ -137,7 +137,7 @@ def test_a_message_whose_follow_ups_cannot_be_read_is_shown_without_them(
     assert "delivered" in message(browser, "m").words
 
 
-def test_an_empty_list_says_how_many_messages_lie_in_queues(stage: RepairStage, browser: Browser) -> None:
+def test_an_empty_list_shows_the_number_of_messages_in_queues(stage: RepairStage, browser: Browser) -> None:
     for url in ("mail", "mail-bulk"):
         stage.sqs.send_message(QueueUrl=stage.urls[url], MessageBody="{}")
     said = " so far; 2 messages lie in queues and are not listed yet."
@@ -146,7 +146,7 @@ def test_an_empty_list_says_how_many_messages_lie_in_queues(stage: RepairStage, 
     assert f"No message has that id, and nothing was sent to ada@example.com{said}" in nobody
 
 
-def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: Browser) -> None:
+def test_a_failed_message_shows_its_reason_and_its_remedy(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
     stage.put(mail("m"))
     words = message(browser, "m").words
@@ -158,7 +158,7 @@ def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: B
     assert '"first_name": "Ada"' in words
 
 
-def test_of_many_recipients_those_that_something_went_wrong_for_stand_first_with_their_pages(
+def test_failed_recipients_are_listed_first_with_links_to_their_pages(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="bounced", to=["a@example.com"], recipients=many(), completedAt=1)
@@ -171,7 +171,7 @@ def test_of_many_recipients_those_that_something_went_wrong_for_stand_first_with
     assert "What keeps a@example.com" not in page.words
 
 
-def test_a_mail_is_in_a_frame_that_can_do_nothing(stage: RepairStage, browser: Browser) -> None:
+def test_a_mail_is_shown_in_a_sandboxed_frame(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail("m", subject="Hi", html=HTML))
     page = message(browser, "m")
     assert '<iframe sandbox src="/message/mail?id=m&amp;channel=mail"' in page.text
@@ -183,7 +183,7 @@ def test_a_mail_is_in_a_frame_that_can_do_nothing(stage: RepairStage, browser: B
     )
 
 
-def test_no_element_of_a_mail_is_left_for_which_a_browser_connects(
+def test_elements_of_a_mail_that_make_a_browser_connect_are_removed(
     stage: RepairStage, browser: Browser
 ) -> None:
     own = '<style>p > b { color: red }</style><p title="&lt;link&gt;">1 &lt; 2 &amp; 3<br /></p>'
@@ -205,7 +205,7 @@ def test_no_element_of_a_mail_is_left_for_which_a_browser_connects(
     )
 
 
-def test_what_others_wrote_is_text_on_every_page(stage: RepairStage, browser: Browser) -> None:
+def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail(HOSTILE, subject=HOSTILE, text=HOSTILE, headers={"X-Own": HOSTILE}, topic=HOSTILE))
     stage.failed(
         HOSTILE,
@@ -234,9 +234,7 @@ def test_what_others_wrote_is_text_on_every_page(stage: RepairStage, browser: Br
         assert "<img" not in page.text
 
 
-def test_what_turns_the_direction_of_text_around_is_shown_as_a_mark(
-    stage: RepairStage, browser: Browser
-) -> None:
+def test_an_override_of_the_text_direction_is_shown_as_a_mark(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail("m", subject="invoice\u202efdp.exe", text="x"))
     assert "invoice\ufffdfdp.exe" in message(browser, "m").words
     stage.put(mail("m", subject="\u200f\u05e9\u05dc\u05d5\u05dd", text="x"))
@@ -246,7 +244,7 @@ def test_what_turns_the_direction_of_text_around_is_shown_as_a_mark(
 @pytest.mark.parametrize(
     ("id_", "other"), [("m ", "m"), ("m\u202e", "m\ufffd")], ids=["spaces", "a character shown as a mark"]
 )
-def test_an_action_hits_the_id_that_it_was_asked_for_and_none_that_looks_alike(
+def test_an_action_changes_its_own_id_and_no_similar_one(
     stage: RepairStage, browser: Browser, id_: str, other: str
 ) -> None:
     stage.put(*(mail(each, send_at="2099-01-01T00:00:00Z") for each in (id_, other)))
@@ -256,16 +254,14 @@ def test_an_action_hits_the_id_that_it_was_asked_for_and_none_that_looks_alike(
     assert stage.ledger(id_)["status"] == "cancelled"
 
 
-def test_spaces_around_an_id_that_somebody_typed_are_no_part_of_it(
-    stage: RepairStage, browser: Browser
-) -> None:
+def test_spaces_around_a_typed_id_are_removed(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
     found = browser.get("/message", id=" m ", channel="mail ")
     assert (found.status, found.headers["location"]) == (303, "/message?id=m&channel=mail")
     assert browser.get("/message", id=" nobody ").headers["location"] == "/message?id=nobody"
 
 
-def test_an_id_that_there_is_not_says_so(browser: Browser) -> None:
+def test_an_unknown_id_is_answered_with_404(browser: Browser) -> None:
     reply = browser.get("/message", id="nobody")
     assert (reply.status, "There is no message nobody in dev." in reply.words) == (404, True)
 
@@ -283,7 +279,7 @@ def test_a_send_at_of_any_year_leaves_its_page_and_its_neighbours_readable(
     assert "2 channels have a message" in browser.get("/message", id="m").words
 
 
-def test_a_payload_that_cannot_be_read_is_said_beside_the_rest_of_the_page(
+def test_an_unreadable_payload_is_reported_on_an_otherwise_whole_page(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> bytes:
@@ -296,7 +292,7 @@ def test_a_payload_that_cannot_be_read_is_said_beside_the_rest_of_the_page(
     assert "Its life" in words
 
 
-def test_a_long_text_is_cut_off_and_comes_once(stage: RepairStage, browser: Browser) -> None:
+def test_a_long_text_is_shortened_and_not_part_of_updates(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail("m", subject="Hi", html="'" * 300_000, text="x"))
     page = message(browser, "m")
     assert "These are the first 100,000 of 300,000 characters." in page.words
@@ -306,12 +302,12 @@ def test_a_long_text_is_cut_off_and_comes_once(stage: RepairStage, browser: Brow
     assert len(update.text) < 20_000
 
 
-def test_numbers_of_the_request_are_numbers(stage: RepairStage, browser: Browser) -> None:
+def test_numbers_of_an_item_are_shown_as_json_numbers(stage: RepairStage, browser: Browser) -> None:
     stage.put(mail("m", price=Decimal("1.5")))
     assert '"price": 1.5' in message(browser, "m").words
 
 
-def test_a_message_is_titled_by_its_subject_and_says_whom_it_is_for_and_what_goes_along(
+def test_the_page_of_a_message_shows_its_subject_its_recipient_and_its_attachments(
     stage: RepairStage, browser: Browser
 ) -> None:
     s3 = stage.session.client("s3")
@@ -338,7 +334,7 @@ def test_a_message_is_titled_by_its_subject_and_says_whom_it_is_for_and_what_goe
     assert 'href="/people?recipient=ada%40example.com"' in page.text
 
 
-def test_a_message_is_for_a_ticket_without_its_content_and_its_recipient(
+def test_the_text_for_a_ticket_contains_neither_the_content_nor_the_recipient(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.put(mail("m", text="The secret is 42", code="42"))
@@ -354,7 +350,7 @@ def test_a_message_is_for_a_ticket_without_its_content_and_its_recipient(
 # actions
 
 
-def test_a_resend_says_what_it_will_do_and_does_it(stage: RepairStage, browser: Browser) -> None:
+def test_a_resend_is_executed_after_its_plan_was_shown(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
     stage.put(mail("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
@@ -369,7 +365,7 @@ def test_a_resend_says_what_it_will_do_and_does_it(stage: RepairStage, browser: 
     assert "It is on its way again." in message(browser, "m", done="resend").words
 
 
-def test_a_resend_is_refused_where_its_item_or_its_risk_has_changed_since_it_was_shown(
+def test_a_resend_is_refused_if_the_item_or_the_risk_has_changed_since_the_plan(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.failed("m")
@@ -384,7 +380,7 @@ def test_a_resend_is_refused_where_its_item_or_its_risk_has_changed_since_it_was
     assert stage.bodies("mail") == []
 
 
-def test_a_resend_that_no_queue_took_says_that_it_is_reopened(
+def test_a_resend_that_sqs_refused_is_reported_as_reopened(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.failed("m")
@@ -397,13 +393,13 @@ def test_a_resend_that_no_queue_took_says_that_it_is_reopened(
     assert stage.ledger("m")["status"] == "retrying"
 
 
-def test_a_fax_is_sent_again_from_what_the_ledger_kept(stage: RepairStage, browser: Browser) -> None:
+def test_a_fax_is_resent_from_the_content_in_the_ledger(stage: RepairStage, browser: Browser) -> None:
     stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=1)
     plan = browser.get("/message/resend", id="f", channel="fax")
     assert "It is sent again with the content that it had, as try 2." in plan.words
 
 
-def test_what_has_arrived_is_sent_again_by_force_alone(stage: RepairStage, browser: Browser) -> None:
+def test_a_delivered_message_is_resent_only_with_force(stage: RepairStage, browser: Browser) -> None:
     stage.know("m", status="delivered", completedAt=1, attempts=1)
     stage.put(mail("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
@@ -417,7 +413,7 @@ def test_what_has_arrived_is_sent_again_by_force_alone(stage: RepairStage, brows
     assert [each["id"] for each in stage.bodies("mail")] == ["m"]
 
 
-def test_what_is_suppressed_is_lifted_first_and_not_sent_by_force(
+def test_a_suppressed_message_requires_a_lift_and_cannot_be_forced(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="suppressed", completedAt=1, attempts=1, to="ada@example.com")
@@ -430,7 +426,9 @@ def test_what_is_suppressed_is_lifted_first_and_not_sent_by_force(
     assert "force" not in plan.text
 
 
-def test_a_fax_that_nobody_can_end_is_ended_as_was_chosen(stage: RepairStage, browser: Browser) -> None:
+def test_a_fax_without_an_outcome_is_ended_with_the_status_that_was_chosen(
+    stage: RepairStage, browser: Browser
+) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     stage.know("f", "fax", status="sending", provider="signalwire", provider_id="fx", submittedAt=old)
     plan = browser.get("/message/repair", id="f", channel="fax")
@@ -440,7 +438,7 @@ def test_a_fax_that_nobody_can_end_is_ended_as_was_chosen(stage: RepairStage, br
     assert stage.ledger("f", "fax")["status"] == "failed"
 
 
-def test_only_a_message_whose_outcome_nobody_knows_can_be_ended_beside_its_other_cure(
+def test_a_message_can_be_ended_beside_another_cure_only_if_its_outcome_is_unknown(
     stage: RepairStage, browser: Browser
 ) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
@@ -457,7 +455,9 @@ def test_only_a_message_whose_outcome_nobody_knows_can_be_ended_beside_its_other
     assert 'class="danger" name="cure" value="sent"' in end
 
 
-def test_what_has_changed_since_it_was_shown_is_not_repaired(stage: RepairStage, browser: Browser) -> None:
+def test_a_repair_is_refused_if_the_message_has_changed_since_the_plan(
+    stage: RepairStage, browser: Browser
+) -> None:
     old = round(time.time() * 1000) - 2 * DAY_MS
     known: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx"}
     stage.know("f", "fax", **known, submittedAt=old)
@@ -468,14 +468,16 @@ def test_what_has_changed_since_it_was_shown_is_not_repaired(stage: RepairStage,
     assert stage.ledger("f", "fax")["status"] == "sending"
 
 
-def test_what_has_its_outcome_cannot_be_repaired(stage: RepairStage, browser: Browser) -> None:
+def test_a_message_with_an_outcome_cannot_be_repaired(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
     plan = browser.get("/message/repair", id="m", channel="mail")
     assert "Nobody can say yet how it ended: failed: it has its outcome" in plan.words
     assert "<form method" not in plan.text
 
 
-def test_what_waits_is_cancelled_and_what_was_sent_is_not(stage: RepairStage, browser: Browser) -> None:
+def test_a_waiting_message_is_cancelled_and_a_sent_one_is_refused(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.put(mail("later", send_at="2099-01-01T00:00:00Z"), mail("now"))
     plan = browser.get("/message/cancel", id="later", channel="mail")
     assert "ends as cancelled" in plan.words
@@ -486,7 +488,9 @@ def test_what_waits_is_cancelled_and_what_was_sent_is_not(stage: RepairStage, br
     assert stage.ledger("now") == {}
 
 
-def test_what_has_changed_since_it_was_shown_is_not_cancelled(stage: RepairStage, browser: Browser) -> None:
+def test_a_cancellation_is_refused_if_the_message_has_changed_since_the_plan(
+    stage: RepairStage, browser: Browser
+) -> None:
     stage.put(mail("m", send_at="2099-01-01T00:00:00Z"))
     assert "Cancel …" in message(browser, "m").words
     plan = browser.get("/message/cancel", id="m", channel="mail")
@@ -496,7 +500,7 @@ def test_what_has_changed_since_it_was_shown_is_not_cancelled(stage: RepairStage
     assert stage.ledger("m") == {}
 
 
-def test_a_page_may_be_told_to_stand_still(browser: Browser) -> None:
+def test_live_updates_of_a_page_can_be_switched_off(browser: Browser) -> None:
     still = browser.get("/", live="off")
     assert "hx-trigger" not in still.text
     assert "Update by itself" in still.words
@@ -505,7 +509,7 @@ def test_a_page_may_be_told_to_stand_still(browser: Browser) -> None:
 # failures, dead letters, campaigns
 
 
-def test_failures_are_bars_that_filter_and_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with deployed(monkeypatch) as stage:
         day = failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
         failed(stage, "spring#1#b", "x", status="bounced", bounce_type="Permanent", template="welcome")
@@ -536,7 +540,7 @@ def test_failures_are_bars_that_filter_and_a_list(monkeypatch: pytest.MonkeyPatc
         assert "3 messages" in browser.get("/failures", more="1").words
 
 
-def test_failures_that_are_shown_are_sent_again_and_what_may_arrive_twice_is_left(
+def test_the_listed_failures_are_resent_except_those_that_may_arrive_twice(
     stage: RepairStage, browser: Browser
 ) -> None:
     at = time.time() - 60
@@ -563,7 +567,7 @@ def test_failures_that_are_shown_are_sent_again_and_what_may_arrive_twice_is_lef
 
 
 @pytest.mark.parametrize("keys", ["", "no", "{}", '[["a"]]', '[["a", 1]]', json.dumps([["a", "b"]] * 51)])
-def test_a_form_of_failures_that_is_not_whole_sends_nothing(browser: Browser, keys: str) -> None:
+def test_an_incomplete_form_of_failures_sends_nothing(browser: Browser, keys: str) -> None:
     refused = browser.post("/failures/resend", {"keys": keys})
     assert (refused.status, "no longer whole" in refused.words) == (400, True)
 
@@ -589,7 +593,7 @@ def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any
     return day
 
 
-def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Browser) -> None:
+def test_a_dead_letter_shows_its_cause_and_can_be_redriven(stage: RepairStage, browser: Browser) -> None:
     stage.know("m", status="sending", trouble={"code": "misconfigured", "message": "no such sender"})
     stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody='{"id": "m", "event_type": "mail"}')
     listed = browser.get("/dead-letters")
@@ -610,7 +614,7 @@ def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Brows
     assert "There are no dead letters in dev." in browser.get("/dead-letters").words
 
 
-def test_dead_letters_of_one_cause_are_one_card_and_go_back_together(
+def test_dead_letters_of_one_cause_are_grouped_and_redriven_together(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("c", status="sending", startedAt=1)
@@ -630,7 +634,7 @@ def test_dead_letters_of_one_cause_are_one_card_and_go_back_together(
     assert {each["id"] for each in stage.bodies("mail")} == {"a", "b"}
 
 
-def test_a_message_whose_dead_letter_is_gone_is_requeued_from_its_page(
+def test_a_message_whose_dead_letter_is_missing_is_requeued_from_its_page(
     stage: RepairStage, browser: Browser
 ) -> None:
     stage.know("m", status="sending", dead_lettered_at=1)
@@ -676,7 +680,7 @@ def test_a_queue_has_one_redrive_by_either_name_which_shows_its_progress_and_can
     assert len(stage.bodies("mail-dlq")) == 10
 
 
-def test_campaigns_show_how_far_a_run_is_and_stop_it(world: World) -> None:
+def test_the_page_of_campaigns_shows_the_progress_of_a_run_and_stops_it(world: World) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=30, existed=2)
     assert "weekly mail file" in browser.get("/campaigns").words
@@ -697,7 +701,7 @@ def test_campaigns_show_how_far_a_run_is_and_stop_it(world: World) -> None:
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
 
 
-def test_where_aws_refuses_the_page_says_so_as_the_command_does(
+def test_the_page_shows_the_sentence_of_the_command_if_aws_refuses(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> None:

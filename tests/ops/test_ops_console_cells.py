@@ -124,7 +124,7 @@ def test_a_list_without_any_row_is_refused_at_its_rows(site: Site) -> None:
     assert shown["elsewhere"] == []
 
 
-def test_a_row_is_added_and_removed_without_a_script_and_nothing_typed_is_lost(stage: Stage) -> None:
+def test_a_row_is_added_and_removed_without_a_script_and_the_typed_text_is_kept(stage: Stage) -> None:
     browser = Browser(stage.session).enter()
 
     def rows(button: str, value: str, **cells: str) -> list[str]:
@@ -156,7 +156,7 @@ COPIED: dict[str, Any] = {
 }
 
 
-def test_a_copy_brings_its_rows_and_sends_the_very_same_variables(site: Site, stage: Stage) -> None:
+def test_a_copy_keeps_its_rows_and_sends_the_same_variables(site: Site, stage: Stage) -> None:
     stage.put(MAILBOX, id="o-1", event_type="mail", to="ada@exmaple.com", **COPIED)
     shown = values_of(form.show(site, Request({"channel": "mail", "copy": "o-1"})))
     rows = rows_of(shown)
@@ -173,7 +173,7 @@ def test_a_copy_brings_its_rows_and_sends_the_very_same_variables(site: Site, st
     assert {name: copied[name] for name in COPIED} == COPIED
 
 
-def test_a_time_is_asked_for_in_utc_and_one_that_a_date_field_cannot_show_stays_text(stage: Stage) -> None:
+def test_a_time_has_a_date_field_in_utc_unless_such_a_field_cannot_show_it(stage: Stage) -> None:
     browser = Browser(stage.session).enter()
     for time, typed in (("2027-11-21T09:00", ' type="datetime-local"'), ("tomorrow", "")):
         page = browser.post("/send?channel=mail", {**CHOSEN, "send_at": time, "step": "change"})

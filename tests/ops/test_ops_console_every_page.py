@@ -86,7 +86,7 @@ def fault(browser: Browser, path: str, query: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["empty", "full"])
-def test_every_page_answers_or_refuses_with_a_way_on(
+def test_every_page_responds_or_refuses_with_a_next_step(
     full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert QUERIES.keys() == {page.path for page in PAGES}

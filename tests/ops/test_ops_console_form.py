@@ -44,13 +44,15 @@ def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site
     assert sorted(fields) == sorted({*schema_of(channel)["properties"]} - left_out)
 
 
-def test_another_stage_than_the_local_one_begins_with_empty_fields(site: Site) -> None:
+def test_the_form_of_a_deployed_stage_begins_with_empty_fields(site: Site) -> None:
     shown = form.show(site, Request({"channel": "mail"}))
     assert isinstance(shown, Shown)
     assert (values_of(shown)["values"], values_of(shown)["examples"]) == ({}, CHANNELS["mail"].example)
 
 
-def test_the_command_has_the_very_item_and_nothing_is_put_yet(site: Site, stage: Stage) -> None:
+def test_the_command_contains_the_whole_item_and_the_preview_puts_no_message(
+    site: Site, stage: Stage
+) -> None:
     more = {
         "headers": '{"X-Team": "a"}',
         "variables": 'first_name=O\'Hara\nlast_name=-x\ncode="42"\nlines=[1]',
@@ -71,7 +73,7 @@ def test_lines_of_a_text_end_as_they_do_in_a_file(stage: Stage) -> None:
     assert stage.mailbox()["m"]["text"] == "Hello,\n\nAda"
 
 
-def test_send_puts_it_and_shows_the_message(site: Site, stage: Stage) -> None:
+def test_the_send_button_puts_the_message_and_opens_its_page(site: Site, stage: Stage) -> None:
     recipients = {**HELLO, "to": "ada@example.com\r\nBob, the second <bob@example.com>\r\n"}
     assert posted(site, "send", **recipients) == Goto("/message?id=m&channel=mail")
     assert stage.mailbox()["m"]["to"] == ["ada@example.com", "Bob, the second <bob@example.com>"]
@@ -90,7 +92,7 @@ def test_send_puts_it_and_shows_the_message(site: Site, stage: Stage) -> None:
         ({"headers": '{"X-A": ' + "[" * 600 + "]" * 600 + "}"}, "headers"),
     ],
 )
-def test_a_refusal_stands_at_its_field_and_nothing_is_put(
+def test_a_refusal_is_shown_at_its_field_and_the_message_is_not_put(
     site: Site, stage: Stage, wrong: dict[str, str], field: str
 ) -> None:
     shown = posted(site, "send", **{**HELLO, **wrong})
@@ -132,14 +134,14 @@ def test_the_id_of_another_message_is_refused_at_its_field(site: Site, stage: St
         ("webhook", {}, "posts it to the URL"),
     ],
 )
-def test_the_page_before_sending_says_whom_the_stage_may_reach(
+def test_the_page_before_sending_shows_the_reachable_recipients(
     site: Site, stage: Stage, channel: str, sender: dict[str, str], said: str
 ) -> None:
     stage.functions.environments = {f"send-{channel}": sender}
     assert said in form.reach(site, channel)
 
 
-def test_line_breaks_of_a_form_are_plain_in_a_text_by_the_contract(site: Site, stage: Stage) -> None:
+def test_line_breaks_of_a_form_are_normalized_in_a_text(site: Site, stage: Stage) -> None:
     stage.functions.environments = {**stage.functions.environments, "send-sms": {}}
     shown = posted(site, "preview", "sms", id="s", to="+16175551234", text="Hi\r\n\r\nit\u2019s you\t!")
     assert values_of(shown)["preview"].text == "Hi\n\nit\u2019s you !"
@@ -162,7 +164,7 @@ ORDER: dict[str, Any] = {
 """Attributes of a message of each type, and texts that look like numbers and words of JSON."""
 
 
-def test_a_message_goes_to_another_address_with_all_that_it_had_under_an_id_that_names_it(
+def test_a_message_is_copied_to_another_address_under_an_id_derived_from_the_first(
     site: Site, stage: Stage
 ) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@exmaple.com", send_at="2026-11-22", **ORDER)
@@ -175,14 +177,14 @@ def test_a_message_goes_to_another_address_with_all_that_it_had_under_an_id_that
     assert stage.mailbox()[id_] == {"id": id_, "event_type": "mail", "to": "ada@example.com", **ORDER}
 
 
-def test_a_copy_is_shown_as_it_will_be_before_its_recipient_is_typed(site: Site, stage: Stage) -> None:
+def test_a_copy_is_previewed_before_its_recipient_is_typed(site: Site, stage: Stage) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@exmaple.com", **ORDER)
     shown = values_of(form.show(site, Request({"channel": "mail", "copy": "order-42"})))
     assert shown["preview"].headers["Subject"] == "Ada, you have 2 new followers"
     assert "Grace" in form.frame(site, Request({"document": shown["document"]})).html  # type: ignore[union-attr]
 
 
-def test_a_template_brings_a_field_for_each_variable_of_its_example_and_its_refusal(site: Site) -> None:
+def test_a_template_adds_a_field_for_each_variable_and_a_fault_is_shown_at_its_field(site: Site) -> None:
     chosen = {"to": "ada@example.com", "template": "weekly-followers", "topic": "followers"}
     shown = values_of(posted(site, "change", **chosen))
     assert shown["variables"]["first_name"] == {"": {"": "var.first_name"}}

@@ -60,7 +60,7 @@ def test_without_the_cookie_every_page_is_refused(browser: Browser, path: str) -
 @pytest.mark.parametrize(
     "url", ["/", HOME, "/message", "/another-home/", f"/before{HOME}/", "/assets/console.css"]
 )
-def test_nothing_lies_outside_of_the_path_that_nobody_guesses(browser: Browser, url: str) -> None:
+def test_a_path_without_the_secret_prefix_is_refused_and_sets_no_cookie(browser: Browser, url: str) -> None:
     """A cookie for such a path would go to the servers of other ports too."""
     reply = browser.ask_anywhere("GET", url, {})
     assert reply.status == 403
@@ -68,7 +68,7 @@ def test_nothing_lies_outside_of_the_path_that_nobody_guesses(browser: Browser, 
     assert "set-cookie" not in browser.ask_anywhere("GET", f"{url}?token={TOKEN}", {"cookie": ""}).headers
 
 
-def test_a_tab_of_an_ended_console_acts_on_none_that_follows_on_its_port(browser: Browser) -> None:
+def test_a_tab_of_an_ended_console_cannot_act_on_a_later_one_on_the_same_port(browser: Browser) -> None:
     following = Browser(browser.session, "prod")
     following._app = Guard(application(following.site, "/another"), PORT, "/another", TOKEN)
     entered = following.ask_anywhere("GET", f"/another/?token={TOKEN}", {})
@@ -84,18 +84,18 @@ def test_a_tab_of_an_ended_console_acts_on_none_that_follows_on_its_port(browser
     "neighbour",
     ["theme=dark mode; {}", "a b=c; {}", '"; {}', "é=1; {}", "{}; x", "mailroom-console-4711=old; {}"],
 )
-def test_the_cookies_of_other_ports_lock_nobody_out(browser: Browser, neighbour: str) -> None:
+def test_cookies_of_other_ports_do_not_lock_a_browser_out(browser: Browser, neighbour: str) -> None:
     browser.cookie = neighbour.format(browser.cookie)
     assert browser.get("/assets/console.css").status == 200
 
 
-def test_a_page_is_shown_whatever_its_query_is_called(browser: Browser) -> None:
+def test_a_page_accepts_a_query_named_path(browser: Browser) -> None:
     assert browser.get("/message", path="x").status == 200
     assert browser.get("/failures", path="x").status != 500
 
 
 @pytest.mark.parametrize("query", ["token=wrong", "token=", "token", f"nekot={TOKEN}", f"token=%00{TOKEN}"])
-def test_another_token_opens_nothing(browser: Browser, query: str) -> None:
+def test_a_wrong_token_is_refused(browser: Browser, query: str) -> None:
     browser.cookie = ""
     reply = browser.get(f"/?{query}")
     assert (reply.status, "set-cookie" in reply.headers) == (403, False)
@@ -114,12 +114,12 @@ def test_another_token_opens_nothing(browser: Browser, query: str) -> None:
         "",
     ],
 )
-def test_another_host_is_refused_even_with_the_token(browser: Browser, host: str) -> None:
+def test_another_host_is_refused_despite_a_valid_token(browser: Browser, host: str) -> None:
     assert browser.get("/assets/console.css", {"host": host}).status == 403
     assert "set-cookie" not in browser.get(f"/?token={TOKEN}", {"host": host}).headers
 
 
-def test_on_port_80_a_browser_names_no_port(browser: Browser) -> None:
+def test_a_host_header_without_a_port_is_accepted_on_port_80(browser: Browser) -> None:
     browser._app = Guard(application(browser.site, HOME), 80, HOME, TOKEN)
     entered = browser.get(f"/?token={TOKEN}", {"host": "127.0.0.1"})
     cookie = entered.headers["set-cookie"].partition(";")[0]
@@ -140,12 +140,12 @@ def test_on_port_80_a_browser_names_no_port(browser: Browser) -> None:
     ],
     ids=lambda each: " ".join(each.values()),
 )
-def test_what_comes_from_another_page_is_refused(browser: Browser, headers: dict[str, str]) -> None:
+def test_a_request_from_another_page_is_refused(browser: Browser, headers: dict[str, str]) -> None:
     assert browser.get("/assets/console.css", headers).status == 403
     assert browser.post("/message/resend", FORM, headers).status == 403
 
 
-def test_a_form_that_does_not_say_where_it_comes_from_is_refused(browser: Browser) -> None:
+def test_a_form_without_an_origin_is_refused(browser: Browser) -> None:
     assert browser.post("/message/resend", FORM, {}).status == 403
     assert browser.post("/message/resend", FORM, {"sec-fetch-site": "none"}).status == 403
 
@@ -158,7 +158,7 @@ def test_a_form_that_is_too_large_or_of_no_length_is_refused(browser: Browser) -
     assert browser.post("/message/resend", FORM, in_chunks).status == 413
 
 
-def test_pages_that_only_read_take_no_form(browser: Browser) -> None:
+def test_a_read_only_page_refuses_a_form(browser: Browser) -> None:
     for path in PAGES[:-1]:
         assert browser.post(path, FORM).status == 405
 
@@ -178,7 +178,7 @@ def test_the_link_may_be_opened_from_elsewhere(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("path", ["/assets/console.css", "/nowhere", f"/?token={TOKEN}", "/?token=no"])
-def test_every_answer_says_what_a_browser_may_do_with_it(browser: Browser, path: str) -> None:
+def test_every_response_has_a_strict_content_security_policy(browser: Browser, path: str) -> None:
     headers = browser.get(path).headers
     policy = headers["content-security-policy"]
     for rule in ("default-src 'none'", "script-src 'self'", "form-action 'self'", "frame-ancestors 'none'"):
@@ -188,7 +188,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(browser: Browser, path:
     assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_there_is_no_file_but_the_assets(browser: Browser) -> None:
+def test_a_path_outside_the_assets_is_answered_with_404(browser: Browser) -> None:
     for path in ("/assets/../guard.py", "/assets/..%2fguard.py", "/assets/guard.py", "/assets/"):
         assert browser.get(path).status == 404
 
@@ -199,7 +199,7 @@ def test_a_stage_that_is_not_deployed_is_refused_before_anything_is_served(stage
     assert "There is no function mailroom-prod-dispatch" in result.stderr
 
 
-def test_the_url_stands_alone_is_of_the_loopback_address_and_has_a_path_of_its_own(
+def test_the_url_is_printed_alone_with_the_loopback_address_and_a_random_path(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: list[tuple[str, int]] = []
@@ -216,7 +216,7 @@ def test_the_url_stands_alone_is_of_the_loopback_address_and_has_a_path_of_its_o
     assert another.split("/")[3] != result.stdout.split("/")[3]
 
 
-def test_a_port_that_is_taken_is_refused(stage: RepairStage) -> None:
+def test_a_port_in_use_is_refused(stage: RepairStage) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -242,7 +242,7 @@ def test_the_browser_is_opened_when_the_port_listens(
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_either_signal_ends_it_well(
+def test_a_signal_ends_the_console_with_exit_code_0(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch, end: signal.Signals
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
@@ -253,7 +253,7 @@ def test_either_signal_ends_it_well(
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_the_templates_leave_every_url_to_link() -> None:
+def test_every_url_of_a_template_is_made_by_link() -> None:
     for template in Path("mailroom_ops/console/templates").glob("*.html"):
         urls = re.findall(r'\b(?:href|src|action|hx-get|hx-post)="([^"#]*)', template.read_text())
         assert [each for each in urls if each and not each.startswith(("{{ link(", "data:"))] == [], template

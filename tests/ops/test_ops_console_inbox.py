@@ -53,7 +53,9 @@ def shown(site: Site, **query: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("providers")
-def test_a_channel_shows_its_newest_first_and_each_tab_says_how_many(site: Site, store: InboxStore) -> None:
+def test_a_channels_newest_messages_come_first_and_each_tab_shows_its_count(
+    site: Site, store: InboxStore
+) -> None:
     for at in range(inbox.LISTED + 3):
         store.add(Accepted("mail", "ada@example.com", f"m-{at}", {"subject": f"Mail {at}"}))
     store.add(Accepted("sms", "+16175551234", "s-1", {"text": "Hello"}))
@@ -63,7 +65,7 @@ def test_a_channel_shows_its_newest_first_and_each_tab_says_how_many(site: Site,
 
 
 @pytest.mark.usefixtures("providers")
-def test_texts_stand_by_number_in_the_order_in_which_they_came(site: Site, store: InboxStore) -> None:
+def test_texts_are_grouped_by_number_in_the_order_of_their_arrival(site: Site, store: InboxStore) -> None:
     for number, text in (("+1", "one"), ("+2", "two"), ("+1", "three")):
         store.add(Accepted("sms", number, text, {"text": text}))
     groups = shown(site, channel="sms")["found"]
@@ -73,9 +75,7 @@ def test_texts_stand_by_number_in_the_order_in_which_they_came(site: Site, store
     ]
 
 
-def test_a_signature_counts_however_old_it_is_and_one_of_another_body_does_not(
-    site: Site, providers: str
-) -> None:
+def test_an_old_signature_is_valid_and_a_signature_of_another_body_is_not(site: Site, providers: str) -> None:
     secret = CachedSecret(site.session.client("secretsmanager"), SECRET, lambda: LONG_AGO)
     signer = Signer(secret, 0, lambda: LONG_AGO)
     for webhook_id, body in (("msg_1", '{"order":42}'), ("msg_2", '{"order":43}')):
@@ -107,7 +107,7 @@ WRONG_SIGNATURE = {"webhook-id": "m", "webhook-timestamp": "1790000000", "webhoo
         (b'{"fax_id": "\\ud800", "status": 2, "message": 3, "timestamp": null}', WRONG_SIGNATURE),
     ],
 )
-def test_what_strangers_post_to_the_receiver_is_shown_as_not_verified(
+def test_a_post_of_a_stranger_to_the_receiver_is_shown_as_not_verified(
     site: Site, providers: str, body: bytes, headers: dict[str, str]
 ) -> None:
     open_url(urllib.request.Request(f"{providers}/receiver/ok", body, headers, method="POST"), 5).close()
@@ -126,7 +126,7 @@ def test_what_strangers_post_to_the_receiver_is_shown_as_not_verified(
         ({"APNS": {"aps": 5}}, None),
     ],
 )
-def test_a_push_is_shown_as_its_device_shows_it(
+def test_a_push_is_shown_as_on_its_device(
     site: Site, store: InboxStore, payloads: dict[str, Any], title: str | None
 ) -> None:
     store.add(Accepted("push", "arn", "p-1", {"subject": "text", "payloads": payloads}))
@@ -134,7 +134,7 @@ def test_a_push_is_shown_as_its_device_shows_it(
     assert found["shown"].get("title") == title
 
 
-def test_without_the_local_stage_the_page_says_how_to_start_it(
+def test_the_page_names_the_command_that_starts_the_local_stage(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MAILROOM_PROVIDERS", raising=False)

@@ -72,13 +72,13 @@ def test_messages_are_counted_by_the_hour_over_all_channels_and_lanes() -> None:
     assert (figures.count("mail", "accepted"), figures.count("mail", "wrong")) == (112, 3)
 
 
-def test_the_pace_is_that_of_the_best_of_the_last_minutes_and_no_mean_over_ten() -> None:
+def test_the_pace_is_that_of_the_best_of_the_last_minutes_and_not_a_mean_over_ten() -> None:
     sent = {("Sent", "send-mail-bulk", "Sum"): {60: 1_500.0, 120: 1_800.0, 600: 60.0}}
     assert traffic(of=sent).pace("mail") == 30
     assert traffic(of={("Sent", "send-mail-bulk", "Sum"): {600: 1_800.0}}).pace("mail") == 0
 
 
-def test_the_age_is_of_the_oldest_message_of_all_lanes_and_the_newest_that_cloudwatch_has() -> None:
+def test_the_age_is_that_of_the_oldest_message_of_all_lanes_in_the_newest_period() -> None:
     age = "ApproximateAgeOfOldestMessage"
     figures = traffic(
         of={
@@ -89,7 +89,7 @@ def test_the_age_is_of_the_oldest_message_of_all_lanes_and_the_newest_that_cloud
     assert (figures.newest("mail", "age"), figures.newest("fax", "age")) == (7_200, None)
 
 
-def test_percentiles_are_asked_of_normal_lanes_alone_and_each_metric_once() -> None:
+def test_percentiles_are_queried_for_normal_lanes_only_and_each_metric_once() -> None:
     cloud = Cloud({("PutToAccepted", "send-mail", "p99"): {30: 1_100}})
     figures = Traffic(cloud, "dev", ROUTES, NOW)  # type: ignore[arg-type]
     stats = [query["MetricStat"] for query in cloud.asked]
@@ -98,7 +98,7 @@ def test_percentiles_are_asked_of_normal_lanes_alone_and_each_metric_once() -> N
     assert len({str(stat) for stat in stats}) == len(stats) == 15
 
 
-def test_the_overview_has_a_row_for_each_channel_and_says_what_lies_dead(
+def test_the_overview_has_a_row_for_each_channel_and_counts_dead_letters(
     stage: RepairStage, browser: Browser
 ) -> None:
     for queue, count in (("mail", 2), ("mail-bulk", 1), ("mail-dlq", 1)):
@@ -125,7 +125,9 @@ def test_the_overview_has_a_row_for_each_channel_and_says_what_lies_dead(
     assert 'hx-trigger="every 5s"' in page.text
 
 
-def test_what_was_accepted_and_wrong_leads_to_the_messages(stage: RepairStage, browser: Browser) -> None:
+def test_the_counts_of_accepted_and_failed_messages_link_to_their_lists(
+    stage: RepairStage, browser: Browser
+) -> None:
     of_stage = {"Name": "stage", "Value": "dev"}
     for name, of, value in (
         ("Sent", {"Name": "service", "Value": "send-mail"}, 600),
@@ -141,7 +143,7 @@ def test_what_was_accepted_and_wrong_leads_to_the_messages(stage: RepairStage, b
     assert "Mail goes out at 10" in page.words  # 600 in a minute
 
 
-def test_rates_are_of_the_newest_mails_beside_what_ses_looks_into(
+def test_rates_of_the_newest_mails_are_shown_beside_the_limits_of_ses(
     stage: RepairStage, browser: Browser
 ) -> None:
     for at in range(10):
@@ -162,7 +164,7 @@ def test_rates_are_of_the_newest_mails_beside_what_ses_looks_into(
     assert "10.0% of the newest 10 mails SES looks into the account from 5.0% on" in page.words
 
 
-def test_an_outage_is_the_headline_and_doctor_reports_it_by_the_same_sentence(
+def test_an_outage_is_the_headline_and_doctor_reports_the_same_sentence(
     stage: RepairStage, browser: Browser
 ) -> None:
     outage = {"code": "no_outcome", "message": "SES did not answer: ReadTimeoutError"}
@@ -186,7 +188,7 @@ def test_an_outage_is_the_headline_and_doctor_reports_it_by_the_same_sentence(
     assert (finding.state, sentence in finding.sentence) == ("failed", True)
 
 
-def test_a_closed_day_says_until_when_and_how_many_wait(
+def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
@@ -196,7 +198,7 @@ def test_a_closed_day_says_until_when_and_how_many_wait(
     assert "1 message waits and goes out then by itself. See them" in words
 
 
-def test_the_overview_counts_the_messages_that_may_have_arrived_twice_and_leads_to_them(
+def test_the_overview_counts_the_messages_that_may_have_arrived_twice_and_links_to_them(
     stage: RepairStage, browser: Browser
 ) -> None:
     tries = {"1000 ", "2000 "}
@@ -211,7 +213,9 @@ def test_the_overview_counts_the_messages_that_may_have_arrived_twice_and_leads_
     assert "May have arrived twice True" in browser.get("/message", id="a", channel="mail").words
 
 
-def test_an_alarm_rings_in_words_with_its_next_command(stage: RepairStage, browser: Browser) -> None:
+def test_a_ringing_alarm_is_shown_as_a_sentence_with_its_next_command(
+    stage: RepairStage, browser: Browser
+) -> None:
     cloudwatch = stage.session.client("cloudwatch")
     cloudwatch.put_metric_alarm(
         AlarmName="mailroom-dev-mail-dlq-not-empty",
@@ -233,7 +237,7 @@ def test_an_alarm_rings_in_words_with_its_next_command(stage: RepairStage, brows
     assert "See docs/alarms/x.md." in page.words
 
 
-def test_a_quiet_stage_asks_for_nothing(stage: RepairStage, browser: Browser) -> None:
+def test_a_quiet_stage_lists_no_work(stage: RepairStage, browser: Browser) -> None:
     words = browser.get("/").words
     assert "Nothing: no alarm rings, no message gave up, and nothing is paused." in words
     assert "Nothing waits, and nothing goes out." in words

@@ -27,7 +27,7 @@ def die(stage: RepairStage, count: int) -> None:
         stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody=f'{{"id": "{at}"}}')
 
 
-def test_of_two_clicks_at_once_one_starts_a_redrive(
+def test_two_simultaneous_clicks_start_one_redrive(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     die(stage, 3)
@@ -87,7 +87,7 @@ def test_a_search_for_one_dead_letter_can_be_stopped(
     assert "It was stopped. 0 were moved" in browser.get(started.headers["location"]).words
 
 
-def test_a_redrive_that_ends_with_a_fault_says_how_many_it_moved(
+def test_a_failed_redrive_reports_the_number_of_moved_letters(
     stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     die(stage, 30)
@@ -107,7 +107,9 @@ def test_a_redrive_that_ends_with_a_fault_says_how_many_it_moved(
     assert "10 were moved before that, and stay so." in words
 
 
-def test_many_more_dead_letters_than_were_shown_are_shown_first(stage: RepairStage, browser: Browser) -> None:
+def test_a_redrive_of_many_more_letters_than_were_shown_is_refused_and_shows_the_new_number(
+    stage: RepairStage, browser: Browser
+) -> None:
     die(stage, 1)
     plan = browser.get(REDRIVE, queue="mail")
     die(stage, 12)
@@ -121,7 +123,7 @@ def test_many_more_dead_letters_than_were_shown_are_shown_first(stage: RepairSta
 
 
 @pytest.mark.parametrize("shown", ["9" * 5000, "-1", "many"])
-def test_a_count_that_no_page_has_shown_counts_as_none(
+def test_a_count_that_a_page_cannot_have_shown_starts_no_redrive(
     stage: RepairStage, browser: Browser, shown: str
 ) -> None:
     die(stage, 11)
@@ -142,7 +144,7 @@ def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_p
     assert "Stop …" in page.words
 
 
-def test_a_sum_of_more_than_all_recipients_is_not_shown(world: World) -> None:
+def test_a_sum_above_the_number_of_recipients_is_not_shown(world: World) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=100, composed=60, existed=60)
     page = browser.get("/campaigns", campaign="weekly")
@@ -151,7 +153,7 @@ def test_a_sum_of_more_than_all_recipients_is_not_shown(world: World) -> None:
     assert "have their message" not in page.words
 
 
-def test_a_run_whose_ids_have_other_messages_says_so(world: World) -> None:
+def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world: World) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=38, conflicts=2)
     page = browser.get("/campaigns", campaign="weekly")
@@ -159,7 +161,7 @@ def test_a_run_whose_ids_have_other_messages_says_so(world: World) -> None:
     assert "40 recipients found. 40 have their message, or get none" in page.words
 
 
-def test_a_run_can_be_stopped_as_long_as_it_is_neither_stopped_nor_expired(world: World) -> None:
+def test_a_run_can_be_stopped_unless_it_is_stopped_or_expired(world: World) -> None:
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=40)  # one may count twice: the sum proves nothing
     assert "Stop …" in browser.get("/campaigns", campaign="weekly").words
@@ -167,7 +169,7 @@ def test_a_run_can_be_stopped_as_long_as_it_is_neither_stopped_nor_expired(world
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
 
 
-def test_a_rare_code_is_searched_among_the_newest_in_few_calls_and_the_page_says_so(
+def test_a_rare_code_is_searched_in_the_newest_failures_with_a_limit_of_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with deployed(monkeypatch) as stage:
@@ -201,7 +203,7 @@ def test_a_rare_code_is_searched_among_the_newest_in_few_calls_and_the_page_says
         assert "Nothing went wrong" in browser.get("/failures", reason="rare", more="1").words
 
 
-def test_what_did_not_work_says_so_in_its_title_and_leads_on(browser: Browser) -> None:
+def test_an_error_page_has_the_error_in_its_title_and_a_link_back(browser: Browser) -> None:
     refused = browser.get("/failures", since="never")
     assert (refused.status, "<title>That did not work" in refused.text) == (400, True)
     assert '<a href="/failures">Failures</a>' in refused.text
@@ -209,7 +211,7 @@ def test_what_did_not_work_says_so_in_its_title_and_leads_on(browser: Browser) -
     assert '<a href="/message?id=nobody&amp;channel=mail">To the message</a>' in gone.text
 
 
-def test_what_is_nowhere_and_what_fails_are_pages_like_others(
+def test_unknown_paths_and_faults_are_answered_with_the_common_error_page(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nowhere = browser.get("/nowhere")
@@ -223,7 +225,7 @@ def test_what_is_nowhere_and_what_fails_are_pages_like_others(
         browser.get("/failures")
 
 
-def test_nothing_to_put_back_has_no_button(browser: Browser) -> None:
+def test_an_empty_dead_letter_queue_has_no_redrive_button(browser: Browser) -> None:
     plan = browser.get(REDRIVE, queue="mail")
     assert (plan.status, "<button class" in plan.text) == (200, False)
     assert "All dead letters" in plan.words

@@ -40,7 +40,7 @@ def bounced(stage: Stage) -> None:
     index(stage.dynamodb)
 
 
-def test_what_keeps_messages_from_somebody_and_what_they_got_stands_on_one_page(
+def test_the_page_of_a_person_shows_suppressions_opt_outs_and_messages(
     stage: Stage, browser: Browser
 ) -> None:
     bounced(stage)
@@ -56,7 +56,7 @@ def test_what_keeps_messages_from_somebody_and_what_they_got_stands_on_one_page(
     assert "bounced Your invoice ada@example.com" in page.words
 
 
-def test_a_number_as_it_is_dialled_is_the_same_person_on_the_page_and_in_every_command(
+def test_a_dialled_number_is_the_same_person_on_the_page_and_in_every_command(
     stage: Stage, browser: Browser
 ) -> None:
     number, typed = "+16175551234", "(617) 555-1234"
@@ -77,20 +77,20 @@ def test_a_number_as_it_is_dialled_is_the_same_person_on_the_page_and_in_every_c
 
 
 @pytest.mark.parametrize(("who", "channels"), [(ADA, ["mail"]), ("+16175551234", ["sms", "push"])])
-def test_a_person_has_a_switch_for_each_channel_that_can_reach_such_a_recipient(
+def test_a_person_has_a_switch_for_each_channel_that_can_reach_the_recipient(
     browser: Browser, who: str, channels: list[str]
 ) -> None:
     page = browser.get("/people", recipient=who)
     assert re.findall('id="switch-(mail|sms|push)"', page.text) == channels
 
 
-def test_a_change_that_the_channel_cannot_take_is_refused_before_the_question(browser: Browser) -> None:
+def test_a_change_that_the_channel_does_not_support_is_refused_before_the_question(browser: Browser) -> None:
     form = {"do": "suppress", "recipient": "617 555 1234", "channel": "mail", "why": "by phone"}
     refused = browser.get("/people/change", **form)
     assert (refused.status, "is not a mail address" in refused.words) == (400, True)
 
 
-def test_a_suppression_is_lifted_with_its_reason_after_the_page_has_said_what_follows(
+def test_a_suppression_is_lifted_with_a_reason_after_its_consequences_were_shown(
     stage: Stage, browser: Browser
 ) -> None:
     bounced(stage)
@@ -106,7 +106,7 @@ def test_a_suppression_is_lifted_with_its_reason_after_the_page_has_said_what_fo
     assert stage.ses.listed == set()
 
 
-def test_somebody_is_suppressed_and_opted_out_and_in_by_hand(stage: Stage, browser: Browser) -> None:
+def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(stage: Stage, browser: Browser) -> None:
     for do, more, left in (
         ("suppress", {"channel": "mail", "why": "asked by phone"}, ("suppressions", 1)),
         ("opt-out", {"topic": "news"}, ("preferences", 1)),
@@ -132,7 +132,7 @@ def test_somebody_is_suppressed_and_opted_out_and_in_by_hand(stage: Stage, brows
         ({"do": "opt-out", "topic": " "}, "topic: is missing"),
     ],
 )
-def test_a_change_that_is_wrong_changes_nothing(
+def test_an_invalid_change_is_refused_and_writes_nothing(
     stage: Stage, browser: Browser, form: dict[str, str], said: str
 ) -> None:
     refused = browser.post("/people/change", form)
@@ -140,9 +140,7 @@ def test_a_change_that_is_wrong_changes_nothing(
     assert stage.items("suppressions") == stage.items("preferences") == []
 
 
-def test_a_person_is_erased_once_somebody_has_seen_what_there_is_and_typed_the_recipient(
-    stage: Stage, browser: Browser
-) -> None:
+def test_a_person_is_erased_after_a_survey_and_a_typed_confirmation(stage: Stage, browser: Browser) -> None:
     bounced(stage)
     assert "Nothing is changed." in browser.get("/people/erase", recipient=ADA).words
     looked = browser.post("/people/erase", {"recipient": ADA, "step": "look"})
@@ -164,7 +162,7 @@ def test_a_person_is_erased_once_somebody_has_seen_what_there_is_and_typed_the_r
     assert "to" not in stage.item("ledger", "m-1")
 
 
-def test_choices_are_kept_where_that_is_asked_for(stage: Stage, browser: Browser) -> None:
+def test_choices_are_kept_if_the_operator_selects_it(stage: Stage, browser: Browser) -> None:
     bounced(stage)
     browser.post("/people/erase", {"recipient": ADA, "step": "look"})
     browser.site.jobs[EraseJob, ADA].wait()
@@ -173,14 +171,14 @@ def test_choices_are_kept_where_that_is_asked_for(stage: Stage, browser: Browser
     assert len(stage.items("suppressions")) == 1
 
 
-def test_nobody_is_erased_whom_nobody_has_looked_for(stage: Stage, browser: Browser) -> None:
+def test_an_erasure_without_a_survey_is_refused(stage: Stage, browser: Browser) -> None:
     bounced(stage)
     refused = browser.post("/people/erase", {"recipient": ADA, "step": "erase", "typed": ADA})
     assert (refused.status, "Look first, then erase." in refused.words) == (400, True)
     assert len(stage.items("search")) == 2
 
 
-def test_what_is_no_recipient_is_refused_by_the_look(browser: Browser) -> None:
+def test_an_invalid_recipient_is_refused_by_the_survey(browser: Browser) -> None:
     looked = browser.post("/people/erase", {"recipient": "ada", "step": "look"})
     browser.site.jobs[EraseJob, "ada"].wait()
     assert "is no mail address" in browser.get(looked.headers["location"]).words

@@ -54,7 +54,7 @@ def alarm(name: str, state: Any) -> None:
     cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="a test")
 
 
-def test_one_look_counts_what_each_queue_of_the_stage_holds(stage: Stage) -> None:
+def test_a_snapshot_counts_the_messages_in_each_queue_of_the_stage(stage: Stage) -> None:
     waiting(stage, "mail", 3)
     waiting(stage, "mail", 1, delay=60)
     waiting(stage, "webhook-dlq", 2)
@@ -70,14 +70,14 @@ def test_one_look_counts_what_each_queue_of_the_stage_holds(stage: Stage) -> Non
     assert found.dead == 2
 
 
-def test_the_alarms_that_ring_are_named_and_no_other_stages(stage: Stage) -> None:
+def test_the_ringing_alarms_of_this_stage_only_are_named(stage: Stage) -> None:
     alarm("mailroom-dev-mail-dlq-not-empty", "ALARM")
     alarm("mailroom-dev-mail-waiting-long", "OK")
     alarm("mailroom-dev2-mail-dlq-not-empty", "ALARM")
     assert [each.name for each in look(stage).alarms or ()] == ["mailroom-dev-mail-dlq-not-empty"]
 
 
-def test_where_cloudwatch_is_out_of_reach_the_queues_are_shown_and_that_is_said(stage: Stage) -> None:
+def test_the_queues_are_shown_with_a_note_if_cloudwatch_is_unreachable(stage: Stage) -> None:
     class Away:
         def get_paginator(self, _: str) -> Any:
             return self

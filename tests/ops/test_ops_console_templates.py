@@ -53,7 +53,7 @@ def shown(site: Site, **query: str) -> Any:
     return values_of(found)
 
 
-def test_the_list_has_each_template_with_its_examples_its_languages_and_what_counts(site: Site) -> None:
+def test_the_list_shows_each_template_with_its_examples_languages_and_version(site: Site) -> None:
     found = templates.show(site, Request())
     assert isinstance(found, Shown)
     rows = [(each.path, *more) for each, *more in values_of(found)["rows"]]
@@ -63,18 +63,20 @@ def test_the_list_has_each_template_with_its_examples_its_languages_and_what_cou
     ]
 
 
-def test_a_template_is_shown_by_its_first_example_or_the_one_that_is_asked_for(site: Site) -> None:
+def test_a_template_is_shown_with_its_first_or_the_selected_example(site: Site) -> None:
     assert shown(site)["preview"].headers["Subject"] == "Hello Ada"
     assert shown(site, example="bob", locale="fr")["preview"].headers["Subject"] == "Bonjour Bob"
     assert shown(site)["variables"] == ["name"]
     assert shown(site)["sources"]["a/body.txt"] == "  1  Dear {{ name }}"
 
 
-def test_its_html_is_in_a_frame(site: Site) -> None:
+def test_the_html_of_a_template_is_shown_in_a_frame(site: Site) -> None:
     assert templates.frame(site, Request({"name": "a", "example": "bob"})) == Frame("<p>Bob</p>")
 
 
-def test_an_example_that_does_not_render_says_why_and_where(site: Site, folder: Shelf) -> None:
+def test_an_example_that_does_not_render_shows_its_error_with_file_and_line(
+    site: Site, folder: Shelf
+) -> None:
     folder.put("a", text="{{ city }}")
     assert "city: is missing" in shown(site)["problem"]
     assert shown(site)["faults"][0].startswith("mail/a/body.txt:1: city: is missing")
@@ -85,7 +87,9 @@ def sent(site: Site, to: str, **query: str) -> Any:
     return templates.show(site, Request({"name": "a", **query}, {"step": "send", "to": to}))
 
 
-def test_a_test_goes_to_one_alone_by_the_normal_way_and_is_marked(site: Site, stage: Stage) -> None:
+def test_a_test_mail_goes_to_one_recipient_through_the_normal_lane_and_is_marked(
+    site: Site, stage: Stage
+) -> None:
     assert isinstance(sent(site, "eve@example.com", example="bob"), Goto)
     ((id_, item),) = stage.mailbox().items()
     assert id_.startswith("test-mail-")
@@ -95,13 +99,13 @@ def test_a_test_goes_to_one_alone_by_the_normal_way_and_is_marked(site: Site, st
 
 
 @pytest.mark.parametrize("to", ["", "eve@", "a@example.com\nBcc: x@example.com"])
-def test_a_test_to_no_address_is_refused(site: Site, stage: Stage, to: str) -> None:
+def test_a_test_mail_to_an_invalid_address_is_refused(site: Site, stage: Stage, to: str) -> None:
     with pytest.raises(Refused):
         sent(site, to)
     assert stage.mailbox() == {}
 
 
-def test_the_form_offers_the_templates_and_shows_the_mail_before_it_goes(site: Site) -> None:
+def test_the_form_lists_the_templates_and_previews_the_mail(site: Site) -> None:
     offered = form.show(site, Request({"channel": "mail"}))
     assert isinstance(offered, Shown)
     assert values_of(offered)["templates"] == ["a"]
@@ -114,7 +118,7 @@ def test_the_form_offers_the_templates_and_shows_the_mail_before_it_goes(site: S
     assert form.frame(site, Request({"document": "x"})) == Frame("")
 
 
-def test_no_more_than_a_few_mails_are_kept_while_they_are_looked_at(
+def test_the_number_of_previewed_mails_in_memory_is_bounded(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(form, "MAX_DOCUMENTS", 2)
@@ -124,7 +128,7 @@ def test_no_more_than_a_few_mails_are_kept_while_they_are_looked_at(
     assert len(site.documents) == 2
 
 
-def test_a_typed_template_that_is_not_there_is_refused_at_its_field(site: Site) -> None:
+def test_an_unknown_template_is_refused_at_its_field(site: Site) -> None:
     typed = {"to": "ada@example.com", "template": "nosuch", "step": "preview"}
     found = form.show(site, Request({"channel": "mail"}, typed))
     assert isinstance(found, Shown)

@@ -39,11 +39,11 @@ def test_each_template_has_a_view_of_its_name(environment: Environment) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.file_name())
-def test_a_template_asks_for_nothing_that_its_view_lacks(environment: Environment, view: type[View]) -> None:
+def test_a_template_uses_only_fields_of_its_view(environment: Environment, view: type[View]) -> None:
     assert Walk(environment).through(view) == []
 
 
-def test_a_name_and_an_attribute_that_no_view_has_are_faults(environment: Environment) -> None:
+def test_names_and_attributes_that_a_view_lacks_are_faults(environment: Environment) -> None:
     source = "{{ done }}{% for entry in entries %}{{ entry.code }}{{ entry.count }}{% endfor %}{{ name[0] }}"
     environment.loader = DictLoader({"stranger.html": source})
     faults = [fault.partition(": ")[2] for fault in Walk(environment).through(Stranger)]

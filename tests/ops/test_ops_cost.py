@@ -46,7 +46,7 @@ def month(**messages: int) -> Cost:
     )
 
 
-def test_a_mail_is_three_writes_its_queue_its_function_and_what_ses_takes() -> None:
+def test_the_cost_of_a_mail_is_three_writes_its_queue_its_function_and_ses() -> None:
     found = reckoned()
     # The function: a tenth of 0.20 and of 1 KB of logs at 0.50 a GB; 0.12955 s of 0.25 GB, and the rest of
     # the 2 workers / 7 a second.
@@ -79,7 +79,7 @@ def test_twilio_and_resend_call_the_api_instead_of_a_topic(
 
 
 @pytest.mark.parametrize(("channel", "units"), [("sms", 4), ("fax", 4), ("webhook", 3)])
-def test_what_other_providers_take_is_not_guessed(channel: str, units: int) -> None:
+def test_the_price_of_another_provider_is_not_guessed(channel: str, units: int) -> None:
     found = reckoned(channel)
     assert found.pop("mailbox and ledger writes") == pytest.approx(units * 0.625)
     ours = {"queue requests", "sender's time", "provider's events", "kept in tables", "search"}
@@ -91,7 +91,7 @@ def test_a_bus_costs_an_event_for_each_outcome() -> None:
     assert reckoned(outcomes={"event_bus": "default"})["events on the bus"] == pytest.approx(2 * 1.00)
 
 
-def test_what_is_kept_is_paid_for_by_the_days_with_its_backups() -> None:
+def test_storage_is_paid_for_by_the_days_of_retention_with_its_backups() -> None:
     # Ledger (396 + 100) bytes x 90 days, mailbox (1,000 + 100) x 30, a month of 30.4, 0.25 + 0.20 a GB.
     a_month = (496 * 90 + 1_100 * 30) / 30.4 / 1000
     days: dict[str, Any] = {"retention": {"mailbox_days": 30}}
@@ -100,7 +100,7 @@ def test_what_is_kept_is_paid_for_by_the_days_with_its_backups() -> None:
     assert reckoned(**days, **bare)["kept in tables"] == pytest.approx(a_month * 0.25)
 
 
-def test_what_is_kept_forever_is_counted_as_a_years() -> None:
+def test_storage_without_an_end_is_counted_as_a_year() -> None:
     a_year = (496 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000
     assert reckoned()["kept in tables"] == pytest.approx(a_year)
 
@@ -111,12 +111,12 @@ def test_search_is_a_read_and_two_rows() -> None:
     assert reckoned()["search"] == pytest.approx(one)
 
 
-def test_a_stage_without_search_does_not_pay_for_it() -> None:
+def test_a_stage_without_search_has_no_cost_of_search() -> None:
     without = load(with_settings({"search": False}, "prod"), "prod")
     assert "search" not in message_parts(without, lane_of(without, "mail"))
 
 
-def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
+def test_a_stage_without_messages_costs_its_alarms_dashboards_keys_and_secrets() -> None:
     assert stage_cost.stage_parts(TEMPLATES) == {
         "alarms": pytest.approx(8.30),  # the first ten are free
         "dashboards": 6,
@@ -133,7 +133,7 @@ def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
     assert sending["metrics"] == pytest.approx((12 + 1 + 2 * 4 + 3) * 0.30)
 
 
-def test_all_is_the_sum_of_its_parts() -> None:
+def test_the_total_cost_is_the_sum_of_its_parts() -> None:
     cost = month(mail=MILLION, sms=20_000, fax=500)
     parts = [cost.stage_parts, *(channel.parts for channel in cost.channels)]
     assert cost.dollars == pytest.approx(sum(sum(each.values()) for each in parts))
@@ -150,7 +150,7 @@ def test_a_months_canaries_cost_their_mails_and_a_metric() -> None:
     assert parts.items() <= month().stage_parts.items()
 
 
-def test_a_channel_that_has_no_row_costs_what_every_message_does() -> None:
+def test_a_channel_without_a_price_costs_the_parts_of_every_message() -> None:
     chat = {"handler": "send_push", "messages_per_second": 1, "lanes": {"normal": {"share": 1}}}
     settings = load(with_settings({"channels.chat": chat}, "prod"), "prod")
     lane = lane_of(settings, "chat")

@@ -48,7 +48,7 @@ def test_a_table_a_channel_and_one_for_the_stage() -> None:
     assert "Assumed for the cost: " in result.stdout
 
 
-def test_nothing_to_send_costs_the_stage_alone() -> None:
+def test_the_cost_of_no_messages_is_that_of_the_stage() -> None:
     alone = said()
     assert (alone.channels, alone.dollars > 10) == ([], True)
     assert "The stage dev itself" in run().stdout
@@ -63,7 +63,9 @@ def test_nothing_to_send_costs_the_stage_alone() -> None:
         (("mail",), "use mail=10000"),
     ],
 )
-def test_what_there_is_not_exits_with_2_and_a_sentence(arguments: tuple[str, ...], words: str) -> None:
+def test_an_unknown_stage_or_channel_exits_with_2_and_a_sentence(
+    arguments: tuple[str, ...], words: str
+) -> None:
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr
@@ -72,5 +74,5 @@ def test_what_there_is_not_exits_with_2_and_a_sentence(arguments: tuple[str, ...
 @pytest.mark.parametrize(
     ("dollars", "words"), [(0.004, "< 0.01"), (0.005, "0.01"), (1234.5, "1,234.50"), (12_345.6, "12,346")]
 )
-def test_money_has_no_more_digits_than_mean_something(dollars: float, words: str) -> None:
+def test_dollars_are_rounded_to_significant_digits(dollars: float, words: str) -> None:
     assert money(dollars) == words

@@ -17,7 +17,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         yield stage
 
 
-def test_each_queue_says_how_many_since_when_and_of_what_causes(stage: Stage) -> None:
+def test_each_queue_is_listed_with_its_count_its_oldest_letter_and_its_causes(stage: Stage) -> None:
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", "nonsense")
     result = run(app, "list", "--json")
@@ -39,7 +39,7 @@ def test_each_queue_says_how_many_since_when_and_of_what_causes(stage: Stage) ->
     }
 
 
-def test_the_cause_is_what_the_ledger_says_now(stage: Stage) -> None:
+def test_the_cause_of_a_dead_letter_is_read_from_the_ledger(stage: Stage) -> None:
     stage.send("mail-dlq", MAIL)
     trouble = {"code": "misconfigured", "message": "the sender is not verified"}
     stage.put("ledger", id="m-1", event_type="mail", status="sending", trouble=trouble)
@@ -50,7 +50,7 @@ def test_the_cause_is_what_the_ledger_says_now(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("name", ["fax", "fax.fifo", "fax-dlq.fifo", "mailroom-dev-fax.fifo"])
-def test_a_queue_may_be_named_in_any_of_its_names(stage: Stage, name: str) -> None:
+def test_a_queue_may_be_given_by_any_of_its_names(stage: Stage, name: str) -> None:
     group = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "d-1"}
     stage.send("fax-dlq.fifo", {"fax_id": "f-1", "to": "+16175551234"}, **group)
     answer = json.loads(run(app, "list", "--queue", name, "--json").stdout)
@@ -58,7 +58,7 @@ def test_a_queue_may_be_named_in_any_of_its_names(stage: Stage, name: str) -> No
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_queue_that_is_not_there_exits_with_2_and_names_those_that_are() -> None:
+def test_an_unknown_queue_exits_with_2_and_lists_the_queues() -> None:
     result = run(app, "list", "--queue", "pigeon")
     assert result.exit_code == 2
     assert "there are: audience, collect, fax, mail, webhook" in result.stderr
@@ -74,19 +74,19 @@ def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> No
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_letter_that_is_not_there_exits_with_1() -> None:
+def test_an_unknown_dead_letter_exits_with_1() -> None:
     result = run(app, "show", "nobody")
     assert (result.exit_code, result.stdout) == (1, "No such dead letter among the 0 of dev.\n")
 
 
-def test_a_body_is_printed_only_where_it_is_asked_for(stage: Stage) -> None:
+def test_a_body_is_printed_only_with_its_option(stage: Stage) -> None:
     stage.send("mail-dlq", MAIL)
     assert "ada@example.com" not in run(app, "show").stdout
     assert "ada@example.com" not in run(app, "show", "--json").stdout
     assert "ada@example.com" in run(app, "show", "--body").stdout
 
 
-def test_a_queue_that_cannot_be_looked_through_to_its_end_is_named(
+def test_a_queue_that_cannot_be_read_to_its_end_is_named(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 10)
@@ -115,7 +115,7 @@ def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["fax"])
 
 
-def test_letters_that_come_again_do_not_end_a_look(stage: Stage) -> None:
+def test_letters_that_are_received_again_do_not_end_a_look(stage: Stage) -> None:
     """In a large queue the first letters are visible again before the last were seen."""
     stage.send("mail-dlq", MAIL)
     again: list[dict[str, object]] = []
@@ -135,7 +135,7 @@ def test_letters_that_come_again_do_not_end_a_look(stage: Stage) -> None:
     assert ([each["id"] for each in answer["letters"]], answer["incomplete"]) == (["m-2"], [])
 
 
-def test_no_more_letters_are_shown_than_asked_for(stage: Stage) -> None:
+def test_the_limit_bounds_the_number_of_printed_letters(stage: Stage) -> None:
     for number in range(4):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
     assert len(json.loads(run(app, "show", "--limit", "3", "--json").stdout)["letters"]) == 3

@@ -37,6 +37,6 @@ def test_settings_of_another_version_are_refused_by_name(lanes: dict[str, str]) 
         read(NAME="a", **lanes)
 
 
-def test_a_function_that_is_not_there_is_named() -> None:
+def test_a_missing_function_is_named() -> None:
     with pytest.raises(Refused, match="There is no function mailroom-dev-g in this account"):
         function_variables(functions(), "mailroom-dev-g")  # type: ignore[arg-type]

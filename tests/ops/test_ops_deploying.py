@@ -31,7 +31,7 @@ Resources
 """
 
 
-def test_what_keeps_data_and_would_go_is_named_with_its_stack_and_no_other_resource() -> None:
+def test_a_resource_with_data_that_would_be_deleted_is_named_with_its_stack() -> None:
     assert [*losses(COMPARED)] == [
         f"mailroom-prod-mailbox: the table Mailbox6ED0E2BF {FATES['replace']}.",
         f"mailroom-prod-channels: the queue SmsQueue37C0E395 {FATES['destroy']}.",
@@ -70,7 +70,7 @@ def test_a_comparison_ends_with_its_verdict_and_names_a_changed_dashboard_withou
     )
 
 
-def test_a_program_is_installed_once_for_a_lock_and_anew_for_another(tmp_path: Path) -> None:
+def test_a_program_is_installed_once_for_each_lock_file(tmp_path: Path) -> None:
     lock, times = tmp_path / "lock.txt", []
     for text in ("six==1", "six==1", "six==2"):
         lock.write_text(text)
@@ -92,7 +92,7 @@ def test_an_installation_that_failed_is_tried_again(tmp_path: Path) -> None:
     assert len(tried) == 2
 
 
-def test_what_an_installer_says_is_handed_on_with_what_a_wrong_hash_means() -> None:
+def test_the_output_of_an_installer_is_printed_with_a_hint_about_hashes() -> None:
     with pytest.raises(Refused, match=r"(?s)no such file.*do not install it"):
         run_locked("sh", "-c", "echo no such file >&2; exit 1")
 
@@ -111,7 +111,7 @@ def test_a_stage_that_the_app_refuses_is_not_compared_deployed_or_destroyed(
 @pytest.mark.parametrize(
     ("approval", "stacks_at_once"), [("never", ["3"]), ("broadening", []), ("any-change", [])]
 )
-def test_stacks_are_deployed_side_by_side_only_if_the_cdk_asks_nothing(
+def test_stacks_are_deployed_in_parallel_only_if_the_cdk_needs_no_approval(
     monkeypatch: pytest.MonkeyPatch, approval: str, stacks_at_once: list[str]
 ) -> None:
     """The CDK ends with an error if it would have to ask about one of several stacks at once."""

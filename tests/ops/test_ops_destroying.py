@@ -87,7 +87,7 @@ def versions(s3: Any, bucket: str) -> int:
     return len(page.get("Versions", [])) + len(page.get("DeleteMarkers", []))
 
 
-def test_after_a_yes_the_buckets_that_are_deleted_are_emptied_and_those_that_stay_are_not(
+def test_a_confirmed_destruction_empties_only_the_buckets_that_are_deleted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
 ) -> None:
     result = run(monkeypatch, tmp_path, s3, "dev\n")
@@ -97,7 +97,7 @@ def test_after_a_yes_the_buckets_that_are_deleted_are_emptied_and_those_that_sta
     assert (versions(s3, "payloads"), versions(s3, "unprocessed")) == (0, 3)
 
 
-def test_without_the_stages_name_nothing_is_deleted(
+def test_a_destruction_without_the_typed_stage_name_deletes_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any
 ) -> None:
     result = run(monkeypatch, tmp_path, s3, "yes\n")
@@ -108,7 +108,7 @@ def test_without_the_stages_name_nothing_is_deleted(
 @pytest.mark.parametrize(
     ("protected", "setting"), [("stack", "termination_protection"), ("table", "deletion_protection")]
 )
-def test_what_is_protected_is_refused_before_anybody_is_asked_and_any_bucket_is_emptied(
+def test_a_protected_stage_is_refused_before_the_question_and_before_a_bucket_is_emptied(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, s3: Any, protected: str, setting: str
 ) -> None:
     result = run(monkeypatch, tmp_path, s3, "dev\n", protected=protected)

@@ -53,13 +53,13 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
     return healthy(providers)
 
 
-def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
+def test_every_check_of_a_healthy_stage_is_ok(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
     assert len({(each.subject, each.check) for each in found}) == 21
 
 
-def test_a_mapping_that_invokes_an_alias_is_known_as_its_functions(answers: dict[str, Answer]) -> None:
+def test_a_mapping_that_invokes_an_alias_is_matched_to_its_function(answers: dict[str, Answer]) -> None:
     mappings = [world.mapping(lane) for lane in LANES.values()]
     aliased = [{**mapping, "FunctionArn": f"{mapping['FunctionArn']}:live"} for mapping in mappings]
     answers["lambda.ListEventSourceMappings"] = {"EventSourceMappings": aliased}
@@ -229,7 +229,7 @@ DAYS = [
 """Items of the day's budget; how bad that is, and words of the sentence."""
 
 
-def test_a_paused_lane_is_a_warning_with_the_words_of_its_pause_and_the_command_that_resumes_it(
+def test_a_paused_lane_is_a_warning_with_its_reason_and_the_command_that_resumes_it(
     answers: dict[str, Answer],
 ) -> None:
     words = "since 2026-11-20 by ada: wrong link"
@@ -245,7 +245,7 @@ def test_a_paused_lane_is_a_warning_with_the_words_of_its_pause_and_the_command_
     ("operation", "answer", "expected", "words"),
     [(operation, *fault) for operation, faults in FAULTS.items() for fault in faults],
 )
-def test_each_fault_is_found_by_its_own_check_alone(
+def test_each_fault_is_found_by_its_own_check_only(
     answers: dict[str, Answer], operation: str, answer: Answer, expected: str, words: str
 ) -> None:
     assert operation in answers
@@ -265,7 +265,7 @@ def test_each_fault_is_found_by_its_own_check_alone(
         (2, [("skipped", "2 of 2 alarms are not evaluated")]),
     ],
 )
-def test_an_alarm_that_is_not_evaluated_is_never_among_those_that_do_not_ring(
+def test_an_unevaluated_alarm_does_not_count_as_ok(
     answers: dict[str, Answer], silent: int, expected: list[tuple[str, str]]
 ) -> None:
     states = ["INSUFFICIENT_DATA"] * silent + ["OK"] * (2 - silent)
@@ -276,7 +276,7 @@ def test_an_alarm_that_is_not_evaluated_is_never_among_those_that_do_not_ring(
 
 
 @pytest.mark.parametrize(("item", "state", "words"), DAYS)
-def test_the_stages_own_day_is_said_with_the_time_until_which_bulk_waits(
+def test_the_stages_daily_limit_is_reported_with_the_time_at_which_bulk_continues(
     answers: dict[str, Answer], item: dict[str, int], state: str, words: str
 ) -> None:
     answers["dynamodb.GetItem"] = {"Item": {name: {"N": f"{value}"} for name, value in item.items()}}
@@ -285,7 +285,7 @@ def test_the_stages_own_day_is_said_with_the_time_until_which_bulk_waits(
     assert found.fix == ("" if state == "ok" else "See `mailroom docs day-used-up`.")
 
 
-def test_the_accounts_quota_is_not_held_against_settings_that_could_not_be_read(
+def test_the_accounts_quota_is_not_compared_with_settings_that_could_not_be_read(
     answers: dict[str, Answer],
 ) -> None:
     answers["lambda.GetAccountSettings"] = _concurrency(5000)
@@ -293,7 +293,7 @@ def test_the_accounts_quota_is_not_held_against_settings_that_could_not_be_read(
     assert [each.state for each in found if each.check == "concurrency"] == ["ok"]
 
 
-def test_what_aws_forbids_is_a_warning_that_names_the_action(answers: dict[str, Answer]) -> None:
+def test_a_call_that_aws_forbids_is_a_warning_with_the_missing_action(answers: dict[str, Answer]) -> None:
     answers["sesv2.GetAccount"] = "AccessDeniedException"
     found = [each for each in looked(Aws(answers)) if each.state != "ok"]
     assert {each.check for each in found} == {"account", "quota"}
@@ -301,7 +301,7 @@ def test_what_aws_forbids_is_a_warning_that_names_the_action(answers: dict[str, 
     assert {each.state for each in found} == {"warning"}
 
 
-def test_who_may_do_nothing_hears_so_of_each_check(answers: dict[str, Answer]) -> None:
+def test_credentials_without_any_right_produce_a_warning_for_each_check(answers: dict[str, Answer]) -> None:
     kept = {name: each for name, each in answers.items() if name == "sts.GetCallerIdentity"}
     forbidden: dict[str, Answer] = dict.fromkeys(answers, "AccessDenied")
     found = looked(Aws({**forbidden, **kept}))
@@ -349,7 +349,7 @@ def test_a_provider_that_cannot_be_reached_is_found(answers: dict[str, Answer]) 
     ]
 
 
-def test_telnyx_is_asked_in_its_own_words(answers: dict[str, Answer], providers: str) -> None:
+def test_telnyx_is_checked_with_its_own_request(answers: dict[str, Answer], providers: str) -> None:
     telnyx = changed(answers, "send-fax", FAX_PROVIDER="telnyx", FAX_BASE_URL=f"{providers}/telnyx")
     found = looked(Aws(telnyx), ["fax"])
     assert found[0].sentence == "telnyx takes the credentials and lists faxes."
@@ -372,7 +372,7 @@ def by_resend(
     return changed(changed(answers, "send-mail", **told), "send-mail-bulk", **told)
 
 
-def test_resend_is_asked_for_its_key_domains_quota_and_webhook(by_resend: dict[str, Answer]) -> None:
+def test_resend_is_checked_for_its_key_domains_quota_and_webhook(by_resend: dict[str, Answer]) -> None:
     found = looked(Aws(by_resend), ["mail"])
     assert {(each.check, each.state): each.sentence for each in found} == {
         ("account", "ok"): "Resend takes the key.",
@@ -395,7 +395,7 @@ def test_resend_is_asked_for_its_key_domains_quota_and_webhook(by_resend: dict[s
         ({"UNSUBSCRIBE_URL": "https://other.example/unsubscribe"}, "configuration", "posts no email.bounced"),
     ],
 )
-def test_what_is_wrong_at_resend_is_found(
+def test_a_wrong_setting_at_resend_is_found(
     by_resend: dict[str, Answer], change: dict[str, str], check: str, words: str
 ) -> None:
     wrong = changed(changed(by_resend, "send-mail", **change), "send-mail-bulk", **change)
@@ -404,7 +404,7 @@ def test_what_is_wrong_at_resend_is_found(
 
 
 @pytest.mark.parametrize("domains", [[], [{"name": "example.com", "status": "pending"}]])
-def test_a_domain_that_resend_has_not_or_not_yet_verified_is_found(
+def test_a_domain_that_is_missing_or_unverified_at_resend_is_found(
     by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, domains: list[dict[str, str]]
 ) -> None:
     said = {"/domains": {"object": "list", "data": domains}}
@@ -417,7 +417,7 @@ def test_a_domain_that_resend_has_not_or_not_yet_verified_is_found(
     ("tier", "limit", "states"),
     [("PRODUCTION", 500, ["ok", "ok"]), ("SANDBOX", 1, ["warning", "warning"])],
 )
-def test_aws_says_whether_it_would_send_text_messages(
+def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
     answers: dict[str, Answer], tier: str, limit: int, states: list[str]
 ) -> None:
     aws = changed(answers, "send-sms", SMS_PROVIDER="aws")
@@ -437,7 +437,7 @@ def test_aws_says_whether_it_would_send_text_messages(
     assert [each.state for each in looked(Aws(aws), ["sms"])] == states
 
 
-def test_a_stage_that_is_not_production_and_may_reach_everybody_is_warned_of(
+def test_a_stage_other_than_production_with_unlimited_recipients_is_a_warning(
     answers: dict[str, Answer],
 ) -> None:
     functions: Any = answers["lambda.ListFunctions"]
@@ -456,7 +456,7 @@ def test_a_stage_that_is_not_production_and_may_reach_everybody_is_warned_of(
 
 
 @pytest.mark.parametrize(("bounded", "state"), [(True, "warning"), (False, "ok")])
-def test_production_that_may_not_reach_everybody_is_warned_of(
+def test_a_production_stage_with_limited_recipients_is_a_warning(
     answers: dict[str, Answer], bounded: bool, state: str
 ) -> None:
     functions: Any = answers["lambda.ListFunctions"]
@@ -468,13 +468,15 @@ def test_production_that_may_not_reach_everybody_is_warned_of(
     assert ("reach only those" in found.sentence) == bounded
 
 
-def test_a_protected_stage_fails_where_others_are_warned(answers: dict[str, Answer]) -> None:
+def test_a_warning_is_a_failure_if_the_stage_is_protected(answers: dict[str, Answer]) -> None:
     answers["sns.ListSubscriptionsByTopic"] = _subscriptions()
     found = looked(Aws(answers), ["alarms"], PROD)
     assert [each.sentence for each in found if each.state == "failed"] == ["Nobody hears the alarms."]
 
 
-def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: dict[str, Answer]) -> None:
+def test_a_stage_that_is_missing_in_cdk_json_is_checked_from_its_deployment(
+    answers: dict[str, Answer],
+) -> None:
     found = looked(Aws(answers), (), settings_or_trouble("moon"))
     others = [each for each in found if each.state != "ok"]
     assert [(each.check, each.state) for each in others] == [("recipients", "skipped")]
@@ -484,7 +486,7 @@ def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: 
 @pytest.mark.parametrize(
     ("value", "state"), [("", "ok"), ("ResourceNotFoundException", "failed"), ("AccessDenied", "warning")]
 )
-def test_a_channel_that_names_no_checks_has_its_secrets_read(
+def test_the_secrets_of_a_channel_without_its_own_checks_are_read(
     answers: dict[str, Answer], value: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CHANNELS, "chat", Channel(contract=Webhook, messages="Chats"))
@@ -506,7 +508,9 @@ def test_a_channel_that_names_no_checks_has_its_secrets_read(
         ("arn:aws:events:us-east-1:444455556666:event-bus/x", "belongs to another account"),
     ],
 )
-def test_no_bus_or_another_accounts_is_not_asked_for(answers: dict[str, Answer], bus: str, said: str) -> None:
+def test_a_missing_bus_or_a_bus_of_another_account_is_skipped(
+    answers: dict[str, Answer], bus: str, said: str
+) -> None:
     aws = Aws(changed(answers, "outcomes", EVENT_BUS=bus))
     (found,) = (each for each in looked(aws, ["functions"]) if each.check == "event bus")
     assert (found.state, "events.DescribeEventBus" in aws.asked) == ("skipped", False)

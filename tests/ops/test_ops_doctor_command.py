@@ -40,9 +40,7 @@ def test_a_healthy_stage_exits_with_0(answers: dict[str, Answer]) -> None:
     assert "0 failed" in result.stdout
 
 
-def test_something_that_failed_exits_with_1_and_is_shown_with_its_fix_whole(
-    answers: dict[str, Answer],
-) -> None:
+def test_a_failed_check_exits_with_1_and_its_fix_is_printed_whole(answers: dict[str, Answer]) -> None:
     answers["lambda.GetFunctionConcurrency"] = {"ReservedConcurrentExecutions": 0}
     result = CliRunner().invoke(app, ["--only", "functions"], env={"COLUMNS": "60"})
     assert result.exit_code == 1
@@ -72,7 +70,7 @@ def test_json_is_one_object_of_its_schema(answers: dict[str, Answer]) -> None:
     assert sum(said["counts"].values()) == len(said["checks"])
 
 
-def test_no_secret_is_ever_printed(answers: dict[str, Answer]) -> None:
+def test_a_secret_is_never_printed(answers: dict[str, Answer]) -> None:
     result = command("--json")
     shown = command()
     words = [each.strip('"{} ') for text in SECRETS.values() for each in text.split(":")]
@@ -81,20 +79,18 @@ def test_no_secret_is_ever_printed(answers: dict[str, Answer]) -> None:
             assert secret not in result.output + shown.output
 
 
-def test_only_some_subjects_are_looked_at_where_only_they_are_wanted(answers: dict[str, Answer]) -> None:
+def test_the_option_only_limits_the_checked_subjects(answers: dict[str, Answer]) -> None:
     said = json.loads(command("--only", "push, queues", "--json").stdout)
     assert {each["subject"] for each in said["checks"]} == {"push", "queues"}
 
 
-def test_a_subject_that_there_is_not_exits_with_2_and_those_that_there_are(
-    answers: dict[str, Answer],
-) -> None:
+def test_an_unknown_subject_exits_with_2_and_lists_the_subjects(answers: dict[str, Answer]) -> None:
     result = command("--only", "mial")
     assert result.exit_code == 2
     assert "mial is unknown; use stacks, mail" in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_a_stage_that_is_not_there_exits_with_2(answers: dict[str, Answer]) -> None:
+def test_an_undeployed_stage_exits_with_2(answers: dict[str, Answer]) -> None:
     answers["lambda.ListFunctions"] = {"Functions": []}
     result = command()
     assert (result.exit_code, result.stdout) == (2, "")
@@ -105,7 +101,7 @@ def test_a_stage_that_is_not_there_exits_with_2(answers: dict[str, Answer]) -> N
     ("code", "remedy"),
     [("InvalidClientTokenId", "--stage dev"), ("SignatureDoesNotMatch", "timedatectl set-ntp true")],
 )
-def test_aws_that_refuses_the_credentials_exits_with_2(
+def test_a_refusal_of_the_credentials_by_aws_exits_with_2(
     answers: dict[str, Answer], code: str, remedy: str
 ) -> None:
     answers["sts.GetCallerIdentity"] = code
@@ -123,7 +119,7 @@ def _broken(_: ExaminedStage) -> Iterator[CheckFinding]:
     raise KeyError("a-secret")
 
 
-def test_a_check_that_is_broken_names_its_line_and_keeps_its_other_findings() -> None:
+def test_a_broken_check_names_its_line_and_keeps_its_other_findings() -> None:
     good = Check("mail", "good", lambda _: iter([ok("Good.")]))
     checked = run(_stage(), [Check("mail", "broken", _broken), good])
     assert [(each.check, each.state) for each in checked] == [
@@ -136,12 +132,12 @@ def test_a_check_that_is_broken_names_its_line_and_keeps_its_other_findings() ->
     assert checked[1].fix == f"Report it: {__file__}, line {line}."
 
 
-def test_a_check_that_finds_nothing_says_so() -> None:
+def test_a_check_without_findings_is_skipped() -> None:
     (found,) = run(_stage(), [Check("mail", "empty", lambda _: iter(()))])
     assert found.state == "skipped"
 
 
-def test_what_the_local_aws_does_not_know_is_skipped(answers: dict[str, Answer]) -> None:
+def test_an_operation_that_the_local_aws_lacks_is_skipped(answers: dict[str, Answer]) -> None:
     def asking(stage: ExaminedStage) -> Iterator[CheckFinding]:
         stage.client("pinpoint-sms-voice-v2").describe_spend_limits()
         yield ok("Known.")

@@ -60,7 +60,7 @@ def test_a_dry_run_counts_every_page_and_shows_three_messages(world: World) -> N
     assert ("?" in result.stderr, world.started(), world.runs.read("weekly", RUN)) == (False, [], None)
 
 
-def test_a_dry_run_says_on_which_days_they_go_out_where_the_day_has_a_limit(world: World) -> None:
+def test_a_dry_run_lists_the_days_of_sending_if_the_day_has_a_limit(world: World) -> None:
     world.limited(2_000, sent=300)
     found = json.loads(run("--json").stdout)["days"]
     assert [(each["begins"][:16], each["messages"], each["left_for_codes"]) for each in found] == [
@@ -73,7 +73,7 @@ def test_a_dry_run_says_on_which_days_they_go_out_where_the_day_has_a_limit(worl
     assert "1,500" in shown
 
 
-def test_of_a_large_audience_no_more_people_are_asked_for_than_are_shown(world: World) -> None:
+def test_a_dry_run_requests_only_as_many_recipients_as_it_shows(world: World) -> None:
     run()
     asked = [question["samples"] for short, question in world.functions.asked if short == "collect"]
     assert asked == [3, 1, 0, 0]
@@ -81,7 +81,7 @@ def test_of_a_large_audience_no_more_people_are_asked_for_than_are_shown(world: 
     assert len(composed["recipients"]) == 3
 
 
-def test_the_functions_are_asked_as_the_run_would_be(world: World) -> None:
+def test_a_dry_run_invokes_the_functions_with_the_requests_of_the_run(world: World) -> None:
     run("--run", "2026-11-18T13:00Z")
     about = {"campaign": "weekly", "run": "2026-11-18T13:00Z", "scheduled_at": "2026-11-18T13:00:00Z"}
     assert all(about.items() <= question.items() for _, question in world.functions.asked)
@@ -129,7 +129,7 @@ def test_a_message_that_would_fail_is_shown_with_its_reason_and_exits_with_1(
     assert f"Would fail: {problem}" in result.stdout
 
 
-def test_who_has_opted_out_or_is_left_out_is_named_by_key(world: World) -> None:
+def test_opted_out_and_left_out_recipients_are_listed_by_key(world: World) -> None:
     answer = {"items": [], "opted_out": ["u-1"], "left_out": ["u-2", "u-3"]}
     world.functions.answers["compose"] = lambda _: answer
     result = run()
@@ -147,7 +147,7 @@ def test_an_empty_audience_composes_nothing(world: World) -> None:
     assert [short for short, _ in world.functions.asked] == ["collect"]
 
 
-def test_an_audience_that_leads_to_the_same_page_again_is_refused(world: World) -> None:
+def test_an_audience_whose_page_leads_to_itself_is_refused(world: World) -> None:
     page = {"recipients": 1, "cursor": 7, "refused": 0, "faults": [], "samples": []}
     world.functions.answers["collect"] = lambda _: page
     result = run()
@@ -182,7 +182,7 @@ def test_a_fault_of_the_campaign_is_a_sentence_with_the_next_step(
     assert "Correct the campaign or its rights; its log: aws logs tail /aws/lambda/mailroom-dev-coll" in error
 
 
-def test_a_function_that_is_not_there_exits_with_2_and_says_what_to_deploy(world: World) -> None:
+def test_a_missing_function_exits_with_2_and_names_the_stage_to_deploy(world: World) -> None:
     world.functions.answers.clear()
     result = run()
     assert result.exit_code == 2

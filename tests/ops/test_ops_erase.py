@@ -56,14 +56,14 @@ def places(answer: Any, what: str) -> dict[str, int]:
 # who
 
 
-def test_an_address_is_found_however_it_is_written_and_however_it_is_typed(stage: Stage) -> None:
+def test_an_address_is_found_in_every_spelling(stage: Stage) -> None:
     sent(stage, "m-1", to="Ada Lovelace <ADA@Example.com>")
     answer = erased(recipient="Ada <Ada@Example.Com>")
     assert places(answer, "erased") == {"mailbox": 1, "ledger": 1}
     assert not stage.items("mailbox")
 
 
-def test_a_number_is_found_as_it_is_dialled_in_the_stages_region(stage: Stage) -> None:
+def test_a_number_is_found_in_the_national_form_of_the_stages_region(stage: Stage) -> None:
     stage.put("mailbox", id="s-1", event_type="sms", to="(617) 555-1234")
     stage.put("ledger", id="s-1", event_type="sms", to="+16175551234", line="+16175551234", **OVER)
     erased(recipient="+1 617 555 1234")
@@ -74,7 +74,7 @@ def test_a_number_is_found_as_it_is_dialled_in_the_stages_region(stage: Stage) -
 # messages
 
 
-def test_a_message_to_the_person_alone_goes_and_its_ledger_item_is_emptied(stage: Stage) -> None:
+def test_a_message_to_one_person_is_deleted_and_its_ledger_item_is_emptied(stage: Stage) -> None:
     error = {"code": "rejected", "message": f"550 {ADA} unknown"}
     sent(stage, "m-1", error=error, callback_url="https://x.example/cb", diagnostic_code=f"smtp; {ADA}")
     answer = erased()
@@ -89,7 +89,7 @@ def test_a_message_to_the_person_alone_goes_and_its_ledger_item_is_emptied(stage
     assert row["error"] == {"code": "rejected", "message": "erased"}
 
 
-def test_a_mail_to_several_loses_this_recipient_and_nothing_else(stage: Stage) -> None:
+def test_a_mail_to_several_recipients_loses_only_the_erased_one(stage: Stage) -> None:
     both = {ADA: {"status": "bounced", "diagnostic_code": f"550 {ADA}"}, BOB: {"status": "delivered"}}
     stage.put("mailbox", id="m-1", event_type="mail", to=[f"Ada <{ADA}>", BOB], cc=ADA, subject="Hello")
     stage.put("ledger", id="m-1", event_type="mail", to=[f"Ada <{ADA}>", BOB], recipients=both, **OVER)
@@ -100,7 +100,7 @@ def test_a_mail_to_several_loses_this_recipient_and_nothing_else(stage: Stage) -
     assert "erased_at" not in row
 
 
-def test_somebody_in_cc_alone_is_found_though_the_ledger_names_others_in_to(stage: Stage) -> None:
+def test_a_recipient_in_cc_is_found_if_the_ledger_has_only_the_one_in_to(stage: Stage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, cc=[ADA], subject="Hello")
     stage.put("ledger", id="m-1", event_type="mail", to=BOB, recipients={ADA: {}, BOB: {}}, **OVER)
     erased()
@@ -137,7 +137,7 @@ def plain_mail(id_: str, to: object) -> Message:
     return parse(item, CONTRACTS)
 
 
-def test_those_in_cc_are_written_to_where_nobody_else_is(stage: Stage) -> None:
+def test_recipients_in_cc_move_to_the_field_to_if_it_would_be_empty(stage: Stage) -> None:
     scheduled(stage, "m-1", to=ADA, cc=[BOB], bcc="carol@example.com")
     erased()
     (item,) = stage.items("mailbox")
@@ -146,28 +146,28 @@ def test_those_in_cc_are_written_to_where_nobody_else_is(stage: Stage) -> None:
     assert "cc" not in item
 
 
-def test_whom_nobody_may_see_is_never_written_to_openly(stage: Stage) -> None:
+def test_a_recipient_in_bcc_is_never_moved_to_a_visible_field(stage: Stage) -> None:
     scheduled(stage, "m-1", to=ADA, bcc=[BOB])
     before = stage.everything()
     assert "would have only recipients in bcc left" in erased(code=1)["remains"][0]["why"]
     assert stage.everything() == before
 
 
-def test_an_email_beside_to_is_no_recipient(stage: Stage) -> None:
+def test_the_variable_email_beside_to_is_no_recipient(stage: Stage) -> None:
     scheduled(stage, "m-1", to=ADA, email=BOB)
     erased()
     assert not stage.items("mailbox")
     assert stage.items("ledger")[0]["status"] == "cancelled"
 
 
-def test_a_mention_in_a_message_to_others_goes_once_that_is_over(stage: Stage) -> None:
+def test_a_mention_in_a_message_to_others_is_erased_if_the_message_has_ended(stage: Stage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, text=f"From ADA@example.com and {BOB}")
     stage.put("ledger", id="m-1", event_type="mail", to=BOB, **OVER)
     assert erased()["left"] == 0
     assert stage.item("mailbox", "m-1")["text"] == f"From erased and {BOB}"
 
 
-def test_a_mention_in_what_is_still_to_be_sent_to_others_is_left_and_named(stage: Stage) -> None:
+def test_a_mention_in_an_unsent_message_to_others_is_left_and_named(stage: Stage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=BOB, text=f"From {ADA}")
     answer = erased(code=1)
     assert [each["what"] for each in answer["remains"]] == ["m-1 (mail)"]
@@ -178,7 +178,7 @@ def test_a_mention_in_what_is_still_to_be_sent_to_others_is_left_and_named(stage
 
 
 @pytest.mark.parametrize("row", [None, {"status": "scheduled"}, {"status": "sending", "claim_token": "t"}])
-def test_what_waits_is_cancelled(stage: Stage, row: dict[str, Any] | None) -> None:
+def test_a_waiting_message_is_cancelled(stage: Stage, row: dict[str, Any] | None) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=ADA)
     if row is not None:
         stage.put("ledger", id="m-1", event_type="mail", to=ADA, updatedAt="x", **row)
@@ -189,7 +189,7 @@ def test_what_waits_is_cancelled(stage: Stage, row: dict[str, Any] | None) -> No
     assert ADA not in stage.everything()
 
 
-def test_what_waits_with_its_content_is_cancelled_and_neither_mark_nor_content_stays(stage: Stage) -> None:
+def test_a_message_that_waits_with_its_content_is_cancelled_and_its_content_deleted(stage: Stage) -> None:
     waits_with_content(stage, "m-1", ADA)
     waits_with_content(stage, "m-2", BOB)
     answer = erased()
@@ -201,7 +201,7 @@ def test_what_waits_with_its_content_is_cancelled_and_neither_mark_nor_content_s
     assert {each["message"] for each in stage.items("contents")} == {"mail#m-2"}
 
 
-def test_a_content_that_release_has_not_deleted_yet_goes_with_a_message_that_is_over(stage: Stage) -> None:
+def test_a_leftover_content_is_deleted_with_its_ended_message(stage: Stage) -> None:
     sent(stage, "m-1")
     contents(stage).put([(Held(Key("m-1", "mail"), "v1"), ADA)])
     assert places(erased(), "erased")["contents"] == 1
@@ -209,9 +209,7 @@ def test_a_content_that_release_has_not_deleted_yet_goes_with_a_message_that_is_
 
 
 @pytest.mark.parametrize("held", [{"startedAt": 5}, {"provider_id": "f-1"}])
-def test_what_a_worker_or_a_provider_has_at_this_moment_is_left_whole_and_named(
-    stage: Stage, held: dict[str, Any]
-) -> None:
+def test_a_message_that_is_being_sent_is_left_whole_and_named(stage: Stage, held: dict[str, Any]) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=ADA)
     stage.put("ledger", id="m-1", event_type="mail", to=ADA, status="sending", updatedAt="x", **held)
     before = stage.items("ledger"), stage.items("mailbox")
@@ -221,7 +219,7 @@ def test_what_a_worker_or_a_provider_has_at_this_moment_is_left_whole_and_named(
     assert (stage.items("ledger"), stage.items("mailbox")) == before
 
 
-def test_a_mail_to_several_that_is_on_its_way_is_left_and_goes_with_the_next_run(stage: Stage) -> None:
+def test_a_mail_to_several_recipients_that_is_being_sent_is_left_to_the_next_run(stage: Stage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
     several = {"to": [ADA, BOB], "recipients": {ADA: {}, BOB: {}}}
     stage.put("ledger", id="m-1", event_type="mail", status="sending", startedAt=5, updatedAt="x", **several)
@@ -231,7 +229,9 @@ def test_a_mail_to_several_that_is_on_its_way_is_left_and_goes_with_the_next_run
     assert ADA not in stage.everything()
 
 
-def test_a_mail_to_several_that_waits_with_its_content_is_left_until_it_was_sent(stage: Stage) -> None:
+def test_a_mail_to_several_recipients_that_waits_with_its_content_is_left_until_it_was_sent(
+    stage: Stage,
+) -> None:
     waits_with_content(stage, "m-1", [ADA, BOB])
     before = stage.everything()
     assert "is on its way (scheduled)" in erased(code=1)["remains"][0]["why"]
@@ -243,7 +243,7 @@ def test_a_mail_to_several_that_waits_with_its_content_is_left_until_it_was_sent
     [("2026-01-01T00:00:00.000Z", LATER), (LATER, "2026-01-01T00:00:00.000Z")],
     ids=["its time has come", "it was put anew, to go at once"],
 )
-def test_a_mail_to_several_whose_time_may_have_come_is_left_whole(
+def test_a_mail_to_several_recipients_whose_time_may_have_come_is_left_whole(
     stage: Stage, at: str, send_at: str
 ) -> None:
     scheduled(stage, "m-1", at, send_at, to=[ADA, BOB])
@@ -252,7 +252,7 @@ def test_a_mail_to_several_whose_time_may_have_come_is_left_whole(
     assert stage.everything() == before
 
 
-def test_a_mail_to_several_that_the_ledger_does_not_know_is_left_whole_until_it_does(stage: Stage) -> None:
+def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(stage: Stage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
     answer = erased(code=1)
     assert "the ledger does not know it" in answer["remains"][0]["why"]
@@ -266,7 +266,7 @@ def test_a_mail_to_several_that_the_ledger_does_not_know_is_left_whole_until_it_
 # again
 
 
-def test_it_can_be_run_again_and_then_there_is_nothing(stage: Stage) -> None:
+def test_a_second_erasure_finds_no_data(stage: Stage) -> None:
     sent(stage, "m-1")
     erased()
     before = stage.items("ledger")
@@ -274,7 +274,7 @@ def test_it_can_be_run_again_and_then_there_is_nothing(stage: Stage) -> None:
     assert stage.items("ledger") == before
 
 
-def test_a_dry_run_finds_all_and_changes_nothing(stage: Stage) -> None:
+def test_a_dry_run_reports_every_place_and_changes_no_item(stage: Stage) -> None:
     sent(stage, "m-1")
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     before = stage.everything()
@@ -284,7 +284,7 @@ def test_a_dry_run_finds_all_and_changes_nothing(stage: Stage) -> None:
     assert stage.everything() == before
 
 
-def test_it_says_what_there_is_and_asks_before_it_erases(stage: Stage) -> None:
+def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: Stage) -> None:
     sent(stage, "m-1")
     stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
     before = stage.everything()
@@ -295,7 +295,7 @@ def test_it_says_what_there_is_and_asks_before_it_erases(stage: Stage) -> None:
     assert stage.everything() == before
 
 
-def test_an_erasure_that_dies_half_way_is_finished_by_the_next(
+def test_an_erasure_that_dies_is_finished_by_the_next_one(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
@@ -314,7 +314,9 @@ def dies(*_: object) -> None:
     raise RuntimeError("killed")
 
 
-def test_what_goes_by_itself_is_said_with_its_end(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_that_expires_by_itself_is_reported_with_its_end(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent(stage, "m-1")
     monkeypatch.setattr("mailroom_ops.people.stage_data.time", SimpleNamespace(time=lambda: 1_800_000_000.0))
     assert erased()["goes"] == [
@@ -325,7 +327,7 @@ def test_what_goes_by_itself_is_said_with_its_end(stage: Stage, monkeypatch: pyt
     assert "completedAt" in stage.item("ledger", "m-1")
 
 
-def test_ids_that_hold_the_recipient_are_named_with_their_end(stage: Stage) -> None:
+def test_ids_that_contain_the_recipient_are_reported_with_their_end(stage: Stage) -> None:
     sent(stage, f"welcome-{ADA}", ttl=1_803_078_485)
     for _ in range(2):
         answer = erased(code=1)
@@ -348,7 +350,7 @@ def chatted(stage: Stage, id_: str, chat_id: str) -> None:
     stage.put("ledger", id=id_, event_type="chat", to=chat_id, **OVER)
 
 
-def test_a_recipient_of_a_channel_without_a_row_is_what_its_contract_says(
+def test_a_recipient_of_a_channel_without_a_row_is_found_by_its_contract(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(CONTRACTS, "chat", Chat)
@@ -382,7 +384,7 @@ def chose(stage: Stage) -> None:
 # choices
 
 
-def test_opt_outs_and_suppressions_go_as_well_and_nobody_elses(stage: Stage) -> None:
+def test_opt_outs_and_suppressions_of_the_person_alone_are_erased(stage: Stage) -> None:
     chose(stage)
     answer = erased()
     assert place(answer, "preferences") == {"found": 1, "erased": 1}
@@ -392,7 +394,7 @@ def test_opt_outs_and_suppressions_go_as_well_and_nobody_elses(stage: Stage) -> 
     assert [each["recipient"] for each in stage.items("suppressions")] == [BOB]
 
 
-def test_choices_may_be_kept_and_are_not_counted_as_left(stage: Stage) -> None:
+def test_choices_may_be_kept_and_do_not_count_as_left(stage: Stage) -> None:
     chose(stage)
     answer = erased("--keep-choices")
     assert place(answer, "preferences") == {"found": 1, "kept": 1}
@@ -409,7 +411,7 @@ def with_object(stage: Stage, id_: str, to: str, **attributes: object) -> None:
     stage.put("ledger", id=id_, event_type="mail", to=to, **OVER)
 
 
-def test_objects_of_the_persons_messages_go_and_what_others_need_too_stays(stage: Stage) -> None:
+def test_objects_of_the_persons_messages_are_deleted_unless_another_message_needs_them(stage: Stage) -> None:
     for name in ("letter", "bill", "terms", "foreign"):
         stage.s3.put_object(Bucket=PAYLOADS, Key=name, Body=b"x")
     parts = [{"ref": f"s3://{PAYLOADS}/{name}"} for name in ("bill", "terms")]
@@ -421,7 +423,7 @@ def test_objects_of_the_persons_messages_go_and_what_others_need_too_stays(stage
     assert place(answer, "payloads") == {"found": 3, "erased": 2}
 
 
-def test_an_object_that_a_retried_fax_needs_is_known_by_the_ledger_alone(stage: Stage) -> None:
+def test_an_object_that_a_retried_fax_needs_is_found_by_the_ledger(stage: Stage) -> None:
     stage.s3.put_object(Bucket=PAYLOADS, Key="fax", Body=b"x")
     shared = {"event_type": "fax", "payload_ref": f"s3://{PAYLOADS}/fax", **OVER}
     stage.put("ledger", id="f-1", to=ADA, **shared)
@@ -445,7 +447,7 @@ def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
     assert not stage.items("mailbox")
 
 
-def test_content_that_is_named_by_what_it_says_stays_for_whoever_says_the_same(stage: Stage) -> None:
+def test_an_object_with_a_content_hash_as_its_key_is_left(stage: Stage) -> None:
     stage.s3.put_object(Bucket=PAYLOADS, Key="oversize/1f.json", Body=b"{}")
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/oversize/1f.json")
     answer = erased(code=1)
@@ -455,7 +457,7 @@ def test_content_that_is_named_by_what_it_says_stays_for_whoever_says_the_same(s
     erased()
 
 
-def test_an_object_that_is_gone_holds_nothing_up(stage: Stage) -> None:
+def test_a_missing_object_does_not_stop_an_erasure(stage: Stage) -> None:
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/gone")
     assert place(erased(), "payloads") == {"found": 1}
     assert not stage.items("mailbox")

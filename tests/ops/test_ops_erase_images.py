@@ -22,14 +22,14 @@ TOKEN = "fcm:APA91bHun4MxP5egoKMwt2KZFBaFUH"
         (TOKEN, f"android#{TOKEN}"),
     ],
 )
-def test_a_recipient_is_the_person_however_both_are_written(typed: str, written: str) -> None:
+def test_a_recipient_is_recognized_in_every_spelling(typed: str, written: str) -> None:
     assert Person(typed, "US").is_named_by(written)
 
 
 @pytest.mark.parametrize(
     "other", ["aada@example.com", "ada@example.com.au", "ada@example.co", "x.ada@example.com"]
 )
-def test_an_address_that_merely_contains_the_persons_belongs_to_another(other: str) -> None:
+def test_an_address_that_contains_the_persons_address_belongs_to_another_person(other: str) -> None:
     assert not ADA.is_named_by(other)
     assert not ADA.is_in(f"by {other}")
 
@@ -47,12 +47,12 @@ def test_a_text_that_names_no_recipient_or_channel_is_refused(typed: str, channe
         Person(typed, channel=channel)
 
 
-def test_of_a_set_of_recipients_one_goes_and_the_others_stay() -> None:
+def test_one_recipient_is_removed_from_a_set_and_the_others_stay() -> None:
     image = image_of({"id": "m-1", "event_type": "mail", "to": {"ada@example.com", "bob@example.com"}})
     assert without(image, ADA)["to"] == {"SS": ["bob@example.com"]}
 
 
-def test_two_names_that_hold_the_person_stay_two() -> None:
+def test_two_keys_that_contain_the_person_stay_two() -> None:
     seen = {"ada@example.com": 1, "ADA@example.com": 2, "erased": 3}
     new = without(image_of({"id": "m-1", "seen": seen}), ADA)
     assert sorted(plain(new)["seen"].values()) == [1, 2, 3]
@@ -67,18 +67,18 @@ def test_a_set_keeps_its_size() -> None:
     assert not mentioned(new, ADA)
 
 
-def test_attributes_that_are_called_after_the_person_are_called_otherwise() -> None:
+def test_attributes_whose_name_contains_the_person_are_renamed() -> None:
     new = without(image_of({"id": "m-1", "ada@example.com": "yes", "erased": "no"}), ADA)
     assert sorted(plain(new).values()) == ["m-1", "no", "yes"]
     assert not mentioned(new, ADA)
 
 
-def test_what_was_redacted_before_stays_as_it_is() -> None:
+def test_a_second_redaction_changes_nothing() -> None:
     once = without(image_of({"id": "m-1", "seen": {"ada@example.com": 1, "Ada@example.com": 2}}), ADA)
     assert without(once, ADA) == once
 
 
-def test_a_set_of_numbers_loses_the_persons_own() -> None:
+def test_the_persons_number_is_removed_from_a_set_of_numbers() -> None:
     number = Person("+16175551234")
     new = without(image_of({"id": "m-1", "seen": {16175551234, 5}}), number)
     assert new["seen"] == {"NS": ["5"]}

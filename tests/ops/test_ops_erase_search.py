@@ -25,7 +25,7 @@ def rows(stage: Stage) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("typed", ["ada@bücher.example", "Ada <ADA@xn--bcher-kva.example>"])
 @pytest.mark.parametrize("written", ["Ada@Bücher.example", "ada@xn--bcher-kva.example"])
-def test_no_row_leads_to_a_persons_messages_any_more_however_both_were_written(
+def test_the_search_rows_of_a_persons_messages_are_deleted_in_every_spelling(
     stage: Stage, typed: str, written: str
 ) -> None:
     sent(stage, "m-1", to=written, **AT)
@@ -37,7 +37,7 @@ def test_no_row_leads_to_a_persons_messages_any_more_however_both_were_written(
     assert places(answer, "left") == {}
 
 
-def test_a_follow_up_is_not_found_by_the_message_that_it_names_any_more(stage: Stage) -> None:
+def test_the_search_row_of_an_erased_follow_up_is_deleted(stage: Stage) -> None:
     unless = [{"id": "code", "event_type": "sms", "status": ["delivered"]}]
     sent(stage, "m-1", unless=unless, **AT)
     sent(stage, "m-2", to="bob@example.com", unless=unless, **AT)
@@ -49,7 +49,7 @@ def test_a_follow_up_is_not_found_by_the_message_that_it_names_any_more(stage: S
     assert len(rows(stage)) == 3
 
 
-def test_of_a_mail_to_several_the_others_rows_stay(stage: Stage) -> None:
+def test_the_search_rows_of_the_other_recipients_stay(stage: Stage) -> None:
     to = ["ada@example.com", "bob@example.com"]
     sent(stage, "m-1", to=to, recipients={each: {} for each in to}, **AT)
     index(stage.dynamodb)
@@ -60,7 +60,7 @@ def test_of_a_mail_to_several_the_others_rows_stay(stage: Stage) -> None:
     assert rows(stage) == [("newest", "m-1"), ("to", "m-1")]
 
 
-def test_a_row_that_outlived_its_message_goes_too(stage: Stage) -> None:
+def test_a_search_row_without_a_message_is_deleted(stage: Stage) -> None:
     sent(stage, "m-1", **AT)
     index(stage.dynamodb)
     for table in ("ledger", "mailbox"):
@@ -71,7 +71,7 @@ def test_a_row_that_outlived_its_message_goes_too(stage: Stage) -> None:
     assert rows(stage) == [("newest", "m-1")]
 
 
-def test_a_stage_without_search_is_erased_from_all_the_same(stage: Stage) -> None:
+def test_an_erasure_works_if_the_stage_has_no_search(stage: Stage) -> None:
     del stage.functions.environment["SEARCH_TABLE"]
     sent(stage, "m-1", **AT)
     assert places(erased(), "erased") == {"mailbox": 1, "ledger": 1}

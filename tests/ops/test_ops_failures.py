@@ -45,7 +45,7 @@ def ids(*words: str) -> list[str]:
     return [each["id"] for each in answer(run("failures", *words, "--json"))["failures"]]
 
 
-def test_the_newest_come_first_over_all_channels_and_days(stage: Stage) -> None:
+def test_the_newest_failures_come_first_over_all_channels_and_days(stage: Stage) -> None:
     failed(stage, "old", 30)
     failed(stage, "new", 0.1, "sms")
     failed(stage, "middle", 23)
@@ -55,7 +55,7 @@ def test_the_newest_come_first_over_all_channels_and_days(stage: Stage) -> None:
     assert ids("--since", "30m") == ["new", "second"]
 
 
-def test_a_channel_or_a_reason_alone(stage: Stage) -> None:
+def test_failures_are_filtered_by_channel_or_reason(stage: Stage) -> None:
     failed(stage, "a", 0.1, code="rejected")
     failed(stage, "b", 0.2)
     failed(stage, "c", 0.3, "sms")
@@ -65,7 +65,7 @@ def test_a_channel_or_a_reason_alone(stage: Stage) -> None:
     assert ids("--channel", "fxa") == ["d"]
 
 
-def test_no_more_than_the_limit_and_it_is_said_that_there_are_more(stage: Stage) -> None:
+def test_the_limit_bounds_the_list_and_further_failures_are_mentioned(stage: Stage) -> None:
     for number in range(5):
         failed(stage, f"m-{number}", 0.1 + number / 100)
     result = answer(run("failures", "--limit", "3", "--json"))
@@ -83,7 +83,7 @@ def test_no_more_than_the_limit_and_it_is_said_that_there_are_more(stage: Stage)
         ("complained", {}, "complaint"),
     ],
 )
-def test_what_providers_told_later_is_told_as_what_it_is(
+def test_a_later_report_of_a_provider_is_listed_with_its_own_status_and_reason(
     stage: Stage, status: str, facts: dict[str, str], reason: str
 ) -> None:
     failed(stage, "m-1", 0.1, status=status, code="complaint", message="550 no such user", **facts)
@@ -92,12 +92,12 @@ def test_what_providers_told_later_is_told_as_what_it_is(
     assert f"{status}, {reason}: 550 no such user" in run("failures").stdout
 
 
-def test_what_was_made_good_since_is_not_told_though_the_index_may_still_have_it(stage: Stage) -> None:
+def test_a_message_that_was_sent_since_is_not_listed_despite_its_index_entry(stage: Stage) -> None:
     failed(stage, "m-1", 0.1, status="sent")
     assert ids() == []
 
 
-def test_whom_it_was_for_is_masked_in_every_word_unless_asked_for(stage: Stage) -> None:
+def test_the_recipient_is_masked_in_every_text_unless_full_is_given(stage: Stage) -> None:
     failed(stage, "m", 0.1, to=["vincent@example.com", "b@example.com"], message="to: 'vincent@x' is none")
     failed(stage, "s", 0.2, "sms", to="+16175551234", message="to: '+16175551234' is none")
     for words in ((), ("--json",)):
@@ -120,34 +120,34 @@ def test_whom_it_was_for_is_masked_in_every_word_unless_asked_for(stage: Stage) 
         "to: is missing; use name@domain.example",
     ],
 )
-def test_what_only_looks_like_a_recipient_is_not_masked_in_our_own_sentence(said: str) -> None:
+def test_a_text_that_resembles_a_recipient_is_not_masked_in_mailrooms_own_sentence(said: str) -> None:
     assert _masked_error("invalid", said) == said
 
 
-def test_the_attribute_at_fault_stands_beside_the_reason(stage: Stage) -> None:
+def test_the_faulty_attribute_is_printed_beside_the_reason(stage: Stage) -> None:
     failed(stage, "m", 0.1, error_field="to")
     assert "invalid (to): to: is missing" in run("failures").stdout
 
 
-def test_a_provider_s_text_keeps_its_code_and_names_no_address(stage: Stage) -> None:
+def test_a_providers_text_keeps_its_code_and_loses_its_addresses(stage: Stage) -> None:
     failed(stage, "s", 0.2, code="rejected", message="SES answered 400 (1234567): no user bob@example.com")
     (failure,) = answer(run("failures", "--json"))["failures"]
     assert failure["message"] == "SES answered 400 (1234567): no user b***@example.com"
 
 
 @pytest.mark.parametrize("piece", ["a", "a@", "a.b-", "1 ", "aaaaaaaaa "])
-def test_an_error_is_masked_in_time_by_its_length(piece: str) -> None:
+def test_the_time_to_mask_an_error_is_linear_in_its_length(piece: str) -> None:
     """Producers choose parts of it."""
     assert_linear_time(lambda size: partial(_masked, piece * (size // len(piece))), 50_000)
 
 
-def test_nothing_that_failed_is_an_answer_too(stage: Stage) -> None:
+def test_an_empty_list_of_failures_exits_with_0(stage: Stage) -> None:
     result = run("failures")
     assert (result.exit_code, "0 went wrong since" in result.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("typed", ["yesterday", "5y", "2031-01-01", "500d"])
-def test_a_time_that_is_none_is_refused(stage: Stage, typed: str) -> None:
+def test_an_invalid_time_is_refused(stage: Stage, typed: str) -> None:
     result = run("failures", "--since", typed)
     assert result.exit_code == 2
     assert f"--since {typed}" in result.stderr.replace("'", "")

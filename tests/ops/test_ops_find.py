@@ -33,7 +33,7 @@ def found(*words: str) -> list[str]:
     return [each["id"] for each in answer(run(*words, "--json"))["messages"]]
 
 
-def test_somebodys_messages_are_found_in_all_spellings_the_newest_first(stage: Stage) -> None:
+def test_a_persons_messages_are_found_in_all_spellings_with_the_newest_first(stage: Stage) -> None:
     know(stage, "m-1", "ada@bücher.example")
     know(stage, "m-2", "bob@example.com")
     know(stage, "m-3", ["bob@example.com", "Ada@bücher.example"])
@@ -44,7 +44,7 @@ def test_somebodys_messages_are_found_in_all_spellings_the_newest_first(stage: S
     assert found("find", "ada@bücher.example", "--channel", "sms") == []
 
 
-def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None:
+def test_a_message_is_listed_with_its_time_status_title_and_recipient(stage: Stage) -> None:
     know(stage, "m-1", template="welcome", subject="Welcome, Ada", status="bounced")
     index(stage.dynamodb)
     result = run("find", "ada@example.com")
@@ -75,7 +75,7 @@ def test_a_message_is_told_with_what_support_wants_to_know(stage: Stage) -> None
     }
 
 
-def test_a_whole_id_is_found_too_also_before_anybody_has_claimed_it(stage: Stage) -> None:
+def test_a_whole_id_is_found_before_the_message_is_claimed(stage: Stage) -> None:
     stage.put(MAILBOX, id="order-42", event_type="mail", to="ada@example.com")
     assert found("find", "order-42") == ["order-42"]
 
@@ -83,7 +83,7 @@ def test_a_whole_id_is_found_too_also_before_anybody_has_claimed_it(stage: Stage
 SES_ID = "0100019aa6f3c5d0-1f7d6b0e-8c1a-4c55-a1de-000000000000-000000"
 
 
-def test_a_message_is_found_by_what_a_customer_or_a_provider_knows_of_it(stage: Stage) -> None:
+def test_a_message_is_found_by_its_own_id_and_by_its_providers_id(stage: Stage) -> None:
     know(stage, "order-42", provider_id=SES_ID)
     know(stage, "other", "bob@example.com", "sms", provider_id="SM1f7d6b0e8c1a4c55a1de000000000000")
     index(stage.dynamodb)
@@ -107,7 +107,7 @@ def test_a_recipient_whose_domain_is_of_ses_is_no_message_id(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("text", ["ada", "@example.com", "555-1234"])
-def test_a_part_of_an_address_finds_nothing_and_the_answer_says_why(stage: Stage, text: str) -> None:
+def test_a_part_of_an_address_finds_no_message_and_the_output_explains_it(stage: Stage, text: str) -> None:
     know(stage, "m-1")
     index(stage.dynamodb)
     result = run("find", text)
@@ -115,13 +115,13 @@ def test_a_part_of_an_address_finds_nothing_and_the_answer_says_why(stage: Stage
     assert "not a part" not in run("find", "eve@example.com").stdout
 
 
-def test_whoever_got_nothing_is_no_success(stage: Stage) -> None:
+def test_a_search_without_a_result_exits_with_1(stage: Stage) -> None:
     result = run("find", "eve@example.com")
     assert result.exit_code == 1
     assert "No messages to eve@example.com in dev." in result.stdout
 
 
-def test_an_empty_answer_says_how_many_messages_lie_in_queues_and_are_not_listed_yet(stage: Stage) -> None:
+def test_an_empty_result_shows_the_number_of_messages_in_queues(stage: Stage) -> None:
     lanes = {}
     for lane, count in (("normal", 2), ("bulk", 3)):
         lanes[lane] = stage.sqs.create_queue(QueueName=f"mailroom-dev-mail-{lane}")["QueueUrl"]
@@ -135,7 +135,7 @@ def test_an_empty_answer_says_how_many_messages_lie_in_queues_and_are_not_listed
 
 
 @pytest.mark.parametrize("words", [("find", "ada@example.com"), ("list", "--campaign", f"spring#{RUN}")])
-def test_a_message_that_waits_is_listed_with_what_it_waits_for(stage: Stage, words: tuple[str, ...]) -> None:
+def test_a_waiting_message_is_listed_with_its_reason(stage: Stage, words: tuple[str, ...]) -> None:
     id_ = f"spring#{RUN}#ada#{1_795_251_600:08x}{'0' * 32}"
     know(
         stage, id_, status="scheduled", wait={"version": "v", "reason": "day_used_up"}, waits_in="line#mail#1"
@@ -147,7 +147,7 @@ def test_a_message_that_waits_is_listed_with_what_it_waits_for(stage: Stage, wor
     assert ("waits for" in shown, "the day's quota" in shown) == (True, True)
 
 
-def test_the_newest_come_in_pages_by_a_cursor(stage: Stage) -> None:
+def test_the_newest_messages_are_listed_in_pages_by_a_cursor(stage: Stage) -> None:
     for at in range(60):
         know(stage, f"m-{at:02}", f"p{at}@example.com")
     index(stage.dynamodb)
@@ -159,7 +159,7 @@ def test_the_newest_come_in_pages_by_a_cursor(stage: Stage) -> None:
     assert f"More: --cursor {first['cursor']}" in run("list").stdout
 
 
-def test_a_filter_takes_the_messages_that_have_it(stage: Stage) -> None:
+def test_a_filter_selects_the_messages_with_its_value(stage: Stage) -> None:
     know(stage, "other")
     know(stage, "spring#1#ada", "+16175551234", "sms", status="suppressed", template="welcome")
     index(stage.dynamodb)
@@ -168,7 +168,7 @@ def test_a_filter_takes_the_messages_that_have_it(stage: Stage) -> None:
     assert found("list", "--channel", "sms") == ["spring#1#ada"]
 
 
-def test_a_page_whose_time_is_over_says_how_far_it_has_looked_back(
+def test_a_page_that_ran_out_of_time_shows_the_time_to_which_it_looked_back(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for at in range(150):
@@ -186,7 +186,7 @@ def wrong(stage: Stage, id_: str, status: str, at: int = AT, **more: Any) -> Non
     know(stage, id_, status=status, completedAt=at, failed_on=f"{iso(at / 1000)[:10]}#mail", **more)
 
 
-def test_what_went_wrong_is_found_behind_any_number_of_other_messages(
+def test_a_failure_is_found_behind_any_number_of_other_messages(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: AT / 1000 + 3 * 86_400)
@@ -204,7 +204,7 @@ def test_what_went_wrong_is_found_behind_any_number_of_other_messages(
     assert "1 of 1 messages in dev." in " ".join(run("list", "--status", "failed").stdout.split())
 
 
-def test_pages_of_failures_whose_time_is_over_go_back_a_day_and_find_all(
+def test_pages_of_failures_that_ran_out_of_time_go_back_a_day_each_and_find_every_failure(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: AT / 1000 + 3 * 86_400)
@@ -221,7 +221,7 @@ def test_pages_of_failures_whose_time_is_over_go_back_a_day_and_find_all(
 
 
 @pytest.mark.parametrize("words", [("list", "--status", "bounced"), ("failures",)])
-def test_a_failure_by_a_clock_ahead_of_this_machine_is_found(
+def test_a_failure_is_found_if_its_clock_is_ahead_of_this_machine(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("time.time", lambda: AT / 1000 - 240)
@@ -229,7 +229,7 @@ def test_a_failure_by_a_clock_ahead_of_this_machine_is_found(
     assert "b-1" in run(*words).stdout
 
 
-def test_failures_of_one_moment_are_on_one_page(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_the_same_moment_are_on_one_page(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: AT / 1000 + 60)
     for at in range(55):
         wrong(stage, f"b-{at}", "bounced")
@@ -239,7 +239,7 @@ def test_failures_of_one_moment_are_on_one_page(stage: Stage, monkeypatch: pytes
     assert (len(first["messages"]), [message["id"] for message in second["messages"]]) == (55, ["before"])
 
 
-def test_a_misspelt_filter_is_refused_with_the_right_ones(stage: Stage) -> None:
+def test_a_misspelt_filter_is_refused_with_the_valid_values(stage: Stage) -> None:
     make_runs(stage.dynamodb)
     Runs(stage.dynamodb, RUNS, lease=60, clock=lambda: AT / 1000).begin("spring", RUN, "s-1", RUN)
     for words, sentence in (
@@ -253,7 +253,7 @@ def test_a_misspelt_filter_is_refused_with_the_right_ones(stage: Stage) -> None:
         assert (result.exit_code, sentence in " ".join(result.stderr.split())) == (2, True), result.stderr
 
 
-def test_failures_take_a_campaign_and_its_run(stage: Stage) -> None:
+def test_failures_are_filtered_by_campaign_and_run(stage: Stage) -> None:
     for at, name in enumerate(("nov", "dec")):
         wrong(stage, f"spring#{name}#ada", "bounced", AT + at)
     wrong(stage, "springtime#nov#ada", "bounced")
@@ -264,20 +264,20 @@ def test_failures_take_a_campaign_and_its_run(stage: Stage) -> None:
     assert found == [["spring#dec#ada", "spring#nov#ada"], ["spring#nov#ada"]]
 
 
-def test_a_cursor_that_is_none_is_refused(stage: Stage) -> None:
+def test_an_invalid_cursor_is_refused(stage: Stage) -> None:
     result = run("list", "--cursor", "7")
     assert result.exit_code == 2
     assert "cursor: is no page's cursor; use the one that came with the page before." in result.stderr
 
 
-def test_a_stage_without_search_says_what_turns_it_on(stage: Stage) -> None:
+def test_a_stage_without_search_names_the_setting_that_turns_it_on(stage: Stage) -> None:
     del stage.functions.environment["SEARCH_TABLE"]
     result = run("find", "ada@example.com")
     assert result.exit_code == 2
     assert "mailroom.dev.search true in cdk.json" in " ".join(result.stderr.split())
 
 
-def test_messages_that_may_have_arrived_twice_are_listed_and_their_status_says_so(stage: Stage) -> None:
+def test_messages_that_may_have_arrived_twice_are_listed_and_marked_in_their_status(stage: Stage) -> None:
     know(stage, "m-1", unsettled_tries={"1000 ", "2000 "})
     know(stage, "m-2", unsettled_tries={"1000 "}, provider_id="p-1")
     know(stage, "m-3", arrived_before=1, provider_id="p-1")

@@ -67,7 +67,7 @@ def served(stage: Stage) -> list[str]:
     return sorted(item["email"] for item in stage.mailbox().values())
 
 
-def test_numbered_lines_that_have_moved_stop_the_import_and_the_file_as_it_was_goes_on(
+def test_moved_lines_stop_an_import_by_line_number_and_the_unchanged_file_continues(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(tmp_path / "p.csv", "email", *people())
@@ -91,7 +91,7 @@ def test_numbered_lines_that_have_moved_stop_the_import_and_the_file_as_it_was_g
         ("p.jsonl", [], '{{"id": "{0}", "email": "p{0:02}@example.com", "subject": "Hello", "text": "Hi"}}'),
     ],
 )
-def test_a_changed_file_whose_lines_say_their_ids_is_begun_anew_and_puts_nothing_twice(
+def test_a_changed_file_with_ids_in_its_lines_is_restarted_and_puts_no_message_twice(
     stage: Stage, tmp_path: Path, name: str, header: list[str], line: str
 ) -> None:
     lines = [line.format(row) for row in range(ROWS)]
@@ -103,7 +103,7 @@ def test_a_changed_file_whose_lines_say_their_ids_is_begun_anew_and_puts_nothing
 
 
 @pytest.mark.parametrize("words", [(), ("--dry-run",)])
-def test_a_file_that_is_cut_short_while_it_is_read_is_refused(
+def test_a_file_that_shrinks_during_the_import_is_refused(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     note = "x" * 20_000  # so that the file is read in more than one piece

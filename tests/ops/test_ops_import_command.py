@@ -45,13 +45,13 @@ def test_ids_may_be_made_of_a_prefix_and_the_lines_numbers(stage: Stage, tmp_pat
     }
 
 
-def test_a_prefix_stands_before_the_ids_of_a_column_too(stage: Stage, tmp_path: Path) -> None:
+def test_a_prefix_is_put_before_the_ids_of_a_column(stage: Stage, tmp_path: Path) -> None:
     file = write_mails(tmp_path / "p.csv", "id,email", "7,ada@example.com")
     assert run("import", str(file), *MAIL, "--id-prefix", "news").exit_code == 0
     assert set(stage.mailbox()) == {"news-7"}
 
 
-def test_empty_cells_of_what_the_channel_knows_say_nothing(stage: Stage, tmp_path: Path) -> None:
+def test_empty_cells_of_the_channels_attributes_are_left_out(stage: Stage, tmp_path: Path) -> None:
     file = write(
         tmp_path / "p.csv",
         "id;to;send_at;ttl;lane;subject;text",
@@ -62,7 +62,7 @@ def test_empty_cells_of_what_the_channel_knows_say_nothing(stage: Stage, tmp_pat
     assert stage.mailbox()["1"] == HELLO_ITEM | said
 
 
-def test_a_column_that_could_be_taken_for_an_attribute_is_imported_and_the_item_names_it(
+def test_a_column_that_resembles_an_attribute_is_imported_and_recorded_in_the_item(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(tmp_path / "p.csv", "id,email,expires,timezone", "7,ada@example.com,soon,UTC")
@@ -83,7 +83,7 @@ def test_lines_of_json_may_be_of_several_channels_and_keep_their_types(stage: St
     assert float(mailbox["b"]["payload"]["n"]) == 1.5
 
 
-def test_a_bad_line_is_named_by_line_and_column_and_the_others_go_on(stage: Stage, tmp_path: Path) -> None:
+def test_a_bad_line_is_named_by_line_and_column_and_the_others_are_put(stage: Stage, tmp_path: Path) -> None:
     lines = ("1,ada@", "2,bob@example.com", "3,a=b", "4,e@example.com,x", '5,"f@example.com')
     file = write_mails(tmp_path / "p.csv", "id,email", *lines, "6,g@example.com", "7,")
     result = run("import", str(file), *MAIL, "--json")
@@ -104,7 +104,7 @@ def test_a_bad_line_is_named_by_line_and_column_and_the_others_go_on(stage: Stag
 
 @pytest.mark.parametrize(("name", "lines"), [("p.csv", ("id,email",)), ("p.jsonl", ("", ""))])
 @pytest.mark.parametrize("words", [(), ("--dry-run",)])
-def test_a_file_without_an_entry_is_a_fault(
+def test_a_file_without_an_entry_is_refused(
     stage: Stage, tmp_path: Path, name: str, lines: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     result = run("import", str(write(tmp_path / name, *lines)), *MAIL, *words, "--json")
@@ -114,7 +114,7 @@ def test_a_file_without_an_entry_is_a_fault(
     assert "is followed by no entry; put each one on a line of its own" in fault["problem"]
 
 
-def test_what_was_put_before_is_not_put_again_and_other_content_is_a_conflict(
+def test_an_existing_message_is_not_put_again_and_other_content_is_a_conflict(
     stage: Stage, tmp_path: Path
 ) -> None:
     file = write_mails(tmp_path / "p.csv", "id,email", "1,ada@example.com", "2,bob@example.com")
@@ -130,7 +130,9 @@ def test_what_was_put_before_is_not_put_again_and_other_content_is_a_conflict(
     assert stage.mailbox()["2"]["email"] == "bob@example.com"
 
 
-def test_a_dry_run_judges_all_shows_three_and_leaves_nothing_behind(stage: Stage, tmp_path: Path) -> None:
+def test_a_dry_run_checks_every_line_shows_three_messages_and_leaves_no_file(
+    stage: Stage, tmp_path: Path
+) -> None:
     people = [f"{n},p{n}@example.com" for n in range(5)]
     file = write_mails(tmp_path / "p.csv", "id,email", *people, "9,no address")
     result = run("import", str(file), *MAIL, "--dry-run", "--json")
@@ -156,7 +158,7 @@ def test_a_dry_run_judges_all_shows_three_and_leaves_nothing_behind(stage: Stage
         ("p.csv", "PK\x03\x04", MAIL, "compressed (zip, or a spreadsheet)"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_put(
+def test_an_ambiguous_command_or_file_is_refused_before_a_message_is_put(
     stage: Stage, tmp_path: Path, name: str, header: str, words: tuple[str, ...], sentence: str
 ) -> None:
     file = write(tmp_path / name, header, "1,ada@example.com")
@@ -167,14 +169,14 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_put(
     assert not stage.mailbox()
 
 
-def test_an_id_that_is_a_mail_address_is_refused_for_ids_stand_in_logs(tmp_path: Path) -> None:
+def test_an_id_that_is_a_mail_address_is_refused_because_logs_contain_ids(tmp_path: Path) -> None:
     file = write_mails(tmp_path / "p.csv", "id", "ada@example.com")
     result = run("import", str(file), *MAIL, "--json")
     assert result.exit_code == 1
     assert "ids appear in logs" in answer(result)["faults"][0]["problem"]
 
 
-def test_items_get_the_ttl_of_the_stage_and_are_the_same_ones_when_they_come_again(
+def test_items_get_the_ttl_of_the_stage_and_are_the_same_if_they_are_imported_again(
     stage: Stage, tmp_path: Path
 ) -> None:
     stage.functions.environment["MAILBOX_TTL_SECONDS"] = "86400"
@@ -189,7 +191,9 @@ class Gone:
         raise client_error("ResourceNotFoundException")
 
 
-def test_a_table_that_is_gone_stops_the_import_and_says_how_to_go_on(stage: Stage, tmp_path: Path) -> None:
+def test_a_missing_table_stops_the_import_and_the_output_explains_the_next_run(
+    stage: Stage, tmp_path: Path
+) -> None:
     file = write_mails(tmp_path / "p.csv", "id,email", *(f"{n},p{n}@example.com" for n in range(200)))
     stage.instead["dynamodb"] = Gone()
     result = run("import", str(file), *MAIL, "--json", "--workers", "2")
@@ -216,7 +220,7 @@ def refused(file: Path) -> list[tuple[int, str, str]]:
     return [(each["line"], each["column"], each["problem"]) for each in faults]
 
 
-def test_of_many_refused_lines_a_terminal_shows_twenty_and_json_names_a_thousand(tmp_path: Path) -> None:
+def test_a_terminal_shows_twenty_refused_lines_and_json_a_thousand(tmp_path: Path) -> None:
     file = write_mails(tmp_path / "p.csv", "email", *(["bad"] * 1_001))
     assert [line for line, _, _ in refused(file)] == [*range(2, 1_002)]
     shown = run("import", str(file), *NUMBERED).stdout
@@ -225,7 +229,7 @@ def test_of_many_refused_lines_a_terminal_shows_twenty_and_json_names_a_thousand
     assert "and 981 more; --json names the first 1,000." in shown
 
 
-def test_lines_that_were_fixed_where_they_stand_are_put_by_the_next_run(stage: Stage, tmp_path: Path) -> None:
+def test_lines_that_were_corrected_in_place_are_put_by_the_next_run(stage: Stage, tmp_path: Path) -> None:
     file = write_mails(
         tmp_path / "p.csv", "email,name", "a@example.com,A", "bad,B", "worse,C", "d@example.com,D"
     )
@@ -241,7 +245,7 @@ def test_lines_that_were_fixed_where_they_stand_are_put_by_the_next_run(stage: S
     assert refused(file) == []
 
 
-def test_lines_of_json_are_named_in_the_same_way(stage: Stage, tmp_path: Path) -> None:
+def test_a_bad_line_of_json_is_named_by_its_number(stage: Stage, tmp_path: Path) -> None:
     numbers = ("1.50", "1E999999999999999999999", "1E300", "2")
     lines = [
         f'{{"to": "a@example.com", "subject": "Hello", "text": "Hi", "n": {number}}}' for number in numbers

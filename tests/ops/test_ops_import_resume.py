@@ -49,9 +49,7 @@ def each_once(rows: int) -> bytes:
     return bytes(int(row % EVERY_BAD != 0) for row in range(rows))
 
 
-def test_many_rows_killed_half_way_are_each_put_once_and_take_no_more_memory_than_few(
-    tmp_path: Path,
-) -> None:
+def test_an_import_that_is_killed_half_way_puts_each_row_once_with_bounded_memory(tmp_path: Path) -> None:
     few_file, few_counts = people(tmp_path, FEW)
     _, _, few = imported(few_file, few_counts)
     file, counts = people(tmp_path, MANY)
@@ -67,9 +65,7 @@ def test_many_rows_killed_half_way_are_each_put_once_and_take_no_more_memory_tha
     assert max(most, memory) - few < SPARE_MB
 
 
-def test_an_import_that_is_stopped_by_hand_ends_what_is_under_way_and_goes_on_from_there(
-    tmp_path: Path,
-) -> None:
+def test_an_interrupted_import_finishes_the_calls_in_flight_and_is_continued_later(tmp_path: Path) -> None:
     file, counts = people(tmp_path, FEW)
     code, answer, _ = imported(file, counts, "SIGINT", "700")
     assert (code, answer["state"], answer["failed"]) == (0, "interrupted", 0)

@@ -41,7 +41,9 @@ def stages(file: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("content", [None, "", "{}\n"], ids=["lacking", "blank", "{}"])
-def test_without_settings_the_file_gets_all_that_the_cdk_needs(file: Path, content: str | None) -> None:
+def test_a_file_without_settings_gets_every_setting_that_the_cdk_needs(
+    file: Path, content: str | None
+) -> None:
     if content is not None:
         file.write_text(content)
     assert run("--stage", "trial", *MAIL).exit_code == 0
@@ -76,7 +78,7 @@ def test_a_new_stage_leaves_the_rest_of_the_file_and_its_order_as_they_were(file
     assert json.dumps(document) == json.dumps(json.loads(FULL))
 
 
-def test_run_again_it_changes_what_was_answered(file: Path) -> None:
+def test_a_second_run_changes_only_the_answered_settings(file: Path) -> None:
     file.write_text(FULL)
     expected = json.loads(FULL)
     prod = expected["context"]["mailroom"]["prod"]
@@ -86,14 +88,14 @@ def test_run_again_it_changes_what_was_answered(file: Path) -> None:
     assert json.dumps(json.loads(file.read_text())) == json.dumps(expected)
 
 
-def test_run_again_with_the_same_answers_it_writes_nothing(file: Path) -> None:
+def test_a_second_run_with_the_same_answers_does_not_write_the_file(file: Path) -> None:
     file.write_text(FULL)
     stamp = file.stat().st_mtime_ns
     assert run("--stage", "prod", "--set", "sms.provider=twilio").exit_code == 0
     assert (file.read_text(), file.stat().st_mtime_ns) == (FULL, stamp)
 
 
-def test_channels_that_are_not_named_any_more_leave(file: Path) -> None:
+def test_channels_that_are_no_longer_named_are_removed(file: Path) -> None:
     file.write_text(FULL)
     run("--stage", "dev", "--channels", "mail")
     section = stages(file)["dev"]
@@ -103,7 +105,7 @@ def test_channels_that_are_not_named_any_more_leave(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("terminal")
-def test_it_asks_once_for_what_the_chosen_channels_need(file: Path) -> None:
+def test_each_setting_of_the_chosen_channels_is_requested_once(file: Path) -> None:
     answers = (
         *("trial", "mail,sms,fax,push,webhook", "2", "a@acme.example, b@acme.example", "", "10"),
         *("twilio", "+12025550123", '{"ios": "arn:aws:sns:us-east-1:111122223333:app/APNS/shop"}'),
@@ -132,7 +134,7 @@ def test_a_blank_answer_keeps_the_value_of_a_stage(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_wrong_answer_at_a_terminal_writes_nothing(file: Path) -> None:
+def test_a_wrong_answer_at_a_terminal_leaves_the_file_unwritten(file: Path) -> None:
     result = run("--stage", "trial", "--channels", "mail", *MAIL, typed="many\n\n")
     assert (result.exit_code, file.exists()) == (2, False)
     assert "messages_per_second: 'many' should be a valid number." in result.stderr
@@ -186,7 +188,7 @@ def test_a_missing_or_wrong_answer_is_refused_with_the_sentence_of_synth(
         ),
     ],
 )
-def test_a_file_that_synth_cannot_read_is_left_alone(file: Path, content: str, sentence: str) -> None:
+def test_an_invalid_file_is_left_unchanged(file: Path, content: str, sentence: str) -> None:
     file.write_text(content)
     result = run("--stage", "trial", *MAIL)
     assert (result.exit_code, file.read_text()) == (2, content)
@@ -219,7 +221,9 @@ def test_the_answer_names_the_next_commands(file: Path) -> None:
     assert commands == ["synth", "bootstrap", "deploy", "doctor", "init"]
 
 
-def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_command_without_a_terminal_asks_no_question(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with (tmp_path / "empty").open("w+") as nobody:
         monkeypatch.setattr("sys.stdin", nobody)
         assert not screen.at_a_terminal()

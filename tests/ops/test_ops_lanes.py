@@ -46,7 +46,7 @@ def paused(lanes: DeployedLanes) -> list[Lane]:
     return [lane for lane in lanes.read() if lane.paused]
 
 
-def test_a_paused_lane_is_not_read_until_it_is_resumed_and_everybody_sees_by_whom_and_why(
+def test_a_paused_lane_is_not_read_until_its_resume_and_shows_its_operator_and_reason(
     stage: RepairStage,
 ) -> None:
     stage.sqs.send_message(QueueUrl=stage.urls["mail-bulk"], MessageBody="{}")
@@ -72,7 +72,9 @@ def test_a_paused_lane_is_not_read_until_it_is_resumed_and_everybody_sees_by_who
     assert {*stage.functions.mappings.values()} == {"Enabled"}
 
 
-def test_a_pause_has_to_end_before_sqs_deletes_what_waits(stage: RepairStage, lanes: DeployedLanes) -> None:
+def test_a_pause_has_to_end_before_sqs_deletes_the_waiting_messages(
+    stage: RepairStage, lanes: DeployedLanes
+) -> None:
     stage.sqs.set_queue_attributes(
         QueueUrl=stage.urls["mail"], Attributes={"MessageRetentionPeriod": "345600"}
     )
@@ -82,7 +84,7 @@ def test_a_pause_has_to_end_before_sqs_deletes_what_waits(stage: RepairStage, la
     assert [lane.paused for lane in paused(lanes)] == [expected]
 
 
-def test_a_reason_becomes_a_text_that_a_tag_may_have(lanes: DeployedLanes) -> None:
+def test_a_reason_becomes_a_valid_text_of_a_tag(lanes: DeployedLanes) -> None:
     lanes.pause("mail", "normal", 'Grüße, "Ada"\n(ops); ' + "x" * 300)
     (words,) = (lane.paused for lane in paused(lanes))
     assert ": Grüße Ada ops xxx" in words
@@ -106,7 +108,7 @@ def stop(deployed: DeployedStage) -> Stop:
 
 
 @pytest.mark.parametrize("call", ["tag_queue", "update_event_source_mapping"])
-def test_a_pause_that_stops_at_one_of_its_writes_leaves_a_lane_that_goes_on_and_may_be_repeated(
+def test_an_interrupted_pause_leaves_the_lane_running_and_may_be_repeated(
     stage: RepairStage, lanes: DeployedLanes, stop: Stop, call: str
 ) -> None:
     stop(call)
@@ -122,7 +124,7 @@ def test_a_pause_that_stops_at_one_of_its_writes_leaves_a_lane_that_goes_on_and_
 @pytest.mark.parametrize(
     ("call", "state"), [("update_event_source_mapping", "Disabled"), ("untag_queue", "Enabled")]
 )
-def test_a_resume_that_stops_at_one_of_its_writes_shows_whether_the_lane_goes_on_and_may_be_repeated(
+def test_an_interrupted_resume_shows_the_true_state_of_the_lane_and_may_be_repeated(
     stage: RepairStage, lanes: DeployedLanes, stop: Stop, call: str, state: str
 ) -> None:
     lanes.pause("mail", "normal", REASON)
@@ -145,18 +147,14 @@ def test_a_lane_that_a_deployment_has_enabled_is_not_paused(stage: RepairStage, 
 
 
 @pytest.mark.parametrize("name", [("pigeon", "normal"), ("mail", "fast")])
-def test_an_unknown_lane_is_refused_with_those_that_there_are(
-    name: tuple[str, str], stage: RepairStage
-) -> None:
+def test_an_unknown_lane_is_refused_with_the_existing_ones(name: tuple[str, str], stage: RepairStage) -> None:
     result = run("pause", *name, "--why", REASON)
     assert result.exit_code == 2
     assert "use one of mail normal, mail bulk, sms normal, webhook normal, fax normal." in result.stderr
     assert {*stage.functions.mappings.values()} == {"Enabled"}
 
 
-def test_a_second_pause_is_refused_because_it_would_put_off_the_end_of_the_first(
-    lanes: DeployedLanes,
-) -> None:
+def test_a_second_pause_is_refused_because_it_would_delay_the_end_of_the_first(lanes: DeployedLanes) -> None:
     lanes.pause("mail", "normal", REASON)
     before = paused(lanes)
     with pytest.raises(Refused, match="is paused already, since 2026-11-21"):
@@ -166,7 +164,7 @@ def test_a_second_pause_is_refused_because_it_would_put_off_the_end_of_the_first
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("state", ["Disabled", "Enabling", "missing"])
-def test_a_lane_whose_mapping_no_pause_explains_is_left_to_doctor(
+def test_a_disabled_lane_without_a_pause_is_left_to_doctor(
     stage: RepairStage, lanes: DeployedLanes, state: str, change: str
 ) -> None:
     del stage.functions.mappings["mail"]
@@ -178,7 +176,7 @@ def test_a_lane_whose_mapping_no_pause_explains_is_left_to_doctor(
     assert stage.functions.mappings == before
 
 
-def test_the_console_pauses_and_resumes_a_lane_and_its_overview_says_so(browser: Browser) -> None:
+def test_the_console_pauses_and_resumes_a_lane_and_its_overview_shows_the_pause(browser: Browser) -> None:
     form = {"channel": "mail", "lane": "bulk"}
     assert browser.post("/lanes", {**form, "why": REASON}).headers["location"] == "/lanes"
     assert "Resume" in browser.get("/lanes").text

@@ -69,7 +69,7 @@ def test_a_new_folder_has_the_wheel_its_hash_and_the_lock_of_its_packages(tmp_pa
     assert (team / "templates/mail/welcome/body.txt").is_file()
 
 
-def test_an_installation_without_its_wheel_names_the_option_that_gives_it(tmp_path: Path) -> None:
+def test_an_installation_without_its_wheel_names_the_missing_option(tmp_path: Path) -> None:
     refused = run("new", tmp_path / "team")
     assert refused.exit_code == 2
     assert f"--wheel mailroom_cdk-{version('mailroom-cdk')}-py3-none-any.whl" in refused.stderr
@@ -102,7 +102,7 @@ def test_a_wheel_that_lies_in_vendor_already_is_pinned_and_stays(tmp_path: Path,
 
 
 @pytest.mark.parametrize("content", [None, "no archive", LOCK], ids=["lacking", "no archive", "another's"])
-def test_a_file_that_is_not_a_wheel_of_mailroom_changes_nothing(
+def test_a_file_other_than_a_wheel_of_mailroom_changes_no_requirement(
     tmp_path: Path, team: Path, content: str | None
 ) -> None:
     other = tmp_path / "other.whl"
@@ -128,5 +128,5 @@ def test_requirements_that_do_not_name_mailroom_once_are_refused(
     assert vendored(team) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
 
 
-def test_the_version_is_the_packages() -> None:
+def test_the_version_option_prints_the_version_of_the_package() -> None:
     assert run("--version").stdout == f"mailroom {version('mailroom-cdk')}\n"

@@ -21,13 +21,13 @@ def pace(latency: float = 0.1, computing: float = 0, **lane: Any) -> ConfiguredL
     return replace(LANE, estimate=Estimate(latency=latency, computing=computing), **lane)
 
 
-def test_the_articles_example_takes_67_minutes() -> None:
+def test_the_example_of_the_article_takes_67_minutes() -> None:
     # 100,000 mails, 5 at once, batches of 3 that take 0.5 s, and 0.1 s in between.
     article = pace(0.5 / 3, workers=5, batch=3, rate=None)
     assert round(100_000 / article.speed / 60) == 67
 
 
-def test_the_workers_bound_a_lane_whose_rate_is_higher() -> None:
+def test_the_workers_are_the_bound_of_a_lane_with_a_higher_rate() -> None:
     plan = planned(changes={**UNLIMITED, f"{CHANNEL}.messages_per_second": 200})
     assert (plan.bound, plan.setting) == (
         "workers",
@@ -40,7 +40,7 @@ def test_the_workers_bound_a_lane_whose_rate_is_higher() -> None:
     # What a message computes, 5 ms of a whole vCPU, takes 7 times as long with 256 MB, and threads share it.
     [(1, 1769, 0.1), (1, 256, 0.12955), (2, 256, 0.12955), (10, 256, 0.3455), (10, 1769, 0.1)],
 )
-def test_a_message_takes_longer_with_less_memory_and_with_others_beside_it(
+def test_a_message_takes_longer_with_less_memory_and_with_other_messages_beside_it(
     at_once: int, memory_mb: int, latency: float
 ) -> None:
     found = pace(computing=0.005, at_once=at_once, memory_mb=memory_mb)
@@ -52,17 +52,17 @@ def test_threads_divide_the_time_of_a_batch() -> None:
 
 
 @pytest.mark.parametrize(("rate", "workers"), [(9.0, 2), (20.0, 3), (99.0, 11), (None, None)])
-def test_the_fewest_workers_for_a_rate(rate: float | None, workers: int | None) -> None:
+def test_a_rate_needs_a_minimum_of_workers(rate: float | None, workers: int | None) -> None:
     assert pace(rate=rate).workers_for_rate == workers
 
 
-def test_one_message_takes_as_long_as_it_takes() -> None:
+def test_a_single_message_takes_its_own_duration() -> None:
     faxes = lane_of(SETTINGS, "fax")
     assert faxes.speed > 1 / 60
     assert plan_output(SETTINGS, faxes, 1, NOW).seconds == 60
 
 
-def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
+def test_a_number_of_messages_above_the_queues_retention_is_warned_of_with_the_maximum() -> None:
     (row,) = (each for each in SETTINGS.lane_rows() if each.lane == "bulk")
     most = int((4 * 86_400 - row.rules.longest_stay) * 7)
     assert f"At most {most:,} fit." in planned(10_000_000).warning
@@ -87,7 +87,7 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
 @pytest.mark.parametrize(
     ("channel", "lane"), [("mail", "bulk"), ("sms", "normal"), ("fax", "normal"), ("webhook", "normal")]
 )
-def test_every_setting_that_is_named_is_one(channel: str, lane: str) -> None:
+def test_each_setting_that_bounds_a_lane_exists(channel: str, lane: str) -> None:
     lane_ = lane_of(SETTINGS, channel, lane)
     for path in filter(None, (lane_.workers_setting, lane_.rate_setting)):
         with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{path}: -1 should be "):
@@ -97,7 +97,7 @@ def test_every_setting_that_is_named_is_one(channel: str, lane: str) -> None:
 WARM_UP = [["2026-11-21", 500], ["2026-11-22", 1_000], ["2026-11-23", 5_000]]
 
 
-def test_bulk_over_the_day_goes_out_on_the_next_days_and_leaves_codes_their_reserve() -> None:
+def test_bulk_above_the_daily_limit_is_sent_on_the_next_days_and_codes_keep_their_reserve() -> None:
     plan = planned(2_000, {f"{CHANNEL}.per_day": WARM_UP})
     assert [(each.begins[:10], each.messages, each.left_for_codes) for each in plan.days] == [
         ("2026-11-21", 450, 50),
@@ -108,7 +108,7 @@ def test_bulk_over_the_day_goes_out_on_the_next_days_and_leaves_codes_their_rese
     assert (plan.bound, plan.setting) == ("day", "mailroom.prod.channels.mail.per_day")
 
 
-def test_what_has_room_in_the_day_takes_as_long_as_without_a_limit() -> None:
+def test_messages_within_the_daily_limit_take_as_long_as_without_a_limit() -> None:
     within, unlimited = planned(40_000, {}), planned(40_000)
     assert (within.seconds, within.bound) == (unlimited.seconds, "rate")
     assert planned(60_000, {}, lane="normal").days == []

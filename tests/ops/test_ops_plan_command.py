@@ -25,7 +25,7 @@ def test_prods_bulk_lane_keeps_to_seven_a_second() -> None:
     assert "The lane's rate of 7 a second needs 2 workers." in lines
 
 
-def test_more_than_the_day_has_room_for_is_shown_by_the_day() -> None:
+def test_messages_above_the_daily_limit_are_shown_by_day() -> None:
     result = run("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "prod")
     assert result.stdout.count("45,000") == 2
     assert "Bounded by the day: mailroom.prod.channels.mail.per_day." in result.stdout
@@ -39,7 +39,7 @@ def test_the_local_stages_workers_are_its_bound_and_share_a_vcpu() -> None:
     assert "4 workers send 28.7 a second: 0.13 s a message with 256 MB." in lines
 
 
-def test_a_fax_takes_a_minute_and_a_number_one_at_a_time() -> None:
+def test_the_plan_of_faxes_counts_a_minute_each_and_one_at_a_time_for_a_number() -> None:
     result = run("--channel", "fax", "--messages", "500")
     assert result.exit_code == 0
     assert "2 workers send 0.0333 a second: 60 s a message" in result.stdout
@@ -60,7 +60,7 @@ def test_json_is_one_object_of_seconds() -> None:
     assert said["warning"] == ""
 
 
-def test_too_many_at_once_exit_with_1() -> None:
+def test_too_many_messages_at_once_exit_with_1() -> None:
     given = ("--channel", "mail", "--messages", "1000000", "--stage", "dev")
     plain, as_json = run(*given), run(*given, "--json")
     assert (plain.exit_code, as_json.exit_code) == (1, 1)
@@ -76,14 +76,16 @@ def test_too_many_at_once_exit_with_1() -> None:
         (("--channel", "mail", "--stage", "moon"), "use one of dev, prod, local"),
     ],
 )
-def test_what_there_is_not_exits_with_2_and_a_sentence(arguments: tuple[str, ...], part: str) -> None:
+def test_an_unknown_stage_channel_or_lane_exits_with_2_and_a_sentence(
+    arguments: tuple[str, ...], part: str
+) -> None:
     result = run("--messages", "10", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert part in result.stderr
 
 
 @pytest.mark.parametrize("messages", ["0", "-5", "many"])
-def test_a_number_of_messages_is_needed(messages: str) -> None:
+def test_a_plan_without_a_positive_number_of_messages_is_refused(messages: str) -> None:
     assert run("--channel", "mail", "--messages", messages).exit_code == 2
 
 
@@ -101,7 +103,7 @@ def test_a_number_of_messages_is_needed(messages: str) -> None:
         (86_460, "1 d (86,460 s)"),
     ],
 )
-def test_a_duration_reads_well(seconds: float, words: str) -> None:
+def test_a_duration_is_printed_in_its_two_largest_units(seconds: float, words: str) -> None:
     assert exactly(seconds) == words
 
 
@@ -109,5 +111,5 @@ def test_a_duration_reads_well(seconds: float, words: str) -> None:
     ("speed", "words"),
     [(10_000.0, "10,000"), (99.96, "100"), (6.7633, "6.76"), (0.0322, "0.0322"), (7.0, "7")],
 )
-def test_a_speed_has_no_more_digits_than_mean_something(speed: float, words: str) -> None:
+def test_a_speed_is_rounded_to_significant_digits(speed: float, words: str) -> None:
     assert speed_of(speed) == words

@@ -31,9 +31,7 @@ def run(*arguments: str) -> Result:
     return cli("preferences", *arguments)
 
 
-def test_what_somebody_has_opted_out_of_is_shown_however_the_address_is_written(
-    preferences: Preferences,
-) -> None:
+def test_the_opt_outs_of_an_address_are_shown_in_every_spelling(preferences: Preferences) -> None:
     preferences.opt_out(ADA, "followers", "one-click")
     preferences.opt_out(ADA, "news", "page")
     preferences.opt_out("eve@example.com", "news", "page")
@@ -54,13 +52,13 @@ def test_a_choice_is_shown_and_undone_by_the_other_form_of_a_number(preferences:
 
 
 @pytest.mark.usefixtures("preferences")
-def test_who_has_opted_out_of_nothing_exits_with_1() -> None:
+def test_a_recipient_without_opt_outs_exits_with_1() -> None:
     result = run("show", ADA)
     assert (result.exit_code, result.stdout) == (1, f"{ADA} has opted out of nothing in dev.\n")
     assert run("show", ADA, "--json").stdout == '{"stage":"dev","opt_outs":[]}\n'
 
 
-def test_an_operator_opts_somebody_out_in_the_form_that_messages_are_compared_with(
+def test_an_operator_opts_a_recipient_out_in_the_canonical_form_of_the_address(
     preferences: Preferences,
 ) -> None:
     result = run("opt-out", "Ada <ADA@Example.com>", "--topic", "followers")
@@ -70,9 +68,7 @@ def test_an_operator_opts_somebody_out_in_the_form_that_messages_are_compared_wi
     assert (ADA, "followers") in preferences.find([(ADA, "followers")])
 
 
-def test_who_had_opted_out_before_keeps_their_own_time_and_way_and_it_exits_with_1(
-    preferences: Preferences,
-) -> None:
+def test_an_earlier_opt_out_keeps_its_time_and_its_way_and_exits_with_1(preferences: Preferences) -> None:
     preferences.opt_out(ADA, "followers", "one-click")
     result = run("opt-out", ADA, "--topic", "followers")
     assert result.exit_code == 1
@@ -80,7 +76,7 @@ def test_who_had_opted_out_before_keeps_their_own_time_and_way_and_it_exits_with
 
 
 @pytest.mark.usefixtures("preferences")
-def test_what_no_message_could_go_to_is_refused() -> None:
+def test_an_invalid_recipient_is_refused() -> None:
     result = run("opt-out", "ada at example", "--topic", "followers")
     assert result.exit_code == 2
     assert (
@@ -89,7 +85,7 @@ def test_what_no_message_could_go_to_is_refused() -> None:
     )
 
 
-def test_opting_in_again_says_so_and_the_second_time_exits_with_1(preferences: Preferences) -> None:
+def test_an_opt_in_is_confirmed_and_a_second_one_exits_with_1(preferences: Preferences) -> None:
     preferences.opt_out(ADA, "followers", "one-click")
     result = run("opt-in", "ADA@example.com", "--topic", "followers")
     assert (result.exit_code, result.stdout) == (0, f"{ADA} gets followers of dev again.\n")
@@ -98,7 +94,7 @@ def test_opting_in_again_says_so_and_the_second_time_exits_with_1(preferences: P
     assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out of followers in dev.\n")
 
 
-def test_json_is_all_that_is_known(preferences: Preferences) -> None:
+def test_the_json_contains_every_field_of_an_opt_out(preferences: Preferences) -> None:
     preferences.opt_out(ADA, "followers", "one-click")
     choice = {
         "recipient": ADA,

@@ -27,7 +27,7 @@ def mappings(*properties: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"Resources": {f"M{n}": {"Type": kind, "Properties": p} for n, p in enumerate(properties)}}]
 
 
-def test_functions_at_once_are_the_sum_of_all_mappings_below_the_alarm() -> None:
+def test_the_concurrency_quota_is_the_sum_of_all_mappings_below_the_alarm() -> None:
     queue = {"ScalingConfig": {"MaximumConcurrency": 900}}
     stream = {"ParallelizationFactor": 2, "StartingPosition": "TRIM_HORIZON"}
     needed = next(iter(quotas_of(stage(), mappings(queue, stream, {"StartingPosition": "LATEST"}))))
@@ -35,7 +35,7 @@ def test_functions_at_once_are_the_sum_of_all_mappings_below_the_alarm() -> None
     assert needed.command == f"{REQUEST} --service-code lambda --quota-code L-B99A9384 --desired-value 1140"
 
 
-def test_a_small_stage_requests_the_functions_that_an_older_account_has() -> None:
+def test_a_small_stage_requests_the_concurrency_that_an_older_account_has() -> None:
     needed = next(iter(quotas_of(stage(), mappings({"ScalingConfig": {"MaximumConcurrency": 20}}))))
     assert (needed.needed, needed.default) == (1000, 10)
     assert needed.command.endswith("--desired-value 1000")
@@ -55,6 +55,8 @@ def test_a_small_stage_requests_the_functions_that_an_older_account_has() -> Non
         ),
     ],
 )
-def test_a_command_requests_what_a_new_account_has_not(mail: dict[str, Any], commands: list[str]) -> None:
+def test_a_command_requests_each_quota_that_a_new_account_lacks(
+    mail: dict[str, Any], commands: list[str]
+) -> None:
     found = [quota.command for quota in [*quotas_of(stage(**{"per_day": None, **mail}), [])][1:]]
     assert [command.partition("--quota-code ")[2] for command in found if command] == commands

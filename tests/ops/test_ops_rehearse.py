@@ -36,11 +36,11 @@ def test_an_accepted_message_has_the_seconds_from_its_put_to_each_station() -> N
     assert step.seconds == {"claimed": 0.25, "accepted": 0.4, "delivered": 2.0}
 
 
-def test_a_message_that_nobody_accepted_has_no_latency_and_the_code_of_its_error() -> None:
+def test_an_unaccepted_message_has_no_latency_and_the_code_of_its_error() -> None:
     assert step_of("a mail", "delivered", REFUSED) == Step("a mail", "delivered", "failed", {}, "rejected")
 
 
-def test_a_message_that_is_in_the_mailbox_alone_has_no_latency() -> None:
+def test_a_message_without_a_ledger_item_has_no_latency() -> None:
     ready = MessageStatus("rehearsal-1", "mail", "ready", times={})
     assert step_of("a mail", "delivered", ready) == Step("a mail", "delivered", "ready")
 

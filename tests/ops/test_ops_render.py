@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return folder
 
 
-def test_a_mail_is_shown_as_it_would_go_by_its_first_example(folder: Folder) -> None:
+def test_a_mail_is_rendered_with_its_first_example(folder: Folder) -> None:
     result = folder.run("a")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -52,7 +52,7 @@ def test_a_mail_is_shown_as_it_would_go_by_its_first_example(folder: Folder) -> 
     assert lines[-6:] == ["Text, 12 bytes", "Dear Ada", "Bye", "", "HTML, 10 bytes", "<p>Ada</p>"]
 
 
-def test_another_example_a_file_and_options_give_other_attributes(folder: Folder, tmp_path: Path) -> None:
+def test_another_example_a_file_or_an_option_changes_the_attributes(folder: Folder, tmp_path: Path) -> None:
     assert "To: bob@example.com, eve@example.com" in folder.run("a", "--example", "bob").stdout
     file = tmp_path / "given.json"
     file.write_text('{"name": "Eve", "topic": "news"}')
@@ -62,7 +62,7 @@ def test_another_example_a_file_and_options_give_other_attributes(folder: Folder
     assert "Subject: Hello 7" in folder.run("a", "--set", "name=7").stdout
 
 
-def test_a_text_message_says_its_segments(folder: Folder) -> None:
+def test_a_text_message_shows_its_number_of_segments(folder: Folder) -> None:
     (folder.templates / "sms" / "code").mkdir(parents=True)
     (folder.templates / "sms" / "code" / "body.txt").write_text("Your code: {{ code }}")
     assert "1 segment in GSM-7" in folder.run("code", "--set", "code=4711").stdout
@@ -73,7 +73,7 @@ def test_a_text_message_says_its_segments(folder: Folder) -> None:
     )
 
 
-def test_a_language_is_chosen_and_what_nothing_uses_is_named(folder: Folder) -> None:
+def test_a_language_is_chosen_and_unused_attributes_are_named(folder: Folder) -> None:
     folder.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
     result = folder.run("a", "--set", "locale=fr-CA", "--set", "shoe=7")
     assert "Subject: Bonjour Ada" in result.stdout
@@ -92,13 +92,13 @@ def test_a_language_is_chosen_and_what_nothing_uses_is_named(folder: Folder) -> 
         (["a", "--json", "nosuch.json"], "nosuch.json cannot be read"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_as_a_stage_would(folder: Folder, words: list[str], said: str) -> None:
+def test_an_invalid_message_is_refused_as_by_a_stage(folder: Folder, words: list[str], said: str) -> None:
     result = folder.run(*words)
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
 
 
-def test_all_templates_of_the_repository_render_with_their_examples() -> None:
+def test_every_template_of_the_repository_renders_with_its_examples() -> None:
     result = CliRunner().invoke(app, ["--all"])
     assert result.exit_code == 0, result.output
     assert result.stdout.count("renders") == len(list((ROOT / "templates").glob("*/[!_]*")))
@@ -117,7 +117,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("parts", "said"), BROKEN)
-def test_all_fails_with_the_file_the_line_and_the_example(
+def test_the_option_all_fails_with_the_file_the_line_and_the_example(
     folder: Folder, parts: dict[str, str], said: str
 ) -> None:
     folder.put("a", **parts)
@@ -128,13 +128,13 @@ def test_all_fails_with_the_file_the_line_and_the_example(
         assert "(example mail/a/examples/ada.json)" in result.stdout
 
 
-def test_a_line_is_that_of_the_shared_part_in_which_it_fails(folder: Folder) -> None:
+def test_the_line_of_an_error_is_that_of_the_shared_part(folder: Folder) -> None:
     folder.put("_line", text="a\nb\n{{ sku }}")
     folder.put("a", text="{% include '_line/body.txt' %}")
     assert "mail/_line/body.txt:3: sku: is missing" in folder.run("--all").stdout
 
 
-def test_a_language_that_lacks_a_part_or_that_nobody_finds_is_a_fault(folder: Folder) -> None:
+def test_a_language_that_lacks_a_part_or_has_an_invalid_name_is_a_fault(folder: Folder) -> None:
     folder.put("a/fr-ca", subject="Bonjour", text="x")
     said = folder.run("--all").stdout
     assert "mail/a/fr-ca: is found by nobody; call it fr-CA" in said
@@ -146,7 +146,7 @@ def test_an_example_renders_in_each_language(folder: Folder) -> None:
     assert "mail/a/fr/body.txt:1: nom: is missing" in folder.run("--all").stdout
 
 
-def test_numbers_of_an_example_are_those_of_an_item(folder: Folder) -> None:
+def test_numbers_of_an_example_have_the_type_of_an_items_numbers(folder: Folder) -> None:
     folder.put("a", text="{{ price }} {{ price * 2 }}")
     folder.example("a", "ada", '{"name": "Ada", "price": 9.5}')
     assert "9.5 19\n" in folder.run("a").stdout

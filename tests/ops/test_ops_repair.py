@@ -97,20 +97,20 @@ IN_LEDGER: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {
 
 
 @pytest.mark.parametrize(("ledger", "found"), IN_LEDGER.values(), ids=IN_LEDGER)
-def test_a_message_is_overdue_when_its_next_step_is(
+def test_a_message_is_overdue_if_its_next_step_is(
     ledger: dict[str, Any], found: tuple[str, str | None]
 ) -> None:
     judged = diagnosis(ledger, ITEM)
     assert (judged.state, judged.route) == found
 
 
-def test_who_says_after_which_time_waits_for_no_queue() -> None:
+def test_the_option_older_than_replaces_the_retention_of_the_queue() -> None:
     item = known("sending", 70)
     states = [diagnosis(item, ITEM, older_than=each).state for each in (None, 80, 60)]
     assert states == ["fine", "fine", "overdue"]
 
 
-def test_what_was_begun_and_is_gone_from_the_mailbox_cannot_be_put_back_but_a_fax() -> None:
+def test_a_begun_message_without_its_item_cannot_be_requeued_unless_it_is_a_fax() -> None:
     assert diagnosis(known("sending", 9e6), None).state == "gone"
     assert diagnosis(known("sending", 9e6, "fax"), None).route == "outcomes"
     for event_type in ("mail", "fax"):
@@ -118,7 +118,7 @@ def test_what_was_begun_and_is_gone_from_the_mailbox_cannot_be_put_back_but_a_fa
         assert diagnosis(handed_over, None) == Diagnosis("gone", ("end",), not_ended="")
 
 
-def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it() -> None:
+def test_an_unknown_message_is_missing_only_if_the_ledger_is_complete() -> None:
     assert diagnosis(None, ITEM) == Diagnosis("missing", ("requeue",), "dispatch")
     assert diagnosis(None, None).state == "unknown"
     assert diagnosis(None, ITEM, FORGETFUL) == Diagnosis("forgotten")
@@ -127,7 +127,7 @@ def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it()
     )
 
 
-def test_the_safe_cure_comes_first_and_an_operators_word_last() -> None:
+def test_the_safe_cure_comes_first_and_the_end_by_an_operator_last() -> None:
     cures = {
         "overdue": diagnosis(known("sending", 9e6, startedAt=1), ITEM).cures,
         "dead_letter": diagnosis(known("sending", 9e6, dead_lettered_at=LYING, startedAt=1), ITEM).cures,
@@ -144,7 +144,7 @@ def test_the_safe_cure_comes_first_and_an_operators_word_last() -> None:
     }
 
 
-def test_what_a_producer_says_of_its_time_is_no_evidence_of_when_it_was_taken_up() -> None:
+def test_the_send_at_of_a_producer_does_not_prove_the_age_of_a_message() -> None:
     for at in (NOW - HOUR, NOW - 80 * DAY, NOW + DAY):
         assert diagnosis(None, mail("a", send_at=iso(at)), FORGETFUL) == Diagnosis("forgotten")
 
@@ -152,7 +152,7 @@ def test_what_a_producer_says_of_its_time_is_no_evidence_of_when_it_was_taken_up
 # the command
 
 
-def test_a_missing_message_is_handed_to_dispatch_as_it_was_put(stage: RepairStage) -> None:
+def test_a_missing_message_is_handed_to_dispatch_with_its_unchanged_item(stage: RepairStage) -> None:
     item = mail("lost", weight=7, tags={"a": [True, None]})
     stage.put(item)
     stage.dynamodb.put_item(
@@ -171,7 +171,7 @@ def test_a_missing_message_is_handed_to_dispatch_as_it_was_put(stage: RepairStag
     assert {each["eventName"] for each in images.values()} == {"INSERT"}
 
 
-def test_what_was_begun_is_queued_with_the_attempt_that_its_claim_takes(stage: RepairStage) -> None:
+def test_a_begun_message_is_queued_with_the_attempt_of_its_claim(stage: RepairStage) -> None:
     stage.know("first", status="sending", startedAt=1)
     stage.know("third", status="sending", attempts=2)
     stage.put(mail("first", expires_at="2020-01-01T00:00:00Z"), mail("third"))
@@ -180,9 +180,7 @@ def test_what_was_begun_is_queued_with_the_attempt_that_its_claim_takes(stage: R
     assert {each["id"]: each["attempt"] for each in stage.bodies("mail")} == {"first": 1, "third": 3}
 
 
-def test_a_message_that_waits_is_left_to_release_and_one_that_was_handed_over_is_queued(
-    stage: RepairStage,
-) -> None:
+def test_a_waiting_message_is_left_to_release_and_a_handed_over_one_is_queued(stage: RepairStage) -> None:
     due = {"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00.000Z"}
     stage.know("waits", **due, wait=MARK)
     stage.know("lost", **due)
@@ -196,7 +194,7 @@ def test_a_message_that_waits_is_left_to_release_and_one_that_was_handed_over_is
     assert stage.ledger("waits") == before
 
 
-def test_a_fax_whose_attempt_is_due_is_told_of_as_its_stream_did(stage: RepairStage) -> None:
+def test_a_due_fax_attempt_is_handed_to_outcomes_as_a_stream_record(stage: RepairStage) -> None:
     error = {"code": "busy", "message": "Fax status: busy"}
     stage.know("waits", "fax", status="retrying", attempts=2, error=error, to="+16175551234")
     stage.know("reopened", "fax", status="retrying", attempts=20, generation=1)
@@ -217,7 +215,7 @@ def test_a_fax_whose_attempt_is_due_is_told_of_as_its_stream_did(stage: RepairSt
     assert changes["reopened"]["OldImage"]["generation"] == {"N": "0"}
 
 
-def test_the_ledger_is_not_written(stage: RepairStage) -> None:
+def test_a_repair_does_not_write_to_the_ledger(stage: RepairStage) -> None:
     stage.know("a", status="sending", startedAt=1)
     stage.put(mail("a"), mail("b"))
     before = stage.ledger("a")
@@ -226,7 +224,7 @@ def test_the_ledger_is_not_written(stage: RepairStage) -> None:
     assert not stage.ledger("b")
 
 
-def test_a_dry_run_requeues_nothing_and_exits_with_1(stage: RepairStage) -> None:
+def test_a_dry_run_requeues_no_message_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("a"))
     code, answer = scanned("--dry-run")
     assert (code, answer["found"], answer["repaired"]) == (1, {"missing": {"mail": 1}}, {})
@@ -234,7 +232,7 @@ def test_a_dry_run_requeues_nothing_and_exits_with_1(stage: RepairStage) -> None
     assert scanned("--yes")[0] == 0
 
 
-def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairStage) -> None:
+def test_a_healthy_stage_exits_with_0_without_a_question(stage: RepairStage) -> None:
     stage.put(mail("a"))
     stage.failed("a")
     result = run("repair", "--scan", "--older-than", "0s")
@@ -242,7 +240,7 @@ def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairSt
     assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 repaired.\n"
 
 
-def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairStage) -> None:
+def test_a_message_that_dispatch_refuses_is_counted_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("a"), mail("b"))
     stage.functions.failing = {"1"}
     assert [scanned("--yes")[1][name] for name in ("repaired", "failed")] == [{"mail": 1}, 1]
@@ -251,7 +249,7 @@ def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairSt
     assert (code, answer["repaired"], answer["failed"]) == (1, {}, 2)
 
 
-def test_what_moved_on_between_the_looks_is_left_alone(
+def test_a_message_that_changes_between_the_two_scans_is_left_alone(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put(mail("slow"), mail("lost"))
@@ -275,7 +273,7 @@ def test_what_moved_on_between_the_looks_is_left_alone(
     assert (sum(waited), answer["repaired"]) == (900, {"mail": 1})
 
 
-def test_a_span_that_is_none_exits_with_2(stage: RepairStage) -> None:
+def test_an_invalid_span_exits_with_2(stage: RepairStage) -> None:
     result = run("repair", "--scan", "--older-than", "soon")
     assert result.exit_code == 2
     assert "use one like 90s, 15m, 2h, 1d or 2w" in result.stderr
@@ -284,7 +282,7 @@ def test_a_span_that_is_none_exits_with_2(stage: RepairStage) -> None:
 # dead letters
 
 
-def test_a_dead_letter_is_left_where_it_lies_and_exits_with_1(stage: RepairStage) -> None:
+def test_a_dead_letter_is_left_in_its_queue_and_exits_with_1(stage: RepairStage) -> None:
     stage.know("a", status="sending", dead_lettered_at=_ago(HOUR))
     stage.put(mail("a"))
     code, answer = scanned("--yes")
@@ -299,7 +297,7 @@ def _ago(seconds: float) -> int:
 # many
 
 
-def test_an_invocation_holds_no_more_than_it_may(stage: RepairStage) -> None:
+def test_an_invocation_is_bounded_in_size_and_number_of_records(stage: RepairStage) -> None:
     large = [mail(f"m{at}", text="x" * 300_000) for at in range(30)]
     small = [mail(f"s{at}") for at in range(250)]
     stored = [StoredMessage(Key(each["id"], "mail"), None, each) for each in (*large, *small)]
@@ -312,7 +310,7 @@ def test_an_invocation_holds_no_more_than_it_may(stage: RepairStage) -> None:
     assert sizes[0] == 13
 
 
-def test_more_than_a_page_of_both_tables_is_looked_through(stage: RepairStage) -> None:
+def test_more_than_one_page_of_both_tables_is_read(stage: RepairStage) -> None:
     text = "x" * 100_000
     for at in range(25):
         stage.put(mail(f"m{at}", text=text))

@@ -33,7 +33,7 @@ def redriven(*ids: str) -> tuple[int, dict[str, Any]]:
     return result.exit_code, queue
 
 
-def test_it_says_how_many_and_asks_first(stage: Stage) -> None:
+def test_a_redrive_shows_the_number_of_letters_and_requires_a_confirmation(stage: Stage) -> None:
     two_letters(stage)
     result = run(app, "--dead-letters", "mail", typed="n\n")
     assert result.exit_code == 1
@@ -42,7 +42,7 @@ def test_it_says_how_many_and_asks_first(stage: Stage) -> None:
     assert len(stage.waiting("mail-dlq")) == 2
 
 
-def test_a_dry_run_moves_nothing(stage: Stage) -> None:
+def test_a_dry_run_moves_no_letter(stage: Stage) -> None:
     two_letters(stage)
     result = run(app, "--dead-letters", "mail", "--dry-run", "--json")
     assert result.exit_code == 1
@@ -55,7 +55,7 @@ def test_a_dry_run_moves_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("stage")
-def test_an_empty_queue_is_nothing_to_do() -> None:
+def test_an_empty_queue_exits_with_0() -> None:
     result = run(app, "--dead-letters", "mail", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["queues"] == []
@@ -72,7 +72,7 @@ def test_the_letters_are_moved_to_their_own_queue(stage: Stage) -> None:
     assert not stage.waiting("mail-dlq")
 
 
-def test_body_attributes_and_group_go_along_but_not_what_the_scheduler_said(stage: Stage) -> None:
+def test_body_attributes_and_group_are_moved_without_the_schedulers_error(stage: Stage) -> None:
     text = {"DataType": "String", "StringValue": "x"}
     attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
     start = {"campaign": "weekly", "scheduled_at": "2026-11-21T14:00:00Z"}
@@ -93,7 +93,7 @@ def test_a_fifo_queues_letters_keep_group_and_order(stage: Stage) -> None:
     assert {each["Attributes"]["MessageGroupId"] for each in moved} == {"+16175551234"}
 
 
-def test_a_fax_that_was_sent_a_moment_ago_under_its_deduplication_id_is_not_lost(stage: Stage) -> None:
+def test_a_redriven_fax_gets_a_new_deduplication_id_so_that_sqs_delivers_it(stage: Stage) -> None:
     """SQS accepts and does not deliver what has an id that it knows of the last five minutes."""
     order = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "f-1"}
     stage.send("fax.fifo", {"fax_id": "f-1"}, **order)
@@ -104,14 +104,14 @@ def test_a_fax_that_was_sent_a_moment_ago_under_its_deduplication_id_is_not_lost
     assert moved["Attributes"]["MessageDeduplicationId"] != "f-1"
 
 
-def test_letters_and_ids_are_told_apart_where_only_some_are_chosen(stage: Stage) -> None:
+def test_duplicate_letters_of_one_chosen_id_do_not_replace_a_missing_one(stage: Stage) -> None:
     """Two letters of one message are no excuse for another that is not there."""
     stage.send("mail-dlq", MAIL)
     stage.send("mail-dlq", MAIL)
     assert redriven("m-1", "m-9") == (1, {"queue": "mail", "found": 2, "moved": 2, "left": 1})
 
 
-def test_chosen_letters_move_however_few_sqs_counts_and_none_twice(stage: Stage) -> None:
+def test_chosen_letters_move_despite_a_wrong_count_of_sqs_and_none_twice(stage: Stage) -> None:
     two_letters(stage)
     none = {"ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "0"}
 
@@ -129,7 +129,7 @@ def test_chosen_letters_move_however_few_sqs_counts_and_none_twice(stage: Stage)
     assert redriven("m-1", "m-2") == (0, {"queue": "mail", "found": 0, "moved": 2, "left": 0})
 
 
-def test_only_the_chosen_letters_move_and_the_others_are_there_for_everybody(stage: Stage) -> None:
+def test_only_the_chosen_letters_move_and_the_others_become_visible_again(stage: Stage) -> None:
     two_letters(stage)
     own = stage.send("mail-dlq", "nonsense")
     assert redriven("m-2", own) == (0, {"queue": "mail", "found": 3, "moved": 2, "left": 0})
@@ -137,7 +137,7 @@ def test_only_the_chosen_letters_move_and_the_others_are_there_for_everybody(sta
     assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
 
 
-def test_a_letter_that_the_queue_does_not_take_stays_dead(stage: Stage) -> None:
+def test_a_letter_that_the_queue_refuses_stays_dead(stage: Stage) -> None:
     two_letters(stage)
     failed = {"Failed": [{"Id": "0", "Code": "x", "SenderFault": False}], "Successful": [{"Id": "1"}]}
     stage.sqs_calls = {"send_message_batch": lambda **_: failed}
@@ -145,7 +145,7 @@ def test_a_letter_that_the_queue_does_not_take_stays_dead(stage: Stage) -> None:
     assert len(stage.waiting("mail-dlq")) == 1
 
 
-def test_a_process_that_dies_in_between_leaves_a_copy_in_both_and_the_rest_in_place(stage: Stage) -> None:
+def test_a_crash_during_a_redrive_leaves_a_copy_in_both_queues_and_the_rest_in_place(stage: Stage) -> None:
     two_letters(stage)
 
     def dies(**_: Any) -> Any:
@@ -157,7 +157,7 @@ def test_a_process_that_dies_in_between_leaves_a_copy_in_both_and_the_rest_in_pl
     assert len(stage.waiting("mail")) == 2
 
 
-def test_no_more_are_moved_than_there_were(stage: Stage) -> None:
+def test_a_letter_that_dies_again_at_once_is_not_moved_twice(stage: Stage) -> None:
     """A letter that dies again at once would otherwise go round for ever."""
     two_letters(stage)
 

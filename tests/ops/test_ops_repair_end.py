@@ -30,7 +30,7 @@ def ended(*arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("word", ["sent", "failed"])
-def test_a_fax_that_its_provider_lost_is_over_as_the_operator_said(stage: RepairStage, word: str) -> None:
+def test_a_lost_fax_ends_with_the_status_that_the_operator_gives(stage: RepairStage, word: str) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * DAY), startedAt=ago(60))
     code, answer = ended("f", "--as", word)
     assert (code, answer["repaired"]) == (0, {"fax": 1})
@@ -41,7 +41,9 @@ def test_a_fax_that_its_provider_lost_is_over_as_the_operator_said(stage: Repair
     assert ended("f", "--as", word)[0] == 1
 
 
-def test_it_shows_the_message_and_asks_and_says_what_follows(stage: RepairStage) -> None:
+def test_an_ending_shows_the_message_and_its_consequences_and_requires_a_confirmation(
+    stage: RepairStage,
+) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * DAY), to="+16175551234")
     result = run("repair", "f", "--as", "failed", typed="n\n")
     assert result.exit_code == 1
@@ -57,7 +59,7 @@ def test_it_shows_the_message_and_asks_and_says_what_follows(stage: RepairStage)
     assert "1 named looked at; 1 repaired." in result.stdout
 
 
-def test_a_fax_is_settled_once_its_line_must_be_free(stage: RepairStage) -> None:
+def test_a_fax_can_be_ended_only_after_its_line_must_be_free(stage: RepairStage) -> None:
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_400))
     code, answer = ended("f", "--as", "failed")
     assert (code, answer["repaired"]) == (1, {})
@@ -68,7 +70,7 @@ def test_a_fax_is_settled_once_its_line_must_be_free(stage: RepairStage) -> None
     assert ended("f", "--as", "failed")[0] == 0
 
 
-def test_what_a_worker_may_hold_is_refused_until_its_claim_must_be_over(stage: RepairStage) -> None:
+def test_a_message_that_a_worker_may_hold_is_refused_until_its_lease_is_over(stage: RepairStage) -> None:
     stage.know("m", status="sending", claim_token="t", startedAt=ago(1_400))
     assert ended("m", "--as", "sent")[0] == 1
     stage.know("m", status="sending", claim_token="t", startedAt=ago(1_600))
@@ -89,7 +91,9 @@ def test_what_a_worker_may_hold_is_refused_until_its_claim_must_be_over(stage: R
         ),
     ],
 )
-def test_what_has_another_end_is_refused(stage: RepairStage, item: dict[str, Any], why: str) -> None:
+def test_a_message_with_an_outcome_or_a_wait_is_not_ended(
+    stage: RepairStage, item: dict[str, Any], why: str
+) -> None:
     stage.know("m", **item)
     before = stage.ledger("m")
     code, answer = ended("m", "--as", "failed")
@@ -98,7 +102,7 @@ def test_what_has_another_end_is_refused(stage: RepairStage, item: dict[str, Any
     assert f"m: not ended: {why}" in run("repair", "m", "--as", "failed").stdout
 
 
-def test_what_changes_while_the_operator_thinks_is_left_as_it_is(
+def test_a_message_that_changes_during_the_confirmation_is_left_alone(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.know("m", status="sending", claim_token="t")
@@ -114,7 +118,7 @@ def test_what_changes_while_the_operator_thinks_is_left_as_it_is(
     assert "completedAt" not in stage.ledger("m")
 
 
-def test_a_message_that_the_ledger_does_not_know_or_that_is_several_is_not_ended(stage: RepairStage) -> None:
+def test_an_unclaimed_message_or_an_id_of_two_channels_is_not_ended(stage: RepairStage) -> None:
     stage.put(mail("m"))
     result = run("repair", "m", "--as", "failed")
     assert (result.exit_code, "the ledger does not know it" in result.stdout) == (1, True)

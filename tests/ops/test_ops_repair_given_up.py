@@ -63,7 +63,7 @@ def test_a_payload_is_read_as_a_string_and_as_an_object(shelf: Shelf, written: o
     assert found.records == 2
 
 
-def test_the_oldest_comes_first(shelf: Shelf) -> None:
+def test_the_oldest_batch_comes_first(shelf: Shelf) -> None:
     for name, day in (("a", 20), ("b", 18), ("c", 19)):
         shelf.put(name, document(event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
@@ -72,7 +72,7 @@ def test_the_oldest_comes_first(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("function", ["dispatch", "outcomes:$LATEST", "index-messages"])
-def test_a_batch_that_goes_through_is_handed_whole_to_the_function_that_failed_and_moves_to_replayed(
+def test_a_replayed_batch_goes_whole_to_the_function_that_failed_and_moves_to_replayed(
     shelf: Shelf, function: str
 ) -> None:
     written = document(event("a", "b"), function=f"mailroom-dev-{function}")
@@ -103,7 +103,7 @@ def test_a_batch_that_goes_through_is_handed_whole_to_the_function_that_failed_a
     ],
     ids=["another function", "a record fails", "the function fails"],
 )
-def test_a_batch_that_does_not_go_through_whole_stays_where_it_is_with_the_reason(
+def test_a_batch_that_fails_in_part_stays_with_its_reason(
     shelf: Shelf, function: str, dispatch: FakeDispatch, why: str
 ) -> None:
     shelf.put("one", document(event("a", "b"), function=function))
@@ -116,7 +116,7 @@ def test_a_batch_that_does_not_go_through_whole_stays_where_it_is_with_the_reaso
 # streaming
 
 
-def test_a_batch_is_read_when_it_is_its_turn_so_that_memory_does_not_grow_with_them(
+def test_a_batch_is_read_only_before_its_replay_so_that_memory_stays_bounded(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "abc":
@@ -126,7 +126,7 @@ def test_a_batch_is_read_when_it_is_its_turn_so_that_memory_does_not_grow_with_t
     assert [len(told["Records"]) for _, told in dispatch.invoked] == [1, 1, 2]
 
 
-def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(
+def test_a_batch_that_another_operator_has_replayed_is_left_out(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "ab":
@@ -144,7 +144,7 @@ def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(
     assert len(dispatch.invoked) == 1
 
 
-def test_an_object_that_is_no_batch_invokes_nothing_and_stays_and_the_others_go_on(shelf: Shelf) -> None:
+def test_an_object_other_than_a_batch_is_left_and_the_others_are_replayed(shelf: Shelf) -> None:
     shelf.put("odd", {"hello": "world"})
     shelf.put("one", document(event("a")))
     dispatch = FakeDispatch()
@@ -157,7 +157,7 @@ def test_an_object_that_is_no_batch_invokes_nothing_and_stays_and_the_others_go_
 # the command
 
 
-def test_the_answer_counts_batches_and_records_and_names_what_is_left(
+def test_the_output_counts_batches_and_records_and_names_the_failed_batches(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put("one", document(event("a", "b")))
@@ -180,7 +180,7 @@ def test_the_answer_counts_batches_and_records_and_names_what_is_left(
     assert left["since"].endswith("Z")
 
 
-def test_a_dry_run_names_the_batches_whole_and_invokes_nothing(
+def test_a_dry_run_names_every_batch_and_invokes_no_function(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put("one", document(event("a", "b")))
@@ -194,7 +194,7 @@ def test_a_dry_run_names_the_batches_whole_and_invokes_nothing(
 
 @pytest.mark.parametrize("option", ["--dry-run", "--json"])
 @pytest.mark.usefixtures("shelf")
-def test_nothing_to_replay_is_no_failure_and_asks_nothing(
+def test_a_stage_without_batches_exits_with_0_without_a_question(
     monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     result = run(monkeypatch, FakeDispatch())
@@ -202,7 +202,9 @@ def test_nothing_to_replay_is_no_failure_and_asks_nothing(
     assert run(monkeypatch, FakeDispatch(), option).exit_code == 0
 
 
-def test_it_says_how_many_wait_and_since_when_and_asks(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_shows_the_number_and_the_age_of_the_batches_and_requires_a_confirmation(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, hours in (("a", 3), ("b", 50)):
         shelf.put(name, document(event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
@@ -217,7 +219,7 @@ def test_it_says_how_many_wait_and_since_when_and_asks(shelf: Shelf, monkeypatch
     assert len(dispatch.invoked) == 2
 
 
-def test_one_that_its_function_does_not_answer_is_left_and_the_others_go(
+def test_a_batch_whose_function_does_not_respond_is_left_and_the_others_are_replayed(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "ab":
@@ -233,7 +235,7 @@ def out_of_reach() -> None:
     raise ReadTimeoutError(endpoint_url="https://lambda")
 
 
-def test_a_batch_is_invoked_once_and_waited_for_as_long_as_a_function_may_run() -> None:
+def test_a_batch_is_invoked_once_with_the_time_limit_of_a_function() -> None:
     config: Any = config_for_invocations()
     assert config.read_timeout > 900
     assert config.retries == {"total_max_attempts": 1}

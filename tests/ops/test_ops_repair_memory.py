@@ -34,39 +34,37 @@ def complete(mailbox: Any, ledger: Any, ttl: float = YEAR) -> bool:
     return Memory.of(mailbox, ledger, ttl, NOW, confirmed=False).complete
 
 
-def test_a_young_ledger_that_was_made_with_its_mailbox_knows_all() -> None:
+def test_a_ledger_as_old_as_its_mailbox_is_complete() -> None:
     since = NOW - 10 * DAY
     assert complete(table(since), table(since))
     assert complete(table(since), table(since + HOUR))
     assert complete(table(since), table(since - 5 * DAY))
 
 
-def test_a_ledger_that_is_younger_than_its_mailbox_knows_nothing_of_the_time_before_it() -> None:
+def test_a_ledger_younger_than_its_mailbox_is_incomplete() -> None:
     since = NOW - 10 * DAY
     assert not complete(table(since - HOUR - 1), table(since))
 
 
 @pytest.mark.parametrize(("days", "known"), [(88.9, True), (89.1, False), (180, False)])
-def test_a_ledger_that_is_older_than_the_least_that_any_remembers_may_have_forgotten(
-    days: float, *, known: bool
-) -> None:
+def test_a_ledger_older_than_the_least_retention_is_incomplete(days: float, *, known: bool) -> None:
     since = NOW - days * DAY
     assert complete(table(since), table(since)) == known
 
 
-def test_of_a_stage_of_before_that_remembers_for_less_its_own_setting_counts() -> None:
+def test_the_shorter_ledger_ttl_of_an_older_stage_counts() -> None:
     since = NOW - 25 * DAY
     assert complete(table(since), table(since), 30 * DAY)
     assert not complete(table(since), table(since), 20 * DAY)
 
 
 @pytest.mark.parametrize("which", ["mailbox", "ledger"])
-def test_a_table_that_was_made_of_a_backup_is_older_than_it_says(which: str) -> None:
+def test_a_table_restored_from_a_backup_makes_the_ledger_incomplete(which: str) -> None:
     both = {each: table(NOW - DAY, restored=each == which) for each in ("mailbox", "ledger")}
     assert not complete(both["mailbox"], both["ledger"])
 
 
-def test_after_the_ledger_was_made_anew_no_old_message_is_repaired(stage: RepairStage) -> None:
+def test_an_old_message_is_not_repaired_if_the_ledger_was_made_anew(stage: RepairStage) -> None:
     stage.put(mail("sent long ago"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
     stage.made(LEDGER, time.time() - HOUR)
@@ -75,7 +73,7 @@ def test_after_the_ledger_was_made_anew_no_old_message_is_repaired(stage: Repair
     assert (code, answer["found"], answer["repaired"]) == (1, {"forgotten": {"mail": 1}}, {})
 
 
-def test_forgotten_messages_go_back_when_the_operator_confirms_and_the_question_says_so(
+def test_forgotten_messages_are_requeued_after_a_confirmation_that_they_were_never_sent(
     stage: RepairStage,
 ) -> None:
     stage.put(mail("a"))

@@ -51,7 +51,7 @@ def test_only_a_named_message_is_requeued_and_at_once(stage: RepairStage) -> Non
     )
 
 
-def test_it_asks_the_operator_to_confirm_that_the_messages_were_never_sent(stage: RepairStage) -> None:
+def test_a_repair_asks_the_operator_to_confirm_that_the_messages_were_never_sent(stage: RepairStage) -> None:
     stage.put(mail("lost"))
     result = run("repair", "lost", typed="n\n")
     assert result.exit_code == 1
@@ -65,7 +65,7 @@ def test_it_asks_the_operator_to_confirm_that_the_messages_were_never_sent(stage
     assert requeued(stage) == ["lost"]
 
 
-def test_what_a_ledger_that_has_forgotten_nothing_does_not_know_needs_nobodys_word(
+def test_a_message_unknown_to_a_complete_ledger_needs_no_confirmation_that_it_was_never_sent(
     stage: RepairStage,
 ) -> None:
     for table in (MAILBOX, LEDGER):
@@ -76,7 +76,7 @@ def test_what_a_ledger_that_has_forgotten_nothing_does_not_know_needs_nobodys_wo
     assert repaired("lost", "--yes")[1]["may_go_twice"] == 0
 
 
-def test_what_the_ledger_knows_is_judged_as_ever(stage: RepairStage) -> None:
+def test_a_named_message_with_a_ledger_item_is_diagnosed_as_in_a_scan(stage: RepairStage) -> None:
     stage.failed("over", status="sent")
     stage.know("begun", status="sending", startedAt=1)
     stage.know("begun just now", status="sending", updatedAt=iso(time.time()))
@@ -94,7 +94,7 @@ def test_what_the_ledger_knows_is_judged_as_ever(stage: RepairStage) -> None:
     assert not stage.functions.invoked
 
 
-def test_one_that_there_is_not_is_said_to_be_unknown_and_exits_with_1(stage: RepairStage) -> None:
+def test_an_id_without_a_message_is_reported_as_unknown_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("lost"))
     code, answer = repaired("nowhere", "lost", "--yes")
     assert (code, states(answer), requeued(stage)) == (
@@ -115,13 +115,13 @@ def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     assert (code, answer["repaired"]) == (0, {"sms": 1})
 
 
-def test_nothing_piped_in_is_nothing_to_do_and_not_the_whole_stage(stage: RepairStage) -> None:
+def test_empty_standard_input_repairs_no_message(stage: RepairStage) -> None:
     stage.put(mail("a"))
     code, answer = repaired("-", "--include-forgotten", "--older-than", "0s", "--yes", typed="")
     assert (code, answer["messages"], answer["found"], requeued(stage)) == (0, [], {}, [])
 
 
-def test_what_says_too_little_or_too_much_is_refused(stage: RepairStage) -> None:
+def test_contradictory_or_missing_options_are_refused(stage: RepairStage) -> None:
     stage.put(mail("a"))
     for options, words in (
         ("", "Say what to repair"),

@@ -43,7 +43,7 @@ def test_a_failed_message_is_reopened_and_queued_with_its_next_attempt(stage: Re
     assert not stage.functions.invoked
 
 
-def test_the_queue_is_that_of_the_lane_and_its_message_as_dispatch_makes_it(stage: RepairStage) -> None:
+def test_the_queue_is_that_of_the_lane_and_its_message_equals_the_one_of_dispatch(stage: RepairStage) -> None:
     stage.failed("bulk")
     stage.put(mail("bulk", lane="bulk"))
     stage.failed("hook", "webhook")
@@ -59,7 +59,7 @@ def test_the_queue_is_that_of_the_lane_and_its_message_as_dispatch_makes_it(stag
     assert message["Attributes"]["MessageGroupId"] == "hooks.example"
 
 
-def test_a_fax_is_reopened_alone_for_its_attempt_comes_of_the_ledgers_stream(stage: RepairStage) -> None:
+def test_a_reopened_fax_is_not_queued_because_the_ledgers_stream_does_it(stage: RepairStage) -> None:
     stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=20)
     code, found = resent("f")
     assert (code, found["f"]["attempt"]) == (0, 21)
@@ -90,14 +90,14 @@ BEGUN: dict[str, Any] = {"status": "failed", "error": {"code": "settled", "messa
 
 
 @pytest.mark.parametrize(("item", "why"), OVER.values(), ids=OVER)
-def test_what_has_arrived_or_was_taken_back_is_refused_without_force(item: dict[str, Any], why: str) -> None:
+def test_a_delivered_or_cancelled_message_is_refused_without_force(item: dict[str, Any], why: str) -> None:
     judgement = judge({**item, "completedAt": 1}, force=False)
     assert (judgement.go, why in judgement.why) == (False, True)
     assert judge({**item, "completedAt": 1}, force=True).go
 
 
 @pytest.mark.parametrize(("item", "why"), NEVER.values(), ids=NEVER)
-def test_what_is_under_way_erased_or_made_needless_is_refused_force_or_not(
+def test_a_running_erased_or_needless_message_is_refused_despite_force(
     item: dict[str, Any], why: str
 ) -> None:
     judgement = judge({"event_type": "mail", **item}, force=True)
@@ -107,7 +107,7 @@ def test_what_is_under_way_erased_or_made_needless_is_refused_force_or_not(
 @pytest.mark.parametrize(
     ("more", "twice"), [({"unsettled_tries": ["1 "]}, True), ({"provider_id": "p-1"}, True), ({}, False)]
 )
-def test_what_an_operator_settled_may_arrive_twice_if_it_was_begun(
+def test_a_message_that_an_operator_ended_may_arrive_twice_if_it_was_begun(
     more: dict[str, Any], *, twice: bool
 ) -> None:
     judgement = judge({**BEGUN, **more}, force=False)
@@ -124,7 +124,7 @@ def test_a_delivered_message_is_refused_and_sent_again_with_force(stage: RepairS
     assert (len(stage.bodies("mail")), "arrived_before" in stage.ledger("a")) == (1, True)
 
 
-def test_what_was_reopened_and_not_queued_is_queued_without_another_life(stage: RepairStage) -> None:
+def test_a_reopened_but_unqueued_message_is_queued_without_another_generation(stage: RepairStage) -> None:
     stage.failed("a")
     stage.put(mail("a"))
     assert stage.verbs().reopen(Key("a", "mail"), stage.ledger("a")) == 2
@@ -146,7 +146,7 @@ UNFIT: dict[str, tuple[dict[str, Any] | None, str]] = {
 
 
 @pytest.mark.parametrize(("changes", "why"), UNFIT.values(), ids=UNFIT)
-def test_what_would_fail_again_is_refused_and_says_what_to_do_instead(
+def test_a_message_that_would_fail_again_is_refused_with_the_advice_to_use_a_new_id(
     stage: RepairStage, changes: dict[str, Any] | None, why: str
 ) -> None:
     stage.failed("a")
@@ -159,19 +159,21 @@ def test_what_would_fail_again_is_refused_and_says_what_to_do_instead(
     assert stage.ledger("a")["completedAt"] == 1
 
 
-def test_what_may_have_arrived_is_not_put_anew_without_asking(stage: RepairStage) -> None:
+def test_a_message_with_an_unknown_outcome_is_refused_with_the_advice_to_ask_its_provider(
+    stage: RepairStage,
+) -> None:
     stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
     assert "ask its provider first" in resent("a", "--force", "--yes")[1]["a"]["why"]
 
 
-def test_a_fax_that_was_refused_before_it_was_a_fax_is_refused_again(stage: RepairStage) -> None:
+def test_a_fax_that_was_refused_by_its_contract_is_refused_again(stage: RepairStage) -> None:
     stage.failed("f", "fax", to="+16175551234")
     code, found = resent("f")
     assert code == 1
     assert "pdf_url" in found["f"]["why"]
 
 
-def test_who_is_on_the_suppression_list_is_left_alone_unless_lifted(stage: RepairStage) -> None:
+def test_a_suppressed_recipient_is_refused_until_the_suppression_is_lifted(stage: RepairStage) -> None:
     suppressions = Suppressions(stage.dynamodb, "mailroom-dev-suppressions")
     suppressions.mark(Suppression("ada@example.com", "mail", "bounce", 1_795_251_600_000))
     stage.failed("a", status="bounced", error={"code": "bounce", "message": "hard bounce"})
@@ -183,7 +185,7 @@ def test_who_is_on_the_suppression_list_is_left_alone_unless_lifted(stage: Repai
     assert resent("a")[0] == 0
 
 
-def test_an_unknown_outcome_may_arrive_twice_and_is_asked_about(stage: RepairStage) -> None:
+def test_an_unknown_outcome_requires_a_confirmation(stage: RepairStage) -> None:
     stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
     stage.put(mail("a"))
     refused = run("resend", "a", typed="n\n")
@@ -197,7 +199,9 @@ def test_an_unknown_outcome_may_arrive_twice_and_is_asked_about(stage: RepairSta
 
 
 @pytest.mark.parametrize(("count", "asked"), [(10, False), (11, True)])
-def test_more_than_ten_are_asked_about(stage: RepairStage, count: int, *, asked: bool) -> None:
+def test_a_resend_of_more_than_ten_messages_requires_a_confirmation(
+    stage: RepairStage, count: int, *, asked: bool
+) -> None:
     for number in range(count):
         stage.failed(f"m{number}")
         stage.put(mail(f"m{number}"))
@@ -221,7 +225,7 @@ def test_more_than_ten_are_asked_about(stage: RepairStage, count: int, *, asked:
     ],
     ids=["lines", "object", "objects"],
 )
-def test_ids_are_read_from_what_is_piped_in(piped: str) -> None:
+def test_ids_are_read_from_standard_input(piped: str) -> None:
     assert [ref.id for ref in selected(["-"], None, StringIO(piped), "dev")] == ["a", "b"]
 
 
@@ -235,12 +239,14 @@ def test_ids_are_read_from_what_is_piped_in(piped: str) -> None:
     ],
     ids=["another stage", "a line of another stage", "cut off by its limit", "a line that is not JSON"],
 )
-def test_what_was_found_in_another_stage_or_not_whole_is_refused(piped: str, words: str) -> None:
+def test_a_list_of_another_stage_or_a_truncated_list_on_standard_input_is_refused(
+    piped: str, words: str
+) -> None:
     with pytest.raises(Refused, match=words):
         selected(["-"], None, StringIO(piped), "dev")
 
 
-def test_what_changed_after_it_was_shown_is_refused_though_forced(
+def test_a_message_that_has_changed_during_the_confirmation_is_refused_despite_force(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.failed("a")
@@ -265,7 +271,7 @@ def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     assert resent("a", "--channel", "mail")[0] == 0
 
 
-def test_a_message_that_nobody_has_begun_or_that_there_is_not_is_said_to_be_so(stage: RepairStage) -> None:
+def test_an_unclaimed_or_unknown_message_is_reported(stage: RepairStage) -> None:
     stage.put(mail("ready"))
     code, found = resent("ready", "nowhere")
     assert code == 1
@@ -273,7 +279,7 @@ def test_a_message_that_nobody_has_begun_or_that_there_is_not_is_said_to_be_so(s
     assert found["nowhere"]["why"] == "there is no such message in the ledger"
 
 
-def test_a_dry_run_says_what_each_is_and_does_nothing(stage: RepairStage) -> None:
+def test_a_dry_run_shows_each_message_and_queues_none(stage: RepairStage) -> None:
     stage.failed("a")
     stage.put(mail("a"))
     code, found = resent("a", "--dry-run")
@@ -284,7 +290,7 @@ def test_a_dry_run_says_what_each_is_and_does_nothing(stage: RepairStage) -> Non
     assert not stage.bodies("mail")
 
 
-def test_a_reopening_whose_answer_was_lost_is_known_by_its_token(
+def test_a_reopening_whose_response_was_lost_is_recognized_by_its_token(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.failed("a")

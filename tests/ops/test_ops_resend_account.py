@@ -60,7 +60,9 @@ def test_a_recipient_is_lifted_from_resends_own_list(
     assert simulator.suppressed == {"ada@example.com": "bounced"}
 
 
-def test_a_refusal_is_no_lifting(by_resend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_of_resend_is_not_reported_as_a_lift(
+    by_resend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mailroom_ops.shared.resend_account.credentials", lambda *_: ["another key"])
     account = ResendAccount.of(by_resend, "dev")
     assert account is not None

@@ -56,7 +56,7 @@ def resent() -> tuple[int, dict[str, dict[str, Any]]]:
 @pytest.mark.parametrize(
     "fault", [client_error("ThrottlingException"), OUT_OF_REACH], ids=["throttled", "out of reach"]
 )
-def test_one_that_cannot_be_reopened_is_named_and_the_others_are_queued(
+def test_a_message_that_cannot_be_reopened_is_named_and_the_others_are_queued(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
     monkeypatch.setattr(stage.dynamodb, "update_item", failing_for(stage.dynamodb.update_item, "b", fault))
@@ -70,7 +70,7 @@ def test_one_that_cannot_be_reopened_is_named_and_the_others_are_queued(
     assert queued(stage) == ["a", "c"]
 
 
-def test_one_that_was_reopened_though_its_answer_was_lost_is_queued_by_the_next_run(
+def test_a_reopened_message_whose_response_was_lost_is_queued_by_the_next_run(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
@@ -82,7 +82,7 @@ def test_one_that_was_reopened_though_its_answer_was_lost_is_queued_by_the_next_
     assert queued(stage) == ["a", "b", "c"]
 
 
-def test_one_that_cannot_be_read_any_more_is_left_as_it_was_and_the_others_are_queued(
+def test_a_message_that_cannot_be_read_again_is_left_and_the_others_are_queued(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The ledger's item and the mailbox's are asked once for the look.
@@ -95,7 +95,7 @@ def test_one_that_cannot_be_read_any_more_is_left_as_it_was_and_the_others_are_q
     assert queued(stage) == ["a", "c"]
 
 
-def test_a_fault_at_the_first_look_changes_nothing_and_exits_with_2(
+def test_a_fault_at_the_first_read_changes_no_message_and_exits_with_2(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = failing_for(stage.dynamodb.query, "b", client_error("ThrottlingException"))
@@ -105,7 +105,7 @@ def test_a_fault_at_the_first_look_changes_nothing_and_exits_with_2(
     assert all("completedAt" in stage.ledger(id_) for id_ in IDS)
 
 
-def test_without_json_it_names_those_that_were_to_be_sent_and_were_not(
+def test_the_text_output_names_the_messages_that_were_not_sent(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:

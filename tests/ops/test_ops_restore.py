@@ -43,7 +43,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli.app, ["restore", "ledger", *arguments], env={"COLUMNS": "200"})
 
 
-def test_what_is_missing_or_older_comes_back_and_what_is_newer_stays(dynamodb: Any) -> None:
+def test_missing_and_older_items_are_restored_and_newer_ones_are_kept(dynamodb: Any) -> None:
     for number in range(40):
         put(dynamodb, RESTORED, f"lost-{number}", OLD, "sent")
     put(dynamodb, RESTORED, "older", NEW, "sent")
@@ -59,9 +59,7 @@ def test_what_is_missing_or_older_comes_back_and_what_is_newer_stays(dynamodb: A
     assert (again["copied"], again["kept"]) == (0, 42)
 
 
-def test_a_wait_comes_back_only_if_its_time_is_ahead_because_else_its_message_may_have_been_sent_since(
-    dynamodb: Any,
-) -> None:
+def test_a_wait_is_restored_only_if_its_time_is_in_the_future(dynamodb: Any) -> None:
     for id_, waits_at in (("past", 1_600_000_000), ("ahead", 10**10)):
         put(dynamodb, RESTORED, id_, OLD, "scheduled")
         dynamodb.update_item(
@@ -81,7 +79,7 @@ def test_a_wait_comes_back_only_if_its_time_is_ahead_because_else_its_message_ma
     assert statuses(dynamodb) == {"past": "scheduled", "ahead": "scheduled"}
 
 
-def test_runs_come_back_with_what_their_ids_are_made_of(dynamodb: Any) -> None:
+def test_restored_runs_equal_the_backup_and_other_runs_stay(dynamodb: Any) -> None:
     for table in (RUNS, "runs-restored"):
         make_table(dynamodb, table, "campaign", "run")
     runs = Runs(dynamodb, "runs-restored")
@@ -97,14 +95,14 @@ def test_runs_come_back_with_what_their_ids_are_made_of(dynamodb: Any) -> None:
     ("source", "said"),
     [(LEDGER, "is the table itself"), ("mailroom-dev-nothing", "There is no")],
 )
-def test_a_source_that_is_none_is_refused(dynamodb: Any, source: str, said: str) -> None:
+def test_an_invalid_source_is_refused(dynamodb: Any, source: str, said: str) -> None:
     put(dynamodb, LEDGER, "a", NEW, "sent")
     result = run("--from", source, "--yes")
     assert (result.exit_code, said in result.stderr) == (2, True)
     assert statuses(dynamodb) == {"a": "sent"}
 
 
-def test_a_table_with_other_keys_is_no_copy(dynamodb: Any) -> None:
+def test_a_table_with_other_keys_is_refused_as_a_source(dynamodb: Any) -> None:
     make_table(dynamodb, "other", "name")
     result = run("--from", "other", "--yes")
     assert (result.exit_code, "it is no copy of it" in result.stderr) == (2, True)

@@ -26,7 +26,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         yield stage
 
 
-def test_a_mail_of_options_is_put_under_an_id_that_is_printed(stage: Stage) -> None:
+def test_a_mail_from_options_is_put_under_a_printed_id(stage: Stage) -> None:
     result = run("send", "mail", *HELLO, "--set", "first_name=Ada")
     assert result.exit_code == 0, result.stderr
     (id_,) = stage.mailbox()
@@ -42,7 +42,7 @@ def test_a_mail_of_options_is_put_under_an_id_that_is_printed(stage: Stage) -> N
     }
 
 
-def test_several_recipients_are_a_list_and_what_is_no_text_is_json(stage: Stage) -> None:
+def test_several_recipients_become_a_list_and_values_other_than_text_are_json(stage: Stage) -> None:
     words = (
         "--to",
         "bob@example.com",
@@ -59,14 +59,14 @@ def test_several_recipients_are_a_list_and_what_is_no_text_is_json(stage: Stage)
     assert (item["headers"], item["ttl"]) == ({"X-Team": "a"}, 1_900_000_000)
 
 
-def test_a_file_is_sent_and_options_are_laid_over_it(stage: Stage, tmp_path: Path) -> None:
+def test_a_file_is_sent_and_options_override_its_attributes(stage: Stage, tmp_path: Path) -> None:
     file = tmp_path / "m.json"
     file.write_text('{"id": "f", "event_type": "sms", "to": "(617) 555-1234", "text": "one", "n": 1.5}')
     assert run("send", "--file", str(file), "--text", "two").exit_code == 0
     assert (stage.mailbox()["f"]["text"], float(stage.mailbox()["f"]["n"])) == ("two", 1.5)
 
 
-def test_a_send_at_without_an_offset_is_said_to_be_utc() -> None:
+def test_a_send_at_without_an_offset_is_reported_as_utc() -> None:
     words = ("--send-at", f"{time.strftime('%Y')}-12-31T09:00", "--json")
     utc = f"{time.strftime('%Y')}-12-31T09:00:00.000Z"
     assert answer(run("send", "mail", *HELLO, *words))["send_at"] == utc
@@ -80,7 +80,7 @@ def test_the_file_may_be_standard_input(stage: Stage) -> None:
     assert set(stage.mailbox()) == {"s"}
 
 
-def test_the_same_again_exists_and_other_content_is_a_conflict(stage: Stage) -> None:
+def test_the_same_message_again_exists_and_other_content_is_a_conflict(stage: Stage) -> None:
     first = run("send", "mail", *HELLO, "--id", "one", "--json")
     again = run("send", "mail", *HELLO, "--id", "one", "--json")
     other = run("send", "mail", *HELLO, "--id", "one", "--set", "text=Other", "--json")
@@ -89,7 +89,7 @@ def test_the_same_again_exists_and_other_content_is_a_conflict(stage: Stage) -> 
     assert stage.mailbox()["one"]["text"] == "Hi"
 
 
-def test_conditions_are_typed_as_channel_id_and_statuses(stage: Stage) -> None:
+def test_conditions_are_given_as_channel_id_and_statuses(stage: Stage) -> None:
     words = ("--unless", "sms:code:17:delivered", "--unless", "sms:code-18:sent,delivered")
     ended = run("send", "mail", *HELLO, "--id", "x", *SOON, *words)
     assert ended.exit_code == 0, ended.stderr
@@ -121,7 +121,7 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-def test_what_the_stage_would_not_take_is_not_put_and_the_sentence_names_the_field(stage: Stage) -> None:
+def test_a_message_that_the_stage_would_refuse_is_not_put_and_its_field_is_named(stage: Stage) -> None:
     for words, sentence in REFUSALS:
         result = run("send", *words)
         assert (result.exit_code, sentence in result.stderr) == (2, True), (words, result.stderr)
@@ -136,7 +136,7 @@ def test_what_the_stage_would_not_take_is_not_put_and_the_sentence_names_the_fie
         ('{"event_type": "sms"}', "event_type is 'sms', and mail was asked for"),
     ],
 )
-def test_a_file_that_is_no_message_is_refused_with_the_place_at_fault(
+def test_an_invalid_file_is_refused_with_the_place_of_the_fault(
     tmp_path: Path, text: str, sentence: str
 ) -> None:
     file = tmp_path / "m.json"
@@ -153,14 +153,14 @@ def test_a_file_that_is_no_message_is_refused_with_the_place_at_fault(
         ({"status": "failed", "error": {"code": "rejected", "message": "no such sender"}}, 1),
     ],
 )
-def test_waiting_ends_with_the_outcome(stage: Stage, told: dict[str, str], code: int) -> None:
+def test_the_option_wait_ends_with_the_outcome(stage: Stage, told: dict[str, str], code: int) -> None:
     stage.put(LEDGER, id="w", event_type="mail", **told)
     result = run("send", "mail", *HELLO, "--id", "w", "--wait", "--json")
     assert result.exit_code == code
     assert answer(result)["status"] == told["status"]
 
 
-def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: Stage) -> None:
+def test_the_option_wait_polls_until_its_time_is_over_and_returns_the_last_status(stage: Stage) -> None:
     assert run("send", "mail", *HELLO, "--id", "p").exit_code == 0
     sent = SendAnswer(id="p", event_type="mail", stage="dev", result="accepted")
     reader = reader_of(boto3.Session(), "dev")
@@ -178,12 +178,12 @@ def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: S
     assert seen[0] == "ready"
 
 
-def test_the_command_that_is_printed_takes_an_id_as_one_word(stage: Stage) -> None:
+def test_the_printed_command_quotes_an_id_as_one_word(stage: Stage) -> None:
     result = run("send", "mail", *HELLO, "--id", "order 42; rm x")
     assert "mailroom status 'order 42; rm x' --channel mail --stage dev" in result.stdout
 
 
-def test_a_variable_may_be_a_list_a_map_or_a_number_and_stays_as_it_was_typed(stage: Stage) -> None:
+def test_a_variable_may_be_a_list_a_map_or_a_number_and_other_text_is_kept(stage: Stage) -> None:
     typed = {
         "lines": '[{"name": "Pen", "price": 1.5}]',
         "count": "3",
@@ -217,7 +217,7 @@ ORDER: dict[str, Any] = {
 }
 
 
-def test_a_copy_of_a_message_goes_to_another_address_under_an_id_that_names_the_first(stage: Stage) -> None:
+def test_a_message_is_copied_to_another_address_under_an_id_derived_from_the_first(stage: Stage) -> None:
     stage.put(MAILBOX, **ORDER)
     result = run("send", "--from-message", ORDER["id"], "--to", "ada@new.example", "--set", "note=again")
     assert result.exit_code == 0, result.stderr
@@ -249,7 +249,7 @@ def test_a_copy_needs_a_recipient_of_its_own(stage: Stage) -> None:
     assert "Not put: to: is missing" in result.stderr
 
 
-def test_what_cannot_be_copied_is_refused_with_what_to_do(stage: Stage) -> None:
+def test_a_message_that_cannot_be_copied_is_refused_with_a_remedy(stage: Stage) -> None:
     missing = run("send", "--from-message", "nosuch", "--to", "a@b.example")
     assert missing.exit_code == 2
     assert "The mailbox has no item of 'nosuch'" in missing.stderr

@@ -36,11 +36,11 @@ def mark(reason: str) -> dict[str, Any]:
     return {"version": "v", "reason": reason}
 
 
-def test_each_reason_of_a_wait_has_words() -> None:
+def test_each_reason_of_a_wait_has_a_sentence() -> None:
     assert tuple(WAITS_FOR) == REASONS
 
 
-def test_all_that_the_ledger_knows_is_printed(stage: Stage) -> None:
+def test_every_field_of_the_ledger_is_printed(stage: Stage) -> None:
     stage.put(
         LEDGER,
         id="m",
@@ -73,7 +73,7 @@ def test_all_that_the_ledger_knows_is_printed(stage: Stage) -> None:
         assert words in result.stdout
 
 
-def test_many_recipients_are_counted_and_those_that_something_went_wrong_for_are_named(stage: Stage) -> None:
+def test_many_recipients_are_counted_and_the_failed_ones_are_named(stage: Stage) -> None:
     stage.put(LEDGER, id="m", event_type="mail", status="bounced", recipients=many())
     words = " ".join(run("status", "m").stdout.split())
     assert "46 delivered, 1 bounced, 1 complained, 1 without a report" in words
@@ -82,13 +82,13 @@ def test_many_recipients_are_counted_and_those_that_something_went_wrong_for_are
     assert ("eve@example.com" in words, "p7@example.com" in words) == (True, False)
 
 
-def test_a_message_that_there_is_not_exits_with_1(stage: Stage) -> None:
+def test_an_unknown_message_exits_with_1(stage: Stage) -> None:
     result = run("status", "nobody")
     assert (result.exit_code, "There is no message nobody in dev." in result.stdout) == (1, True)
     assert answer(run("status", "nobody", "--json")) == {"id": "nobody", "stage": "dev", "messages": []}
 
 
-def test_an_id_of_several_channels_shows_all_or_the_one_that_is_named(stage: Stage) -> None:
+def test_an_id_of_several_channels_shows_every_message_or_the_selected_channel(stage: Stage) -> None:
     stage.put(MAILBOX, id="m", event_type="sms", to="+16175551234", text="secret words")
     stage.put(LEDGER, id="m", event_type="mail", status="sent", sentAt=MS)
     result = run("status", "m", "--json")
@@ -183,7 +183,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         ({"status": "sent"}, ""),
     ],
 )
-def test_what_to_do_next_follows_from_the_status(item: dict[str, Any], words: str) -> None:
+def test_the_advice_depends_on_the_status(item: dict[str, Any], words: str) -> None:
     sentences = advice(**item)
     assert words in sentences if words else sentences == ""
 
@@ -196,15 +196,13 @@ def test_what_to_do_next_follows_from_the_status(item: dict[str, Any], words: st
         ({"send_at": "2026-11-21T14:10:00Z"}, "It waits for 2026-11-21 14:10:00 UTC."),
     ],
 )
-def test_an_unclaimed_message_waits_for_its_time_or_is_requeued_if_it_is_young(
-    more: dict[str, str], words: str
-) -> None:
+def test_the_advice_for_an_unclaimed_message_depends_on_its_time(more: dict[str, str], words: str) -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com", **more}
     (sentence,) = view_of(of_mailbox(item, NOW), "dev", NOW).advice
     assert words in sentence
 
 
-def test_what_the_ledger_may_have_forgotten_is_not_requeued() -> None:
+def test_a_message_that_the_ledger_may_have_forgotten_is_not_requeued() -> None:
     item = {"id": "m", "event_type": "mail", "send_at": "2026-08-01T14:00:00Z"}
     found = view_of(of_mailbox(item, NOW), "dev", NOW)
     assert found.status == "forgotten"
@@ -218,7 +216,7 @@ def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:
     )
 
 
-def test_a_scheduled_message_whose_item_is_gone_ends_as_cancelled(stage: Stage) -> None:
+def test_a_scheduled_message_without_its_item_ends_as_cancelled(stage: Stage) -> None:
     due = "2099-11-21T15:00:00.000Z"
     waits = {"status": "scheduled", "scheduledFor": due, "wait": mark("send_at")}
     stage.put(LEDGER, id="m", event_type="mail", **waits)
@@ -229,7 +227,7 @@ def test_a_scheduled_message_whose_item_is_gone_ends_as_cancelled(stage: Stage) 
     assert "To take it back: mailroom cancel m --channel mail" in run("status", "m").stdout
 
 
-def test_a_message_in_the_line_of_the_day_says_behind_how_many_and_until_about_when(
+def test_a_message_that_waits_for_the_day_shows_its_place_and_its_estimated_time(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def before(_: Waits, channel: str, place: int) -> int:
@@ -272,7 +270,7 @@ def test_a_message_in_the_line_of_the_day_says_behind_how_many_and_until_about_w
         assert advised.startswith(f"It waits for the day's quota, {said}. It waits with its content")
 
 
-def test_what_was_put_just_now_is_looked_for_again_before_anything_is_said(
+def test_a_message_that_was_put_just_now_is_read_again_until_its_claim(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.messages.status._CLAIMED_SECONDS", 5)
@@ -292,7 +290,7 @@ def test_what_was_put_just_now_is_looked_for_again_before_anything_is_said(
     assert (found.status, sum(slept) <= 10) == ("ready", True)
 
 
-def test_what_nothing_uses_is_named_with_the_version_that_was_sent(stage: Stage) -> None:
+def test_unused_attributes_are_named_by_the_version_that_was_sent(stage: Stage) -> None:
     attributes = {"template": "default", "first_name": "Ada", "last_name": "L", "shoe": 7, "subject": "Hi"}
     stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", **attributes)
     stage.put(LEDGER, id="m", event_type="mail", status="sent", to=["ada@example.com"], template="default")
@@ -300,14 +298,14 @@ def test_what_nothing_uses_is_named_with_the_version_that_was_sent(stage: Stage)
     assert answer(run("status", "m", "--json"))["messages"][0]["unused"] == ["shoe", "subject"]
 
 
-def test_a_published_version_is_named_and_one_that_cannot_be_read_hides_nothing_else(stage: Stage) -> None:
+def test_a_published_version_is_shown_and_an_unreadable_one_hides_no_other_field(stage: Stage) -> None:
     stage.put(MAILBOX, id="m", event_type="mail", to="ada@example.com", template="a", shoe=7)
     stage.put(LEDGER, id="m", event_type="mail", status="sent", template="a", template_version=7)
     assert "a, version 7" in run("status", "m").stdout
     assert answer(run("status", "m", "--json"))["messages"][0]["template_version"] == 7
 
 
-def test_the_characters_that_make_a_text_dear_are_named_with_their_cost(stage: Stage) -> None:
+def test_characters_that_make_a_text_expensive_are_named_with_their_cost(stage: Stage) -> None:
     attributes = {"event_type": "sms", "to": "+16175551234", "shoe": 7}
     stage.put(MAILBOX, id="s", text="It\u2019s " + "a" * 70, **attributes)
     sentence = "'\u2019' (U+2019) makes this text UCS-2: 70 characters a segment, not 160"
@@ -316,7 +314,7 @@ def test_the_characters_that_make_a_text_dear_are_named_with_their_cost(stage: S
     assert (message["unused"], message["advice"][-1]) == (["shoe"], sentence)
 
 
-def test_a_text_that_no_sender_could_send_has_its_status_all_the_same(stage: Stage) -> None:
+def test_a_message_with_an_unsendable_text_has_a_status(stage: Stage) -> None:
     stage.put(MAILBOX, id="t", event_type="sms", to="+16175551234", text="ж" * 1600)
     (message,) = answer(run("status", "t", "--json"))["messages"]
     assert (message["status"], message["unused"]) == ("ready", [])

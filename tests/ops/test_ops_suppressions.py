@@ -51,7 +51,7 @@ def run(*arguments: str, typed: str | None = None) -> Result:
 
 
 @pytest.mark.usefixtures("ses")
-def test_the_list_is_a_table_the_newest_first_and_says_how_many() -> None:
+def test_the_list_shows_the_newest_suppression_first_and_the_total() -> None:
     on_list()
     on_list(NUMBER, "sms", at=AT + 60_000, reason="gone", detail="30006")
     result = run("list")
@@ -67,7 +67,7 @@ def test_the_list_is_a_table_the_newest_first_and_says_how_many() -> None:
 
 
 @pytest.mark.usefixtures("ses")
-def test_a_number_that_sent_stop_is_shown_with_the_number_that_it_sent_it_to_and_can_be_lifted() -> None:
+def test_a_number_that_sent_stop_is_shown_with_the_called_number_and_can_be_lifted() -> None:
     on_list(NUMBER, "sms", reason="stop", detail="STOP sent to +12025550123", message_id="")
     shown = run("show", NUMBER)
     assert shown.exit_code == 0
@@ -90,7 +90,7 @@ def test_the_list_of_one_channel_leaves_the_others_out() -> None:
 
 
 @pytest.mark.usefixtures("ses")
-def test_the_list_as_json_is_all_that_is_known() -> None:
+def test_the_json_list_contains_every_field_of_a_suppression() -> None:
     on_list()
     (found,) = json.loads(run("list", "--json").stdout)["suppressions"]
     assert found == {
@@ -107,7 +107,7 @@ def test_the_list_as_json_is_all_that_is_known() -> None:
 
 
 @pytest.mark.usefixtures("ses")
-def test_a_recipient_is_found_however_it_is_written_and_the_sentence_says_why() -> None:
+def test_a_recipient_is_found_in_every_spelling_with_the_reason() -> None:
     on_list()
     result = run("show", " Ada Lovelace <ADA@Example.com> ")
     assert result.exit_code == 0
@@ -118,7 +118,7 @@ def test_a_recipient_is_found_however_it_is_written_and_the_sentence_says_why() 
 
 
 @pytest.mark.usefixtures("ses")
-def test_a_number_of_several_forms_is_lifted_by_another_of_them() -> None:
+def test_a_number_is_lifted_in_any_of_its_forms() -> None:
     on_list("+5491123456789", "sms", reason="complaint", detail="", message_id="")
     assert run("lift", "+54 11 15 2345-6789", "--channel", "sms", "--yes").exit_code == 0
     assert list(the_list().listed()) == []
@@ -135,7 +135,7 @@ def test_a_recipient_on_no_list_exits_with_1() -> None:
 # lift
 
 
-def test_lifting_says_why_it_stands_there_asks_and_then_does_it_in_both_lists(ses: FakeSes) -> None:
+def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_both_lists(ses: FakeSes) -> None:
     on_list()
     ses.listed.add(ADA)
     result = run("lift", ADA, "--channel", "mail", typed="y\n")
@@ -150,7 +150,7 @@ def test_lifting_says_why_it_stands_there_asks_and_then_does_it_in_both_lists(se
     assert not ses.listed
 
 
-def test_without_a_yes_nothing_is_lifted(ses: FakeSes) -> None:
+def test_a_lift_without_a_confirmation_is_not_executed(ses: FakeSes) -> None:
     on_list()
     result = run("lift", ADA, "--channel", "mail", typed="\n")
     assert result.exit_code == 1
@@ -165,7 +165,7 @@ def test_without_a_yes_nothing_is_lifted(ses: FakeSes) -> None:
         EndpointConnectionError(endpoint_url="https://email.example/"),
     ],
 )
-def test_where_ses_refuses_ours_is_lifted_and_the_sentence_says_what_is_left(
+def test_a_refusal_of_ses_is_reported_after_mailrooms_own_entry_was_lifted(
     ses: FakeSes, fault: Exception
 ) -> None:
     on_list()
@@ -178,7 +178,7 @@ def test_where_ses_refuses_ours_is_lifted_and_the_sentence_says_what_is_left(
     assert not the_list().find("mail", [ADA])
 
 
-def test_an_address_on_ses_s_list_alone_is_lifted_there(ses: FakeSes) -> None:
+def test_an_address_on_the_list_of_ses_only_is_lifted_there(ses: FakeSes) -> None:
     ses.listed.add("Ada@example.com")
     result = run("lift", "Ada@Example.com", "--channel", "mail", "--yes")
     assert result.exit_code == 1
@@ -189,7 +189,7 @@ def test_an_address_on_ses_s_list_alone_is_lifted_there(ses: FakeSes) -> None:
     assert not ses.listed
 
 
-def test_a_number_is_lifted_without_a_word_to_ses(ses: FakeSes) -> None:
+def test_a_number_is_lifted_without_a_request_to_ses(ses: FakeSes) -> None:
     on_list(NUMBER, "sms")
     on_list(NUMBER, "push")
     result = run("lift", NUMBER, "--channel", "sms", typed="y\n")
@@ -200,7 +200,7 @@ def test_a_number_is_lifted_without_a_word_to_ses(ses: FakeSes) -> None:
     assert the_list().find("push", [NUMBER])
 
 
-def test_a_lift_as_json_is_what_was_lifted_and_says_the_rest_beside_it(ses: FakeSes) -> None:
+def test_the_json_of_a_lift_contains_the_entry_and_other_sentences_go_to_standard_error(ses: FakeSes) -> None:
     on_list()
     result = run("lift", ADA, "--channel", "mail", "--yes", "--json")
     answer = json.loads(result.stdout)
@@ -212,7 +212,7 @@ def test_a_lift_as_json_is_what_was_lifted_and_says_the_rest_beside_it(ses: Fake
     assert the_list().find("sms", [NUMBER])
 
 
-def test_an_odd_entry_can_be_lifted_as_it_is_listed(ses: FakeSes) -> None:
+def test_an_invalid_entry_can_be_lifted_as_it_is_listed(ses: FakeSes) -> None:
     on_list("not an address")
     assert run("lift", "not an address", "--channel", "mail", "--yes").exit_code == 0
     assert not the_list().find("mail", ["not an address"])

@@ -75,7 +75,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(stage, tmp_path / "templates")
 
 
-def test_a_template_is_published_and_counts(desk: Desk) -> None:
+def test_a_published_template_becomes_current(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     result = desk.run("put", "a")
     assert result.exit_code == 0, result.output
@@ -88,7 +88,7 @@ def test_a_template_is_published_and_counts(desk: Desk) -> None:
     desk.check()
 
 
-def test_the_same_content_makes_no_other_version(desk: Desk) -> None:
+def test_the_same_content_makes_no_new_version(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     desk.run("put", "a")
     again = json.loads(desk.run("put", "a", "--json").stdout)
@@ -96,7 +96,7 @@ def test_the_same_content_makes_no_other_version(desk: Desk) -> None:
     assert desk.published.numbers(A) == [1]
 
 
-def test_numbers_of_examples_are_kept_as_an_item_has_them(desk: Desk) -> None:
+def test_numbers_of_examples_are_stored_as_in_an_item(desk: Desk) -> None:
     desk.write("{{ name }} {{ price }}")
     (desk.root / "mail/a/examples/ada.json").write_text('{"name": "Ada", "price": 9.5}')
     assert desk.run("put", "a").exit_code == 0
@@ -105,7 +105,7 @@ def test_numbers_of_examples_are_kept_as_an_item_has_them(desk: Desk) -> None:
     assert json.loads(desk.run("show", "a", "--json").stdout)["examples"]["ada"]["price"] == 9.5
 
 
-def test_a_version_has_the_shared_parts_and_the_languages_that_it_needs(desk: Desk) -> None:
+def test_a_version_contains_the_shared_parts_and_languages_that_it_needs(desk: Desk) -> None:
     desk.shelf.put("_x", text="{% include '_y/body.txt' %}")
     desk.shelf.put("_y", text="deep")
     desk.shelf.put("_z", text="unused")
@@ -117,7 +117,7 @@ def test_a_version_has_the_shared_parts_and_the_languages_that_it_needs(desk: De
     ]
 
 
-def test_what_the_new_version_needs_and_the_old_one_did_not_is_named(desk: Desk) -> None:
+def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     desk.run("put", "a")
     desk.write("Dear {{ name }}{% if city is defined %} of {{ city }}{% endif %}")
@@ -146,13 +146,13 @@ def test_a_template_without_an_example_is_not_published(desk: Desk) -> None:
     assert "mail/b has no example to check it with" in desk.run("put", "b").stderr
 
 
-def test_a_stage_that_publishes_nothing_says_how_it_could(desk: Desk) -> None:
+def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(desk: Desk) -> None:
     desk.write("Hi")
     del desk.stage.functions.environment["TEMPLATES_BUCKET"]
     assert 'Set "templates": {"publish": true} in cdk.json' in " ".join(desk.run("put", "a").stderr.split())
 
 
-def test_the_version_before_counts_again_and_then_the_deployed_template(desk: Desk) -> None:
+def test_a_rollback_returns_to_the_version_before_and_then_to_the_deployed_template(desk: Desk) -> None:
     for text in ("one", "two", "three"):
         desk.put(text)
     assert "version 2 counts within a minute" in desk.run("rollback", "a", "--yes").stdout
@@ -163,7 +163,7 @@ def test_the_version_before_counts_again_and_then_the_deployed_template(desk: De
     assert "has no version 9. There are: 1, 2, 3." in desk.run("rollback", "a", "--to", "9", "--yes").stderr
 
 
-def test_a_version_that_was_taken_back_does_not_come_back(desk: Desk) -> None:
+def test_a_version_that_was_rolled_back_is_skipped_by_later_rollbacks(desk: Desk) -> None:
     for text in ("one", "two", "three: a wrong price"):
         desk.put(text)
     assert desk.published.roll_back(A) == 2
@@ -171,7 +171,7 @@ def test_a_version_that_was_taken_back_does_not_come_back(desk: Desk) -> None:
     assert [desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
 
 
-def test_a_version_that_never_counted_does_not_count_after_a_rollback(
+def test_a_version_that_was_never_current_is_skipped_by_a_rollback(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk.put("one")
@@ -191,7 +191,7 @@ def test_a_version_that_never_counted_does_not_count_after_a_rollback(
     assert desk.published.roll_back(A) == 1
 
 
-def test_a_rollback_after_a_named_version_goes_to_what_counted_before_it(desk: Desk) -> None:
+def test_a_rollback_of_a_named_version_returns_to_its_predecessor(desk: Desk) -> None:
     for text in ("one", "two", "three", "four"):
         desk.put(text)
     desk.published.roll_back(A, 2)  # takes back 3 and 4
@@ -199,7 +199,7 @@ def test_a_rollback_after_a_named_version_goes_to_what_counted_before_it(desk: D
     assert [desk.published.roll_back(A) for _ in range(3)] == [2, 1, DEPLOYED]
 
 
-def test_a_template_remembers_a_bounded_number_of_versions(
+def test_the_number_of_stored_versions_of_a_template_is_bounded(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.templates.published.MAX_BEFORE", 2)
@@ -211,14 +211,14 @@ def test_a_template_remembers_a_bounded_number_of_versions(
         desk.published.roll_back(A)
 
 
-def test_a_rollback_is_undone_by_publishing_the_same_again(desk: Desk) -> None:
+def test_a_rollback_is_undone_by_a_second_publication(desk: Desk) -> None:
     desk.put("one")
     desk.put("two")
     desk.published.roll_back(A)
     assert desk.put("two").number == 3
 
 
-def test_the_list_shows_what_counts_and_what_was_only_deployed(desk: Desk) -> None:
+def test_the_list_shows_published_and_deployed_templates(desk: Desk) -> None:
     desk.put("one")
     desk.shelf.put("b", subject="Hello", text="Hi")
     found = json.loads(desk.run("list", "--json").stdout)["templates"]
@@ -229,7 +229,7 @@ def test_the_list_shows_what_counts_and_what_was_only_deployed(desk: Desk) -> No
     assert "deployed" in desk.run("list").stdout
 
 
-def test_the_list_names_a_version_that_counts_and_does_not_render(desk: Desk) -> None:
+def test_the_list_names_a_current_version_that_does_not_render(desk: Desk) -> None:
     desk.put("{% if name == 1 %}{{ no | xmlattr }}{% endif %}")
     problem = "mail/a/body.txt:1 uses the filter 'xmlattr'"
     desk.put("Dear {{ name }}", template=TemplateName("mail", "b"))
@@ -263,7 +263,7 @@ def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
 
 @pytest.mark.parametrize("name", ["a", "b"])
 @pytest.mark.parametrize("at", range(1, 5))
-def test_two_publishers_at_once_lose_nothing_and_one_of_them_may_have_to_repeat(
+def test_two_simultaneous_publishers_lose_no_version(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, name: str
 ) -> None:
     other = TemplateName("mail", name)
@@ -290,7 +290,7 @@ class Died(Exception):
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 6))
-def test_wherever_a_publisher_dies_what_counts_is_whole_and_the_next_one_gets_through(
+def test_a_crash_of_a_publisher_leaves_a_whole_version_and_the_next_one_succeeds(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, at: int, *, after: bool
 ) -> None:
     desk.put("one")
@@ -331,7 +331,7 @@ def test_an_error_of_aws_is_not_taken_for_another_publisher(desk: Desk) -> None:
         Published(client, BUCKET, lambda: "arn:me", lambda: NOW).put(A, {"a/body.txt": "x"}, {})
 
 
-def test_the_object_that_says_what_counts_names_each_template_with_who_chose_it(desk: Desk) -> None:
+def test_the_current_object_contains_each_templates_version_with_its_operator(desk: Desk) -> None:
     desk.put("one")
     body = json.loads(desk.s3.get_object(Bucket=BUCKET, Key=CURRENT)["Body"].read())
     choice = {"version": 1, "by": "arn:me", "at": "2026-11-21T09:00:00.000Z", "before": [DEPLOYED]}

@@ -44,7 +44,7 @@ def table(text: Any) -> Table:
     [str, Text, table, lambda text: table(Text(text)), lambda text: Panel(text), screen.plain, screen.lines],
     ids=["string", "text", "table", "table of texts", "panel", "plain", "lines"],
 )
-def test_whatever_is_printed_is_shown_and_never_obeyed(made: Callable[[str], Any]) -> None:
+def test_control_characters_in_printed_text_are_shown_and_not_executed(made: Callable[[str], Any]) -> None:
     terminal = Terminal(width=400, force_terminal=False)
     with terminal.capture() as printed:
         terminal.print(made(HOSTILE))
@@ -52,7 +52,7 @@ def test_whatever_is_printed_is_shown_and_never_obeyed(made: Callable[[str], Any
     assert not obeyed(printed.get())
 
 
-def test_a_table_is_as_wide_as_what_it_shows() -> None:
+def test_a_table_with_control_characters_keeps_its_width() -> None:
     terminal = Terminal(width=80, force_terminal=False)
     with terminal.capture() as printed:
         terminal.print(table("\x1b" * 9))
@@ -60,17 +60,17 @@ def test_a_table_is_as_wide_as_what_it_shows() -> None:
     assert len(borders) == 1
 
 
-def test_letters_tabs_and_joiners_of_every_language_stay() -> None:
+def test_letters_tabs_and_joiners_of_every_language_are_printed_unchanged() -> None:
     text = "Straße, 東京, 👩‍👩‍👧, می‌خواهم, a\tb\nc"
     assert printable(text) == text
 
 
-def test_on_one_line_a_line_break_is_shown() -> None:
+def test_a_line_break_is_shown_as_a_mark_in_a_one_line_text() -> None:
     assert screen.plain("a\nb").plain == "a�b"
     assert screen.lines("a\nb").plain == "a\nb"
 
 
-def test_a_question_a_spinner_and_a_bar_are_printed_alike(
+def test_questions_spinners_and_bars_escape_control_characters(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = Terminal(stderr=True, width=400, force_terminal=True, color_system=None)
@@ -89,7 +89,9 @@ def test_a_question_a_spinner_and_a_bar_are_printed_alike(
     assert "]52;" not in printed.err.replace("�]52;", "")
 
 
-def test_json_says_the_very_text_in_characters_that_do_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_contains_the_exact_text_with_escaped_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     screen.print_json({"text": HOSTILE, "ü": "👩‍👩‍👧"})
     printed = capsys.readouterr().out
     assert json.loads(printed) == {"text": HOSTILE, "ü": "👩‍👩‍👧"}
@@ -104,7 +106,7 @@ def test_a_log_line_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     assert not obeyed(printed)
 
 
-def test_the_inbox_shows_a_mail_whatever_its_subject_and_its_recipient_are() -> None:
+def test_the_inbox_escapes_the_subject_and_the_recipient_of_a_mail() -> None:
     mail = {
         "received_at": "2026-11-22T10:00:00.000",
         "channel": "mail",
@@ -128,15 +130,13 @@ MESSAGE = ("Your order 42 has been shipped", "to ada.lovelace@example.com", "ord
         (100, [["Your order 42 has been shipped", *MESSAGE[1:]]]),
     ],
 )
-def test_from_100_columns_on_a_message_has_one_line(
+def test_a_message_has_one_line_if_the_terminal_has_100_columns(
     columns: int, shown: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert printed_rows(monkeypatch, columns, *MESSAGE) == shown
 
 
-def test_a_reason_is_broken_and_never_cut_however_wide_the_terminal_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_long_reason_is_wrapped_and_never_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = " ".join(map(str, range(90)))
     rows = printed_rows(monkeypatch, 100, "order-42", reason)
     assert " ".join(part for row in rows for part in row) == f"order-42 {reason}"
@@ -151,7 +151,7 @@ def printed_rows(monkeypatch: pytest.MonkeyPatch, columns: int, *cell: str) -> l
     return [line.strip().split("  ") for line in printed.get().splitlines()[3:] if line.strip()]
 
 
-def test_at_a_terminal_a_sentence_breaks_between_words_and_is_copied_as_one_line() -> None:
+def test_a_sentence_is_wrapped_between_words_at_a_terminal_and_copied_as_one_line() -> None:
     sentence = "Run mailroom dead-letters list --stage prod, then fix the cause."
     terminal = Terminal(width=20, force_terminal=True, color_system=None)
     with terminal.capture() as printed:
@@ -162,7 +162,7 @@ def test_at_a_terminal_a_sentence_breaks_between_words_and_is_copied_as_one_line
         assert [word for row in rows for word in row.split()] == sentence.split()
 
 
-def test_past_a_terminal_a_sentence_is_printed_as_it_is() -> None:
+def test_a_sentence_is_printed_unwrapped_if_the_output_is_no_terminal() -> None:
     terminal = Terminal(width=20, force_terminal=False)
     with terminal.capture() as printed:
         terminal.print("mailroom dead-letters list --stage prod", soft_wrap=True)
@@ -173,7 +173,7 @@ def test_past_a_terminal_a_sentence_is_printed_as_it_is() -> None:
     ("lines", "at_a_terminal", "as_json", "pages"),
     [(9, True, False, 0), (10, True, False, 1), (10, False, False, 0), (10, True, True, 0)],
 )
-def test_the_pager_shows_an_answer_that_is_longer_than_the_terminal_to_people_alone(
+def test_the_pager_is_used_only_at_a_terminal_for_an_output_longer_than_the_screen(
     lines: int, at_a_terminal: bool, as_json: bool, pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paged, out = list[str](), io.StringIO()
@@ -222,7 +222,7 @@ def writes(file: Path) -> set[str]:
     return names | (methods & {"echo", "secho", "from_markup"})
 
 
-def test_everything_is_printed_through_the_terminal() -> None:
+def test_every_module_prints_through_the_terminal() -> None:
     files = [*(ROOT / "mailroom_ops").rglob("*.py"), *(ROOT / "mailroom_local").rglob("*.py")]
     found = {str(file.relative_to(ROOT)): ways for file in files if (ways := writes(file))}
     assert found == PAST_THE_TERMINAL

@@ -44,7 +44,7 @@ def test_each_attempt_of_a_fax_is_a_step_with_its_reason() -> None:
     ]
 
 
-def test_it_begins_when_it_was_put_and_each_fact_is_one_step() -> None:
+def test_a_timeline_begins_with_the_put_and_has_one_step_for_each_fact() -> None:
     told = timeline(
         of_ledger(
             {
@@ -74,7 +74,7 @@ def test_it_begins_when_it_was_put_and_each_fact_is_one_step() -> None:
     ]
 
 
-def test_what_was_delivered_in_a_life_before_keeps_its_step() -> None:
+def test_a_delivery_report_of_an_earlier_generation_keeps_its_step() -> None:
     history = [
         {"at": MS, "status": "bounced", "code": "permanent"},
         {"at": MS + 1_000, "status": "retrying", "code": "reopened"},
@@ -85,7 +85,7 @@ def test_what_was_delivered_in_a_life_before_keeps_its_step() -> None:
     assert [what for what, *_ in steps] == ["bounced", "sent again", "sent", "bounced"]
 
 
-def test_what_operators_did_is_part_of_its_life_and_counts_as_no_attempt() -> None:
+def test_an_action_of_an_operator_is_a_step_and_does_not_count_as_an_attempt() -> None:
     history = [
         {"at": MS, "status": "failed", "code": "rejected"},
         {"at": MS + 1_000, "status": "retrying", "code": "reopened"},
@@ -101,7 +101,7 @@ def test_what_operators_did_is_part_of_its_life_and_counts_as_no_attempt() -> No
     ]
 
 
-def test_an_outcome_that_a_full_history_has_no_room_for_is_a_step_all_the_same() -> None:
+def test_an_outcome_that_does_not_fit_into_the_history_is_a_step() -> None:
     history = [{"at": MS, "status": "retrying", "code": "busy"}]
     steps = life(status="failed", attempts=60, completedAt=MS + 9_000, history=history)
     assert steps[-1] == ("completed", "failed", 9.0)
@@ -120,7 +120,7 @@ def test_each_recipient_and_each_callback_has_its_steps() -> None:
     ]
 
 
-def test_of_many_recipients_only_those_that_something_went_wrong_for_have_steps() -> None:
+def test_only_the_failed_ones_of_many_recipients_have_steps() -> None:
     delivered = {"status": "delivered", "deliveredAt": MS}
     recipients = {f"p{at}@example.com": delivered for at in range(9)}
     recipients["bob@example.com"] = {"status": "bounced", "bouncedAt": MS}
@@ -128,13 +128,13 @@ def test_of_many_recipients_only_those_that_something_went_wrong_for_have_steps(
     assert steps == [("bounced", "to bob@example.com, reported by SES", None)]
 
 
-def test_what_is_yet_to_come_stands_at_the_end() -> None:
+def test_a_future_step_is_the_last() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com", "send_at": "2026-12-24T09:00:00Z"}
     _, due = timeline(of_mailbox(item, NOW), NOW)
     assert (due.what, due.detail, due.kind) == ("due", "by its send_at", "ahead")
 
 
-def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None:
+def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> None:
     def of(status: str, channel: str = "mail", **more: Any) -> str:
         return meaning(of_ledger({"id": "m", "event_type": channel, "status": status, **more}))
 
@@ -151,13 +151,13 @@ def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None
     assert of("sent", recipients=two) == "1 delivered, 1 without a report."
 
 
-def test_since_when_a_message_is_in_doubt_is_a_step() -> None:
+def test_the_beginning_of_a_doubt_is_a_step() -> None:
     assert life(status="sending", unsettled_tries=[f"{MS} "]) == [
         ("in doubt", "a try from then on may have sent it", None)
     ]
 
 
-def test_an_erasure_is_a_step_with_its_operator_and_counts_as_no_try() -> None:
+def test_an_erasure_is_a_step_with_its_operator_and_not_a_try() -> None:
     begun: dict[str, Any] = {
         "startedAt": MS,
         "completedAt": MS + 1_000,
@@ -171,18 +171,18 @@ def test_an_erasure_is_a_step_with_its_operator_and_counts_as_no_try() -> None:
     ]
 
 
-def test_what_was_cancelled_before_its_time_is_not_due() -> None:
+def test_a_cancelled_message_is_not_due() -> None:
     due = "2026-12-24T09:00:00.000Z"
     steps = life(status="cancelled", completedAt=MS, scheduledFor=due)
     assert [what for what, *_ in steps] == ["completed"]
 
 
-def test_a_dead_letter_is_with_nobody() -> None:
+def test_a_dead_letter_is_described_as_left_until_an_operator_acts() -> None:
     found = of_ledger({"id": "m", "event_type": "mail", "status": "sending", "dead_lettered_at": MS})
     assert meaning(found) == "It is a dead letter: nothing tries it again, until somebody puts it back."
 
 
-def test_a_callback_that_mailroom_refused_says_why_and_blames_no_endpoint() -> None:
+def test_a_callback_that_mailroom_refused_shows_its_reason_and_does_not_blame_the_endpoint() -> None:
     entry = {
         "status": "failed",
         "at": MS,

@@ -15,7 +15,7 @@ def test_a_span_is_a_number_and_its_unit(typed: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("typed", ["", "15", "m", "1.5h", "-1h", "1 h", "1y", "1H", "1234567s", "\u0661h"])
-def test_what_is_no_span_is_refused_with_some_that_are(typed: str) -> None:
+def test_an_invalid_span_is_refused_with_examples(typed: str) -> None:
     assert span_of(typed) is None
     with pytest.raises(Refused, match="is no span of time; use one like 90s, 15m, 2h, 1d or 2w"):
         seconds_of(typed)
@@ -24,7 +24,7 @@ def test_what_is_no_span_is_refused_with_some_that_are(typed: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"), [(90, "90s"), (900, "15m"), (7200, "2h"), (86_400, "1d"), (0, "0s"), (59.6, "1m")]
 )
-def test_a_span_is_written_as_one_types_it(seconds: float, words: str) -> None:
+def test_a_span_is_printed_as_it_is_typed(seconds: float, words: str) -> None:
     assert written(seconds) == words
 
 
@@ -32,7 +32,7 @@ def test_a_span_is_written_as_one_types_it(seconds: float, words: str) -> None:
     ("seconds", "words"),
     [(-1, "0 seconds"), (119, "119 seconds"), (120, "2 minutes"), (7200, "2 hours"), (200_000, "2 days")],
 )
-def test_about_how_long_is_said_in_the_largest_unit(seconds: float, words: str) -> None:
+def test_a_duration_is_rounded_to_its_largest_unit(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 

@@ -41,14 +41,14 @@ def refusal(*arguments: str) -> str:
 
 
 @pytest.mark.usefixtures("secrets")
-def test_it_prints_the_key_alone() -> None:
+def test_the_command_prints_only_the_key() -> None:
     result = run("hooks.example.com")
     assert (result.exit_code, result.stdout) == (0, f"{key_of('hooks.example.com')}\n")
     assert result.stderr == ""
 
 
 @pytest.mark.usefixtures("secrets")
-def test_a_receiver_that_is_given_it_takes_what_the_sender_signs(secrets: Any) -> None:
+def test_a_receiver_with_the_key_verifies_the_senders_signature(secrets: Any) -> None:
     key = run("hooks.example.com").stdout.strip()
     sender = Signer(CachedSecret(secrets, NAME, lambda: 0), 0, lambda: datetime.now(UTC).timestamp())
     assert Receiver(key).verify("{}", sender.headers("hooks.example.com", "msg_1", "{}")) == {}
@@ -82,26 +82,26 @@ def test_a_host_may_be_spelt_as_in_any_of_its_urls(given: str, host: str) -> Non
         ("hooks.example.com@evil.example", "carries a user's name or password"),
     ],
 )
-def test_what_no_webhook_could_be_sent_to_has_no_key(given: str, said: str) -> None:
+def test_an_invalid_host_has_no_key(given: str, said: str) -> None:
     words = refusal(given)
     assert words.startswith(f"HOST: {given!r} ")
     assert said in words
 
 
-def test_after_a_rotation_it_is_the_new_secrets(secrets: Any) -> None:
+def test_the_printed_key_is_derived_from_the_newest_secret(secrets: Any) -> None:
     secrets.put_secret_value(SecretId=NAME, SecretString=KEY_2)
     assert run("hooks.example.com").stdout.strip() == key_of("hooks.example.com", KEY_2)
 
 
 @pytest.mark.usefixtures("secrets")
-def test_a_stage_that_is_not_there_is_named_with_what_to_check() -> None:
+def test_a_missing_secret_is_named_with_the_settings_to_check() -> None:
     words = refusal("hooks.example.com", "--stage", "prod")
     assert words.startswith(
         "There is no secret mailroom-prod-webhook-keys in this account and region. Deploy"
     )
 
 
-def test_a_secret_that_is_no_key_is_not_shown(secrets: Any) -> None:
+def test_an_invalid_secret_is_not_shown(secrets: Any) -> None:
     secrets.put_secret_value(SecretId=NAME, SecretString=json.dumps({"key": "hunter2"}))
     words = refusal("hooks.example.com")
     assert words.startswith("mailroom-dev-webhook-keys: the signing secret is no key; put base64 of ")

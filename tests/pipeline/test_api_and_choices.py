@@ -35,9 +35,7 @@ def get(api: str, id_: str) -> tuple[int, Any]:
 # messages
 
 
-def test_a_message_that_is_posted_is_sent_and_its_status_can_be_asked_for(
-    pipeline: Pipeline, api: str
-) -> None:
+def test_a_posted_message_is_sent_and_its_status_can_be_read(pipeline: Pipeline, api: str) -> None:
     id_ = "posted #1 é"
     reply, body = post(api, mail(id_))
     assert (reply.status, body["id"], body["result"]) == (202, id_, "accepted")
@@ -48,7 +46,7 @@ def test_a_message_that_is_posted_is_sent_and_its_status_can_be_asked_for(
     assert "Dear" not in json.dumps(found)
 
 
-def test_somebodys_messages_are_found_by_the_api_and_by_command_the_newest_first(
+def test_a_persons_messages_are_found_by_the_api_and_by_the_command_with_the_newest_first(
     pipeline: Pipeline, api: str
 ) -> None:
     for id_ in ("found-1", "found-2"):
@@ -67,9 +65,7 @@ def test_somebodys_messages_are_found_by_the_api_and_by_command_the_newest_first
     assert {"found-1", "found-2"} <= {each["id"] for each in listed}
 
 
-def test_a_list_says_of_each_whether_it_is_accepted_and_of_none_that_is_not_more_than_why(
-    pipeline: Pipeline, api: str
-) -> None:
+def test_a_list_is_accepted_in_part_and_each_refused_message_is_named(pipeline: Pipeline, api: str) -> None:
     items = [mail("listed-0"), mail("listed-1", email="nobody"), mail("listed-2")]
     reply, body = post(api, {"messages": items})
     assert (reply.status, body["accepted"], body["refused"]) == (202, 2, 1)
@@ -80,7 +76,7 @@ def test_a_list_says_of_each_whether_it_is_accepted_and_of_none_that_is_not_more
     assert get(api, "listed-1")[0] == 404
 
 
-def test_what_waits_for_its_time_can_be_cancelled_and_is_never_sent(pipeline: Pipeline, api: str) -> None:
+def test_a_waiting_message_can_be_cancelled_and_is_never_sent(pipeline: Pipeline, api: str) -> None:
     due = (datetime.now(UTC) + timedelta(hours=2)).isoformat(timespec="seconds")
     post(api, mail("to-be-cancelled", send_at=due))
     reply, body = post(api, {}, "/messages/to-be-cancelled/cancel")
@@ -90,7 +86,7 @@ def test_what_waits_for_its_time_can_be_cancelled_and_is_never_sent(pipeline: Pi
     assert not pipeline.mails("to-be-cancelled")
 
 
-def test_a_message_too_large_for_an_item_goes_by_way_of_the_payload_bucket(
+def test_a_message_too_large_for_an_item_is_stored_in_the_payload_bucket(
     pipeline: Pipeline, api: str
 ) -> None:
     text = "A long line.\n" * 40_000
@@ -102,7 +98,7 @@ def test_a_message_too_large_for_an_item_goes_by_way_of_the_payload_bucket(
     assert pipeline.one_mail("posted-report")["content"]["text"] == text
 
 
-def test_who_has_no_credentials_puts_nothing_and_sees_nothing(pipeline: Pipeline, api: str) -> None:
+def test_a_request_without_credentials_is_refused(pipeline: Pipeline, api: str) -> None:
     body = json.dumps(mail("unsigned")).encode()
     assert asked("POST", f"{api}/messages", body, Content_Type="application/json").status == 403
     assert asked("GET", f"{api}/messages/unsigned").status == 403
@@ -120,9 +116,7 @@ def received(pipeline: Pipeline) -> Item:
     return pipeline.one_mail("gardening-1")
 
 
-def test_the_link_in_a_mail_opens_a_page_that_changes_nothing_however_often_it_is_opened(
-    pipeline: Pipeline, received: Item
-) -> None:
+def test_the_link_in_a_mail_opens_a_page_that_changes_no_choice(pipeline: Pipeline, received: Item) -> None:
     assert has_link(received)
     for _ in range(3):
         page = asked("GET", link_of(received))
@@ -132,7 +126,7 @@ def test_the_link_in_a_mail_opens_a_page_that_changes_nothing_however_often_it_i
     pipeline.one_mail("gardening-2")
 
 
-def test_one_click_opts_out_of_that_topic_alone_and_the_ledger_says_why_nothing_is_sent(
+def test_one_click_opts_out_of_that_topic_only_and_the_ledger_records_the_reason(
     pipeline: Pipeline, received: Item
 ) -> None:
     assert asked("POST", link_of(received), ONE_CLICK, Content_Type=FORM).status == 200
@@ -150,7 +144,7 @@ def test_one_click_opts_out_of_that_topic_alone_and_the_ledger_says_why_nothing_
     pipeline.one_mail("receipt-1")
 
 
-def test_an_operator_sees_the_choice_and_opts_in_again_for_whoever_asks(pipeline: Pipeline) -> None:
+def test_an_operator_opts_a_recipient_out_and_in_again_on_request(pipeline: Pipeline) -> None:
     who = ("reader-7@example.org", "--stage", "local")
     assert operator(pipeline, "preferences", "opt-out", *who, "--topic", "gardening").exit_code == 0
     pipeline.put(mail("gardening-7", email="reader-7@example.org", topic="gardening"))
@@ -163,14 +157,14 @@ def test_an_operator_sees_the_choice_and_opts_in_again_for_whoever_asks(pipeline
     pipeline.one_mail("gardening-8")
 
 
-def test_a_forged_link_opens_nothing_and_opts_nobody_out(api: str, received: Item) -> None:
+def test_a_forged_link_opens_no_page_and_opts_no_recipient_out(api: str, received: Item) -> None:
     link = link_of(received)
     forged = link[:-1] + ("A" if link[-1] != "A" else "B")
     assert asked("GET", forged).status == 404
     assert asked("POST", forged, ONE_CLICK, Content_Type=FORM).status == 404
 
 
-def test_who_has_opted_out_is_left_out_of_a_campaigns_run(pipeline: Pipeline) -> None:
+def test_an_opted_out_recipient_is_left_out_of_a_campaigns_run(pipeline: Pipeline) -> None:
     campaign = Campaign(pipeline, "choices")
     key, address = sorted(campaign.people.items())[0]
     pipeline.put(mail("choices-link", email=address, topic=TOPIC))

@@ -65,7 +65,7 @@ def burst(pipeline: Pipeline) -> Burst:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_item_fails_with_a_sentence_that_names_the_field_and_what_is_right(
+def test_a_bad_item_fails_with_a_sentence_that_names_the_field_and_the_remedy(
     burst: Burst, name: str
 ) -> None:
     case, item = BAD[name], burst.bad[name]
@@ -79,7 +79,7 @@ def test_a_bad_item_fails_with_a_sentence_that_names_the_field_and_what_is_right
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_but_good_neighbour_is_sent_once(burst: Burst, name: str) -> None:
+def test_an_unusual_but_valid_neighbour_is_sent_once(burst: Burst, name: str) -> None:
     item = burst.odd[name]
     row = burst.row(item)
     assert row["status"] in ACCEPTED, row
@@ -92,7 +92,7 @@ def test_a_variable_is_never_read_as_a_template(burst: Burst) -> None:
     assert sent["content"]["subject"] == "{{ 7 * 7 }}{% raw %}, there is a message for you"
 
 
-def test_the_bad_ones_of_a_day_are_found_by_the_index_of_failures(burst: Burst, pipeline: Pipeline) -> None:
+def test_the_bad_items_of_a_day_are_found_by_the_index_of_failures(burst: Burst, pipeline: Pipeline) -> None:
     days = {burst.row(item)["failed_on"] for item in burst.bad.values() if item["event_type"] == "mail"}
     found = set()
     for day in days:
@@ -107,11 +107,11 @@ def test_the_bad_ones_of_a_day_are_found_by_the_index_of_failures(burst: Burst, 
 
 
 @pytest.mark.parametrize("queue", ["Mail", "MailBulk", "Webhook"])
-def test_no_bad_item_is_a_dead_letter(burst: Burst, pipeline: Pipeline, queue: str) -> None:
+def test_a_bad_item_does_not_become_a_dead_letter(burst: Burst, pipeline: Pipeline, queue: str) -> None:
     dead = "".join(pipeline.dead_letters(pipeline.output(f"{queue}DlqUrl")))
     assert not [item["id"] for item in burst.bad.values() if item["id"] in dead]
 
 
-def test_the_stream_gave_up_on_none_of_them(burst: Burst, pipeline: Pipeline) -> None:
+def test_the_stream_gave_up_on_none_of_the_bad_items(burst: Burst, pipeline: Pipeline) -> None:
     given_up = json.dumps(unprocessed(pipeline))
     assert not [item["id"] for item in burst.bad.values() if json.dumps(item["id"]) in given_up]

@@ -16,9 +16,7 @@ COUNT = 150
 SECONDS = 60.0
 
 
-def test_of_many_mails_that_are_queued_twice_none_is_lost_and_none_sent_twice(
-    pipeline: Pipeline,
-) -> None:
+def test_each_of_many_mails_that_are_queued_twice_is_sent_once(pipeline: Pipeline) -> None:
     items = [mail(f"burst-{number:04}", email=f"burst{number}@example.com") for number in range(COUNT)]
     for at in range(0, COUNT, 50):
         part = items[at : at + 50]
@@ -36,7 +34,9 @@ def test_of_many_mails_that_are_queued_twice_none_is_lost_and_none_sent_twice(
     )
 
 
-def test_the_emulator_makes_claims_together_as_it_makes_them_alone(pipeline: Pipeline) -> None:
+def test_the_emulator_writes_the_same_item_for_a_batch_claim_as_for_a_single_claim(
+    pipeline: Pipeline,
+) -> None:
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_795_251_600.0)
     one, two, three = (parse(mail(f"claimed-{each}"), {"mail": Mail}) for each in "123")
     try:

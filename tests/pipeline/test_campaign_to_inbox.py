@@ -25,7 +25,7 @@ def repeated(pipeline: Pipeline) -> Campaign:
     return campaign
 
 
-def test_everybody_with_news_has_one_mail_however_often_the_run_is_started(repeated: Campaign) -> None:
+def test_each_person_with_news_has_one_mail_despite_repeated_starts(repeated: Campaign) -> None:
     assert len(repeated.expected) >= 40
     mails = repeated.mails()
     assert {id_: [each["to"] for each in sent] for id_, sent in mails.items()} == {
@@ -33,7 +33,7 @@ def test_everybody_with_news_has_one_mail_however_often_the_run_is_started(repea
     }
 
 
-def test_nobody_else_has_one(pipeline: Pipeline, repeated: Campaign) -> None:
+def test_other_people_have_no_mail(pipeline: Pipeline, repeated: Campaign) -> None:
     rows = [row for row in pipeline.ledger_items().values() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
     assert {row["id"] for row in rows} == set(repeated.expected)
     assert {row["status"] for row in rows} <= set(ACCEPTED)
@@ -47,14 +47,14 @@ def test_each_mail_greets_its_reader_and_can_be_opted_out_of_with_one_click(repe
     assert sent["content"]["subject"]
 
 
-def test_the_run_says_what_was_composed_and_what_was_there_already(repeated: Campaign) -> None:
+def test_the_run_counts_composed_and_already_existing_messages(repeated: Campaign) -> None:
     run, people = repeated.state(), len(repeated.expected)
     assert (run.state, run.recipients, run.composed) == ("collected", people, people)
     assert run.existed == people
     assert (run.refused, run.left_out, run.failed, run.opted_out) == (0, 0, 0, 0)
 
 
-def test_a_dry_run_counts_the_same_people_and_sends_nothing(pipeline: Pipeline, repeated: Campaign) -> None:
+def test_a_dry_run_counts_the_same_people_and_sends_no_mail(pipeline: Pipeline, repeated: Campaign) -> None:
     sent = len(pipeline.inbox())
     words = ("campaign", "start", CAMPAIGN, "--stage", "local", "--run", "dry", "--dry-run", "--json")
     answer = operator(pipeline, *words)
@@ -69,7 +69,7 @@ def test_a_dry_run_counts_the_same_people_and_sends_nothing(pipeline: Pipeline, 
     )
 
 
-def test_an_operator_starts_a_run_and_sees_how_it_went(pipeline: Pipeline) -> None:
+def test_an_operator_starts_a_run_and_reads_its_results(pipeline: Pipeline) -> None:
     campaign, stage = Campaign(pipeline, "by-hand"), ("--stage", "local", "--json")
     answer = operator(pipeline, "campaign", "start", CAMPAIGN, "--run", "by-hand", "--new", "--yes", *stage)
     assert answer.exit_code == 0, answer.stderr
@@ -90,7 +90,9 @@ def test_an_operator_starts_a_run_and_sees_how_it_went(pipeline: Pipeline) -> No
     assert row["standing"] == "enabled"
 
 
-def test_in_a_stage_that_may_reach_only_some_the_others_mails_go_to_its_testers(pipeline: Pipeline) -> None:
+def test_mails_to_other_recipients_are_redirected_to_the_testers_if_recipients_are_limited(
+    pipeline: Pipeline,
+) -> None:
     campaign = Campaign(pipeline, "redirected")
     reader = min(campaign.people.values())
     bulk = pipeline.output("SendMailBulkFunctionName")
@@ -109,7 +111,7 @@ def test_in_a_stage_that_may_reach_only_some_the_others_mails_go_to_its_testers(
         assert (row["to"], row.get("redirected_to")) == (intended, testers if original else None)
 
 
-def test_of_a_run_that_is_stopped_nobody_has_two_mails_and_who_has_none_is_accounted_for(
+def test_each_recipient_of_a_stopped_run_has_at_most_one_mail_or_a_cancelled_message(
     pipeline: Pipeline,
 ) -> None:
     """tests/faults/test_campaign_stops.py shows that it goes on when it is started again: here that takes a

@@ -26,7 +26,7 @@ def closed(pipeline: Pipeline, seconds: float) -> Iterator[None]:
         pipeline.open_day("mail")
 
 
-def test_bulk_that_the_day_has_no_room_for_waits_in_line_and_goes_out_once_when_there_is(
+def test_bulk_above_the_daily_limit_waits_in_line_and_is_sent_once_when_the_limit_allows_it(
     pipeline: Pipeline,
 ) -> None:
     ids = [f"over-{at}" for at in range(BULK)]
@@ -42,7 +42,7 @@ def test_bulk_that_the_day_has_no_room_for_waits_in_line_and_goes_out_once_when_
         assert pipeline.contents(id_) == 0
 
 
-def test_a_campaign_that_the_day_has_no_room_for_waits_and_says_so(pipeline: Pipeline) -> None:
+def test_a_campaign_above_the_daily_limit_waits_and_its_status_shows_it(pipeline: Pipeline) -> None:
     """Going on when there is room takes minutes: tests/faults/test_day_limit_campaign.py shows it."""
     campaign = Campaign(pipeline, "over-the-day")
 
@@ -57,7 +57,7 @@ def test_a_campaign_that_the_day_has_no_room_for_waits_and_says_so(pipeline: Pip
     assert not pipeline.dead_letters(pipeline.output("CollectDlqUrl"))
 
 
-def test_what_waits_for_the_day_is_sent_even_if_its_item_is_deleted_and_release_stood_still(
+def test_a_message_that_waits_for_the_day_is_sent_despite_a_deleted_item_and_a_stopped_release(
     pipeline: Pipeline,
 ) -> None:
     with pipeline.release_stopped():
@@ -69,7 +69,7 @@ def test_what_waits_for_the_day_is_sent_even_if_its_item_is_deleted_and_release_
     assert "Grace" in pipeline.one_mail("over-far")["content"]["text"]
 
 
-def test_a_code_that_ses_takes_no_more_today_waits_and_costs_no_try(pipeline: Pipeline) -> None:
+def test_a_code_that_ses_refuses_for_the_day_waits_and_uses_no_try(pipeline: Pipeline) -> None:
     expires = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(time.time() + 5))}Z"
     with closed(pipeline, 1):
         with pipeline.release_stopped():
@@ -79,7 +79,7 @@ def test_a_code_that_ses_takes_no_more_today_waits_and_costs_no_try(pipeline: Pi
     assert not pipeline.dead_letters(pipeline.output("MailDlqUrl"))
 
 
-def test_what_is_outside_of_its_window_waits_and_can_be_taken_back(pipeline: Pipeline) -> None:
+def test_a_message_outside_its_window_waits_and_can_be_cancelled(pipeline: Pipeline) -> None:
     later = DAYS[(datetime.now(UTC).weekday() + 2) % 7]
     window = {"from": "09:00", "to": "10:00", "days": later, "zone": "Europe/Berlin"}
     about = {"id": "night", "window": window}

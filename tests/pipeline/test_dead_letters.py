@@ -16,9 +16,7 @@ def dead_messages(pipeline: Pipeline) -> list[Item]:
     return [json.loads(body) for body in bodies]
 
 
-def test_a_fault_of_configuration_ends_in_the_dead_letter_queue_whole_and_not_as_failed(
-    pipeline: Pipeline,
-) -> None:
+def test_a_fault_of_configuration_makes_a_whole_dead_letter_and_no_failed_message(pipeline: Pipeline) -> None:
     item = mail("unverified", email="unverified@simulator.amazonses.com")
     pipeline.put(item, mail("after-unverified"))
     pipeline.one_mail("after-unverified")
@@ -30,9 +28,7 @@ def test_a_fault_of_configuration_ends_in_the_dead_letter_queue_whole_and_not_as
     assert not pipeline.mails("unverified")
 
 
-def test_a_body_that_is_no_message_ends_in_the_dead_letter_queue_while_its_batch_goes_on(
-    pipeline: Pipeline,
-) -> None:
+def test_a_body_that_is_no_message_becomes_a_dead_letter_and_its_batch_goes_on(pipeline: Pipeline) -> None:
     good = [mail(f"beside-{number}") for number in range(4)]
     bodies = [body for pair in zip(NOT_MESSAGES, map(json.dumps, good), strict=True) for body in pair]
     pipeline.send(pipeline.output("MailQueueUrl"), bodies)

@@ -18,7 +18,7 @@ def diagnosed(pipeline: Pipeline, *only: str) -> tuple[int, dict[str, Any], str]
     return done.exit_code, json.loads(done.stdout), done.stderr
 
 
-def test_nothing_of_the_stages_sending_is_wrong(pipeline: Pipeline) -> None:
+def test_a_running_stage_fails_no_check_of_its_channels(pipeline: Pipeline) -> None:
     subjects = ("stacks", "mail", "sms", "push", "fax", "webhook", "functions")
     code, said, errors = diagnosed(pipeline, *subjects)
     assert errors == ""
@@ -28,7 +28,7 @@ def test_nothing_of_the_stages_sending_is_wrong(pipeline: Pipeline) -> None:
     assert good == set(subjects)
 
 
-def test_letters_and_alarms_can_be_looked_at(pipeline: Pipeline) -> None:
+def test_dead_letters_and_alarms_are_checked(pipeline: Pipeline) -> None:
     # Other tests leave dead letters: what is found differs, that it is found does not.
     _, said, errors = diagnosed(pipeline, "queues", "alarms")
     assert errors == ""
@@ -38,9 +38,7 @@ def test_letters_and_alarms_can_be_looked_at(pipeline: Pipeline) -> None:
 
 
 @pytest.mark.parametrize(("subject", "output"), DENIED.items())
-def test_a_secret_that_is_wrong_is_found_and_not_printed(
-    pipeline: Pipeline, subject: str, output: str
-) -> None:
+def test_a_wrong_secret_is_found_and_not_printed(pipeline: Pipeline, subject: str, output: str) -> None:
     name = pipeline.output(output)
     before = pipeline.secrets.get_secret_value(SecretId=name)["SecretString"]
     pipeline.secrets.put_secret_value(SecretId=name, SecretString='{"wrong": "not-a-secret"}')

@@ -41,7 +41,7 @@ def messages(pipeline: Pipeline, bucket: str) -> list[Item]:
     ]
 
 
-def test_a_person_is_erased_everywhere_and_gets_nothing_more(
+def test_a_person_is_erased_everywhere_and_receives_no_further_mail(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.people.erase_messages.SETTLED_AFTER", 0)

@@ -77,7 +77,7 @@ def about(events: list[dict[str, Any]], prefix: str) -> dict[str, dict[str, Any]
 Arrived = dict[str, list[dict[str, Any]]]
 
 
-def test_failures_reach_their_queue_and_what_went_well_does_not(arrived: Arrived) -> None:
+def test_failures_reach_their_queue_and_successes_do_not(arrived: Arrived) -> None:
     failures = about(arrived["Failures"], "event-")
     assert failures.keys() == {"event-bad", "event-bounced"}
     assert (failures["event-bad"]["status"], failures["event-bad"]["code"]) == ("failed", "invalid")
@@ -91,14 +91,14 @@ def test_only_hard_bounces_and_complaints_reach_the_queue_for_addresses(arrived:
     assert bounces == {"Permanent"}
 
 
-def test_a_campaigns_outcomes_reach_their_queue_without_its_acceptances(arrived: Arrived) -> None:
+def test_outcomes_of_campaigns_reach_their_queue_except_acceptances(arrived: Arrived) -> None:
     (detail,) = about(arrived["Campaign"], CAMPAIGN).values()
     assert (detail["campaign"], detail["status"]) == ("weekly-followers", "delivered")
     assert {each["detail"]["campaign"] for each in arrived["Campaign"]} == {"weekly-followers"}
     assert not [each for each in arrived["Campaign"] if each["detail"]["status"] == "sent"]
 
 
-def test_the_envelope_names_the_stage_and_no_event_names_a_recipient(arrived: Arrived) -> None:
+def test_the_envelope_contains_the_stage_and_no_event_contains_a_recipient(arrived: Arrived) -> None:
     events = [event for each in arrived.values() for event in each]
     assert {(event["source"], event["detail-type"]) for event in events} == {
         ("mailroom.local", "Message Outcome")

@@ -74,7 +74,7 @@ def _copy(pipeline: Pipeline, item: Item, delay: int = 0) -> None:
     pipeline.sqs.send_message(QueueUrl=url, MessageBody=json.dumps(item), DelaySeconds=delay)
 
 
-def test_the_content_of_an_object_is_sent_once_on_each_channel_also_if_it_is_queued_again(
+def test_the_content_of_an_object_is_sent_once_on_each_channel_despite_a_second_queue_message(
     pipeline: Pipeline, sent: list[Item]
 ) -> None:
     for item in sent:
@@ -99,7 +99,7 @@ def test_pushes_that_come_together_are_each_sent_once_to_devices_and_to_a_topic(
     assert sorted(each for each in titles if each.startswith("together-")) == [item["id"] for item in items]
 
 
-def test_a_number_that_twilio_knows_to_have_unsubscribed_is_marked(pipeline: Pipeline) -> None:
+def test_a_number_that_is_unsubscribed_at_twilio_is_suppressed(pipeline: Pipeline) -> None:
     item = {"id": "unsubscribed", "event_type": "sms", "to": UNSUBSCRIBED, "text": "Hello"}
     pipeline.put(item)
     pipeline.until_status("suppressed", "unsubscribed", event_type="sms", seconds=SECONDS)
@@ -107,7 +107,7 @@ def test_a_number_that_twilio_knows_to_have_unsubscribed_is_marked(pipeline: Pip
     assert marked.find("sms", [UNSUBSCRIBED])[UNSUBSCRIBED].reason == "stop"
 
 
-def test_a_body_that_nobody_can_read_is_soon_a_dead_letter(pipeline: Pipeline) -> None:
+def test_an_unreadable_body_soon_becomes_a_dead_letter(pipeline: Pipeline) -> None:
     for name in QUEUES:
         pipeline.send(pipeline.output(f"{name}QueueUrl"), [UNREADABLE])
 
@@ -122,7 +122,7 @@ def test_a_body_that_nobody_can_read_is_soon_a_dead_letter(pipeline: Pipeline) -
 
 
 @pytest.mark.usefixtures("sent")
-def test_a_fax_that_waits_for_its_time_is_called_once_also_if_it_is_queued_again(
+def test_a_fax_that_waits_for_its_time_is_called_once_despite_a_second_queue_message(
     pipeline: Pipeline,
 ) -> None:
     pipeline.until_ended(WAITING, event_type="fax", seconds=SECONDS)
@@ -130,7 +130,7 @@ def test_a_fax_that_waits_for_its_time_is_called_once_also_if_it_is_queued_again
     assert len(pipeline.calls(WAITING)) == 1
 
 
-def test_a_follow_up_on_any_channel_is_cancelled_if_the_message_that_it_names_was_sent(
+def test_a_follow_up_on_any_channel_is_cancelled_if_its_first_message_was_sent(
     pipeline: Pipeline, sent: list[Item]
 ) -> None:
     past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()

@@ -44,7 +44,7 @@ def told(pipeline: Pipeline, id_: str, count: int) -> list[tuple[str, str]]:
 
 
 @pytest.mark.usefixtures("faxes")
-def test_an_item_is_faxed_once_and_its_callback_tells_so(pipeline: Pipeline) -> None:
+def test_an_item_is_faxed_once_and_its_callback_reports_the_success(pipeline: Pipeline) -> None:
     call = one_call(pipeline, "simple")
     assert call["media_url"] == "https://example.com/faxes/simple.pdf"
     assert call["from"] == "+12025550123"
@@ -53,7 +53,7 @@ def test_an_item_is_faxed_once_and_its_callback_tells_so(pipeline: Pipeline) -> 
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_busy_line_is_tried_again_and_each_attempt_is_told(pipeline: Pipeline) -> None:
+def test_a_busy_line_is_tried_again_and_each_attempt_has_a_callback(pipeline: Pipeline) -> None:
     calls = pipeline.calls("busy-twice")
     assert [call["status"] for call in calls] == ["busy", "busy", "delivered"]
     assert told(pipeline, "busy-twice", 3) == [
@@ -66,7 +66,7 @@ def test_a_busy_line_is_tried_again_and_each_attempt_is_told(pipeline: Pipeline)
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_fax_that_its_provider_cancels_is_tried_again_and_earlier_attempts_elsewhere_count(
+def test_a_fax_that_its_provider_cancels_is_tried_again_and_attempts_at_another_provider_count(
     pipeline: Pipeline,
 ) -> None:
     assert [call["status"] for call in pipeline.calls("moved")] == ["canceled", "delivered"]
@@ -86,7 +86,7 @@ def test_a_line_that_is_always_busy_is_given_up_after_the_last_attempt(pipeline:
 
 
 @pytest.mark.usefixtures("faxes")
-def test_what_an_upstream_application_wrote_to_the_queue_is_faxed_in_its_order(pipeline: Pipeline) -> None:
+def test_bodies_that_an_upstream_application_queued_are_faxed_in_their_order(pipeline: Pipeline) -> None:
     direct, by_hand = one_call(pipeline, "direct"), one_call(pipeline, "by-hand")
     assert direct["created"] < by_hand["created"]
     assert {direct["to"], by_hand["to"]} == {FOREIGN}
@@ -94,7 +94,7 @@ def test_what_an_upstream_application_wrote_to_the_queue_is_faxed_in_its_order(p
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_message_under_another_group_is_sent_on_under_its_numbers_and_faxed_once(
+def test_a_message_under_a_wrong_group_is_moved_to_its_numbers_group_and_faxed_once(
     pipeline: Pipeline,
 ) -> None:
     assert one_call(pipeline, "misgrouped")["to"] == FOREIGN
@@ -103,7 +103,7 @@ def test_a_message_under_another_group_is_sent_on_under_its_numbers_and_faxed_on
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_fax_that_outlives_its_function_is_handed_back_resumed_and_sent_once(pipeline: Pipeline) -> None:
+def test_a_fax_that_outlives_its_function_is_resumed_and_sent_once(pipeline: Pipeline) -> None:
     call = one_call(pipeline, "slow")
     sender = pipeline.output("SendFaxFunctionName")
     limit = pipeline.functions.get_function_configuration(FunctionName=sender)["Timeout"]
@@ -113,7 +113,7 @@ def test_a_fax_that_outlives_its_function_is_handed_back_resumed_and_sent_once(p
     assert told(pipeline, "slow", 1) == [("sent", SUCCESS)]
 
 
-def test_a_fax_whose_answer_was_lost_is_found_at_the_provider_and_not_sent_again(
+def test_a_fax_with_a_lost_response_is_found_at_the_provider_and_not_sent_again(
     pipeline: Pipeline, faxes: Faxed
 ) -> None:
     call = one_call(pipeline, "lost")
@@ -132,7 +132,7 @@ def test_a_fax_whose_answer_was_lost_is_found_at_the_provider_and_not_sent_again
         ("refused", "rejected", "not a valid phone number"),
     ],
 )
-def test_a_number_that_nobody_can_fax_to_fails_at_once_and_its_callback_says_why(
+def test_an_invalid_fax_number_fails_at_once_with_a_callback_that_contains_the_reason(
     pipeline: Pipeline, id_: str, code: str, words: str
 ) -> None:
     assert not pipeline.calls(id_)
@@ -155,7 +155,7 @@ def test_a_fax_waits_for_its_send_at(pipeline: Pipeline, faxes: Faxed) -> None:
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_line_has_one_fax_at_a_time_and_other_lines_go_on_meanwhile(pipeline: Pipeline) -> None:
+def test_a_line_has_one_fax_at_a_time_and_other_lines_proceed(pipeline: Pipeline) -> None:
     crowd = [one_call(pipeline, id_) for id_ in CROWD]
     assert {call["to"] for call in crowd} == {SHARED}
     assert not [call for call in pipeline.calls() if call["overlaps"]]
@@ -164,7 +164,7 @@ def test_a_line_has_one_fax_at_a_time_and_other_lines_go_on_meanwhile(pipeline: 
 
 
 @pytest.mark.usefixtures("faxes")
-def test_a_body_that_is_no_fax_is_the_only_dead_letter_and_its_line_goes_on(pipeline: Pipeline) -> None:
+def test_a_body_that_is_no_fax_is_the_only_dead_letter_and_its_line_proceeds(pipeline: Pipeline) -> None:
     assert pipeline.dead_letters(pipeline.output("FaxDlqUrl")) == {NOT_A_FAX}
     assert not pipeline.dead_letters(pipeline.output("FaxRetryDlqUrl"))
     one_call(pipeline, "behind")

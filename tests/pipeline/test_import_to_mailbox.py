@@ -79,14 +79,14 @@ def answer(pipeline: Pipeline, file: Path) -> dict[str, Any]:
     return said
 
 
-def test_the_last_process_goes_on_and_accounts_for_every_row(answer: dict[str, Any]) -> None:
+def test_the_last_process_finishes_and_counts_every_row(answer: dict[str, Any]) -> None:
     assert (answer["state"], answer["lines"]) == ("done", ROWS)
     assert answer["put"] + answer["existed"] == ROWS - len(BAD)
     assert (answer["refused"], answer["conflict"], answer["failed"]) == (len(BAD), 0, 0)
     assert [fault["line"] for fault in answer["faults"]] == [row + 2 for row in BAD]
 
 
-def test_everybody_has_one_mail_and_nobody_two(pipeline: Pipeline, answer: dict[str, Any]) -> None:
+def test_each_recipient_has_exactly_one_mail(pipeline: Pipeline, answer: dict[str, Any]) -> None:
     expected = {f"{PREFIX}-{row}" for row in range(ROWS)} - {f"{PREFIX}-{row}" for row in BAD}
 
     pipeline.until_ended(*expected, seconds=SECONDS)
@@ -94,7 +94,7 @@ def test_everybody_has_one_mail_and_nobody_two(pipeline: Pipeline, answer: dict[
     assert sorted(id_ for id_ in taken if id_.startswith(f"{PREFIX}-")) == sorted(expected)
 
 
-def test_the_same_file_again_puts_nothing(
+def test_a_second_import_of_the_same_file_puts_no_message(
     pipeline: Pipeline, answer: dict[str, Any], file: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy.csv"

@@ -15,7 +15,7 @@ def bucket(pipeline: Pipeline) -> str:
     return pipeline.output("PayloadBucketName")
 
 
-def test_five_attributes_alone_are_one_mail_with_correlation_tags_and_configuration_set(
+def test_five_attributes_are_enough_for_a_mail_with_correlation_tags_and_configuration_set(
     pipeline: Pipeline,
 ) -> None:
     pipeline.put(
@@ -39,7 +39,7 @@ def test_five_attributes_alone_are_one_mail_with_correlation_tags_and_configurat
     assert "Dear Ada Lovelace," in content["html"]
 
 
-def test_the_ledger_says_who_sent_it_to_whom_and_with_how_many_attempts(pipeline: Pipeline) -> None:
+def test_the_ledger_contains_provider_recipient_and_number_of_attempts(pipeline: Pipeline) -> None:
     url = pipeline.receiver("ok/callbacks/ledger-1")
     pipeline.put(mail("ledger-1", callback_url=url))
     sent = pipeline.one_mail("ledger-1")
@@ -61,7 +61,7 @@ def test_fifty_recipients_with_cc_and_bcc_get_one_mail(pipeline: Pipeline) -> No
     assert pipeline.ledger("list-of-50")["to"] == to
 
 
-def test_lane_bulk_goes_through_the_bulk_queue_and_its_own_function(pipeline: Pipeline) -> None:
+def test_a_message_of_the_lane_bulk_uses_the_bulk_queue_and_its_own_function(pipeline: Pipeline) -> None:
     normal, bulk = pipeline.output("SendMailFunctionName"), pipeline.output("SendMailBulkFunctionName")
     pipeline.put(mail("campaign", lane="bulk"), mail("bad-campaign", lane="bulk", template="nowhere"))
     pipeline.one_mail("campaign")

@@ -26,7 +26,7 @@ def sent(pipeline: Pipeline) -> dict[str, Any]:
     return told(pipeline, "send", "mail", *words, "--wait", "--wait-seconds", "60")
 
 
-def test_a_message_that_is_sent_by_hand_arrives_and_the_command_waits_for_it(
+def test_a_message_that_an_operator_sends_arrives_and_the_command_waits_for_the_outcome(
     pipeline: Pipeline, sent: dict[str, Any]
 ) -> None:
     assert sent["result"] == "accepted"
@@ -34,13 +34,15 @@ def test_a_message_that_is_sent_by_hand_arrives_and_the_command_waits_for_it(
     assert pipeline.one_mail("by-operator")["to"] == "ada@example.com"
 
 
-def test_the_same_again_exists_and_is_not_sent_twice(pipeline: Pipeline, sent: dict[str, Any]) -> None:
+def test_the_same_message_sent_again_exists_and_is_not_sent_twice(
+    pipeline: Pipeline, sent: dict[str, Any]
+) -> None:
     words = ("--to", "ada@example.com", "--subject", "Hello", "--text", "By hand.", "--id", "by-operator")
     assert told(pipeline, "send", "mail", *words)["result"] == "existed"
     assert pipeline.one_mail("by-operator")
 
 
-def test_its_status_tells_what_became_of_it_and_nothing_of_what_it_says(
+def test_the_status_of_a_message_contains_its_outcome_and_not_its_content(
     pipeline: Pipeline, sent: dict[str, Any]
 ) -> None:
     answer = told(pipeline, "status", "by-operator")
@@ -51,7 +53,7 @@ def test_its_status_tells_what_became_of_it_and_nothing_of_what_it_says(
     assert told(pipeline, "status", "nobody-sent-this", code=1)["messages"] == []
 
 
-def test_what_the_stage_would_refuse_is_refused_before_it_is_put(pipeline: Pipeline) -> None:
+def test_a_message_that_the_stage_would_refuse_is_refused_before_it_is_put(pipeline: Pipeline) -> None:
     words = ("--to", "+16175551234", "--text", "Hi", "--lane", "bulk", "--id", "never-put")
     done = operator(pipeline, "send", "sms", *words, *LOCAL)
     assert done.exit_code == 2

@@ -18,7 +18,7 @@ def counts(printed: str) -> tuple[int, int, int]:
     return answer["found"], answer["records"], answer["left"]
 
 
-def test_the_record_lies_whole_in_the_bucket_and_alone(trouble: Trouble) -> None:
+def test_the_poisoned_record_is_alone_and_whole_in_the_bucket(trouble: Trouble) -> None:
     (document,) = trouble.given_up
     assert document["requestContext"]["condition"] == "RetryAttemptsExhausted"
     (record,) = json.loads(document["payload"])["Records"]
@@ -26,12 +26,12 @@ def test_the_record_lies_whole_in_the_bucket_and_alone(trouble: Trouble) -> None
 
 
 @pytest.mark.usefixtures("trouble")
-def test_its_neighbours_are_sent_once(pipeline: Pipeline) -> None:
+def test_the_neighbours_of_the_poisoned_record_are_sent_once(pipeline: Pipeline) -> None:
     assert all(pipeline.one_mail(item["id"]) for item in NEIGHBOURS)
 
 
 @pytest.mark.usefixtures("trouble")
-def test_replay_puts_it_back_on_its_way_and_leaves_nothing(pipeline: Pipeline) -> None:
+def test_a_replay_sends_the_poisoned_record_and_empties_the_bucket(pipeline: Pipeline) -> None:
     assert not pipeline.ledger("poisoned")
     looked = operator(pipeline, *REPLAY, "--dry-run")
     assert looked.exit_code == 1, looked.stderr

@@ -25,7 +25,9 @@ def parts(text: str) -> dict[str, str]:
     return {"letter/subject.txt": "A letter", "letter/body.txt": text}
 
 
-def test_a_message_has_the_version_that_counts_and_ledger_and_callback_name_it(pipeline: Pipeline) -> None:
+def test_a_message_has_the_published_version_which_the_ledger_and_the_callback_contain(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(
         mail("published", template="letter", callback_url=pipeline.receiver("ok/callbacks/published"))
     )
@@ -36,22 +38,20 @@ def test_a_message_has_the_version_that_counts_and_ledger_and_callback_name_it(p
     assert (payload["template"], payload["template_version"]) == ("letter", 1)
 
 
-def test_the_local_stage_names_the_templates_whose_published_version_goes_before_the_file(
+def test_the_local_stage_lists_the_templates_whose_published_version_overrides_the_file(
     pipeline: Pipeline,
 ) -> None:
     assert {"mail/letter", "sms/letter"} <= {*lifecycle.published(pipeline.running)}
 
 
-def test_the_environment_of_the_local_stage_connects_to_the_database_of_its_people(
-    pipeline: Pipeline,
-) -> None:
+def test_the_environment_file_of_the_local_stage_connects_to_its_database(pipeline: Pipeline) -> None:
     exports = pipeline.workspace.environment.read_text().splitlines()
     (url,) = (line.partition("=")[2] for line in exports if "MAILROOM_DATABASE" in line)
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT count(*) FROM users").fetchone() != (0,)
 
 
-def test_a_bulk_mail_and_a_text_are_made_of_published_templates_too(pipeline: Pipeline) -> None:
+def test_bulk_mails_and_texts_use_published_templates_too(pipeline: Pipeline) -> None:
     pipeline.put(
         mail("published-bulk", template="letter", lane="bulk"),
         {
@@ -67,7 +67,7 @@ def test_a_bulk_mail_and_a_text_are_made_of_published_templates_too(pipeline: Pi
     assert pipeline.ledger("published-text", "sms")["template_version"] == 1
 
 
-def test_a_message_may_name_a_version_that_does_not_count(pipeline: Pipeline, published: Published) -> None:
+def test_a_message_may_name_a_version_that_is_not_current(pipeline: Pipeline, published: Published) -> None:
     version, _ = published.put(LETTER, parts("Dear {{ first_name }}, version two"), {})
     published.roll_back(LETTER)
     pipeline.put(mail("names-a-version", template="letter", template_version=version.number))
@@ -82,7 +82,7 @@ def _put(pipeline: Pipeline, item: dict[str, object]) -> str:
     return str(item["id"])
 
 
-def test_an_edit_of_a_file_counts_for_the_next_message_without_a_restart(
+def test_an_edit_of_a_file_is_used_for_the_next_message_without_a_restart(
     pipeline: Pipeline, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mail" / "note"

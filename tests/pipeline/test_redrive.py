@@ -31,9 +31,7 @@ def counted(answer: dict[str, Any]) -> dict[str, Any]:
     return dict(queue)
 
 
-def test_letters_that_are_redriven_are_sent_once_and_what_was_sent_before_is_not_sent_again(
-    pipeline: Pipeline,
-) -> None:
+def test_redriven_letters_are_sent_once_and_already_sent_ones_are_not_sent_again(pipeline: Pipeline) -> None:
     pipeline.put(mail("redriven-before"))
     pipeline.one_mail("redriven-before")
     items = [mail("redriven-before"), mail("redriven-1"), mail("redriven-2")]

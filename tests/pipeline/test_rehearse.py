@@ -22,7 +22,9 @@ def wrong(report: dict[str, Any]) -> dict[str, str]:
     return {step["step"]: step["outcome"] for step in steps if step["outcome"] != step["expected"]}
 
 
-def test_on_a_stage_that_works_every_step_is_as_it_should_be_and_nobody_is_named(pipeline: Pipeline) -> None:
+def test_every_step_of_a_rehearsal_on_a_healthy_stage_succeeds_and_the_report_contains_no_address(
+    pipeline: Pipeline,
+) -> None:
     code, report = rehearsed(pipeline)
     assert wrong(report) == {}
     assert (code, report["ok"], len(report["steps"])) == (0, True, 9)
@@ -40,7 +42,7 @@ def test_on_a_stage_that_works_every_step_is_as_it_should_be_and_nobody_is_named
     }
 
 
-def test_where_ses_refuses_the_report_names_the_steps_that_went_wrong(pipeline: Pipeline) -> None:
+def test_the_report_names_the_failed_steps_if_ses_refuses(pipeline: Pipeline) -> None:
     pipeline.trouble("ses", {"throttled": 1.0})
     try:
         code, report = rehearsed(pipeline, "--seconds", "2")

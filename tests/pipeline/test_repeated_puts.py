@@ -4,7 +4,7 @@ from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline
 
 
-def test_the_same_item_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
+def test_a_second_put_of_the_same_item_sends_no_second_mail(pipeline: Pipeline) -> None:
     pipeline.put(mail("again"))
     first = pipeline.one_mail("again")
     pipeline.until_status("delivered", "again")
@@ -15,7 +15,7 @@ def test_the_same_item_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
     assert pipeline.ledger("again") == row
 
 
-def test_an_item_deleted_and_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
+def test_an_item_that_is_deleted_and_put_again_sends_no_second_mail(pipeline: Pipeline) -> None:
     pipeline.put(mail("reborn"))
     first = pipeline.one_mail("reborn")
     pipeline.until_status("delivered", "reborn")

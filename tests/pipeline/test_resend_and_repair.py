@@ -30,7 +30,7 @@ def mails(pipeline: Pipeline, id_: str) -> list[Accepted]:
     return [each for each, found in headers if found.partition(".")[0] == mark]
 
 
-def test_a_mail_that_failed_is_put_right_in_the_mailbox_and_sent_by_resend_once(pipeline: Pipeline) -> None:
+def test_a_failed_mail_that_is_corrected_in_the_mailbox_is_sent_once_by_a_resend(pipeline: Pipeline) -> None:
     pipeline.put(mail("resent", template="no-such-template"))
     assert "template" in pipeline.failure("resent")
     pipeline.put(mail("resent", subject="Now", text="it goes out"))
@@ -44,7 +44,7 @@ def test_a_mail_that_failed_is_put_right_in_the_mailbox_and_sent_by_resend_once(
     assert len(mails(pipeline, "resent")) == 1
 
 
-def test_a_fax_that_was_given_up_is_faxed_again_by_resend(pipeline: Pipeline) -> None:
+def test_a_failed_fax_is_sent_again_by_a_resend(pipeline: Pipeline) -> None:
     given_up = {"status": "failed", "completedAt": 1, "attempts": 8, "claim_token": "old"}
     know(pipeline, "given-up", "fax", to="+13125550160", pdf_url="https://example.com/f.pdf", **given_up)
     assert told(pipeline, "resend", "given-up")["counts"] == {"resent": 1}
@@ -53,7 +53,7 @@ def test_a_fax_that_was_given_up_is_faxed_again_by_resend(pipeline: Pipeline) ->
     assert (row["status"], row["attempts"]) == ("sent", 9)
 
 
-def test_what_nobody_is_on_is_found_by_a_scan_and_sent_once(pipeline: Pipeline) -> None:
+def test_abandoned_messages_are_found_by_a_scan_and_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "lost-wait")
     strand(pipeline, "never-begun")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "never-begun", "event_type": "mail"}))
@@ -76,7 +76,7 @@ def test_what_nobody_is_on_is_found_by_a_scan_and_sent_once(pipeline: Pipeline) 
     assert [len(mails(pipeline, id_)) for id_ in ("lost-wait", "never-begun")] == [1, 1]
 
 
-def test_a_message_that_is_named_to_repair_goes_back_at_once_and_is_sent_once(pipeline: Pipeline) -> None:
+def test_a_message_that_is_named_to_repair_is_queued_at_once_and_sent_once(pipeline: Pipeline) -> None:
     strand(pipeline, "named")
     pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "named", "event_type": "mail"}))
     assert told(pipeline, "repair", "named", "--yes")["repaired"] == {"mail": 1}

@@ -38,7 +38,7 @@ def test_a_send_at_twenty_minutes_ahead_waits_in_the_ledger_without_its_content(
     assert not pipeline.mails("later")
 
 
-def test_when_its_time_comes_a_mail_is_sent_once_also_if_a_copy_comes(pipeline: Pipeline) -> None:
+def test_a_mail_is_sent_once_at_its_time_despite_a_second_queue_message(pipeline: Pipeline) -> None:
     item = put_waiting(pipeline, "due", lane="bulk")
     pipeline.put(item | {"send_at": ahead(seconds=-1).isoformat()})
     pipeline.come_due("due")
@@ -49,7 +49,7 @@ def test_when_its_time_comes_a_mail_is_sent_once_also_if_a_copy_comes(pipeline: 
     assert pipeline.one_mail("due")
 
 
-def test_a_mail_whose_send_at_was_moved_on_waits_again(pipeline: Pipeline) -> None:
+def test_a_mail_whose_send_at_was_postponed_waits_again(pipeline: Pipeline) -> None:
     item, later = put_waiting(pipeline, "moved"), ahead(minutes=40).replace(microsecond=0)
     pipeline.put(item | {"send_at": later.isoformat()})
     pipeline.come_due("moved")

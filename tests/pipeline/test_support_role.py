@@ -91,7 +91,9 @@ def granted() -> list[Grant]:
     return [*grants_of("support", [policy])]
 
 
-def test_the_role_of_a_support_team_allows_what_it_does_and_nothing_else(asked: set[Request]) -> None:
+def test_the_policy_of_a_support_team_contains_exactly_the_rights_that_its_commands_use(
+    asked: set[Request],
+) -> None:
     grants = granted()
     denied = sorted(str(each) for each in asked if not any(grant.allows(each) for grant in grants))
     assert not denied, "\n".join(["Put these into docs/reference/support.policy.json:", *denied])

@@ -26,7 +26,7 @@ def test_a_throttled_mail_does_not_wait_for_its_lease(pipeline: Pipeline, troubl
     assert accepted_after(pipeline, "throttled-once", trouble.put_at) < LEASE_SECONDS
 
 
-def test_after_an_error_of_the_provider_the_claim_stands_for_its_lease_and_then_it_is_sent_once(
+def test_a_mail_after_a_server_error_of_the_provider_is_sent_once_when_its_lease_is_over(
     pipeline: Pipeline, trouble: Trouble
 ) -> None:
     pipeline.one_mail("error-once")
@@ -34,7 +34,7 @@ def test_after_an_error_of_the_provider_the_claim_stands_for_its_lease_and_then_
     pipeline.until_logged(pipeline.output("SendMailFunctionName"), "resending", '"error-once"')
 
 
-def test_a_lost_answer_without_evidence_is_sent_again_after_the_lease_and_no_third_time(
+def test_a_mail_with_a_lost_response_and_no_evidence_is_sent_again_after_the_lease_and_no_third_time(
     pipeline: Pipeline, trouble: Trouble
 ) -> None:
     first, second = pipeline.mails("lost-answer-once")
@@ -46,13 +46,13 @@ def test_a_lost_answer_without_evidence_is_sent_again_after_the_lease_and_no_thi
 
 
 @pytest.mark.usefixtures("trouble")
-def test_a_lost_answer_that_an_event_made_up_for_is_not_sent_again(pipeline: Pipeline) -> None:
+def test_a_mail_with_a_lost_response_is_not_sent_again_if_an_event_proves_it(pipeline: Pipeline) -> None:
     (sent,) = pipeline.mails("observed")
     row = pipeline.ledger("observed")
     assert (row["status"], row["provider_id"]) == ("delivered", sent["provider_id"])
 
 
-def test_a_lost_answer_on_a_channel_that_holds_fails_as_unknown_and_is_not_sent_again(
+def test_a_mail_with_a_lost_response_on_a_holding_channel_fails_as_unknown_and_is_not_sent_again(
     pipeline: Pipeline, trouble: Trouble
 ) -> None:
     assert len(pipeline.mails("held")) == 1
@@ -61,12 +61,12 @@ def test_a_lost_answer_on_a_channel_that_holds_fails_as_unknown_and_is_not_sent_
 
 
 @pytest.mark.usefixtures("trouble")
-def test_what_was_held_as_unknown_is_delivered_after_all_once_its_events_come_in(pipeline: Pipeline) -> None:
+def test_a_held_mail_becomes_delivered_if_its_events_arrive(pipeline: Pipeline) -> None:
     pipeline.until_status("delivered", "held")
     assert not {"error", "failed_on"} & pipeline.ledger("held").keys()
 
 
 @pytest.mark.usefixtures("trouble")
-def test_a_mail_that_ses_rejects_fails_with_what_ses_says(pipeline: Pipeline) -> None:
+def test_a_mail_that_ses_rejects_fails_with_the_error_of_ses(pipeline: Pipeline) -> None:
     assert pipeline.failure("rejected").startswith("MessageRejected: ")
     assert pipeline.ledger("rejected")["attempts"] == 1

@@ -15,7 +15,7 @@ def webhook(pipeline: Pipeline, id_: str, answer: str = "ok") -> Item:
     return {"id": id_, "event_type": "webhook", "url": url, "payload": PAYLOAD}
 
 
-def test_each_outcome_of_a_mail_is_told_to_its_callback_url(pipeline: Pipeline) -> None:
+def test_each_outcome_of_a_mail_is_posted_to_its_callback_url(pipeline: Pipeline) -> None:
     pipeline.put(mail("told", callback_url=pipeline.receiver("ok/callbacks/told")))
     pipeline.one_mail("told")
     payloads = {each["status"]: each for each in pipeline.until_told("told", 2)}
@@ -31,7 +31,9 @@ def test_each_outcome_of_a_mail_is_told_to_its_callback_url(pipeline: Pipeline) 
     assert payloads["delivered"]["message"] == "Mail delivered"
 
 
-def test_what_became_of_a_callback_stands_in_the_ledger_and_calls_for_no_other(pipeline: Pipeline) -> None:
+def test_the_outcome_of_a_callback_is_recorded_in_the_ledger_and_has_no_callback_itself(
+    pipeline: Pipeline,
+) -> None:
     pipeline.put(mail("noted", callback_url=pipeline.receiver("ok/callbacks/noted")))
     pipeline.until_told("noted", 2)
     until(lambda: len(pipeline.ledger("noted").get("callbacks", {})) == 2, SECONDS, lambda: "not noted")
@@ -42,7 +44,7 @@ def test_what_became_of_a_callback_stands_in_the_ledger_and_calls_for_no_other(p
     assert len(pipeline.received("callbacks", "noted")) == 2
 
 
-def test_a_mail_that_fails_is_told_with_its_reason(pipeline: Pipeline) -> None:
+def test_the_callback_of_a_failed_mail_contains_its_reason(pipeline: Pipeline) -> None:
     url = pipeline.receiver("ok/callbacks/told-badly")
     pipeline.put(mail("told-badly", email="nobody", callback_url=url))
     (payload,) = pipeline.until_told("told-badly")
@@ -81,7 +83,7 @@ def test_a_callback_to_an_endpoint_that_fails_is_tried_again(pipeline: Pipeline)
     assert max(map(len, bodies.values())) == 2
 
 
-def test_an_endpoint_that_is_gone_ends_the_message_without_a_second_try(pipeline: Pipeline) -> None:
+def test_an_endpoint_that_answers_gone_ends_the_message_without_a_second_try(pipeline: Pipeline) -> None:
     pipeline.put(webhook(pipeline, "gone", "gone"))
     pipeline.until_ended("gone", event_type="webhook", seconds=SECONDS)
     row = pipeline.ledger("gone", "webhook")
@@ -89,7 +91,7 @@ def test_an_endpoint_that_is_gone_ends_the_message_without_a_second_try(pipeline
     assert len(pipeline.received("messages", "gone")) == 1
 
 
-def test_after_a_new_signing_secret_both_sign(pipeline: Pipeline) -> None:
+def test_a_webhook_has_two_signatures_after_a_rotation_of_the_signing_secret(pipeline: Pipeline) -> None:
     old = pipeline.receivers_key()
     name = pipeline.output("WebhookKeysSecretName")
     pipeline.secrets.put_secret_value(SecretId=name, SecretString="b" * 44)

@@ -116,7 +116,7 @@ def test_a_stop_suppresses_texts_until_a_start_and_a_start_that_is_posted_again_
     assert listed(pipeline, number, "sms")
 
 
-def test_a_text_to_a_number_at_aws_comes_over_the_topic(pipeline: Pipeline) -> None:
+def test_a_text_to_a_number_at_aws_arrives_by_the_topic(pipeline: Pipeline) -> None:
     number = "+12125550177"
     text = {
         "originationNumber": number,
@@ -142,7 +142,7 @@ def texted(pipeline: Pipeline, number: str, body: str) -> str:
     return str(said["sid"])
 
 
-def test_a_callback_that_twilio_did_not_sign_is_refused_and_changes_nothing(pipeline: Pipeline) -> None:
+def test_a_callback_without_twilios_signature_is_refused_and_changes_nothing(pipeline: Pipeline) -> None:
     pipeline.put(sms("forged", "+12125550134"))
     pipeline.until_ended("forged", event_type="sms", seconds=SECONDS)
     sid = str(pipeline.ledger("forged", "sms")["provider_id"])
@@ -185,7 +185,7 @@ def test_a_push_to_a_token_is_sent_and_a_disabled_one_fails_and_is_marked(pipeli
         ("soft", "undelivered", False),
     ],
 )
-def test_a_mail_ends_as_the_address_of_sess_simulator_chooses(
+def test_a_mail_ends_as_its_simulator_address_of_ses_determines(
     pipeline: Pipeline, course: str, status: str, marked: bool
 ) -> None:
     address = f"{course}+pipeline@simulator.amazonses.com"
@@ -198,7 +198,7 @@ def test_a_mail_ends_as_the_address_of_sess_simulator_chooses(
         assert not listed(pipeline, address, "mail")
 
 
-def test_of_several_recipients_each_has_an_outcome(pipeline: Pipeline) -> None:
+def test_each_of_several_recipients_has_an_outcome(pipeline: Pipeline) -> None:
     bounces = "bounce+several@simulator.amazonses.com"
     pipeline.put(mail("several", email=["ada@example.com", bounces]))
     pipeline.until_status("bounced", "several", seconds=SECONDS)
@@ -212,7 +212,7 @@ def test_of_several_recipients_each_has_an_outcome(pipeline: Pipeline) -> None:
     until(lambda: outcomes() == expected, SECONDS, lambda: str(outcomes()))
 
 
-def test_an_event_of_a_foreign_topic_ends_in_the_dead_letters_and_changes_nothing(pipeline: Pipeline) -> None:
+def test_an_event_of_a_foreign_topic_becomes_a_dead_letter_and_changes_nothing(pipeline: Pipeline) -> None:
     pipeline.put(mail("undisturbed", email="undisturbed@example.com"))
     pipeline.until_status("delivered", "undisturbed", seconds=SECONDS)
     event = {
@@ -238,7 +238,7 @@ def test_an_event_of_a_foreign_topic_ends_in_the_dead_letters_and_changes_nothin
     assert not listed(pipeline, "undisturbed@example.com", "mail")
 
 
-def test_a_dead_letter_is_marked_put_back_and_kept_and_a_redrive_sends_it(pipeline: Pipeline) -> None:
+def test_a_dead_letter_is_marked_kept_and_sent_by_a_redrive(pipeline: Pipeline) -> None:
     """As an operator lives it: a fault of ours, the alarm, the fault fixed, the redrive."""
     dead = pipeline.output("MailDlqUrl")
     with pipeline.configured(pipeline.output("SendMailFunctionName"), CONFIGURATION_SET="mailroom-nowhere"):
@@ -273,7 +273,9 @@ def _ring(pipeline: Pipeline) -> None:
     assert "FunctionError" not in reply, reply["Payload"].read()
 
 
-def test_a_lost_answer_without_any_callback_is_looked_up_and_not_sent_again(pipeline: Pipeline) -> None:
+def test_a_message_with_a_lost_response_and_no_callback_is_looked_up_and_not_sent_again(
+    pipeline: Pipeline,
+) -> None:
     pipeline.until_ended("lost-text", event_type="sms", seconds=60)
     row = pipeline.ledger("lost-text", "sms")
     (taken,) = accepted(pipeline, "sms", "Hello from lost-text")
@@ -281,6 +283,6 @@ def test_a_lost_answer_without_any_callback_is_looked_up_and_not_sent_again(pipe
     pipeline.until_logged(pipeline.output("SendSmsFunctionName"), "an earlier try was accepted")
 
 
-def test_the_queue_of_events_is_empty_in_the_end(pipeline: Pipeline) -> None:
+def test_the_queue_of_events_is_empty_at_the_end(pipeline: Pipeline) -> None:
     url = pipeline.output("FeedbackQueueUrl")
     until(lambda: pipeline.queue_is_empty(url), SECONDS, lambda: "events wait")

@@ -42,14 +42,16 @@ def test_every_mail_that_ses_accepted_belongs_to_a_message_and_none_was_sent_twi
     assert not strangers(acceptances(at_rest.inbox(), [], []), (id_ for id_, _ in at_rest.ledger_items()))
 
 
-def test_no_line_ever_had_two_faxes_at_once_and_no_fax_was_delivered_twice(at_rest: Pipeline) -> None:
+def test_a_line_never_had_two_faxes_at_once_and_each_fax_was_delivered_at_most_once(
+    at_rest: Pipeline,
+) -> None:
     calls = [call for of_fax in acceptances([], at_rest.calls(), []).values() for call in of_fax]
     assert calls
     assert not any(call.overlaps for call in calls)
     assert not delivered_twice(calls)
 
 
-def test_every_message_that_the_ledger_calls_sent_was_accepted(at_rest: Pipeline) -> None:
+def test_every_message_with_the_status_sent_was_accepted_by_its_provider(at_rest: Pipeline) -> None:
     accepted = {each["provider_id"] for each in at_rest.accepted()} | {each["id"] for each in at_rest.calls()}
     sent = [
         row
@@ -62,14 +64,14 @@ def test_every_message_that_the_ledger_calls_sent_was_accepted(at_rest: Pipeline
     assert not [row for row in sent if row["provider_id"] not in accepted]
 
 
-def test_no_message_of_the_mailbox_is_unknown_to_the_ledger(at_rest: Pipeline) -> None:
+def test_every_message_of_the_mailbox_has_a_ledger_item(at_rest: Pipeline) -> None:
     pages = at_rest.dynamodb.get_paginator("scan").paginate(TableName=at_rest.output("MailboxTableName"))
     put = {(item["id"]["S"], item["event_type"]["S"]) for page in pages for item in page["Items"]}
     known = set(at_rest.ledger_items())
     assert not put - known
 
 
-def test_the_processes_of_the_stage_are_all_alive(at_rest: Pipeline) -> None:
+def test_the_processes_of_the_stage_are_alive(at_rest: Pipeline) -> None:
     assert at_rest.running.running
 
 
@@ -79,7 +81,7 @@ def rights(at_rest: Pipeline) -> Rights:
     return Rights(at_rest)
 
 
-def test_no_role_would_have_refused_a_call_of_its_function(rights: Rights) -> None:
+def test_every_call_of_a_function_is_allowed_by_its_role(rights: Rights) -> None:
     assert rights.used
     denied = sorted(str(each) for each in rights.denied if not any(row.covers(each) for row in FORCED))
     assert not denied, "\n".join(["Grant these in stacks/, or call something else:", *denied])

@@ -43,7 +43,7 @@ def place() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
-def test_a_server_goes_with_its_data_however_its_starter_dies(place: Path, death: signal.Signals) -> None:
+def test_a_server_and_its_data_are_removed_if_its_starter_dies(place: Path, death: signal.Signals) -> None:
     folder, (port,) = place / "server", free_ports(1)
     environment = os.environ | {postgres.PASSWORD_VARIABLE: PASSWORD, "PYTHONPATH": str(ROOT)}
     command = [
@@ -69,7 +69,7 @@ def test_a_server_goes_with_its_data_however_its_starter_dies(place: Path, death
     assert wait_until(lambda: not any(inside or files for _, inside, files in os.walk(folder)), 10)
 
 
-def test_a_port_that_is_taken_is_said_with_the_servers_own_words(server: Postgres, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_with_the_servers_error(server: Postgres, tmp_path: Path) -> None:
     with (
         pytest.raises(StartError, match="Address already in use"),
         postgres.serving(tmp_path / "two", server.port),
@@ -78,7 +78,9 @@ def test_a_port_that_is_taken_is_said_with_the_servers_own_words(server: Postgre
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run the programs where they lie")
-def test_programs_out_of_nobodys_reach_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_that_the_unprivileged_user_cannot_reach_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(postgres, "_reaches", lambda user, folder: False)
     with postgres.serving(tmp_path / "server", password=PASSWORD) as server:
         assert PASSWORD not in repr(server)

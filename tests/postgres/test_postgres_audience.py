@@ -35,7 +35,9 @@ KEYS = {
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 @pytest.mark.parametrize("size", [1, 5, 37, 1000])
-def test_pages_hold_every_row_once_in_the_order_of_the_key(databases: Databases, key: str, size: int) -> None:
+def test_pages_contain_every_row_once_in_the_order_of_the_key(
+    databases: Databases, key: str, size: int
+) -> None:
     asked = audience(databases, f"SELECT {key} AS key FROM ({NUMBERS}) AS numbers")
     found = keys(asked, size)
     with databases.connection("app") as connection:
@@ -46,7 +48,7 @@ def test_pages_hold_every_row_once_in_the_order_of_the_key(databases: Databases,
     assert len(set(found)) == 37
 
 
-def test_a_full_last_page_is_the_last(databases: Databases) -> None:
+def test_a_full_last_page_has_no_successor(databases: Databases) -> None:
     sizes = [
         len(found.recipients) for found in pages(audience(databases, "SELECT 1 AS key UNION SELECT 2"), 1)
     ]
@@ -55,7 +57,7 @@ def test_a_full_last_page_is_the_last(databases: Databases) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 @pytest.mark.parametrize("kind", ["integer", "text"])
-def test_a_second_row_of_a_key_is_said_wherever_its_page_ends(
+def test_a_second_row_of_a_key_is_a_fault_wherever_its_page_ends(
     databases: Databases, kind: str, size: int
 ) -> None:
     asked = audience(databases, f"SELECT key::{kind} FROM unnest(ARRAY[1, 1, 2, 3, 3]) AS key")
@@ -65,7 +67,7 @@ def test_a_second_row_of_a_key_is_said_wherever_its_page_ends(
     ]
 
 
-def test_a_good_row_behind_a_bad_one_of_its_key_is_collected_wherever_their_page_ends(
+def test_a_good_row_after_a_bad_one_of_its_key_is_collected_wherever_their_page_ends(
     databases: Databases,
 ) -> None:
     query = "SELECT 1 AS key, NULL AS email UNION ALL SELECT 1, 'a@example.com'"
@@ -75,7 +77,9 @@ def test_a_good_row_behind_a_bad_one_of_its_key_is_collected_wherever_their_page
         assert faults(asked, size) == [f"key 1, column email: {EMPTY}"]
 
 
-def test_rows_that_come_and_go_between_pages_move_nobody_else(databases: Databases, app: Connection) -> None:
+def test_rows_that_appear_or_disappear_between_pages_shift_no_other_row(
+    databases: Databases, app: Connection
+) -> None:
     app.execute("CREATE TABLE people AS SELECT generate_series(10, 90, 10) AS key")
     asked = audience(databases, "TABLE people")
     first = asked.page(page(size=3))
@@ -86,7 +90,7 @@ def test_rows_that_come_and_go_between_pages_move_nobody_else(databases: Databas
     assert [each.key for each in second.recipients] == ["40", "45", "50", "60", "70", "80", "90"]
 
 
-def test_columns_become_attributes_that_a_message_can_carry(databases: Databases) -> None:
+def test_columns_become_valid_attributes_of_a_message(databases: Databases) -> None:
     query = """
       SELECT 7 AS key, 'Ann' AS name, true AS here, NULL AS nothing, 12.50::numeric AS price,
         3::numeric AS whole, 3.00::numeric AS even, 1e30::numeric AS huge, 0.5::float8 AS half,
@@ -118,7 +122,7 @@ def test_columns_become_attributes_that_a_message_can_carry(databases: Databases
 
 
 @pytest.mark.parametrize("column", ["id", "event_type"])
-def test_a_key_column_where_a_message_has_its_own_is_no_attribute(databases: Databases, column: str) -> None:
+def test_a_key_column_named_like_an_attribute_is_no_attribute(databases: Databases, column: str) -> None:
     (only,) = people(audience(databases, f"SELECT 7 AS {column}, 'a@example.com' AS email", column))
     assert only == Recipient("7", {"email": "a@example.com"})
 
@@ -146,7 +150,7 @@ EMPTY = "is empty; fill it, or take the entry out"
     ],
 )
 @pytest.mark.parametrize("size", [2, 1000])
-def test_a_bad_row_is_said_and_the_others_go_on(
+def test_a_bad_row_is_a_fault_and_the_others_are_collected(
     databases: Databases, row: str, fault: str, size: int
 ) -> None:
     query = f"""
@@ -173,7 +177,9 @@ def test_a_bad_row_is_said_and_the_others_go_on(
         ),
     ],
 )
-def test_a_value_that_no_message_can_carry_is_said(databases: Databases, value: str, problem: str) -> None:
+def test_a_value_that_a_message_cannot_contain_is_a_fault(
+    databases: Databases, value: str, problem: str
+) -> None:
     assert faults(audience(databases, f"SELECT 'k' AS key, {value} AS more")) == [
         f"key k, column more: {problem}"
     ]
@@ -203,7 +209,7 @@ NO_TEXT = "holds half of a surrogate pair, which UTF-8 has no bytes for; take it
     ],
 )
 @pytest.mark.parametrize("size", [1, 2, 1000])
-def test_a_row_that_python_cannot_hold_is_a_fault_and_the_others_go_on(
+def test_a_value_that_python_cannot_represent_is_a_fault_and_the_other_rows_are_collected(
     databases: Databases, value: str, problem: str, size: int
 ) -> None:
     rows = "generate_series(1, 3) AS key"
@@ -212,7 +218,7 @@ def test_a_row_that_python_cannot_hold_is_a_fault_and_the_others_go_on(
     assert faults(asked, size) == [f"key 2, column more: {problem}"]
 
 
-def test_a_key_that_may_not_be_shown_is_named_by_its_place(databases: Databases) -> None:
+def test_a_row_with_an_invalid_key_is_named_by_its_place(databases: Databases) -> None:
     query = "SELECT repeat('k', 101) AS key UNION SELECT E'a\\nb' UNION SELECT ''"
     assert faults(audience(databases, query)) == [
         "row 1 of the page, column key: is empty; every entry needs a key of its own",
@@ -221,7 +227,7 @@ def test_a_key_that_may_not_be_shown_is_named_by_its_place(databases: Databases)
     ]
 
 
-def test_keyless_rows_are_said_once_and_not_on_every_page(databases: Databases) -> None:
+def test_rows_without_a_key_are_one_fault_and_not_one_for_each_page(databases: Databases) -> None:
     query = "SELECT nullif(number, 3) AS key FROM generate_series(1, 9) AS number"
     assert [len(found.faults) for found in pages(audience(databases, query), 3)] == [1, 0, 0]
 
@@ -236,12 +242,12 @@ def test_keyless_rows_are_said_once_and_not_on_every_page(databases: Databases) 
         "WITH one AS (SELECT 1 AS key) SELECT key, '5%' AS email FROM one WHERE '%(x)s' LIKE '%x%'",
     ],
 )
-def test_a_query_may_be_written_as_in_a_terminal(databases: Databases, query: str) -> None:
+def test_a_query_may_contain_percent_signs_semicolons_and_comments(databases: Databases, query: str) -> None:
     (only,) = people(audience(databases, query))
     assert only.attributes["email"] == "5%"
 
 
-def test_a_query_knows_when_its_run_is_scheduled(databases: Databases) -> None:
+def test_a_query_may_use_the_scheduled_time_of_its_run(databases: Databases) -> None:
     week_before = "(%(scheduled_at)s - interval '7 days') AT TIME ZONE 'UTC'"
     query = f"SELECT 1 AS key, to_char({week_before}, 'FMDD Mon HH24') AS at"
     (only,) = people(audience(databases, query))
@@ -301,7 +307,7 @@ def test_a_key_column_may_have_any_name(databases: Databases) -> None:
     assert keys(asked, 1) == ["1", "2", "3"]
 
 
-def test_a_later_page_reads_no_row_of_those_before_it(databases: Databases, app: Connection) -> None:
+def test_a_later_page_does_not_read_the_rows_of_earlier_pages(databases: Databases, app: Connection) -> None:
     app.execute("CREATE TABLE people (id bigint PRIMARY KEY, email text NOT NULL)")
     app.execute("INSERT INTO people SELECT n, 'p' || n FROM generate_series(1, 20000) AS n")
     app.execute("VACUUM ANALYZE people")

@@ -30,7 +30,7 @@ def held(app: Connection) -> int:
     return int(row[0])
 
 
-def test_nothing_is_opened_or_read_before_a_connection_is_asked_for(
+def test_the_secret_and_the_connection_are_read_and_opened_only_on_request(
     databases: Databases, vault: Vault, app: Connection
 ) -> None:
     assert (vault.reads, held(app)) == (0, 0)
@@ -52,7 +52,7 @@ def test_a_connection_is_closed_at_its_end_also_if_that_is_an_error(
     assert held(app) == 0
 
 
-def test_a_connection_commits_at_its_end_and_rolls_back_where_that_is_an_error(databases: Databases) -> None:
+def test_a_connection_commits_at_its_end_and_rolls_back_after_an_error(databases: Databases) -> None:
     with databases.connection("app") as connection:
         connection.execute("CREATE TABLE notes (text text)")
     with pytest.raises(psycopg.errors.DivisionByZero), databases.connection("app") as connection:
@@ -62,7 +62,7 @@ def test_a_connection_commits_at_its_end_and_rolls_back_where_that_is_an_error(d
     assert one(databases, "SELECT string_agg(text, ',') FROM notes") == "kept"
 
 
-def test_a_query_that_takes_too_long_is_ended(make: Make) -> None:
+def test_a_query_over_the_time_limit_is_cancelled(make: Make) -> None:
     databases = make(statement_seconds=0.05)
     with pytest.raises(psycopg.errors.QueryCanceled):
         one(databases, "SELECT pg_sleep(20)")
@@ -84,7 +84,7 @@ def role(app: Connection, vault: Vault) -> Iterator[str]:
     app.execute("DROP ROLE reader")
 
 
-def test_a_rotated_password_is_read_anew_and_at_once(
+def test_a_rotated_password_is_read_at_once(
     databases: Databases, vault: Vault, app: Connection, role: str
 ) -> None:
     assert one(databases) == 1
@@ -94,7 +94,7 @@ def test_a_rotated_password_is_read_anew_and_at_once(
     assert vault.reads == 2
 
 
-def test_a_refusal_is_said_with_the_servers_words_and_without_the_password(
+def test_a_refused_login_is_reported_with_the_servers_error_and_without_the_password(
     databases: Databases, vault: Vault
 ) -> None:
     vault.secret["password"] = "wrong-word"
@@ -105,13 +105,13 @@ def test_a_refusal_is_said_with_the_servers_words_and_without_the_password(
 
 
 @pytest.mark.parametrize("sslmode", ["require", "verify-ca", "verify-full"])
-def test_a_server_without_tls_is_not_talked_to_where_tls_is_asked_for(make: Make, sslmode: str) -> None:
+def test_a_server_without_tls_is_refused_if_the_settings_require_tls(make: Make, sslmode: str) -> None:
     with pytest.raises(ConnectError, match="server does not support SSL"):
         one(make(sslmode=sslmode))
 
 
 @pytest.mark.parametrize("field", ["host", "username", "password", "dbname"])
-def test_a_field_that_the_secret_lacks_is_named_and_the_others_are_not_shown(
+def test_a_missing_field_of_the_secret_is_named_and_the_others_are_not_shown(
     databases: Databases, vault: Vault, field: str
 ) -> None:
     shown = {name: str(value) for name, value in vault.secret.items()}
@@ -130,7 +130,7 @@ def test_a_field_that_the_secret_lacks_is_named_and_the_others_are_not_shown(
         ({"password": None}, "Expected `str`, got `null` - at `$.password`"),
     ],
 )
-def test_a_field_of_the_secret_that_cannot_be_right_is_named(
+def test_an_invalid_field_of_the_secret_is_named(
     databases: Databases, vault: Vault, change: dict[str, object], problem: str
 ) -> None:
     vault.secret |= change
@@ -139,7 +139,9 @@ def test_a_field_of_the_secret_that_cannot_be_right_is_named(
     assert f"the secret of database 'app' is not a login: {problem}; it needs host" in str(fault.value)
 
 
-def test_a_secret_that_is_no_json_is_said_and_not_shown(databases: Databases, vault: Vault) -> None:
+def test_a_secret_that_is_not_json_is_reported_without_its_content(
+    databases: Databases, vault: Vault
+) -> None:
     vault.secret = "postgres://secret"  # type: ignore[assignment]
     with pytest.raises(
         LookupError, match="the secret of database 'app' is not a login: JSON is malformed"
@@ -148,35 +150,35 @@ def test_a_secret_that_is_no_json_is_said_and_not_shown(databases: Databases, va
     assert "postgres" not in str(fault.value)
 
 
-def test_what_a_secret_lacks_the_settings_say(make: Make, vault: Vault) -> None:
+def test_the_settings_supply_the_fields_that_a_secret_lacks(make: Make, vault: Vault) -> None:
     """One that RDS itself manages holds the username and the password alone."""
     where = {name: vault.secret.pop(name) for name in ("host", "port", "dbname")}
     assert one(make(**where)) == 1
 
 
-def test_a_secret_goes_before_the_settings(make: Make) -> None:
+def test_a_secret_precedes_the_settings(make: Make) -> None:
     assert one(make(host="nowhere.invalid", port=1, dbname="nothing")) == 1
 
 
-def test_an_empty_setting_says_nothing(make: Make, vault: Vault) -> None:
+def test_an_empty_setting_counts_as_missing(make: Make, vault: Vault) -> None:
     del vault.secret["host"]
     with pytest.raises(LookupError, match=r"required field `host`; it needs host, port, .* or the settings"):
         one(make(host="", port=0, dbname=""))
 
 
 @pytest.mark.parametrize("secret", ["[]", '"text"', "null"])
-def test_a_secret_that_is_no_object_is_no_login(make: Make, vault: Vault, secret: str) -> None:
+def test_a_secret_other_than_an_object_is_refused(make: Make, vault: Vault, secret: str) -> None:
     vault.secret = secret  # type: ignore[assignment]
     with pytest.raises(LookupError, match="is not a login: Expected `object`"):
         one(make(host="127.0.0.1", dbname="app"))
 
 
-def test_a_port_may_be_text_as_some_write_it(databases: Databases, vault: Vault) -> None:
+def test_a_port_may_be_text(databases: Databases, vault: Vault) -> None:
     vault.secret["port"] = str(vault.secret["port"])
     assert one(databases) == 1
 
 
-def test_a_database_that_the_settings_lack_is_said_with_those_they_have(databases: Databases) -> None:
+def test_an_unknown_database_is_named_with_the_known_ones(databases: Databases) -> None:
     with pytest.raises(
         LookupError, match="no database 'other': the settings have app; add it under databases"
     ):

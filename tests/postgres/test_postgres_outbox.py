@@ -70,7 +70,7 @@ def item(at: int, **changes: Any) -> dict[str, Any]:
     return {"id": f"order-{at}", "event_type": "mail", "to": "ada@example.com", "template": "order"} | changes
 
 
-def test_each_row_is_put_as_it_is_and_marked(world: World) -> None:
+def test_each_row_is_put_unchanged_and_marked(world: World) -> None:
     orders = [item(at, total=at) for at in range(7)]
     world.order(*orders)
     assert world.relay().accepted == 7
@@ -78,13 +78,15 @@ def test_each_row_is_put_as_it_is_and_marked(world: World) -> None:
     assert world.rows() == [(each["id"], True, None) for each in orders]
 
 
-def test_what_was_put_is_not_looked_at_again(world: World) -> None:
+def test_a_row_that_was_put_is_not_read_again(world: World) -> None:
     world.order(item(1))
     world.relay()
     assert world.relay().total == 0
 
 
-def test_a_row_that_can_never_be_put_says_why_and_holds_nothing_up(world: World) -> None:
+def test_a_row_that_can_never_be_put_is_marked_with_its_reason_and_does_not_block_others(
+    world: World,
+) -> None:
     world.order(item(1), {"event_type": "mail"}, item(1, to="bob@example.com"), item(2))
     summary = world.relay()
     assert (summary.accepted, summary.refused, summary.conflict) == (2, 1, 1)
@@ -132,7 +134,7 @@ def test_a_number_keeps_its_digits(world: World) -> None:
     assert (order["price"], order["n"]) == (Decimal("19.9"), Decimal("12345678901234567890.123456789"))
 
 
-def test_what_aws_does_not_take_waits_for_the_next_time(
+def test_rows_that_aws_does_not_accept_are_put_by_the_next_run(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.order(item(1), item(2), item(3), item(4))
@@ -147,7 +149,7 @@ def _unreachable(**_request: Any) -> None:
     raise EndpointConnectionError(endpoint_url="https://dynamodb.example.com")
 
 
-def test_two_that_run_at_once_take_different_rows(world: World, app: Connection) -> None:
+def test_two_simultaneous_relays_take_different_rows(world: World, app: Connection) -> None:
     world.order(*(item(at) for at in range(6)))
     with app.transaction():
         app.execute("SELECT row_id FROM mailroom_outbox ORDER BY row_id LIMIT 2 FOR UPDATE")
@@ -156,7 +158,7 @@ def test_two_that_run_at_once_take_different_rows(world: World, app: Connection)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_every_row_is_put_once_wherever_it_stops(databases: Databases, side: Side) -> None:
+def test_every_row_is_put_once_despite_an_interruption_at_any_call(databases: Databases, side: Side) -> None:
     orders = [item(at) for at in range(5)]
     at, stopped = 0, True
     while stopped:

@@ -103,7 +103,7 @@ def spoken(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
     indirect=["front"],
 )
 @pytest.mark.usefixtures("front")
-def test_a_certificate_that_holds_is_enough(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
+def test_a_valid_certificate_is_accepted(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
     spoken(make, folder, sslmode, trusted)
 
 
@@ -119,14 +119,14 @@ def test_a_certificate_that_holds_is_enough(make: Make, folder: Path, sslmode: s
     indirect=["front"],
 )
 @pytest.mark.usefixtures("front")
-def test_one_that_does_not_is_not_talked_to(
+def test_a_server_with_an_invalid_certificate_is_refused(
     make: Make, folder: Path, sslmode: str, trusted: str, reason: str
 ) -> None:
     with pytest.raises(ConnectError, match=reason):
         spoken(make, folder, sslmode, trusted)
 
 
-def test_without_a_file_the_systems_certificates_are_asked(vault: Vault) -> None:
+def test_the_certificates_of_the_system_are_used_without_a_file(vault: Vault) -> None:
     system = ssl.get_default_verify_paths().cafile or "system"
     for sslmode, expected in (("verify-full", system), ("verify-ca", system), ("require", None)):
         database = settings(sslmode=sslmode)

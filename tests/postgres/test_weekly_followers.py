@@ -62,7 +62,7 @@ def recipients(databases: Any, *numbers: int, at: str = TIME) -> Recipients:
     return Recipients([Recipient(str(number)) for number in numbers], RUN, at, databases)
 
 
-def test_everybody_with_new_followers_who_wants_the_mail_is_found_once(databases: Databases) -> None:
+def test_each_person_with_new_followers_who_wants_the_mail_is_found_once(databases: Databases) -> None:
     found = [*pages(audience(databases), SETTINGS["page_size"])]
     assert [len(each.recipients) for each in found] == [1000] * 5
     assert not any(each.faults for each in found)
@@ -72,7 +72,7 @@ def test_everybody_with_new_followers_who_wants_the_mail_is_found_once(databases
     ]
 
 
-def test_a_run_sees_the_week_before_its_own_time_whenever_it_is_asked(databases: Databases) -> None:
+def test_a_run_selects_the_week_before_its_scheduled_time(databases: Databases) -> None:
     def seen(at: datetime) -> int:
         return len(audience(databases).page(Page(None, 1000, RUN, at.isoformat())).recipients)
 
@@ -86,7 +86,7 @@ def newest_followers(number: int, most: int) -> list[str]:
     return [first_name((number + step) % PEOPLE.all + 1) for step in range(count)]
 
 
-def test_each_ones_newest_followers_are_named_and_all_are_counted(
+def test_the_newest_followers_of_a_person_are_named_and_all_are_counted(
     databases: Databases, module: ModuleType
 ) -> None:
     numbers = [*range(1, 40), 2_500, 5_000]
@@ -103,7 +103,7 @@ def test_each_ones_newest_followers_are_named_and_all_are_counted(
     json.dumps(composed)
 
 
-def test_who_has_no_new_follower_any_more_is_left_out(databases: Databases, module: ModuleType) -> None:
+def test_a_person_without_a_new_follower_is_left_out(databases: Databases, module: ModuleType) -> None:
     quiet = PEOPLE.mailed + 1
     assert [*module.compose(recipients(databases, 1, quiet))] == ["1"]
 
@@ -157,7 +157,7 @@ def test_a_chunk_is_one_query_which_reads_by_indexes(databases: Databases, modul
     assert indexes == {"follows_by_followed", "users_pkey"}
 
 
-def test_the_last_page_probes_an_index_for_each_of_its_people_alone(databases: Databases) -> None:
+def test_the_last_page_reads_the_index_once_for_each_of_its_people(databases: Databases) -> None:
     page = f"SELECT * FROM ({SETTINGS['audience']['query']}) AS a WHERE user_id > %(after)s ORDER BY user_id"
     asked = {"scheduled_at": AT, "after": "4900"}
     steps = plan(databases, page + " LIMIT 1000", asked, "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON)")

@@ -102,7 +102,7 @@ def templates(environment: Environment, team: Path) -> dict[str, Template]:
     return read(team / "cdk.out", "dev").stacks
 
 
-def test_the_wheel_has_the_files_of_our_four_packages_and_nothing_of_tests_or_lab(
+def test_the_wheel_contains_the_files_of_our_four_packages_and_none_of_tests_or_lab(
     environment: Environment,
 ) -> None:
     names = {*zipfile.ZipFile(environment.wheel).namelist()}
@@ -113,7 +113,7 @@ def test_the_wheel_has_the_files_of_our_four_packages_and_nothing_of_tests_or_la
                 assert f"{place}/{file.relative_to(ROOT / folder)}" in names
 
 
-def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environment, tmp_path: Path) -> None:
+def test_the_wheel_contains_the_pages_of_the_repository(environment: Environment, tmp_path: Path) -> None:
     path = Path(environment.answer("mailroom", "docs", "keep-codes-fast", "--path", cwd=tmp_path).strip())
     assert environment.team in path.parents
     assert path.read_text() == (ROOT / "docs" / "how-to" / "keep-codes-fast.md").read_text()
@@ -121,12 +121,12 @@ def test_the_wheel_has_the_pages_that_the_repository_has(environment: Environmen
     assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
-def test_whoever_builds_a_commit_gets_the_same_bytes(environment: Environment, tmp_path: Path) -> None:
+def test_a_second_build_of_a_commit_has_the_same_bytes(environment: Environment, tmp_path: Path) -> None:
     copy_sources(tmp_path)
     assert build(tmp_path, tmp_path / "dist").read_bytes() == environment.wheel.read_bytes()
 
 
-def test_an_installed_package_makes_the_folder_that_its_wheel_makes(
+def test_an_installed_package_makes_the_same_folder_as_its_wheel(
     environment: Environment, tmp_path: Path
 ) -> None:
     environment.answer("mailroom", "new", "again", cwd=tmp_path)
@@ -155,7 +155,7 @@ def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
         environment.answer(*command)
 
 
-def test_few_files_make_a_channel_and_of_those_that_are_there_only_the_settings_change() -> None:
+def test_a_channel_is_added_by_few_new_files_and_a_change_of_the_settings() -> None:
     files = {path for path, _ in blocks()}
     assert len(files) + len(["cdk.json"]) <= MOST_FILES
     assert {path.partition("/")[0] for path in files} == {"channels", "tests"}
@@ -169,7 +169,7 @@ def test_the_channels_own_tests_pass_and_those_of_every_channel(environment: Env
     assert "tests/test_telegram.py" in output
 
 
-def test_its_code_is_as_ours_is(team: Path) -> None:
+def test_the_channels_code_passes_the_checks_of_the_repository(team: Path) -> None:
     files = [path for path, _ in blocks()]
     ours = ("--config", str(ROOT / "pyproject.toml"))
     packages = ("--explicit-package-bases", "--ignore-missing-imports", "--follow-untyped-imports")
@@ -184,7 +184,7 @@ def test_its_code_is_as_ours_is(team: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_it_has_a_queue_a_dead_letter_queue_and_a_function(templates: dict[str, Template]) -> None:
+def test_the_channel_has_a_queue_a_dead_letter_queue_and_a_function(templates: dict[str, Template]) -> None:
     channels = templates["channels"]
     queue = channels.one("SQS::Queue", QueueName=f"{STAGE}-telegram")
     assert queue["RedrivePolicy"]["maxReceiveCount"] > 5
@@ -195,7 +195,7 @@ def test_it_has_a_queue_a_dead_letter_queue_and_a_function(templates: dict[str, 
     assert channels.mapping(f"{STAGE}-send-telegram")["ScalingConfig"] == {"MaximumConcurrency": 2}
 
 
-def test_it_may_read_its_secret_and_no_other(templates: dict[str, Template]) -> None:
+def test_the_channel_may_read_only_its_own_secret(templates: dict[str, Template]) -> None:
     channels = templates["channels"]
     channels.one("SecretsManager::Secret", Name=f"{STAGE}-telegram")
     assert channels.environment(f"{STAGE}-send-telegram")["PROVIDER_SECRET_ARN"] == channels.output(
@@ -206,7 +206,7 @@ def test_it_may_read_its_secret_and_no_other(templates: dict[str, Template]) -> 
 
 
 @pytest.mark.parametrize("function", ["dispatch", "release"])
-def test_dispatch_knows_where_it_goes_and_may_send_there(
+def test_the_queue_of_the_channel_is_passed_to_dispatch_with_the_right_to_send(
     templates: dict[str, Template], function: str
 ) -> None:
     routing = templates["routing"]
@@ -215,19 +215,19 @@ def test_dispatch_knows_where_it_goes_and_may_send_there(
     assert any("Telegram" in each and "Dlq" not in each for each in queues)
 
 
-def test_its_dead_letters_are_looked_at(templates: dict[str, Template]) -> None:
+def test_the_dead_letters_of_the_channel_are_examined(templates: dict[str, Template]) -> None:
     dead_letters = templates["dead-letters"].environment(f"{STAGE}-dead-letters")
     assert '"telegram-dlq"' in dead_letters["DEAD_LETTER_QUEUES"]
 
 
-def test_producers_have_its_schema(environment: Environment, team: Path) -> None:
+def test_the_schema_of_the_channel_is_available_to_producers(environment: Environment, team: Path) -> None:
     schema = json.loads(environment.answer("mailroom", "schema", "telegram"))
     Draft202012Validator.check_schema(schema)
     assert schema["properties"]["event_type"] == {"const": "telegram"}
     assert set(schema["required"]) == {"id", "event_type", "to"}
 
 
-def test_every_command_and_page_knows_it_by_its_descriptor(facts: dict[str, Any]) -> None:
+def test_every_command_and_page_includes_the_channel_by_its_descriptor(facts: dict[str, Any]) -> None:
     assert (facts["tab"], facts["example"]["to"]) == ("Telegrams", "123456789")
     assert facts["checks"] == ["secrets"]
     assert facts["not included"] == ""
@@ -235,7 +235,7 @@ def test_every_command_and_page_knows_it_by_its_descriptor(facts: dict[str, Any]
     assert facts["suppressible"]
 
 
-def test_the_local_stage_reaches_a_simulator_with_the_secret_that_it_takes(
+def test_the_local_stage_has_a_simulator_of_the_channel_with_its_secret(
     facts: dict[str, Any], templates: dict[str, Template]
 ) -> None:
     assert facts["base_url"] == "providers"  # then below the simulators, under the name of the channel

@@ -33,7 +33,7 @@ def each_stage(request: pytest.FixtureRequest) -> Templates:
     return templates
 
 
-def test_every_queue_is_watched_for_its_age_and_for_what_is_in_flight(each_stage: Templates) -> None:
+def test_every_queue_has_alarms_for_its_age_and_its_messages_in_flight(each_stage: Templates) -> None:
     own, _ = queues(each_stage)
     assert len(own) >= 7
     assert own <= about(each_stage, "AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName")
@@ -44,7 +44,7 @@ def test_every_queue_is_watched_for_its_age_and_for_what_is_in_flight(each_stage
         assert {f"{short}-{kind}" for kind in ("waiting-long", "backlog-old", "in-flight-many")} <= kinds
 
 
-def test_every_queue_has_a_dead_letter_queue_of_which_nothing_goes_unseen(each_stage: Templates) -> None:
+def test_every_queue_has_a_dead_letter_queue_with_alarms(each_stage: Templates) -> None:
     own, dead = queues(each_stage)
     assert len(own) == len(dead)
     assert dead == about(each_stage, "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName")
@@ -73,7 +73,9 @@ def test_every_http_api_is_watched(each_stage: Templates) -> None:
     assert about(each_stage, "AWS/ApiGateway", "5xx", "ApiId") == made
 
 
-def test_every_alarm_tells_one_topic_when_it_begins_and_another_when_it_ends(each_stage: Templates) -> None:
+def test_every_alarm_notifies_one_topic_at_its_beginning_and_another_at_its_end(
+    each_stage: Templates,
+) -> None:
     begins, ends = sorted(each["TopicName"] for each in each_stage["monitoring"].all("SNS::Topic"))
     assert ends == f"{begins}-ended"
     for each in alarms(each_stage):
@@ -83,7 +85,7 @@ def test_every_alarm_tells_one_topic_when_it_begins_and_another_when_it_ends(eac
         assert each.properties.get("ActionsEnabled", True) is True
 
 
-def test_no_alarm_makes_one_stack_wait_for_another(each_stage: Templates) -> None:
+def test_alarms_do_not_make_one_stack_depend_on_another(each_stage: Templates) -> None:
     assert "Fn::ImportValue" not in str(each_stage["monitoring"].body)
     for each in alarms(each_stage):
         assert "Fn::ImportValue" not in str(each.properties)
@@ -96,7 +98,9 @@ def test_every_alarm_is_named_after_its_stage_and_no_two_alike(each_stage: Templ
     assert len(set(names)) == len(names)
 
 
-def test_every_alarm_says_what_it_means_what_to_run_and_where_more_stands(each_stage: Templates) -> None:
+def test_the_description_of_an_alarm_contains_its_meaning_its_command_and_its_page(
+    each_stage: Templates,
+) -> None:
     name = each_stage["monitoring"].all("SNS::Topic")[0]["TopicName"].split("-")[1]
     for each in alarms(each_stage):
         said = re.fullmatch(r"(.{40,}) Next: (.+)\. See `mailroom docs ([a-z0-9-]+)`\.", each.description)
@@ -125,13 +129,13 @@ def test_every_kind_of_alarm_has_its_page(dev: Templates, prod: Templates, whole
     )
 
 
-def test_a_command_in_a_description_names_a_log_group_that_is_there(each_stage: Templates) -> None:
+def test_a_log_group_in_a_description_exists(each_stage: Templates) -> None:
     groups = {each["LogGroupName"] for of in each_stage.stacks.values() for each in of.all("Logs::LogGroup")}
     for each in alarms(each_stage):
         assert set(re.findall(r"logs tail (\S+)", each.description)) <= groups
 
 
-def test_a_command_in_a_description_names_the_stack_that_the_alarm_stands_in(each_stage: Templates) -> None:
+def test_a_stack_name_in_a_description_is_that_of_the_alarm(each_stage: Templates) -> None:
     found = [
         (of, f"mailroom-{name_of(each_stage)}-{each.stack}")
         for each in alarms(each_stage)
@@ -146,6 +150,6 @@ def name_of(stage: Templates) -> str:
     return name.removeprefix("mailroom-")
 
 
-def test_no_stack_has_more_outputs_than_cloudformation_takes(each_stage: Templates) -> None:
+def test_the_outputs_of_a_stack_are_within_the_limit_of_cloudformation(each_stage: Templates) -> None:
     for template in each_stage.stacks.values():
         assert len(template.body.get("Outputs", {})) <= MOST_OUTPUTS

@@ -23,32 +23,32 @@ def test_every_alarm_but_the_canarys_rings_at_its_threshold_and_above(whole: Tem
     assert {each["ComparisonOperator"] for each in others} == {AT_LEAST}
 
 
-def test_a_setting_says_for_how_long_a_queues_messages_may_wait() -> None:
+def test_the_longest_wait_in_a_queue_is_a_setting() -> None:
     settings = accepted("monitoring", {"waiting_minutes": {"mail": 5, "fax-retry": 2}})
     assert (waiting_seconds(settings, "mail"), waiting_seconds(settings, "fax-retry")) == (300, 120)
     assert waiting_seconds(settings, "sms") == 1_020
 
 
-def test_a_fax_that_waits_for_its_next_attempt_rings_nothing() -> None:
+def test_a_fax_that_waits_for_its_next_attempt_raises_no_alarm() -> None:
     usual = load(STAGES, "dev")
     assert waiting_seconds(usual, "fax-retry") == 3600 > 600
     patient = accepted("fax.retry_delay_seconds", 3_600)
     assert waiting_seconds(patient, "fax-retry") == 3600 + 900
 
 
-def test_a_webhook_that_waits_for_its_next_try_rings_nothing() -> None:
+def test_a_webhook_that_waits_for_its_next_try_raises_no_alarm() -> None:
     slow = accepted("webhook.delays_seconds", [1_800, 1_800, 3_600, 7_200])
     assert waiting_seconds(slow, "webhook") == SHORT_DELAY + 1_800 + 1_800 + 3_600 + 900
 
 
-def test_a_message_that_lies_delayed_in_its_own_queue_until_its_send_at_rings_nothing() -> None:
+def test_a_message_that_is_delayed_in_its_queue_until_its_send_at_raises_no_alarm() -> None:
     settings = load(STAGES, "dev")
     for queue in ("mail", "mail-bulk", "sms", "webhook"):
         assert waiting_seconds(settings, queue) >= SHORT_DELAY + 900
     assert waiting_seconds(settings, "feedback") == 900
 
 
-def test_that_what_was_received_thrice_no_longer_counts_is_said_of_standard_queues_alone(
+def test_the_descriptions_of_standard_queues_alone_mention_the_limit_of_three_receives(
     whole: Templates,
 ) -> None:
     ages = {each.name: each.description for each in alarms(whole) if each.name.endswith("-waiting-long")}
@@ -57,7 +57,7 @@ def test_that_what_was_received_thrice_no_longer_counts_is_said_of_standard_queu
     }
 
 
-def test_a_function_that_nothing_redelivers_rings_at_its_first_error_and_others_at_the_third(
+def test_a_function_without_redelivery_raises_its_alarm_at_the_first_error_and_others_at_the_third(
     whole: Templates,
 ) -> None:
     for each in alarms(whole):
@@ -72,7 +72,9 @@ def test_a_function_that_nothing_redelivers_rings_at_its_first_error_and_others_
     ("function", "periods"),
     [("send-mail", 5), ("feedback", 5), ("send-fax", 12), ("outcomes", 3), ("messages-api", 1)],
 )
-def test_what_fails_slowly_is_looked_at_for_longer(whole: Templates, function: str, periods: int) -> None:
+def test_the_alarm_of_a_slow_function_looks_back_further(
+    whole: Templates, function: str, periods: int
+) -> None:
     rings = alarm(whole, f"mailroom-dev-{function}-errors")
     assert rings["EvaluationPeriods"] == periods
     said = f"in 3 of the last {periods} periods of five minutes" if periods > 1 else ", now: "
@@ -98,7 +100,7 @@ def test_the_accounts_reputation_is_watched_with_a_warning_before(
 
 
 @pytest.mark.parametrize("name", ["ses-bounce-rate", "ses-complaint-rate-warning"])
-def test_a_rate_of_fewer_than_a_hundred_mails_of_a_day_rings_nothing(dev: Templates, name: str) -> None:
+def test_a_rate_of_fewer_than_a_hundred_mails_a_day_raises_no_alarm(dev: Templates, name: str) -> None:
     rings, queries = reputation(dev, name)
     (expression,) = (each["Expression"] for each in rings["Metrics"] if "Expression" in each)
     assert expression == "IF(sent >= 100, rate, 0)"
@@ -136,13 +138,15 @@ def test_an_endpoint_with_the_longest_wait_is_one_alarm_as_well(otherwise: Templ
 
 
 @pytest.mark.parametrize("kind", ["dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning"])
-def test_where_a_silence_says_nothing_an_alarm_stays_as_it_was(whole: Templates, kind: str) -> None:
+def test_the_state_of_an_alarm_is_kept_without_data_if_silence_proves_no_end(
+    whole: Templates, kind: str
+) -> None:
     ringing = [each.properties for each in alarms(whole) if each.name.endswith(kind)]
     assert ringing
     assert {each["TreatMissingData"] for each in ringing} == {"ignore"}
 
 
-def test_everything_else_that_reports_nothing_is_idle(whole: Templates) -> None:
+def test_every_other_alarm_treats_missing_data_as_ok(whole: Templates) -> None:
     kinds = (
         "dlq-not-empty",
         "gave-up",

@@ -65,7 +65,7 @@ def rings(made: dict[str, Any], started: list[int], lasting: int) -> bool:
 
 
 @pytest.mark.parametrize("which", ["whole", "prod", "otherwise"])
-def test_one_record_that_fails_whenever_it_comes_makes_the_alarm_of_its_function_ring(
+def test_a_record_that_always_fails_raises_the_alarm_of_its_function(
     request: pytest.FixtureRequest, which: str
 ) -> None:
     templates: Templates = request.getfixturevalue(which)
@@ -80,7 +80,7 @@ def test_one_record_that_fails_whenever_it_comes_makes_the_alarm_of_its_function
 
 
 @pytest.mark.parametrize("which", ["whole", "otherwise"])
-def test_no_alarm_of_a_function_looks_back_further_than_cloudwatch_lets_it(
+def test_an_alarm_looks_back_no_further_than_cloudwatch_allows(
     request: pytest.FixtureRequest, which: str
 ) -> None:
     templates: Templates = request.getfixturevalue(which)
@@ -89,7 +89,7 @@ def test_no_alarm_of_a_function_looks_back_further_than_cloudwatch_lets_it(
         assert made["EvaluationPeriods"] * made["Period"] <= LONGEST_LOOK
 
 
-def test_one_failure_alone_rings_nothing_that_comes_back(whole: Templates) -> None:
+def test_a_single_failure_of_a_redelivered_record_raises_no_alarm(whole: Templates) -> None:
     for each in readers(whole):
         made = alarm(whole, f"{each.name}-errors")
         assert not rings(made, [0], 0)

@@ -41,7 +41,7 @@ def routes_of(template: Template) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_messages_want_a_signature_links_and_callbacks_are_proofs_themselves(dev: Templates) -> None:
+def test_message_routes_require_iam_and_links_and_callbacks_are_open(dev: Templates) -> None:
     assert routes_of(dev["api"]) == {
         **dict.fromkeys(MESSAGES, ("messages-api", "AWS_IAM")),
         **dict.fromkeys({*LINKS, BY_RESEND}, ("unsubscribe", "NONE")),
@@ -50,7 +50,7 @@ def test_messages_want_a_signature_links_and_callbacks_are_proofs_themselves(dev
     assert not dev["api"].all("ApiGatewayV2::Authorizer")
 
 
-def test_tokens_of_one_issuer_may_be_let_in_instead(otherwise: Templates) -> None:
+def test_message_routes_may_require_tokens_of_one_issuer_instead(otherwise: Templates) -> None:
     api = otherwise["api"]
     routes = routes_of(api)
     assert {routes[each] for each in MESSAGES} == {("messages-api", "JWT")}
@@ -62,7 +62,7 @@ def test_tokens_of_one_issuer_may_be_let_in_instead(otherwise: Templates) -> Non
     assert api.body["Resources"][asked]["Properties"] == authorizer
 
 
-def test_a_token_needs_the_scope_of_what_its_caller_does(otherwise: Templates) -> None:
+def test_a_token_needs_the_scope_of_its_route(otherwise: Templates) -> None:
     routes = otherwise["api"].all("ApiGatewayV2::Route")
     needed = {each["RouteKey"]: each.get("AuthorizationScopes") for each in routes}
     assert needed == {
@@ -75,7 +75,7 @@ def test_a_token_needs_the_scope_of_what_its_caller_does(otherwise: Templates) -
     }
 
 
-def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(
+def test_a_caller_is_identified_by_a_claim_of_its_token_or_by_its_iam_principal(
     dev: Templates, otherwise: Templates
 ) -> None:
     given = dev["api"].environment("mailroom-dev-messages-api")
@@ -85,11 +85,11 @@ def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(
     assert json.loads(given["PAYLOAD_PREFIXES"]) == {"shop": "shop/", "trusted": ""}
 
 
-def test_no_page_of_another_origin_may_call(dev: Templates) -> None:
+def test_the_api_allows_no_other_origin(dev: Templates) -> None:
     assert "CorsConfiguration" not in dev["api"].one("ApiGatewayV2::Api")
 
 
-def test_api_gateway_may_invoke_each_function_for_its_own_routes_alone(dev: Templates) -> None:
+def test_api_gateway_may_invoke_each_function_for_its_own_routes_only(dev: Templates) -> None:
     permitted: dict[str, set[str]] = {}
     for each in dev["api"].all("Lambda::Permission"):
         assert each["Principal"] == "apigateway.amazonaws.com"
@@ -113,7 +113,7 @@ def throttled(template: Template) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_whoever_floods_a_route_that_lets_everybody_in_takes_nothing_from_messages(dev: Templates) -> None:
+def test_a_flood_on_an_open_route_leaves_the_rate_of_messages_untouched(dev: Templates) -> None:
     assert throttled(dev["api"]) == {
         **dict.fromkeys(LINKS | CALLBACKS, (40, 40)),  # a fifth each of 0.2 x 1000
         "POST /callbacks/twilio/{reference}": (300, 300),
@@ -137,7 +137,7 @@ def test_each_route_lets_one_request_through_at_least() -> None:
     assert min(each.burst for each in throttles.values()) == 1
 
 
-def test_the_access_log_holds_no_path_no_query_and_no_body_and_goes_after_a_while(dev: Templates) -> None:
+def test_the_access_log_contains_no_path_query_or_body_and_expires(dev: Templates) -> None:
     (stage,) = dev["api"].all("ApiGatewayV2::Stage")
     settings = stage["AccessLogSettings"]
     written = json.loads(settings["Format"])
@@ -152,7 +152,7 @@ def test_the_access_log_holds_no_path_no_query_and_no_body_and_goes_after_a_whil
     }
 
 
-def test_the_url_that_twilio_signs_is_the_one_that_it_is_given(dev: Templates) -> None:
+def test_the_url_that_twilio_signs_equals_the_url_of_the_callbacks_function(dev: Templates) -> None:
     given = dev["api"].environment("mailroom-dev-twilio-callbacks")
     assert given["PUBLIC_URL"] == OWN_URL == dev["api"].output("ApiUrl")
     assert "ExportsOutputRefFeedbackQueue" in given["FEEDBACK_QUEUE_URL"]
@@ -162,7 +162,7 @@ def test_the_url_that_twilio_signs_is_the_one_that_it_is_given(dev: Templates) -
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/callbacks/twilio")
 
 
-def test_a_domain_of_its_own_is_a_setting(otherwise: Templates) -> None:
+def test_the_domain_of_the_api_is_a_setting(otherwise: Templates) -> None:
     domain = "https://mail.example.com"
     assert otherwise["api"].output("ApiUrl") == domain
     assert otherwise["api"].environment("mailroom-dev-twilio-callbacks")["PUBLIC_URL"] == domain
@@ -171,7 +171,7 @@ def test_a_domain_of_its_own_is_a_setting(otherwise: Templates) -> None:
     assert channels.environment("mailroom-dev-send-mail")["UNSUBSCRIBE_URL"] == f"{domain}/unsubscribe"
 
 
-def test_the_function_that_reads_texts_is_told_the_stages_own_words(
+def test_the_stop_and_start_words_of_the_stage_are_passed_to_the_functions_that_read_texts(
     otherwise: Templates, everything: Templates
 ) -> None:
     by_twilio = otherwise["api"].environment("mailroom-dev-twilio-callbacks")
@@ -183,7 +183,7 @@ def test_the_function_that_reads_texts_is_told_the_stages_own_words(
 
 
 @pytest.mark.parametrize("name", ["everything", "lean"])
-def test_where_twilio_sends_nothing_its_routes_stay_and_it_has_no_function_or_secret(
+def test_the_routes_of_twilio_stay_without_its_function_and_secret_if_it_is_not_the_provider(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     """API Gateway keeps a route's settings when the route goes, and then refuses each change of its stage."""
@@ -196,7 +196,7 @@ def test_where_twilio_sends_nothing_its_routes_stay_and_it_has_no_function_or_se
     assert not stacks["feedback"].all("SecretsManager::Secret")
 
 
-def test_the_api_knows_the_lanes_of_every_channel(dev: Templates, lean: Templates) -> None:
+def test_the_lanes_of_every_channel_are_passed_to_the_api(dev: Templates, lean: Templates) -> None:
     lanes = json.loads(dev["api"].environment("mailroom-dev-messages-api")["LANES"])
     assert lanes == {
         "mail": ["normal", "bulk"],
@@ -206,7 +206,9 @@ def test_the_api_knows_the_lanes_of_every_channel(dev: Templates, lean: Template
     assert few.keys() == {"mail", "chat", "webhook"}
 
 
-def test_how_long_items_and_large_contents_stay_are_settings(dev: Templates, otherwise: Templates) -> None:
+def test_the_retention_of_items_and_of_large_contents_are_settings(
+    dev: Templates, otherwise: Templates
+) -> None:
     assert "MAILBOX_TTL_SECONDS" not in dev["api"].environment("mailroom-dev-messages-api")
     given = otherwise["api"].environment("mailroom-dev-messages-api")
     assert given["MAILBOX_TTL_SECONDS"] == str(30 * 86_400)
@@ -275,20 +277,20 @@ ROLE = "arn:aws:iam::111122223333:role/shop"
 @pytest.mark.parametrize(
     "prefix", ["shop", "/", "/shop/", "shop//", "../", "shop/../", "./", "s3://bucket/shop/", "shop /", "ö/"]
 )
-def test_a_prefix_that_is_none_is_named(prefix: str) -> None:
+def test_an_invalid_prefix_is_named(prefix: str) -> None:
     assert refused_prefix({ROLE: prefix}) == (
         f".{ROLE}: {prefix!r} is not a prefix of keys; write it like shop/, of letters, digits and !_.*'()-."
     )
 
 
-def test_nobody_is_given_what_the_api_keeps_for_others() -> None:
+def test_the_prefix_that_the_api_itself_uses_is_refused() -> None:
     assert refused_prefix({ROLE: "oversize/"}).startswith(
         f".{ROLE}: 'oversize/' is where the API puts what is "
     )
 
 
 @pytest.mark.parametrize("prefix", ["", "shop/", "teams/shop/", "v1.2/(a)/"])
-def test_a_prefix_that_is_one_is_taken(prefix: str) -> None:
+def test_a_valid_prefix_is_accepted(prefix: str) -> None:
     assert accepted("api.payload_prefixes", {ROLE: prefix}).api.payload_prefixes == {ROLE: prefix}
 
 
@@ -296,14 +298,14 @@ def test_a_prefix_that_is_one_is_taken(prefix: str) -> None:
     "caller",
     ["shop", "arn:aws:iam::111122223333:role/teams/shop", "arn:aws:sts::111122223333:assumed-role/a/b"],
 )
-def test_a_caller_that_could_never_sign_is_named(caller: str) -> None:
+def test_a_caller_that_cannot_sign_by_iam_is_named(caller: str) -> None:
     assert refused_prefix({caller: "shop/"}) == (
         f": {caller!r} is not a caller that signs by IAM; write a role as "
         "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
     )
 
 
-def test_where_resend_sends_its_events_go_to_a_function_that_reads_its_secret(by_resend: Templates) -> None:
+def test_events_of_resend_go_to_a_function_that_reads_its_secret(by_resend: Templates) -> None:
     api = by_resend["api"]
     assert routes_of(api)[BY_RESEND] == ("resend-events", "NONE")
     may = api.policy("mailroom-dev-resend-events")

@@ -63,7 +63,7 @@ def made(tree: Path, synth: Synth, context: Mapping[str, object] = DEV) -> Path:
     return assembly(context, tree / "campaigns", synth)
 
 
-def test_what_was_synthesized_once_is_there_the_next_time(tree: Path) -> None:
+def test_a_second_synth_of_the_same_sources_uses_the_assembly_of_the_first(tree: Path) -> None:
     synth = Synth()
     first = made(tree, synth)
     assert (first / "manifest.json").exists()
@@ -84,7 +84,7 @@ def test_a_change_of_a_source_a_lock_file_or_a_campaign_is_synthesized(tree: Pat
 @pytest.mark.parametrize(
     "added", ["stacks/mailroom_stacks/new.py", "lambdas/send_fax.py", "campaigns/weekly/campaign.py"]
 )
-def test_so_is_a_new_file(tree: Path, added: str) -> None:
+def test_a_new_source_file_makes_another_assembly(tree: Path, added: str) -> None:
     first = made(tree, Synth())
     (tree / added).write_text("")
     assert made(tree, Synth()) != first
@@ -93,7 +93,7 @@ def test_so_is_a_new_file(tree: Path, added: str) -> None:
 @pytest.mark.parametrize(
     "unrelated", ["docs/explanation/design.md", "stacks/mailroom_stacks/__pycache__/api.pyc"]
 )
-def test_what_no_template_depends_on_changes_nothing(tree: Path, unrelated: str) -> None:
+def test_a_change_of_an_unrelated_file_makes_no_new_assembly(tree: Path, unrelated: str) -> None:
     first = made(tree, Synth())
     (tree / unrelated).parent.mkdir(exist_ok=True)
     (tree / unrelated).write_text("other")
@@ -110,11 +110,13 @@ def test_what_no_template_depends_on_changes_nothing(tree: Path, unrelated: str)
     ],
     ids=["stage", "bundles", "setting", "order"],
 )
-def test_other_settings_are_another_assembly(tree: Path, other: Mapping[str, object]) -> None:
+def test_other_settings_make_another_assembly(tree: Path, other: Mapping[str, object]) -> None:
     assert made(tree, Synth(), other) != made(tree, Synth())
 
 
-def test_so_are_the_cdk_clis_and_other_tools(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_context_of_the_cdk_cli_and_other_versions_of_tools_make_another_assembly(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = made(tree, Synth())
     with monkeypatch.context() as patch:
         patch.setenv("CDK_CONTEXT_JSON", '{"stage": "prod"}')
@@ -123,7 +125,7 @@ def test_so_are_the_cdk_clis_and_other_tools(tree: Path, monkeypatch: pytest.Mon
     assert made(tree, Synth()) != plain
 
 
-def test_what_a_process_makes_of_sources_edited_since_it_began_is_its_own(
+def test_an_assembly_from_sources_that_changed_since_the_process_began_is_not_shared(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have imported them before."""
@@ -132,7 +134,7 @@ def test_what_a_process_makes_of_sources_edited_since_it_began_is_its_own(
     assert made(tree, Synth()) != others
 
 
-def test_what_is_refused_is_not_kept(tree: Path) -> None:
+def test_a_refused_assembly_is_not_kept(tree: Path) -> None:
     def refuse(context: Mapping[str, object], output: str, campaigns: Path) -> None:
         Path(output).mkdir()
         raise SettingsError("no")
@@ -143,7 +145,7 @@ def test_what_is_refused_is_not_kept(tree: Path) -> None:
     assert not [each for each in (tree / KEPT_IN).iterdir() if each.is_dir()]
 
 
-def test_what_was_not_used_for_longest_goes(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_assembly_is_deleted(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assemblies, "KEPT", 2)
     oldest, used, _ = (made(tree, Synth(), {"stage": name}) for name in ("dev", "prod", "local"))
     assert not oldest.exists()
@@ -152,7 +154,7 @@ def test_what_was_not_used_for_longest_goes(tree: Path, monkeypatch: pytest.Monk
     assert used.exists()
 
 
-def test_of_those_with_bundles_fewer_are_kept(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_assemblies_with_bundles_are_kept(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def bundled(context: Mapping[str, object], output: str, campaigns: Path) -> None:
         Path(output, "asset.123").mkdir(parents=True)
 
@@ -178,7 +180,7 @@ print(assemblies.assembly({"stage": "dev"}, synthesize=synthesize), flush=True)
 """
 
 
-def test_of_two_processes_at_once_one_synthesizes_and_the_other_waits_for_it(tmp_path: Path) -> None:
+def test_a_process_waits_for_the_assembly_that_another_one_synthesizes(tmp_path: Path) -> None:
     def process() -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [sys.executable, "-c", ANOTHER, str(tmp_path)],

@@ -52,7 +52,7 @@ AARCH64 = b"\xb7\0"
 every_handler = pytest.mark.parametrize("handler", HANDLERS)
 
 
-def test_no_handler_is_left_out() -> None:
+def test_every_handler_has_a_bundle() -> None:
     assert {*HANDLERS} == {each.stem for each in LAMBDAS.glob("*.py")}
 
 
@@ -70,7 +70,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @every_handler
-def test_a_bundle_holds_its_handler_the_library_and_its_packages_alone(
+def test_a_bundle_contains_only_its_handler_the_library_and_its_packages(
     built: dict[str, Path], handler: str
 ) -> None:
     inside = {each.name for each in built[handler].iterdir()}
@@ -78,7 +78,7 @@ def test_a_bundle_holds_its_handler_the_library_and_its_packages_alone(
 
 
 @every_handler
-def test_of_the_library_a_bundle_holds_what_its_handler_imports_and_no_other_module(
+def test_a_bundle_contains_only_the_modules_of_the_library_that_its_handler_imports(
     built: dict[str, Path], handler: str
 ) -> None:
     folder = built[handler]
@@ -87,16 +87,16 @@ def test_of_the_library_a_bundle_holds_what_its_handler_imports_and_no_other_mod
 
 
 @pytest.mark.parametrize("source", [b"def of(:", b"x = '\xff'"])
-def test_code_that_this_python_cannot_read_gets_the_whole_library(source: bytes) -> None:
+def test_the_whole_library_is_bundled_with_code_that_cannot_be_parsed(source: bytes) -> None:
     assert {*library_files([source]).values()} == {*(LAMBDAS / "mailroom").rglob("*.py")}
 
 
-def test_code_may_begin_with_a_mark_of_its_encoding() -> None:
+def test_code_may_begin_with_a_declaration_of_its_encoding() -> None:
     found = library_files([b"\xef\xbb\xbfimport mailroom.clock"])
     assert {*found} == {"mailroom/__init__.py", "mailroom/clock.py"}
 
 
-def test_a_folder_that_bytecode_is_left_in_hides_no_module(
+def test_a_folder_with_leftover_bytecode_hides_no_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(bundle.ROOTS, "mailroom", tmp_path)
@@ -143,7 +143,7 @@ def test_a_bundle_is_for_arm_and_python_3_14(built: dict[str, Path], handler: st
     assert {file.read_bytes()[18:20] for file in compiled} == {AARCH64}
 
 
-def test_what_no_function_uses_of_a_package_is_left_out(built: dict[str, Path]) -> None:
+def test_unused_parts_of_packages_are_left_out(built: dict[str, Path]) -> None:
     folder = built["send_fax"]
     assert [each.name for each in (folder / "twilio" / "rest").iterdir()] == ["__init__.py"]
     assert [each.name for each in (folder / "phonenumbers" / "shortdata").iterdir()] == ["__init__.py"]
@@ -152,13 +152,13 @@ def test_what_no_function_uses_of_a_package_is_left_out(built: dict[str, Path]) 
     ]
 
 
-def test_of_twilios_package_a_callbacks_check_takes_one_module(built: dict[str, Path]) -> None:
+def test_the_bundle_of_the_callbacks_contains_one_module_of_twilios_package(built: dict[str, Path]) -> None:
     folder = built["twilio_callbacks"]
     assert {each.name for each in (folder / "twilio").iterdir()} == {"__init__.py", "request_validator.py"}
 
 
 @pytest.mark.parametrize(("handler", "own"), TEMPLATES_OF.items())
-def test_a_sender_takes_its_own_channels_templates_alone_and_no_examples(
+def test_the_bundle_of_a_sender_contains_only_its_channels_templates_without_examples(
     built: dict[str, Path], handler: str, own: str
 ) -> None:
     templates = built[handler] / "templates"
@@ -177,7 +177,7 @@ def test_the_mail_sender_s_bundle_stays_small(built: dict[str, Path]) -> None:
 
 
 @every_handler
-def test_licences_stay_and_what_python_made_goes(built: dict[str, Path], handler: str) -> None:
+def test_licences_are_kept_and_bytecode_is_left_out(built: dict[str, Path], handler: str) -> None:
     folder = built[handler]
     described = [each for each in folder.iterdir() if each.name.endswith(".dist-info")]
     assert described
@@ -203,7 +203,7 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     [("", "must have a hash"), (f" --hash=sha256:{'0' * 64}", "Hash mismatch")],
     ids=["missing", "wrong"],
 )
-def test_a_package_whose_hash_is_missing_or_wrong_gets_into_no_bundle(
+def test_a_package_with_a_missing_or_wrong_hash_is_not_bundled(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hashes: str, said: str
 ) -> None:
     monkeypatch.setattr(bundle, "BUNDLES", tmp_path / "kept")
@@ -230,7 +230,7 @@ def test_a_package_whose_hash_is_missing_or_wrong_gets_into_no_bundle(
         ("lambdas/mailroom/__pycache__/ledger.pyc", set()),
     ],
 )
-def test_a_hash_changes_with_its_own_inputs_alone(sources: Path, changed: str, differ: set[str]) -> None:
+def test_a_hash_depends_only_on_its_own_inputs(sources: Path, changed: str, differ: set[str]) -> None:
     bundles = {
         name: Bundle(name, LAMBDA, templates=TEMPLATES_OF.get(name, ""))
         for name in ("send_mail", "send_sms", "dispatch")

@@ -51,7 +51,7 @@ def test_a_bundle_does_not_change_with_a_campaign_that_is_not_enabled(tmp_path: 
     assert fingerprint(enabled(folder, "weekly")) == before
 
 
-def test_a_bundle_holds_the_code_of_enabled_campaigns_and_their_definitions(tmp_path: Path) -> None:
+def test_a_bundle_contains_the_code_of_enabled_campaigns_and_their_definitions(tmp_path: Path) -> None:
     folder = put(tmp_path, module=MODULE)
     put(tmp_path, "other", module=MODULE)
     (folder / "weekly" / "parts").mkdir()
@@ -69,7 +69,7 @@ def test_a_bundle_holds_the_code_of_enabled_campaigns_and_their_definitions(tmp_
     assert (output / "collect.py").exists()
 
 
-def test_the_certificates_of_a_database_go_along_to_whom_asks_it(tmp_path: Path) -> None:
+def test_the_certificates_of_a_database_are_bundled_with_the_functions_that_use_it(tmp_path: Path) -> None:
     folder = put(tmp_path)
     (tmp_path / PEM).write_text("-----BEGIN CERTIFICATE-----")
     databases = changes_for()["databases"]

@@ -120,7 +120,7 @@ def test_a_wrong_campaign_is_named_by_its_file_and_key(
 HALVES = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
 
 
-def test_a_campaign_on_a_channel_of_ones_own_needs_a_topic(tmp_path: Path) -> None:
+def test_a_campaign_on_a_custom_channel_needs_a_topic(tmp_path: Path) -> None:
     row = {"handler": "send_push", "messages_per_second": 1, "lanes": HALVES}
     folder = put(tmp_path, channel="chat", template=REMOVED, topic=REMOVED)
     said = refused(folder, "weekly", channels__chat=row)
@@ -128,7 +128,7 @@ def test_a_campaign_on_a_channel_of_ones_own_needs_a_topic(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("topic", ["", "n", "x" * 64, "x" * 65, "Neues für dich", "a\u00a0b", "a\u0085", "…"])
-def test_a_topic_that_synth_takes_is_one_that_messages_may_have(tmp_path: Path, topic: str) -> None:
+def test_a_topic_is_accepted_by_synth_if_the_contract_accepts_it(tmp_path: Path, topic: str) -> None:
     item = {"id": "1", "event_type": "mail", "to": "a@example.com", "topic": topic, "template": "default"}
     try:
         parse(item, contracts_of(""))
@@ -138,7 +138,7 @@ def test_a_topic_that_synth_takes_is_one_that_messages_may_have(tmp_path: Path, 
         assert enabled(put(tmp_path, topic=topic), "weekly")
 
 
-def test_a_doubled_percent_sign_is_sqls_own(tmp_path: Path) -> None:
+def test_a_doubled_percent_sign_is_kept_for_sql(tmp_path: Path) -> None:
     query = "SELECT * FROM users WHERE name LIKE 'a%%' AND created_at < %(scheduled_at)s"
     (weekly,) = enabled(put(tmp_path, audience__query=query), "weekly")
     assert weekly.chosen.audience.query == query
@@ -164,7 +164,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str, said: st
     assert refused(folder, "weekly").startswith(f"{FILE}: {said}")
 
 
-def test_a_date_in_the_attributes_is_the_text_that_it_looks_like(tmp_path: Path) -> None:
+def test_a_date_in_the_attributes_is_kept_as_its_text(tmp_path: Path) -> None:
     folder = put(tmp_path)
     with (folder / "weekly" / "campaign.toml").open("a") as file:
         file.write("[attributes]\nfrom_day = 2026-11-18\n")
@@ -172,7 +172,7 @@ def test_a_date_in_the_attributes_is_the_text_that_it_looks_like(tmp_path: Path)
     assert weekly.definition().attributes == {"template": "default", "from_day": "2026-11-18"}
 
 
-def test_a_campaign_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_campaign_is_named_with_the_known_ones(tmp_path: Path) -> None:
     assert refused(put(tmp_path), "monthly") == (
         "mailroom.dev.campaigns.enabled: 'monthly' has no file campaigns/monthly/campaign.toml; add it, or "
         "name one that is there: weekly."
@@ -186,20 +186,20 @@ def test_a_campaign_that_is_not_there_is_named_with_those_that_are(tmp_path: Pat
         ({"audience": {"database": "crm"}}, "audience.database: 'crm' is not in mailroom.dev.databases; "),
     ],
 )
-def test_what_a_stage_has_wrong_of_a_campaign_is_named_there(
+def test_an_invalid_override_of_a_campaign_is_named_with_its_setting(
     tmp_path: Path, override: dict[str, Any], said: str
 ) -> None:
     found = refused(put(tmp_path), "weekly", campaigns__overrides={"weekly": override})
     assert found.startswith(f"mailroom.dev.campaigns.overrides.weekly.{said}")
 
 
-def test_what_a_stage_has_otherwise_of_a_campaign_that_it_has_not_is_refused(tmp_path: Path) -> None:
+def test_an_override_of_a_disabled_campaign_is_refused(tmp_path: Path) -> None:
     assert refused(put(tmp_path), "weekly", campaigns__overrides={"monthly": {}}) == (
         "mailroom.dev.campaigns.overrides.monthly: is not enabled; enable it, or remove this."
     )
 
 
-def test_another_channel_may_be_used_once_it_has_a_lane(tmp_path: Path) -> None:
+def test_another_channel_may_be_used_if_it_has_a_lane(tmp_path: Path) -> None:
     lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
     folder = put(tmp_path, module=MODULE, channel="sms", topic=REMOVED)
     (weekly,) = enabled(folder, "weekly", channels__sms={"handler": "send_sms", "lanes": lanes})

@@ -98,7 +98,7 @@ def test_the_schedules_role_is_for_this_group_and_those_two_queues(weekly: Templ
     assert len(allowed(role)["sqs:SendMessage"]) == 2
 
 
-def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template) -> None:
+def test_the_environment_of_collect_contains_its_queues_its_lease_and_the_databases(weekly: Template) -> None:
     given = weekly.environment(COLLECT)
     assert given["LEASE_SECONDS"] == "180"
     assert "Audience" in given["AUDIENCE_QUEUE_URL"]
@@ -110,7 +110,9 @@ def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template
     }
 
 
-def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(with_code: Template) -> None:
+def test_a_functions_environment_contains_the_address_of_a_database_if_its_secret_lacks_it(
+    with_code: Template,
+) -> None:
     for function in (COLLECT, COMPOSE):
         told = msgspec.convert(
             json.loads(with_code.environment(function)["DATABASES"]), dict[str, DatabaseSettings]
@@ -118,7 +120,7 @@ def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(wit
         assert {name: getattr(told["app"], name) for name in WHERE} == WHERE
 
 
-def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole: Templates) -> None:
+def test_collect_may_read_only_the_resources_of_the_enabled_campaigns(whole: Templates) -> None:
     may = whole["campaigns"].policy(COLLECT)
     assert may["s3:GetObject"] == {
         "arn:aws:s3:::people-dev/coupons.csv",
@@ -148,7 +150,7 @@ def test_compose_reaches_a_database_only_for_a_campaigns_own_code(
     assert len(with_code.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 2
 
 
-def test_a_secret_is_found_whether_its_arn_is_whole_or_not() -> None:
+def test_a_secret_is_found_by_its_whole_or_its_partial_arn() -> None:
     names = {"app": "mailroom-app", "reader": "prod/app-reader", "whole": "app-AbCdEf"}
     arns = {
         database: f"arn:aws:secretsmanager:eu-central-1:111122223333:secret:{name}"
@@ -164,7 +166,7 @@ def either(*arns: str) -> set[str]:
     return {*arns, *(f"{arn}-??????" for arn in arns)}
 
 
-def test_a_campaigns_functions_stand_in_a_vpc_where_the_stage_has_one(
+def test_a_campaigns_functions_are_in_a_vpc_if_the_stage_has_one(
     weekly: Template, everything: Templates
 ) -> None:
     for name in (COLLECT, COMPOSE):
@@ -194,7 +196,7 @@ def test_lambda_may_make_a_functions_interfaces_and_the_function_may_not(
     assert not [each for each in role_of(weekly, name) if "ec2" in str(each["Action"])]
 
 
-def test_the_definitions_are_what_the_functions_read(tmp_path: Path) -> None:
+def test_the_written_definitions_are_readable_by_the_functions(tmp_path: Path) -> None:
     campaigns = enabled(of_each_kind(tmp_path), *AUDIENCES)
     file = tmp_path / DEFINITIONS
     file.write_bytes(msgspec.json.encode({each.name: each.definition() for each in campaigns}))
@@ -219,7 +221,7 @@ def test_the_definitions_are_what_the_functions_read(tmp_path: Path) -> None:
     assert read["csv"].module == "campaigns/csv/campaign.py"
 
 
-def test_what_a_stage_has_otherwise_goes_over_the_campaigns_file(tmp_path: Path) -> None:
+def test_an_override_of_a_stage_replaces_the_value_of_the_campaigns_file(tmp_path: Path) -> None:
     overrides = {"weekly": {"page_size": 50, "audience": {"columns": ["email", "name"]}}}
     (weekly,) = enabled(put(tmp_path), "weekly", campaigns__overrides=overrides)
     told = weekly.definition()

@@ -30,7 +30,7 @@ def event_at_noon(stage: Templates) -> dict[str, object]:
     ("name", "address"),
     [("whole", "success@simulator.amazonses.com"), ("by_resend", "delivered@resend.dev")],
 )
-def test_every_five_minutes_release_hears_of_a_canary_for_the_providers_test_address(
+def test_release_is_invoked_every_five_minutes_with_a_canary_for_the_providers_test_address(
     name: str, address: str, request: pytest.FixtureRequest
 ) -> None:
     stage: Templates = request.getfixturevalue(name)
@@ -84,7 +84,7 @@ def test_a_days_canaries_do_not_make_one_bounce_a_bad_rate(whole: Templates) -> 
         ),
     ],
 )
-def test_a_canary_that_could_not_arrive_stops_synth(changes: dict[str, object], sentence: str) -> None:
+def test_a_canary_that_cannot_arrive_stops_synth(changes: dict[str, object], sentence: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load(with_settings({**CANARY, **changes}), "dev")
     assert str(refused.value) == f"mailroom.dev.monitoring.canary: {sentence}"
@@ -99,5 +99,5 @@ def test_a_canary_that_could_not_arrive_stops_synth(changes: dict[str, object], 
         {"channels.mail.per_day": None},
     ],
 )
-def test_a_canary_that_may_arrive_does_not(changes: dict[str, object]) -> None:
+def test_synth_accepts_a_canary_that_may_arrive(changes: dict[str, object]) -> None:
     assert load(with_settings({**CANARY, **changes}), "dev").monitoring.canary

@@ -21,7 +21,7 @@ def chats() -> dict[str, Any]:
     return with_settings({"channels.chat": CHAT})
 
 
-def test_every_lane_of_the_row_knows_the_address_and_may_read_the_one_secret(
+def test_every_lane_of_the_row_has_the_address_and_the_right_to_read_the_secret(
     otherwise: Templates, lean: Templates
 ) -> None:
     channels = otherwise["channels"]
@@ -37,7 +37,7 @@ def test_every_lane_of_the_row_knows_the_address_and_may_read_the_one_secret(
     assert not {"PROVIDER_URL", "PROVIDER_SECRET_ARN", "SUPPRESSIONS_TABLE"} & without.keys()
 
 
-def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is_gone(
+def test_the_sender_of_a_suppressible_row_reads_opt_outs_and_suppressions_and_writes_suppressions(
     otherwise: Templates,
 ) -> None:
     channels = otherwise["channels"]
@@ -52,9 +52,7 @@ def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is
         assert preferences not in policy["dynamodb:UpdateItem"]
 
 
-def test_an_address_known_only_at_synth_is_below_the_providers_under_the_channels_name(
-    chats: dict[str, Any],
-) -> None:
+def test_a_providers_address_from_the_context_ends_with_the_channels_name(chats: dict[str, Any]) -> None:
     chats["dev"]["channels"]["chat"]["base_url"] = "providers"
     settings = load(chats, "dev")
     placed = with_providers(settings, "http://127.0.0.1:4711").channels
@@ -65,15 +63,13 @@ def test_an_address_known_only_at_synth_is_below_the_providers_under_the_channel
 
 
 @pytest.mark.parametrize("url", ["http://slack.com/api", "https://slack.com/api/", "slack.com"])
-def test_credentials_go_by_https_alone(url: str) -> None:
+def test_a_base_url_without_https_is_refused(url: str) -> None:
     assert refusal("channels.chat", {**CHAT, "base_url": url}).startswith(
         f"mailroom.dev.channels.chat.base_url: {url!r} should match pattern "
     )
 
 
-def test_a_server_of_this_machine_stands_for_a_provider_of_the_stage_local_alone(
-    chats: dict[str, Any],
-) -> None:
+def test_a_local_server_is_accepted_as_a_provider_in_the_stage_local_only(chats: dict[str, Any]) -> None:
     row = {**CHAT, "base_url": "http://127.0.0.1:9999/chat", "messages_per_second": 1000}
     for stage in ("dev", "local"):
         chats[stage]["channels"] = {"chat": row}
@@ -83,12 +79,12 @@ def test_a_server_of_this_machine_stands_for_a_provider_of_the_stage_local_alone
 
 
 @pytest.mark.parametrize("event_type", ["mail", "twilio", "unsubscribe"])
-def test_a_rows_secret_has_a_name_of_its_own(event_type: str) -> None:
+def test_the_secret_of_a_row_has_a_name_of_its_own(event_type: str) -> None:
     assert refusal(f"channels.{event_type}", CHAT) == (
         f"mailroom.dev.channels.{event_type}.secret: {event_type!r} is a name of Mailroom's own; remove the "
         "secret, or give the channel another name."
     )
 
 
-def test_the_rules_know_which_channels_have_needs_of_their_own() -> None:
+def test_the_settings_list_every_channel_with_needs_of_its_own() -> None:
     assert {*WITH_OWN_NEEDS} == NEEDS.keys()

@@ -60,7 +60,7 @@ def test_the_first_dashboard_fits_one_screen(each_stage: Templates) -> None:
         assert sum(each["width"] for each in first if each["y"] == top) == COLUMNS
 
 
-def test_no_widget_covers_another(each_stage: Templates) -> None:
+def test_widgets_do_not_overlap(each_stage: Templates) -> None:
     for body in bodies(each_stage):
         taken: set[tuple[int, int]] = set()
         for each in body["widgets"]:
@@ -71,9 +71,7 @@ def test_no_widget_covers_another(each_stage: Templates) -> None:
             taken |= cells
 
 
-def test_every_alarm_is_among_those_of_which_the_first_row_shows_the_ringing_ones(
-    each_stage: Templates,
-) -> None:
+def test_the_first_row_lists_every_alarm_and_shows_the_ringing_ones(each_stage: Templates) -> None:
     ringing = [each for each in widgets(each_stage, "alarm") if "states" in each["properties"]]
     assert {(each["y"], *each["properties"]["states"]) for each in ringing} == {(0, "ALARM")}
     found = [arn.rpartition(":")[2] for each in ringing for arn in each["properties"]["alarms"]]
@@ -105,9 +103,7 @@ def test_every_alarm_is_named_in_the_region_and_account_of_the_stage(each_stage:
     assert "Fn::ImportValue" not in json.dumps(each_stage["monitoring"].body)
 
 
-def test_a_line_is_drawn_at_the_threshold_of_an_alarm_whose_metric_is_drawn_beside_it(
-    each_stage: Templates,
-) -> None:
+def test_an_alarms_threshold_is_drawn_beside_its_metric(each_stage: Templates) -> None:
     lines_of_alarms = 0
     for widget in widgets(each_stage, "metric"):
         for label, value in thresholds(widget):
@@ -138,7 +134,7 @@ def _drawn(alarm: Alarm, widget: dict[str, Any]) -> bool:
         ("iterator-age", "Streams: behind, % of the alarm"),
     ],
 )
-def test_a_share_is_of_the_threshold_of_the_alarm_on_the_same_metric(
+def test_a_percentage_refers_to_the_threshold_of_the_alarm_on_the_same_metric(
     each_stage: Templates, kind: str, title: str
 ) -> None:
     (graph,) = (each for each in widgets(each_stage, "metric") if each["properties"]["title"] == title)
@@ -162,7 +158,9 @@ def test_a_share_is_of_the_threshold_of_the_alarm_on_the_same_metric(
     }
 
 
-def test_every_queue_is_shown_with_what_waits_its_age_and_its_flight(each_stage: Templates) -> None:
+def test_every_queue_is_shown_with_its_depth_its_age_and_its_messages_in_flight(
+    each_stage: Templates,
+) -> None:
     own, dead = queues(each_stage)
     assert own == shown(each_stage, "AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName")
     assert shown(each_stage, "AWS/SQS", f"{DEPTH}Visible", "QueueName") == own | dead
@@ -195,7 +193,7 @@ def queries(stage: Templates) -> list[str]:
     return [each["properties"]["query"] for each in widgets(stage, "log")]
 
 
-def test_a_query_reads_a_log_that_is_there(each_stage: Templates) -> None:
+def test_the_log_groups_of_a_query_exist(each_stage: Templates) -> None:
     groups = {each["LogGroupName"] for of in each_stage.stacks.values() for each in of.all("Logs::LogGroup")}
     sources = {found for query in queries(each_stage) for found in re.findall(r"SOURCE '([^']+)'", query)}
     assert len(sources) == 2
@@ -226,12 +224,12 @@ def test_accepted_messages_are_shown_of_each_sender_and_failures_are_searched_by
     ]
 
 
-def test_tries_that_went_back_are_in_doubt_or_were_made_again_are_searched(dev: Templates) -> None:
+def test_the_counts_of_retried_misconfigured_unknown_and_resent_tries_are_searched(dev: Templates) -> None:
     (search,) = (each for each in expressions(dev) if '"Retried"' in each)
     assert re.findall(r'MetricName="(\w+)"', search) == ["Retried", "Misconfigured", "Unknown", "Resent"]
 
 
-def test_the_day_adds_up_all_lanes_of_a_channel_beside_its_limit(dev: Templates) -> None:
+def test_the_widget_of_the_day_sums_all_lanes_of_a_channel_beside_its_limit(dev: Templates) -> None:
     (day,) = (each for each in widgets(dev, "metric") if each["properties"]["title"].startswith("The day"))
     (search,) = (each for each in expressions(dev) if each.startswith("RUNNING_SUM"))
     assert re.findall(r'service="([\w-]+)"', search) == ["send-mail", "send-mail-bulk"]
@@ -239,7 +237,7 @@ def test_the_day_adds_up_all_lanes_of_a_channel_beside_its_limit(dev: Templates)
     assert {"DayUsedUp", "WaitsForDay", "PagesWaitForDay"} <= {name for _, name, _ in named(day)}
 
 
-def test_whatever_mailroom_counts_is_looked_for_in_this_stage_alone(each_stage: Templates) -> None:
+def test_mailrooms_metrics_are_searched_in_this_stage_only(each_stage: Templates) -> None:
     of_stage = [dict(dimensions) for of, _, dimensions in metrics(each_stage) if of == "Mailroom"]
     assert of_stage
     assert {each["stage"] for each in of_stage} == {name_of(each_stage)}
@@ -250,9 +248,7 @@ def test_whatever_mailroom_counts_is_looked_for_in_this_stage_alone(each_stage: 
         assert re.search(r"\{Mailroom,[a-z,]*stage\}", search)
 
 
-def test_a_metric_that_is_shown_is_one_that_mailroom_counts_or_that_aws_documents(
-    each_stage: Templates,
-) -> None:
+def test_every_shown_metric_is_counted_by_mailroom_or_documented_by_aws(each_stage: Templates) -> None:
     source = "".join(file.read_text() for file in (ROOT / "lambdas").rglob("*.py"))
     searched = {name for each in expressions(each_stage) for name in re.findall(r'MetricName="(.+?)"', each)}
     counted = {name for of, name, _ in metrics(each_stage) if of == "Mailroom"} | searched
@@ -261,7 +257,7 @@ def test_a_metric_that_is_shown_is_one_that_mailroom_counts_or_that_aws_document
         assert of == "Mailroom" or name in OF_AWS[of]
 
 
-def test_cloudwatch_takes_as_many_widgets_lines_and_characters(each_stage: Templates) -> None:
+def test_the_dashboards_are_within_the_limits_of_cloudwatch(each_stage: Templates) -> None:
     for body in bodies(each_stage):
         assert len(json.dumps(body)) < MOST_BYTES
         assert len(body["widgets"]) <= 500

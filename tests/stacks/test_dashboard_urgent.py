@@ -20,17 +20,17 @@ def table(after: str) -> set[str]:
     return {re.sub(r"^(<\w+>|dispatch|outcomes|index-messages)-", "", name) for name in named}
 
 
-def test_the_alarms_to_page_for_are_those_that_the_dashboard_shows_first() -> None:
+def test_the_urgent_alarms_of_the_page_are_those_that_the_dashboard_shows_first() -> None:
     assert table("These alarms page somebody.") == set(URGENT)
 
 
-def test_no_alarm_is_for_both_or_for_neither(whole: Templates) -> None:
+def test_every_alarm_is_either_urgent_or_not(whole: Templates) -> None:
     urgent, other = table("These alarms page somebody."), table("These alarms can wait for working hours.")
     assert not urgent & other
     assert {each.name for each in alarms(whole) if not each.name.endswith((*urgent, *other))} == set()
 
 
-def test_the_dashboard_shows_them_under_act_now(whole: Templates) -> None:
+def test_urgent_alarms_are_shown_under_act_now(whole: Templates) -> None:
     (shown,) = (
         each for each in widgets(whole, "alarm") if each["properties"]["title"] == "Alarms that ring: act now"
     )

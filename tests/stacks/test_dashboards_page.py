@@ -46,7 +46,7 @@ def test_the_queries_find_the_alarm_of_each_dead_letter_queue(prod: Templates) -
     assert {"MailDlqAlarmArn", "MailBulkDlqAlarmArn", "FaxDlqAlarmArn"} <= {key for key, _ in pairs}
 
 
-def test_alarms_that_the_shell_names_are_there(prod: Templates) -> None:
+def test_alarms_in_the_shell_commands_of_the_docs_exist(prod: Templates) -> None:
     shell = "\n".join(blocks("sh"))
     named = set(re.findall(r"ALARM\(([a-z0-9-]+)\)", shell))
     assert len(named) == 2
@@ -54,7 +54,7 @@ def test_alarms_that_the_shell_names_are_there(prod: Templates) -> None:
     assert ":mailroom-prod-alarms" in shell
 
 
-def test_every_kind_of_alarm_stands_in_the_table(whole: Templates) -> None:
+def test_every_kind_of_alarm_is_listed_in_the_table(whole: Templates) -> None:
     rows = re.findall(r"^\| (`.*?) \| .*? \|$", PAGE, re.MULTILINE)
     listed = {kind for kinds in rows for kind in re.findall(r"`([a-z0-9-]+)`", kinds)}
     assert {each.name for each in alarms(whole) if not each.name.endswith((*listed, "-warning"))} == set()

@@ -6,7 +6,7 @@ import re
 from tests.support.stacks.templates import Templates, text
 
 
-def test_every_dead_letter_queue_of_the_stage_is_looked_at_under_its_short_name(dev: Templates) -> None:
+def test_every_dead_letter_queue_of_the_stage_is_examined_under_its_short_name(dev: Templates) -> None:
     given = dev["dead-letters"].environment("mailroom-dev-dead-letters")
     looked = json.loads(given["DEAD_LETTER_QUEUES"])
     made = {
@@ -21,14 +21,14 @@ def test_every_dead_letter_queue_of_the_stage_is_looked_at_under_its_short_name(
         assert re.search(f":ExportsOutputRef{short}DeadLetters", url)
 
 
-def test_what_campaigns_leave_behind_is_looked_at_as_well(whole: Templates) -> None:
+def test_the_dead_letter_queues_of_campaigns_are_examined(whole: Templates) -> None:
     given = whole["dead-letters"].environment("mailroom-dev-dead-letters")
     assert {"collect-dlq", "audience-dlq"} < json.loads(given["DEAD_LETTER_QUEUES"]).keys()
     looked_at = whole["dead-letters"].policy("mailroom-dev-dead-letters")["sqs:ReceiveMessage"]
     assert len([each for each in looked_at if re.search("(Collect|Audience)DeadLetters", each)]) == 2
 
 
-def test_it_starts_when_an_alarm_of_this_stage_begins(dev: Templates) -> None:
+def test_the_beginning_of_an_alarm_of_this_stage_starts_the_function(dev: Templates) -> None:
     rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-alarms")
     assert rule["EventPattern"] == {
         "source": ["aws.cloudwatch"],
@@ -40,7 +40,7 @@ def test_it_starts_when_an_alarm_of_this_stage_begins(dev: Templates) -> None:
     }
 
 
-def test_the_pattern_fits_every_dead_letter_alarm_and_no_other(dev: Templates) -> None:
+def test_the_pattern_matches_only_the_dead_letter_alarms(dev: Templates) -> None:
     rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-alarms")
     ((wildcard,),) = (each.values() for each in rule["EventPattern"]["detail"]["alarmName"])
     pattern = re.compile(re.escape(wildcard).replace(r"\*", ".*"))
@@ -51,13 +51,13 @@ def test_the_pattern_fits_every_dead_letter_alarm_and_no_other(dev: Templates) -
     assert not pattern.fullmatch("mailroom-devil-mail-dlq-not-empty")
 
 
-def test_it_starts_every_hour_for_what_an_alarm_that_rings_already_does_not_tell(dev: Templates) -> None:
+def test_a_schedule_starts_the_function_every_hour(dev: Templates) -> None:
     rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-schedule")
     assert rule["ScheduleExpression"] == "rate(1 hour)"
     assert "EventPattern" not in rule
 
 
-def test_both_rules_start_the_function_and_may(dev: Templates) -> None:
+def test_both_rules_start_the_function_and_have_the_permission(dev: Templates) -> None:
     template = dev["dead-letters"]
     for rule in template.all("Events::Rule"):
         (target,) = rule["Targets"]

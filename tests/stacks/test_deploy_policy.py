@@ -150,7 +150,7 @@ def of_stage(name: str, templates: Templates) -> Deployment:
     return Deployment(templates.stacks, place_of(load(STAGES, name), bodies, QUALIFIER))
 
 
-def test_every_action_of_every_resources_handlers_is_allowed_on_it(deployment: Deployment) -> None:
+def test_every_action_of_a_resources_handlers_is_allowed_on_it(deployment: Deployment) -> None:
     checked = 0
     for kind, arn in deployment.resources():
         for action in deployment.needed[f"AWS::{kind}"]:
@@ -162,12 +162,12 @@ def test_every_action_of_every_resources_handlers_is_allowed_on_it(deployment: D
     assert checked > 1000
 
 
-def test_every_type_of_the_templates_is_thought_of(deployment: Deployment) -> None:
+def test_every_resource_type_of_the_templates_has_its_actions(deployment: Deployment) -> None:
     types = {each["Type"] for body in deployment.bodies.values() for each in body["Resources"].values()}
     assert deployment.needed.keys() == types
 
 
-def test_what_no_resource_names_is_allowed_too(deployment: Deployment) -> None:
+def test_actions_for_the_bootstrap_and_for_passing_roles_are_allowed(deployment: Deployment) -> None:
     """Code out of the bootstrap's bucket, its version, and the functions' roles."""
     assets = f"arn:aws:s3:::cdk-{QUALIFIER}-assets-{ACCOUNT}-{REGION}/0123.zip"
     version = f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter/cdk-bootstrap/{QUALIFIER}/version"
@@ -177,13 +177,13 @@ def test_what_no_resource_names_is_allowed_too(deployment: Deployment) -> None:
     assert deployment.allows("iam:PassRole", own)
 
 
-def test_nothing_allowed_holds_a_wildcard_for_an_action(deployment: Deployment) -> None:
+def test_every_allowed_action_exists_and_has_no_wildcard(deployment: Deployment) -> None:
     actions = [action for each in deployment.statements() for action in each["Action"]]
     assert len(actions) > 200
     assert not [action for action in actions if "*" in action or not exists(action)]
 
 
-def test_everything_is_named_as_a_resource_by_a_few_with_their_reasons(deployment: Deployment) -> None:
+def test_only_a_few_actions_with_a_reason_are_allowed_on_every_resource(deployment: Deployment) -> None:
     on_all = [
         action for each in deployment.statements() if "*" in each["Resource"] for action in each["Action"]
     ]
@@ -194,7 +194,7 @@ def test_everything_is_named_as_a_resource_by_a_few_with_their_reasons(deploymen
     assert all(reason.endswith(".") for reason in ON_EVERYTHING.values())
 
 
-def test_every_other_resource_is_the_stages_own_or_known_by_an_id_alone(deployment: Deployment) -> None:
+def test_every_other_resource_belongs_to_the_stage_or_has_a_generated_id(deployment: Deployment) -> None:
     stage = deployment.place.stage
     ours = re.compile(rf"[:/]mailroom-{stage}(-|$|/)|cdk-{QUALIFIER}-assets-|cdk-bootstrap/{QUALIFIER}/")
     ids = ("/apis", "/apis/*", "/tags/*", "key/*", "event-source-mapping:*", "role/aws-service-role/*")
@@ -204,7 +204,7 @@ def test_every_other_resource_is_the_stages_own_or_known_by_an_id_alone(deployme
             assert arn == "*" or ours.search(arn) or arn.endswith((*ids, of_aws)), arn
 
 
-def test_another_stages_resources_are_out_of_reach(deployment: Deployment) -> None:
+def test_the_resources_of_another_stage_are_out_of_reach(deployment: Deployment) -> None:
     for kind, arn in deployment.resources():
         other = arn.replace(f"mailroom-{deployment.place.stage}", "mailroom-other")
         if other == arn:
@@ -215,7 +215,9 @@ def test_another_stages_resources_are_out_of_reach(deployment: Deployment) -> No
                 assert not deployment.allows(action, other) or not resource_kinds(action)
 
 
-def test_a_role_is_passed_to_those_services_alone_that_the_stages_roles_trust(deployment: Deployment) -> None:
+def test_a_role_may_be_passed_only_to_the_services_that_the_stages_roles_trust(
+    deployment: Deployment,
+) -> None:
     (passing,) = (each for each in deployment.statements() if "iam:PassRole" in each["Action"])
     trusted = passing["Condition"]["StringEquals"]["iam:PassedToService"]
     assert "lambda.amazonaws.com" in trusted
@@ -223,7 +225,7 @@ def test_a_role_is_passed_to_those_services_alone_that_the_stages_roles_trust(de
     assert passing["Resource"] == [f"arn:aws:iam::*:role/mailroom-{deployment.place.stage}-*"]
 
 
-def test_an_accounts_first_http_api_may_bring_the_role_that_aws_makes_for_it(deployment: Deployment) -> None:
+def test_the_service_linked_role_of_api_gateway_may_be_created(deployment: Deployment) -> None:
     (making,) = (each for each in deployment.statements() if "iam:CreateServiceLinkedRole" in each["Action"])
     assert making["Action"] == ["iam:CreateServiceLinkedRole"]
     assert making["Resource"] == ["arn:aws:iam::*:role/aws-service-role/*"]
@@ -231,7 +233,9 @@ def test_an_accounts_first_http_api_may_bring_the_role_that_aws_makes_for_it(dep
     assert services == ["ops.apigateway.amazonaws.com"]
 
 
-def test_no_policy_of_aws_can_be_attached_and_the_deployers_roles_not_touched(deployment: Deployment) -> None:
+def test_managed_policies_cannot_be_attached_and_the_deployers_roles_not_changed(
+    deployment: Deployment,
+) -> None:
     named = {action for each in deployment.statements() for action in each["Action"]}
     assert not {"iam:AttachRolePolicy", "iam:CreateUser", "iam:DeleteRolePermissionsBoundary"} & named
     (denied,) = deployment.statements("Deny")
@@ -239,7 +243,7 @@ def test_no_policy_of_aws_can_be_attached_and_the_deployers_roles_not_touched(de
     assert denied["Resource"] == [f"arn:aws:iam::*:role/mailroom-{deployment.place.stage}-deploy*"]
 
 
-def test_keys_and_mappings_which_have_no_names_are_held_by_conditions(deployment: Deployment) -> None:
+def test_keys_and_mappings_without_names_are_restricted_by_conditions(deployment: Deployment) -> None:
     held = {
         action: each.get("Condition", {}) for each in deployment.statements() for action in each["Action"]
     }
@@ -252,7 +256,7 @@ def test_keys_and_mappings_which_have_no_names_are_held_by_conditions(deployment
         assert functions == [f"arn:aws:lambda:*:*:function:mailroom-{stage}-*"]
 
 
-def test_what_creates_a_key_waits_for_no_tag_to_count(deployment: Deployment) -> None:
+def test_the_actions_that_create_a_key_have_no_tag_condition(deployment: Deployment) -> None:
     """That takes minutes, and CloudFormation reads a key and turns its rotation on at once."""
     held = {
         action: each.get("Condition", {}) for each in deployment.statements() for action in each["Action"]
@@ -267,7 +271,7 @@ def key_with(**tags: str) -> dict[str, Any]:
     return {"Resources": {"K": {"Type": "AWS::KMS::Key", "Properties": {"Tags": pairs}}}}
 
 
-def test_keys_are_held_by_the_stages_tags_alone_so_that_others_may_change() -> None:
+def test_only_the_stages_tags_restrict_the_access_to_keys() -> None:
     keys = [key_with(service="mailroom", stage="dev", team="a"), key_with(service="mailroom", stage="dev")]
     place = place_of(load(STAGES, "dev"), keys, QUALIFIER)
     assert place.key_tags == (("service", "mailroom"), ("stage", "dev"))
@@ -276,7 +280,7 @@ def test_keys_are_held_by_the_stages_tags_alone_so_that_others_may_change() -> N
 
 
 @pytest.mark.parametrize("tags", [{}, {"service": "mailroom", "team": "a"}])
-def test_keys_that_no_tag_tells_from_other_stages_get_no_policy(tags: dict[str, str]) -> None:
+def test_a_policy_for_keys_without_the_stages_tag_is_refused(tags: dict[str, str]) -> None:
     template = key_with(**tags)
     place = place_of(load(STAGES, "dev"), [template], QUALIFIER)
     with pytest.raises(UnscopedError, match=r"have no tag `stage` to be held by; add it to deployment.tags"):
@@ -293,7 +297,7 @@ def test_the_partition_is_that_of_the_region(region: str | None, partition: str)
         assert all(arn.startswith(f"arn:{partition}:") for arn in each.resources)
 
 
-def test_no_content_can_be_read_but_secrets(deployment: Deployment) -> None:
+def test_the_policy_cannot_read_content_except_secrets(deployment: Deployment) -> None:
     """CloudFormation reads a secret to change it; messages it never needs."""
     named = {action for each in deployment.statements() for action in each["Action"]}
     assert not {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "sqs:ReceiveMessage"} & named
@@ -303,18 +307,18 @@ def test_no_content_can_be_read_but_secrets(deployment: Deployment) -> None:
     )
 
 
-def test_each_policy_fits_iam(deployment: Deployment) -> None:
+def test_the_number_and_the_size_of_the_policies_are_within_the_limits_of_iam(deployment: Deployment) -> None:
     assert 1 < len(deployment.policies) <= 10
     assert all(size(policy) <= LIMIT for policy in deployment.policies)
 
 
-def test_a_place_that_is_pinned_is_in_every_arn() -> None:
+def test_a_pinned_account_and_region_are_in_every_arn() -> None:
     place = Place("qa", account=ACCOUNT, region=REGION, configuration_sets=("mailroom-qa",))
     (allowed, *_) = statements({"AWS::SQS::Queue": ["sqs:CreateQueue"]}, place)
     assert allowed.resources == (f"arn:aws:sqs:{REGION}:{ACCOUNT}:mailroom-qa-*",)
 
 
-def test_with_a_boundary_no_role_can_be_made_or_changed_without_it() -> None:
+def test_a_role_cannot_be_made_or_changed_without_the_boundary_if_there_is_one() -> None:
     place = Place("qa", boundary="mailroom-boundary")
     needed = {"AWS::IAM::Role": ["iam:CreateRole", "iam:PutRolePolicy", "iam:GetRole"]}
     held = {
@@ -328,12 +332,12 @@ def test_with_a_boundary_no_role_can_be_made_or_changed_without_it() -> None:
     assert held["iam:GetRole"] == ()
 
 
-def test_a_resource_that_nobody_thought_of_is_refused_not_let_through() -> None:
+def test_an_unknown_resource_type_is_refused() -> None:
     with pytest.raises(UnscopedError, match=r"^ec2:CreateVpc: no scope is known for its resources \("):
         statements({"AWS::EC2::VPC": ["ec2:CreateVpc"]}, Place("qa"))
 
 
-def test_a_property_calls_for_the_actions_that_serve_it() -> None:
+def test_a_property_adds_the_actions_that_it_needs() -> None:
     def actions(properties: dict[str, object]) -> set[str]:
         template = {"Resources": {"F": {"Type": "AWS::Lambda::Function", "Properties": properties}}}
         return needed_actions([template])["AWS::Lambda::Function"]
@@ -342,7 +346,7 @@ def test_a_property_calls_for_the_actions_that_serve_it() -> None:
     assert "ec2:DescribeSubnets" in actions({"VpcConfig": {"SubnetIds": ["subnet-1"]}})
 
 
-def test_a_property_one_level_down_calls_for_them_too() -> None:
+def test_a_nested_property_adds_the_actions_that_it_needs() -> None:
     def passes(target: dict[str, str]) -> bool:
         rule = {"Type": "AWS::Events::Rule", "Properties": {"Targets": [target]}}
         return "iam:PassRole" in needed_actions([{"Resources": {"R": rule}}])["AWS::Events::Rule"]
@@ -352,14 +356,14 @@ def test_a_property_one_level_down_calls_for_them_too() -> None:
 
 
 @pytest.mark.parametrize("row", OPTIONAL, ids="-".join)
-def test_each_row_of_what_is_left_out_still_names_actions_of_the_handlers(row: tuple[str, ...]) -> None:
+def test_each_exclusion_matches_actions_of_the_handlers(row: tuple[str, ...]) -> None:
     resource_type, _, *patterns = row
     named = handler_actions(f"AWS::{resource_type}")
     for pattern in patterns:
         assert any(fnmatchcase(action, pattern) for action in named), pattern
 
 
-def test_each_action_beyond_the_handlers_exists_and_is_named_by_none_of_them() -> None:
+def test_each_additional_action_exists_and_is_missing_in_the_handlers() -> None:
     for (resource_type, _), actions in BEYOND.items():
         assert all(exists(action) for action in actions)
         assert not {*actions} & handler_actions(resource_type)
@@ -369,7 +373,7 @@ def run_command(*options: str) -> Result:
     return CliRunner().invoke(cli.app, ["policy", *options])
 
 
-def test_the_command_writes_the_policies_of_a_stage_in_place_of_older_ones(
+def test_the_command_replaces_the_policies_of_a_stage(
     tmp_path: Path, prod: Templates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.deploying.policy.DOT_LOCAL", tmp_path)
@@ -391,7 +395,7 @@ def test_the_policies_are_for_the_bootstrap_that_deploys_the_stage(monkeypatch: 
     assert "cdk-other-assets-" in json.dumps(policies_of("dev", "other"))
 
 
-def test_a_stages_own_qualifier_goes_before_the_contexts_and_that_before_the_default() -> None:
+def test_a_stages_own_qualifier_precedes_the_one_of_the_context_and_the_default() -> None:
     own = accepted("deploy", {"provider": "github", "subjects": [SUBJECT], "qualifier": "maildev"})
     context = {"@aws-cdk/core:bootstrapQualifier": "ours"}
     assert qualifier_of(own, context) == "maildev"

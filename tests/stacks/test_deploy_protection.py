@@ -48,31 +48,31 @@ def fates(stacks: Iterable[Template]) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def test_prod_keeps_tables_buckets_and_secrets_when_a_stack_goes(prod: Templates) -> None:
+def test_prod_keeps_tables_buckets_and_secrets_if_a_stack_is_deleted(prod: Templates) -> None:
     found = fates(prod.stacks.values())
     assert found.keys() == {*KEPT}
     for fate in set().union(*found.values()):
         assert fate in {("Retain", "Retain"), (UNLESS_ROLLED_BACK, "Retain")}
 
 
-def test_a_first_deployment_that_fails_leaves_no_bucket_or_secret_whose_name_is_taken_then(
-    prod: Templates,
-) -> None:
+def test_a_failed_first_deployment_leaves_no_bucket_or_secret_with_a_fixed_name(prod: Templates) -> None:
     found = fates(prod.stacks.values())
     assert found[BUCKET] == found[SECRET] == {(UNLESS_ROLLED_BACK, "Retain")}
 
 
-def test_nor_a_table_where_a_rollback_may_delete_it(prod: Templates, otherwise: Templates) -> None:
+def test_a_failed_first_deployment_leaves_no_table_unless_tables_are_protected(
+    prod: Templates, otherwise: Templates
+) -> None:
     # One that refuses would leave its stack in ROLLBACK_FAILED.
     assert fates(prod.stacks.values())[TABLE] == {("Retain", "Retain")}
     assert fates(otherwise.stacks.values())[TABLE] == {(UNLESS_ROLLED_BACK, "Retain")}
 
 
-def test_what_is_to_be_played_with_goes_with_its_stack(dev: Templates) -> None:
+def test_the_data_of_a_trial_stage_is_deleted_with_its_stack(dev: Templates) -> None:
     assert fates(dev.stacks.values()) == {each: {("Delete", "Delete")} for each in KEPT}
 
 
-def test_prods_tables_refuse_to_be_deleted_and_can_be_recovered(prod: Templates) -> None:
+def test_prods_tables_have_deletion_protection_and_point_in_time_recovery(prod: Templates) -> None:
     tables = [each["Properties"] for _, each in resources(prod) if each["Type"] == "AWS::DynamoDB::Table"]
     assert tables
     for each in tables:
@@ -81,7 +81,7 @@ def test_prods_tables_refuse_to_be_deleted_and_can_be_recovered(prod: Templates)
 
 
 @pytest.mark.parametrize(("which", "protected"), [("prod", True), ("dev", False)])
-def test_stacks_are_protected_where_the_stage_says_so(
+def test_stacks_have_termination_protection_if_the_stage_sets_it(
     request: pytest.FixtureRequest, which: str, protected: bool
 ) -> None:
     templates: Templates = request.getfixturevalue(which)
@@ -91,7 +91,7 @@ def test_stacks_are_protected_where_the_stage_says_so(
     assert {each["properties"].get("terminationProtection", False) for each in stacks} == {protected}
 
 
-def test_whatever_takes_tags_has_the_stages(prod: Templates) -> None:
+def test_every_taggable_resource_has_the_stages_tags(prod: Templates) -> None:
     tagged = 0
     for name, each in resources(prod):
         if not takes_tags(each["Type"]):
@@ -111,10 +111,10 @@ def warned(settings: Settings) -> list[str]:
     return warnings(app)
 
 
-def test_a_protected_stage_that_is_not_pinned_is_warned_of() -> None:
+def test_a_protected_stage_without_a_pinned_account_raises_a_warning() -> None:
     (warning,) = warned(accepted("deployment", UNPINNED))
     assert warning.startswith("mailroom.dev.deployment: is protected and not pinned; set account and region")
 
 
-def test_one_that_is_pinned_is_not() -> None:
+def test_a_pinned_stage_raises_no_warning() -> None:
     assert not warned(accepted("deployment", PINNED))

@@ -64,7 +64,7 @@ def test_the_role_trusts_one_audience_and_exact_subjects_for_an_hour() -> None:
     assert deploy["MaxSessionDuration"] == 3600
 
 
-def test_a_wildcard_is_matched_as_one_and_the_audience_stays_exact() -> None:
+def test_a_wildcard_subject_uses_string_like_and_the_audience_string_equals() -> None:
     tags = "repo:acme/mailroom:ref:refs/tags/v*"
     assert trust(role(stack_of({**GITHUB, "subjects": [MAIN, tags]})))["Condition"] == {
         "StringEquals": {f"{HOST}:aud": "sts.amazonaws.com"},
@@ -79,13 +79,13 @@ def test_the_provider_is_made_by_cloudformation_itself() -> None:
     assert not stack.all("Lambda::Function")
 
 
-def test_a_provider_that_the_account_has_is_used_and_none_made() -> None:
+def test_an_existing_provider_of_the_account_is_used() -> None:
     stack = stack_of({**GITHUB, "provider_arn": KNOWN})
     assert not stack.all("IAM::OIDCProvider")
     assert trust(role(stack))["Principal"] == {"Federated": KNOWN}
 
 
-def test_the_role_may_take_two_of_the_bootstraps_roles_and_nothing_else() -> None:
+def test_the_role_may_assume_only_two_of_the_bootstraps_roles() -> None:
     """The third, for look-ups, may read the whole account; CloudFormation's own nobody may take."""
     place = "111122223333-eu-central-1"
     assert allowed(role(stack_of(GITHUB))) == {
@@ -96,7 +96,7 @@ def test_the_role_may_take_two_of_the_bootstraps_roles_and_nothing_else() -> Non
     }
 
 
-def test_a_bootstrap_of_its_own_is_known_by_its_qualifier() -> None:
+def test_a_custom_bootstrap_is_used_by_its_qualifier() -> None:
     stack = stack_of(GITHUB, **{"@aws-cdk/core:bootstrapQualifier": "mailprod"})
     assert all("role/cdk-mailprod-" in each for each in allowed(role(stack))["sts:AssumeRole"])
 
@@ -111,18 +111,18 @@ def warned(section: dict[str, Any], **context: object) -> list[str]:
     return warnings(app)
 
 
-def test_the_accounts_default_bootstrap_is_warned_of() -> None:
+def test_the_accounts_default_bootstrap_raises_a_warning() -> None:
     (warning,) = warned(GITHUB)
     assert warning.startswith("mailroom.dev.deploy: is deployed by the account's default bootstrap")
 
 
 @pytest.mark.parametrize("named", ["maildev", "hnb659fds"])
-def test_a_bootstrap_that_somebody_named_is_meant(named: str) -> None:
+def test_an_explicit_bootstrap_raises_no_warning(named: str) -> None:
     assert not warned({**GITHUB, "qualifier": named})
     assert not warned(GITHUB, **{"@aws-cdk/core:bootstrapQualifier": named})
 
 
-def test_a_stages_own_bootstrap_deploys_every_stack_of_it(tmp_path: Path) -> None:
+def test_the_stages_own_bootstrap_deploys_all_of_its_stacks(tmp_path: Path) -> None:
     settings = accepted("deploy", {**GITHUB, "qualifier": "maildev"})
     assert settings.deploy
     app = App(context=NO_BUNDLES, outdir=str(tmp_path))
@@ -154,7 +154,7 @@ def test_the_stack_is_deployed_with_a_persons_own_credentials() -> None:
     assert not {"assumeRoleArn", "cloudFormationExecutionRoleArn", "lookupRole"} & properties.keys()
 
 
-def test_its_roles_arns_are_outputs() -> None:
+def test_the_arns_of_the_roles_are_outputs() -> None:
     stack = stack_of({**GITHUB, "reader_subjects": ["repo:acme/mailroom:pull_request"]})
     assert {"DeployRoleArn", "DeployReaderRoleArn"} <= stack.body["Outputs"].keys()
     assert text(stack.body["Outputs"]["DeployRoleArn"]["Value"]).endswith(".Arn>")
@@ -209,14 +209,14 @@ def test_each_provider_has_its_issuer_and_its_audience(
         "repo:acme/mailroom:environment:*d",
     ],
 )
-def test_a_subject_that_lets_in_others_or_pull_requests_stops_synth(subject: str) -> None:
+def test_a_subject_that_allows_other_repositories_branches_or_pull_requests_stops_synth(subject: str) -> None:
     said = refusal("deploy", {**GITHUB, "subjects": [MAIN, subject]})
     assert said.startswith("mailroom.dev.deploy: ")
     assert f"{subject!r}, which lets in too many; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in said
 
 
 @pytest.mark.parametrize("subject", ["repo:*", "repo:acme/mailroom:*", "repo:acme/mailroo?:pull_request"])
-def test_a_reader_is_named_whole(subject: str) -> None:
+def test_a_reader_with_a_wildcard_is_refused(subject: str) -> None:
     said = refusal("deploy", {**GITHUB, "reader_subjects": [subject]})
     assert said.startswith("mailroom.dev.deploy.reader_subjects.0: ")
 
@@ -227,13 +227,13 @@ def test_a_wildcard_of_an_unknown_system_stops_synth() -> None:
 
 
 @pytest.mark.parametrize("name", ["ref:refs/tags/v*", "ref:refs/heads/release/*", "environment:prod-?"])
-def test_a_wildcard_behind_the_beginning_of_a_name_is_fine(name: str) -> None:
+def test_a_wildcard_at_the_end_of_a_name_is_accepted(name: str) -> None:
     deploy = accepted("deploy", {**GITHUB, "subjects": [f"repo:acme/mailroom:{name}"]}).deploy
     assert deploy
     assert deploy.subjects == (f"repo:acme/mailroom:{name}",)
 
 
-def test_all_branches_of_gitlab_stop_synth() -> None:
+def test_a_subject_with_all_branches_of_gitlab_stops_synth() -> None:
     section = {"provider": "gitlab", "subjects": ["project_path:acme/mailroom:ref_type:branch:ref:*"]}
     assert "which lets in too many; use project_path:GROUP/PROJECT" in refusal("deploy", section)
 
@@ -248,19 +248,19 @@ def test_all_branches_of_gitlab_stop_synth() -> None:
         "https://github.acme.com/_services/token",
     ],
 )
-def test_a_known_issuers_rules_hold_whatever_the_provider_is_called(url: str) -> None:
+def test_the_rules_of_a_known_issuer_apply_under_any_provider_name(url: str) -> None:
     section = {"provider": "other", "url": url, "subjects": ["repo:acme/mailroom:pull_request"]}
     assert "which lets in too many; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in refusal("deploy", section)
 
 
-def test_a_host_that_only_looks_like_a_known_issuer_is_another() -> None:
+def test_a_host_that_resembles_a_known_issuer_is_another_issuer() -> None:
     section = {"provider": "other", "url": "https://gitlab.com.example.com", "subjects": ["job:17"]}
     deploy = accepted("deploy", section).deploy
     assert deploy
     assert (deploy.signer, deploy.expected_audience) == ("other", "https://gitlab.com.example.com")
 
 
-def test_another_system_needs_its_url() -> None:
+def test_a_custom_provider_without_its_url_is_refused() -> None:
     section = {"provider": "other", "subjects": ["job:17"]}
     assert "has provider other and no url; add the issuer's url." in refusal("deploy", section)
 
@@ -277,7 +277,7 @@ def bounded(folder: Path) -> tuple[Settings, dict[str, Template]]:
     return settings, {stack.stack_name: Template(stack.template) for stack in stacks}
 
 
-def test_a_boundary_holds_every_role_of_the_stage_but_those_that_hand_out_nothing(tmp_path: Path) -> None:
+def test_every_role_of_the_stage_has_the_boundary_except_those_of_the_deployer(tmp_path: Path) -> None:
     settings, stacks = bounded(tmp_path)
     held = stacks[settings.name("webhook")].all("IAM::Role")
     assert held

@@ -20,7 +20,7 @@ LISTS = Path(__file__).with_name("deployed")
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "everything"])
-def test_what_is_deployed_keeps_its_stack_its_logical_id_and_its_name(
+def test_deployed_resources_keep_their_stack_their_logical_id_and_their_name(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     templates: Templates = request.getfixturevalue(name)

@@ -48,7 +48,7 @@ def accepted(stage: dict[str, Any]) -> Settings:
 
 @given(stages)
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
-def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) -> None:
+def test_the_derived_numbers_of_all_accepted_settings_keep_the_rules(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     for row in chosen.lane_rows():
         channel, rules = row.channel, row.rules
@@ -75,7 +75,7 @@ def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) ->
 
 @given(stages)
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
-def test_all_workers_of_all_lanes_together_keep_to_the_channels_rate(stage: dict[str, Any]) -> None:
+def test_all_workers_of_all_lanes_together_keep_within_the_channels_rate(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     rows = list(chosen.lane_rows())
     fastest = sum(row.polling.maximum_concurrency / row.pace for row in rows)

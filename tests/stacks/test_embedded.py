@@ -64,7 +64,7 @@ def synthesized(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bodies]:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])
-def test_its_stacks_are_those_of_an_app_of_our_own(
+def test_the_stacks_of_an_embedded_stage_equal_those_of_mailrooms_own_app(
     synthesized: dict[str, Bodies], name: str, request: pytest.FixtureRequest
 ) -> None:
     ours: Templates = request.getfixturevalue(name)
@@ -73,7 +73,9 @@ def test_its_stacks_are_those_of_an_app_of_our_own(
         assert synthesized[name][f"mailroom-{name}-{stack}"] == template.body
 
 
-def test_the_stacks_beside_it_get_neither_its_tags_nor_its_checks(synthesized: dict[str, Bodies]) -> None:
+def test_other_stacks_of_the_app_get_neither_the_stages_tags_nor_its_checks(
+    synthesized: dict[str, Bodies],
+) -> None:
     resources = synthesized[""]["orders"]["Resources"].values()
     (queue,) = (each for each in resources if each["Type"] == "AWS::SQS::Queue")
     assert queue["Properties"]["Tags"] == [{"Key": "team", "Value": "shop"}]
@@ -105,7 +107,7 @@ def test_ten_lines_of_the_docs_make_a_dashboard_of_the_stages_letters_codes_and_
     assert 'MetricName=\\"Failed\\"' in json.dumps(accepted)
 
 
-def test_one_alarm_of_the_docs_rings_if_any_dead_letter_queue_of_the_stage_has_letters(
+def test_the_composite_alarm_of_the_docs_covers_every_dead_letter_queue_of_the_stage(
     synthesized: dict[str, Bodies], prod: Templates
 ) -> None:
     (rule,) = (
@@ -117,11 +119,11 @@ def test_one_alarm_of_the_docs_rings_if_any_dead_letter_queue_of_the_stage_has_l
     assert {*re.findall(r"mailroom-prod-[a-z-]+", rule)} == dead
 
 
-def test_stacks_beside_the_stage_wait_for_none_of_its_exports(synthesized: dict[str, Bodies]) -> None:
+def test_stacks_beside_the_stage_import_none_of_its_exports(synthesized: dict[str, Bodies]) -> None:
     assert "Fn::ImportValue" not in json.dumps(synthesized[""])
 
 
-def test_what_others_are_told_is_in_parameters_of_the_stage(synthesized: dict[str, Bodies]) -> None:
+def test_names_for_other_stacks_are_in_parameters_of_the_stage(synthesized: dict[str, Bodies]) -> None:
     resources = (each for body in synthesized["prod"].values() for each in body["Resources"].values())
     parameters = [each["Properties"]["Name"] for each in resources if each["Type"] == "AWS::SSM::Parameter"]
     short = ("alarm-ended-topic", "alarm-topic", "api-url", "ledger-table", "mailbox-table", "payload-bucket")

@@ -48,9 +48,7 @@ def accepted(stage: dict[str, Any]) -> Settings:
 
 @given(stages, st.integers(301, 20_000))
 @many
-def test_a_fax_that_was_submitted_has_receives_left_until_it_has_ended(
-    stage: dict[str, Any], longest_fax: int
-) -> None:
+def test_a_submitted_fax_has_enough_receives_until_its_end(stage: dict[str, Any], longest_fax: int) -> None:
     chosen = accepted(stage)
     fax = chosen.fax
     assert fax is not None
@@ -75,7 +73,7 @@ def test_a_fax_that_was_submitted_has_receives_left_until_it_has_ended(
 
 @given(stages)
 @many
-def test_a_retry_that_waits_as_long_as_it_may_is_still_moved_in_time(stage: dict[str, Any]) -> None:
+def test_a_fax_with_the_longest_retry_delay_is_moved_in_time(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     assert chosen.fax is not None
     rules = mover_rules(chosen.fax, chosen.times)
@@ -88,7 +86,7 @@ def test_a_retry_that_waits_as_long_as_it_may_is_still_moved_in_time(stage: dict
 
 @given(stages)
 @many
-def test_a_webhook_gets_all_its_tries_before_its_queue_forgets_it(stage: dict[str, Any]) -> None:
+def test_a_webhook_gets_all_its_tries_within_its_queues_retention(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     webhook, times, rules = chosen.webhook, chosen.times, webhook_rules(chosen.webhook, chosen.times)
     delays = webhook.delays_seconds

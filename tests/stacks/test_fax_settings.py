@@ -16,7 +16,7 @@ TELNYX: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("sender", ["12025550123", "+02025550123", "+1 202 555 0123", "+1202555012345678"])
-def test_a_sender_is_a_number_in_e164(sender: str) -> None:
+def test_a_sender_that_is_no_number_in_e164_is_refused(sender: str) -> None:
     said = refusal("fax.senders", ["+12025550123", sender])
     assert said.startswith(f"mailroom.dev.fax.senders.1: {sender!r} should match pattern ")
 
@@ -74,21 +74,21 @@ def test_a_stage_needs_no_fax_gateway() -> None:
     assert accepted("fax", REMOVED).fax is None
 
 
-def test_the_providers_simulators_are_where_the_app_is_told() -> None:
+def test_the_simulators_of_providers_are_at_the_address_of_the_context() -> None:
     local = load(STAGES, "local")
     placed = with_providers(local, "http://127.0.0.1:4711").fax
     assert placed is not None
     assert placed.url == "http://127.0.0.1:4711/signalwire"
 
 
-def test_a_stage_with_a_provider_of_its_own_is_not_moved() -> None:
+def test_a_stage_with_a_real_provider_keeps_its_address() -> None:
     dev = load(STAGES, "dev")
     assert with_providers(dev, "http://127.0.0.1:4711") == dev
     assert with_providers(dev, None) == dev
 
 
 @pytest.mark.parametrize("told", [None, "127.0.0.1:4711", "http://127.0.0.1:4711/", 5])
-def test_providers_without_a_usable_address_are_asked_for(told: object) -> None:
+def test_a_stage_with_simulators_needs_a_valid_address(told: object) -> None:
     with pytest.raises(SettingsError) as refused:
         with_providers(load(STAGES, "local"), told)
     assert str(refused.value) == (

@@ -7,7 +7,7 @@ from tests.support.stacks.templates import Templates
 FIFO = ["mailroom-dev-fax.fifo", "mailroom-dev-fax-dlq.fifo"]
 
 
-def test_the_fax_queue_keeps_order_within_a_line_and_is_fast_over_all_of_them(dev: Templates) -> None:
+def test_the_fax_queue_keeps_the_order_of_a_line_and_has_high_throughput(dev: Templates) -> None:
     queue = dev["fax"].one("SQS::Queue", QueueName="mailroom-dev-fax.fifo")
     assert queue["FifoQueue"] is True
     assert queue["DeduplicationScope"] == "messageGroup"
@@ -22,7 +22,7 @@ def test_a_fifo_queues_dead_letter_queue_is_fifo_and_the_others_are_standard(dev
     assert queues.keys() - FIFO == {"mailroom-dev-fax-retry", "mailroom-dev-fax-retry-dlq"}
 
 
-def test_the_credentials_are_a_placeholder_until_somebody_puts_them(dev: Templates) -> None:
+def test_the_credentials_are_a_placeholder_that_a_deployment_does_not_overwrite(dev: Templates) -> None:
     secret = dev["fax"].one("SecretsManager::Secret", Name="mailroom-dev-fax")
     # A change of this would make CloudFormation write over what was put.
     assert secret["GenerateSecretString"] == {
@@ -35,7 +35,7 @@ def test_the_credentials_are_a_placeholder_until_somebody_puts_them(dev: Templat
     )
 
 
-def test_without_a_fax_gateway_nothing_knows_of_faxes(lean: Templates) -> None:
+def test_a_stage_without_a_fax_gateway_has_no_resource_of_faxes(lean: Templates) -> None:
     assert "fax" not in lean.stacks
     routing = lean["routing"]
     dispatch, outcomes = (routing.environment(f"mailroom-dev-{name}") for name in ("dispatch", "outcomes"))

@@ -41,7 +41,7 @@ def test_the_configuration_set_keeps_the_suppression_list_and_reputation(dev: Te
     assert found["ReputationOptions"] == {"ReputationMetricsEnabled": True}
 
 
-def test_ses_publishes_what_became_of_mails_and_rewrites_none_for_opens_and_clicks(dev: Templates) -> None:
+def test_ses_publishes_events_of_mails_and_does_not_rewrite_links(dev: Templates) -> None:
     (destination,) = dev["feedback"].all("SES::ConfigurationSetEventDestination")
     events = destination["EventDestination"]
     assert events["Enabled"] is True
@@ -60,7 +60,7 @@ def test_the_destination_waits_until_ses_may_publish_to_the_topic(dev: Templates
     assert dev["feedback"].body["Resources"][policy]["Type"] == "AWS::SNS::TopicPolicy"
 
 
-def test_ses_alone_may_publish_for_this_accounts_own_set_and_over_tls(dev: Templates) -> None:
+def test_only_ses_may_publish_to_the_topic_and_only_for_this_accounts_set_over_tls(dev: Templates) -> None:
     said = statements(dev["feedback"], "SNS::TopicPolicy")
     (refused,) = (each for each in said if each["Effect"] == "Deny")
     assert refused["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
@@ -73,9 +73,7 @@ def test_ses_alone_may_publish_for_this_accounts_own_set_and_over_tls(dev: Templ
     }
 
 
-def test_the_topics_key_rotates_and_serves_ses_without_a_condition_that_it_may_not_meet(
-    dev: Templates,
-) -> None:
+def test_the_topics_key_rotates_and_may_be_used_by_ses_without_a_condition(dev: Templates) -> None:
     (key,) = dev["feedback"].all("KMS::Key")
     assert key["EnableKeyRotation"] is True
     topic = dev["feedback"].one("SNS::Topic", TopicName="mailroom-dev-feedback")
@@ -89,7 +87,7 @@ def test_the_topics_key_rotates_and_serves_ses_without_a_condition_that_it_may_n
     assert "Condition" not in used["ses.amazonaws.com"]
 
 
-def test_the_topic_has_one_subscription_and_it_keeps_the_envelope(dev: Templates) -> None:
+def test_the_topic_has_one_subscription_that_keeps_the_envelope(dev: Templates) -> None:
     (subscription,) = dev["feedback"].all("SNS::Subscription")
     assert subscription["Protocol"] == "sqs"
     queue = dev["feedback"].body["Resources"][subscription["Endpoint"]["Fn::GetAtt"][0]]["Properties"]
@@ -98,7 +96,7 @@ def test_the_topic_has_one_subscription_and_it_keeps_the_envelope(dev: Templates
     assert text(subscription["TopicArn"]) == dev["feedback"].output("FeedbackTopicArn")
 
 
-def test_the_feedback_queue_takes_from_no_other_topic(dev: Templates) -> None:
+def test_the_feedback_queue_accepts_messages_of_its_topic_only(dev: Templates) -> None:
     template = dev["feedback"]
     (queue,) = (
         name
@@ -117,7 +115,7 @@ def test_the_feedback_queue_takes_from_no_other_topic(dev: Templates) -> None:
     }
 
 
-def test_the_function_believes_that_topic_alone_and_gathers_a_hundred_events(dev: Templates) -> None:
+def test_the_function_accepts_that_topic_only_and_batches_a_hundred_events(dev: Templates) -> None:
     given = dev["feedback"].environment("mailroom-dev-feedback")
     assert json.loads(given["FEEDBACK_TOPICS"]) == [dev["feedback"].output("FeedbackTopicArn")]
     assert given["QUEUE_URL"].startswith("<FeedbackQueue")
@@ -127,7 +125,7 @@ def test_the_function_believes_that_topic_alone_and_gathers_a_hundred_events(dev
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (100, 2)
 
 
-def test_aws_publishes_what_became_of_text_and_media_to_the_same_topic(everything: Templates) -> None:
+def test_aws_publishes_events_of_text_and_media_to_the_same_topic(everything: Templates) -> None:
     aws = everything["feedback"]
     made = aws.one("SMSVOICE::ConfigurationSet", ConfigurationSetName="mailroom-dev")
     (destination,) = made["EventDestinations"]
@@ -150,7 +148,7 @@ def test_aws_sms_may_publish_events_and_texts_and_use_the_key_for_this_account(e
     assert using.keys() == publishing.keys()
 
 
-def test_the_sms_set_waits_until_it_may_publish(everything: Templates) -> None:
+def test_the_sms_set_depends_on_the_topic_policy(everything: Templates) -> None:
     aws = everything["feedback"]
     resources = aws.body["Resources"]
     (made,) = (each for each in resources.values() if each["Type"] == "AWS::SMSVOICE::ConfigurationSet")

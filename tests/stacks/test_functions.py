@@ -50,7 +50,7 @@ def test_a_function_runs_its_handler_on_arm_and_keeps_its_log_for_a_while(
 
 
 @every_function
-def test_a_function_is_told_all_that_its_handler_reads_and_nothing_else(
+def test_the_environment_of_a_function_contains_exactly_its_settings(
     whole: Templates,
     monkeypatch: pytest.MonkeyPatch,
     stack: str,
@@ -71,7 +71,7 @@ def test_a_function_is_told_all_that_its_handler_reads_and_nothing_else(
 
 
 @pytest.mark.parametrize("name", ["dispatch", "release"])
-def test_dispatch_knows_the_queue_of_each_lane_of_each_channel(dev: Templates, name: str) -> None:
+def test_the_queue_of_each_lane_is_passed_to_dispatch(dev: Templates, name: str) -> None:
     routes = json.loads(dev["routing"].environment(f"mailroom-dev-{name}")["ROUTES"])
     assert {event_type: set(lanes) for event_type, lanes in routes.items()} == {
         "mail": {"normal", "bulk"},
@@ -85,7 +85,7 @@ def test_dispatch_knows_the_queue_of_each_lane_of_each_channel(dev: Templates, n
     assert re.search("WebhookQueue", routes["webhook"]["normal"])
 
 
-def test_the_mailbox_stream_is_read_within_bounds_and_what_fails_is_kept_whole(dev: Templates) -> None:
+def test_the_mailbox_stream_is_read_within_bounds_and_failed_batches_are_kept_whole(dev: Templates) -> None:
     mapping = dict(dev["routing"].mapping("mailroom-dev-dispatch"))
     bucket = mapping.pop("DestinationConfig")["OnFailure"]["Destination"]["Fn::GetAtt"][0]
     name = dev["routing"].body["Resources"][bucket]["Properties"]["BucketName"]
@@ -109,7 +109,7 @@ def test_the_mailbox_stream_is_read_within_bounds_and_what_fails_is_kept_whole(d
     }
 
 
-def test_no_environment_holds_a_secret(whole: Templates) -> None:
+def test_secrets_are_passed_to_functions_by_arn_only(whole: Templates) -> None:
     """Where a function needs one, the variable's name says that it is a secret's ARN."""
     names = {
         name

@@ -56,7 +56,7 @@ def test_a_senders_mapping_invokes_the_alias_of_its_newest_version(
 
 
 @every_sender
-def test_a_mapping_is_the_same_beside_the_alias_that_it_invokes(
+def test_a_mapping_to_an_alias_has_otherwise_the_same_properties(
     everything: Templates, every_function: Templates, stack: str, queue: str, function: str
 ) -> None:
     """Its concurrency among it, and its logical id: turning the setting on replaces no mapping."""
@@ -76,7 +76,7 @@ def test_a_mapping_is_the_same_beside_the_alias_that_it_invokes(
 
 
 @every_sender
-def test_codedeploy_shifts_a_tenth_every_three_minutes_and_goes_back_at_the_alarms_of_function_and_queue(
+def test_codedeploy_shifts_a_tenth_every_three_minutes_and_rolls_back_if_an_alarm_rings(
     everything: Templates, stack: str, queue: str, function: str
 ) -> None:
     template = everything[stack]
@@ -108,7 +108,7 @@ def test_the_errors_alarm_rings_before_a_shift_is_over(
 
 
 @every_sender
-def test_codedeploy_may_move_the_senders_own_alias_and_read_alarms_and_nothing_else(
+def test_codedeploy_may_only_move_the_senders_own_alias_and_read_alarms(
     everything: Templates, stack: str, queue: str, function: str
 ) -> None:
     template = everything[stack]
@@ -127,29 +127,25 @@ def test_codedeploy_may_move_the_senders_own_alias_and_read_alarms_and_nothing_e
     assert text(statement["Principal"]["Service"]) == "codedeploy.amazonaws.com"
 
 
-def test_senders_alone_are_shifted(everything: Templates) -> None:
+def test_gradual_deployments_are_used_for_senders_only(everything: Templates) -> None:
     aliases = {name: len(template.all("Lambda::Alias")) for name, template in everything.stacks.items()}
     assert {name: count for name, count in aliases.items() if count} == {
         stack: len(named) for stack, named in SENDERS.items()
     }
 
 
-def test_a_stage_without_it_has_nothing_of_it(every_function: Templates) -> None:
+def test_a_stage_without_gradual_deployments_has_no_alias_or_version(every_function: Templates) -> None:
     kinds = ("Lambda::Alias", "Lambda::Version", "CodeDeploy::Application", "CodeDeploy::DeploymentGroup")
     assert not [kind for each in every_function.stacks.values() for kind in kinds if each.all(kind)]
 
 
-def test_a_stage_that_has_queues_alarms_alone_goes_back_at_the_dead_letter_alarm(
-    lean: Templates,
-) -> None:
+def test_a_stage_with_only_the_alarms_of_queues_rolls_back_at_the_dead_letter_alarm(lean: Templates) -> None:
     template = lean["webhook"]
     alarms = group_of(template, "send-webhook")["AlarmConfiguration"]["Alarms"]
     assert alarms == [{"Name": "mailroom-dev-webhook-dlq-not-empty"}]
 
 
-def test_the_stacks_of_senders_need_none_of_each_other_so_that_they_shift_side_by_side(
-    everything: Templates,
-) -> None:
+def test_the_stacks_of_senders_are_independent_so_that_they_shift_in_parallel(everything: Templates) -> None:
     artifacts = json.loads((everything.folder / "manifest.json").read_text())["artifacts"]
     names = {f"mailroom-dev-{stack}" for stack in SENDERS}
     for name in names:

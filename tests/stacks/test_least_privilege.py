@@ -15,7 +15,7 @@ def statements(role: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
 
 
-def test_mail_may_be_sent_from_the_stages_senders_alone(dev: Templates) -> None:
+def test_mail_may_be_sent_only_from_the_stages_senders(dev: Templates) -> None:
     sending = [
         each
         for role in dev["channels"].all("IAM::Role")
@@ -27,7 +27,7 @@ def test_mail_may_be_sent_from_the_stages_senders_alone(dev: Templates) -> None:
         assert each["Condition"] == {"StringEqualsIgnoreCase": {"ses:FromAddress": ["mailroom@example.com"]}}
 
 
-def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_ours(dev: Templates) -> None:
+def test_a_role_has_no_wildcard_action_bare_wildcard_or_managed_policy(dev: Templates) -> None:
     roles = [role for stack in dev.stacks.values() for role in stack.all("IAM::Role")]
     assert len(roles) == 15
     for role in roles:
@@ -38,7 +38,7 @@ def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_o
     assert not any(stack.all("IAM::Policy") for stack in dev.stacks.values())
 
 
-def test_a_function_writes_to_its_own_log_alone(dev: Templates) -> None:
+def test_a_function_may_write_only_to_its_own_log(dev: Templates) -> None:
     for stack in ("api", "channels", "dead-letters", "fax", "feedback", "routing", "webhook"):
         for function in dev[stack].all("Lambda::Function"):
             name = function["FunctionName"]

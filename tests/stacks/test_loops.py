@@ -17,7 +17,7 @@ def test_a_campaign_and_a_fax_under_another_group_loop_over_their_own_queues_alo
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "whole", "everything", "by_resend"])
-def test_exactly_the_functions_of_a_loop_are_left_running_by_lambda(
+def test_recursion_is_allowed_exactly_for_the_functions_of_a_loop(
     request: pytest.FixtureRequest, name: str
 ) -> None:
     stage: Templates = request.getfixturevalue(name)
@@ -90,7 +90,7 @@ def test_a_loop_may_lead_over_an_invocation() -> None:
     assert looping({**SECOND, **invoked}) == {frozenset({"first", "second"})}
 
 
-def test_a_loop_that_leads_over_a_table_is_not_stopped() -> None:
+def test_a_loop_over_a_table_is_not_stopped() -> None:
     table = {
         **function("first", "dynamodb:UpdateItem", arn("Table")),
         "Table": resource("DynamoDB::Table", TableName="table"),

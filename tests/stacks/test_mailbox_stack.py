@@ -7,7 +7,7 @@ import pytest
 from tests.support.stacks.templates import Templates, text
 
 
-def test_the_ledgers_indexes_have_what_their_readers_need(dev: Templates) -> None:
+def test_the_ledgers_indexes_have_the_attributes_that_their_readers_use(dev: Templates) -> None:
     ledger = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-ledger")
     indexes = {
         each["IndexName"]: (
@@ -30,7 +30,7 @@ def test_the_choices_of_recipients_stay_for_ever(dev: Templates, table: str) -> 
     assert "TimeToLiveSpecification" not in properties
 
 
-def test_release_is_invoked_each_minute_for_each_shard_and_each_line(dev: Templates) -> None:
+def test_release_is_invoked_every_minute_for_each_shard_and_each_line(dev: Templates) -> None:
     rules = [
         rule for rule in dev["routing"].all("Events::Rule") if rule["ScheduleExpression"] == "rate(1 minute)"
     ]
@@ -41,7 +41,7 @@ def test_release_is_invoked_each_minute_for_each_shard_and_each_line(dev: Templa
 @pytest.mark.parametrize(
     ("stack", "bucket", "days"), [("mailbox", "payloads", 90), ("routing", "unprocessed", 30)]
 )
-def test_a_bucket_is_private_encrypted_and_forgets(
+def test_a_bucket_is_private_and_encrypted_and_its_objects_expire(
     dev: Templates, stack: str, bucket: str, days: int
 ) -> None:
     (found,) = dev[stack].all("S3::Bucket")
@@ -53,7 +53,7 @@ def test_a_bucket_is_private_encrypted_and_forgets(
 
 
 @pytest.mark.parametrize("stack", ["mailbox", "routing"])
-def test_a_bucket_refuses_all_that_is_not_tls(dev: Templates, stack: str) -> None:
+def test_a_bucket_refuses_requests_without_tls(dev: Templates, stack: str) -> None:
     (policy,) = dev[stack].all("S3::BucketPolicy")
     refusals = policy["PolicyDocument"]["Statement"]
     assert {"Bool": {"aws:SecureTransport": "false"}} in [each["Condition"] for each in refusals]

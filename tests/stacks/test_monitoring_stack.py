@@ -64,7 +64,7 @@ def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_only_aws_he
 
 
 @pytest.mark.parametrize("name", TOPICS)
-def test_whatever_is_not_tls_is_refused(dev: Templates, name: str) -> None:
+def test_the_topics_refuse_requests_without_tls(dev: Templates, name: str) -> None:
     (denied,) = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Deny")
     assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
@@ -82,7 +82,9 @@ def test_cloudwatch_and_eventbridge_may_use_the_key_to_encrypt(dev: Templates) -
     assert all({*each["Action"]} == {"kms:GenerateDataKey", "kms:Decrypt"} for each in services)
 
 
-def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too(everything: Templates) -> None:
+def test_people_are_notified_of_the_beginning_of_an_alarm_and_programs_of_its_end_too(
+    everything: Templates,
+) -> None:
     template = everything["monitoring"]
     resources = template.body["Resources"]
     found = {
@@ -97,7 +99,7 @@ def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too(everythi
     }
 
 
-def test_programs_hear_of_no_end_of_an_alarm_that_never_rang(everything: Templates) -> None:
+def test_programs_are_not_notified_of_the_end_of_an_alarm_that_never_rang(everything: Templates) -> None:
     (ended,) = (
         each
         for each in everything["monitoring"].all("SNS::Subscription")
@@ -110,7 +112,7 @@ def test_programs_hear_of_no_end_of_an_alarm_that_never_rang(everything: Templat
     assert "AlarmsEnded" in ended["TopicArn"]["Ref"]
 
 
-def test_programs_hear_of_alarms_and_not_of_what_no_alarm_ends(everything: Templates) -> None:
+def test_programs_are_notified_of_alarms_only_and_not_of_other_notices(everything: Templates) -> None:
     begun = [
         each["FilterPolicy"]
         for each in everything["monitoring"].all("SNS::Subscription")
@@ -143,7 +145,7 @@ def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, sa
     assert said in refusal(key, value)
 
 
-def test_a_stage_to_play_with_has_the_alarms_of_its_queues_alone_and_costs_little(lean: Templates) -> None:
+def test_a_trial_stage_has_only_the_alarms_of_its_queues_and_a_low_cost(lean: Templates) -> None:
     names = {each["AlarmName"] for part in lean.stacks.values() for each in part.all("CloudWatch::Alarm")}
     own, _ = queues(lean)
     expected = {f"{queue.removesuffix('.fifo')}-{kind}" for queue in own for kind in QUEUE_ALARMS}
@@ -156,7 +158,7 @@ def test_a_stage_to_play_with_has_the_alarms_of_its_queues_alone_and_costs_littl
     assert sum(stage_parts([part.body for part in lean.stacks.values()]).values()) < 10
 
 
-def test_the_topics_are_deployed_before_what_may_ring(dev: Templates) -> None:
+def test_the_topics_are_deployed_before_the_alarms(dev: Templates) -> None:
     manifest = json.loads((dev.folder / "manifest.json").read_text())["artifacts"]
     assert "mailroom-dev-monitoring" in manifest["mailroom-dev-mailbox"]["dependencies"]
     assert not any(

@@ -31,7 +31,7 @@ def test_the_line_of_slow_codes_is_at_the_objective(whole: Templates) -> None:
     assert line["value"] == alarm(whole, "mailroom-dev-mail-codes-late")["Threshold"]
 
 
-def test_one_alarm_rings_for_each_thing_that_aws_drops_without_an_error(dev: Templates) -> None:
+def test_one_alarm_covers_each_metric_of_silent_drops_by_aws(dev: Templates) -> None:
     (drops,) = (each for each in alarms(dev) if each.name == "mailroom-dev-aws-drops")
     assert drops.metrics() == {
         ("AWS/Lambda", "RecursiveInvocationsDropped", ()),
@@ -45,7 +45,7 @@ def test_one_alarm_rings_for_each_thing_that_aws_drops_without_an_error(dev: Tem
     assert (drops.properties["Threshold"], drops.properties["EvaluationPeriods"]) == (1, 1)
 
 
-def test_aws_healths_events_about_the_stages_services_go_to_the_alarms_topic(dev: Templates) -> None:
+def test_events_of_aws_health_for_the_stages_services_go_to_the_alarms_topic(dev: Templates) -> None:
     rule = dev["monitoring"].one("Events::Rule", Name="mailroom-dev-health")
     assert rule["EventPattern"]["source"] == ["aws.health"]
     assert {"DYNAMODB", "LAMBDA", "SES", "SNS", "SQS"} < {*rule["EventPattern"]["detail"]["service"]}

@@ -12,9 +12,7 @@ from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import BUS
 
 
-def test_outcomes_is_told_of_callbacks_failures_and_faxes_to_try_again_alone(
-    dev: Templates,
-) -> None:
+def test_outcomes_reads_only_changes_with_callbacks_failures_and_fax_retries(dev: Templates) -> None:
     filters = dev["routing"].mapping("mailroom-dev-outcomes")["FilterCriteria"]["Filters"]
     changes = {"eventName": ["INSERT", "MODIFY"]}
     assert [json.loads(each["Pattern"]) for each in filters] == [
@@ -35,7 +33,7 @@ def test_outcomes_is_told_of_callbacks_failures_and_faxes_to_try_again_alone(
     ]
 
 
-def test_the_ledger_stream_is_read_within_bounds_and_what_fails_is_kept_whole(dev: Templates) -> None:
+def test_the_ledger_stream_is_read_within_bounds_and_failed_batches_are_kept_whole(dev: Templates) -> None:
     routing = dev["routing"]
     dispatch, outcomes = (dict(routing.mapping(f"mailroom-dev-{name}")) for name in ("dispatch", "outcomes"))
     assert "ExportsOutputFnGetAttLedger" in text(outcomes["EventSourceArn"])
@@ -58,7 +56,7 @@ def put_events(routing: Template) -> list[dict[str, object]]:
     ]
 
 
-def test_without_a_bus_nobody_may_put_events_and_outcomes_knows_of_none(dev: Templates) -> None:
+def test_a_stage_without_a_bus_has_no_right_to_put_events(dev: Templates) -> None:
     assert put_events(dev["routing"]) == []
     assert (
         not {"EVENT_BUS", "EVENT_SOURCE", "CAMPAIGNS"}
@@ -66,7 +64,7 @@ def test_without_a_bus_nobody_may_put_events_and_outcomes_knows_of_none(dev: Tem
     )
 
 
-def test_with_a_bus_outcomes_reads_every_outcome_and_may_put_its_own_events_alone(
+def test_outcomes_reads_every_outcome_and_may_put_only_its_own_events_if_there_is_a_bus(
     everything: Templates,
 ) -> None:
     routing = everything["routing"]
@@ -84,7 +82,7 @@ def test_with_a_bus_outcomes_reads_every_outcome_and_may_put_its_own_events_alon
     }
 
 
-def test_a_bus_may_be_another_accounts(otherwise: Templates) -> None:
+def test_a_bus_may_belong_to_another_account(otherwise: Templates) -> None:
     routing = otherwise["routing"]
     (statement,) = put_events(routing)
     assert statement["Resource"] == BUS
@@ -102,5 +100,5 @@ def test_a_bus_in_another_region_is_refused() -> None:
 
 
 @pytest.mark.parametrize("bus", ["", "my bus", "arn:aws:sqs:eu-central-1:111122223333:orders", "a" * 257])
-def test_what_names_no_bus_is_refused(bus: str) -> None:
+def test_an_invalid_bus_is_refused(bus: str) -> None:
     assert refusal("outcomes.event_bus", bus).startswith("mailroom.dev.outcomes.event_bus: ")

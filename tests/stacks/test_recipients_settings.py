@@ -36,7 +36,7 @@ def with_push(recipients: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "entry", ["ada@example.com", "example.com", "xn--bcher-kva.example", "+1202", "+16175551234", "a.b-c.dev"]
 )
-def test_addresses_domains_and_the_beginnings_of_numbers_are_taken(entry: str) -> None:
+def test_addresses_domains_and_the_beginnings_of_numbers_are_accepted(entry: str) -> None:
     recipients = accepted("recipients", {"only": [entry]}).recipients
     assert recipients is not None
     assert recipients.only == (entry,)
@@ -56,7 +56,7 @@ def test_addresses_and_domains_are_compared_in_lower_case() -> None:
         *("-a.example", "example.com ", "a b.example", "example..com", "Push:x", "push:a b"),
     ],
 )
-def test_anything_else_is_refused_with_what_would_be_right(entry: str) -> None:
+def test_an_invalid_recipient_is_refused_with_the_valid_kinds(entry: str) -> None:
     said = f"mailroom.dev.recipients.only.0: {entry!r} is no recipient; {KINDS}."
     assert refusal("recipients", {"only": [entry]}) == said
 
@@ -98,7 +98,9 @@ def test_anything_else_is_refused_with_what_would_be_right(entry: str) -> None:
         ({"only": [f"push:{NEWS}", "push:android#token"]}, ""),
     ],
 )
-def test_what_cannot_work_stops_synth_with_one_sentence(recipients: dict[str, Any], said: str) -> None:
+def test_contradictory_recipients_settings_stop_synth_with_one_sentence(
+    recipients: dict[str, Any], said: str
+) -> None:
     assert with_push(recipients) == said
 
 
@@ -106,7 +108,7 @@ def test_what_cannot_work_stops_synth_with_one_sentence(recipients: dict[str, An
     ("channel", "content"),
     [("mail", {"template": "default"}), ("sms", {"text": "Hi"}), ("push", {"title": "Hi"})],
 )
-def test_what_the_setting_takes_as_a_target_the_channels_contract_takes_too(
+def test_the_contract_of_a_channel_accepts_each_valid_target_of_a_redirection(
     channel: str, content: dict[str, str]
 ) -> None:
     targets = {**REACHABLE["redirect_to"], "push": ENDPOINT}
@@ -115,7 +117,7 @@ def test_what_the_setting_takes_as_a_target_the_channels_contract_takes_too(
     assert parse(message, CONTRACTS).reached == (targets[channel],)
 
 
-def test_each_sender_but_the_webhooks_knows_whom_it_may_reach_and_who_gets_the_rest(
+def test_each_sender_except_the_webhooks_has_the_allowed_recipients_and_the_redirection(
     otherwise: Templates,
 ) -> None:
     only = json.dumps(REACHABLE["only"], separators=(",", ":"))

@@ -15,9 +15,7 @@ SENDERS = ("mailroom-dev-send-mail", "mailroom-dev-send-mail-bulk")
 
 
 @pytest.mark.parametrize("name", SENDERS)
-def test_its_mail_senders_run_resends_handler_and_are_told_all_that_it_reads(
-    by_resend: Templates, name: str
-) -> None:
+def test_mail_senders_run_resends_handler_with_all_its_settings(by_resend: Templates, name: str) -> None:
     channels = by_resend["channels"]
     assert channels.one("Lambda::Function", FunctionName=name)["Handler"] == "send_mail_resend.handler"
     told = channels.environment(name)
@@ -27,13 +25,13 @@ def test_its_mail_senders_run_resends_handler_and_are_told_all_that_it_reads(
 
 
 @pytest.mark.parametrize("name", SENDERS)
-def test_its_mail_senders_read_its_secret_and_may_not_send_by_ses(by_resend: Templates, name: str) -> None:
+def test_mail_senders_may_read_resends_secret_and_not_send_by_ses(by_resend: Templates, name: str) -> None:
     may = by_resend["channels"].policy(name)
     assert not [action for action in may if action.startswith("ses:")]
     assert any("ResendSecret" in each for each in may["secretsmanager:GetSecretValue"])
 
 
-def test_it_has_a_secret_for_resend_and_no_alarm_of_ses(by_resend: Templates) -> None:
+def test_a_stage_with_resend_has_its_secret_and_no_alarm_of_ses(by_resend: Templates) -> None:
     feedback = by_resend["feedback"]
     secret = feedback.one("SecretsManager::Secret", Name="mailroom-dev-resend")
     assert secret["GenerateSecretString"] == {
@@ -45,16 +43,18 @@ def test_it_has_a_secret_for_resend_and_no_alarm_of_ses(by_resend: Templates) ->
     assert not [each for each in alarms if "-ses-" in each]
 
 
-def test_its_dashboards_show_nothing_of_ses(by_resend: Templates) -> None:
+def test_the_dashboards_do_not_mention_ses(by_resend: Templates) -> None:
     assert "SES" not in json.dumps(bodies(by_resend))
 
 
-def test_at_the_providers_that_are_known_at_synth_it_has_resends_place() -> None:
+def test_resends_simulator_is_at_the_address_of_the_context() -> None:
     changes = {"mail.provider": "resend", "channels.mail.base_url": "providers"}
     settings = with_providers(load(with_settings(changes), "dev"), "http://127.0.0.1:4711")
     assert settings.channels["mail"].base_url == "http://127.0.0.1:4711/resend"
 
 
-def test_events_of_mails_that_ses_sent_before_still_come(by_resend: Templates, dev: Templates) -> None:
+def test_the_feedback_stack_keeps_the_event_destination_of_ses_for_earlier_mails(
+    by_resend: Templates, dev: Templates
+) -> None:
     kind = "SES::ConfigurationSetEventDestination"
     assert by_resend["feedback"].all(kind) == dev["feedback"].all(kind)

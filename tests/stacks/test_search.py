@@ -9,7 +9,7 @@ ACCOUNT = "eu-central-1:111122223333"
 TABLE = f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-search"
 
 
-def test_it_is_told_of_new_messages_of_claims_and_of_what_went_wrong(dev: Templates) -> None:
+def test_the_index_reads_new_messages_claims_and_failures(dev: Templates) -> None:
     mapping = dev["routing"].mapping("mailroom-dev-index-messages")
     patterns = [json.loads(each["Pattern"]) for each in mapping["FilterCriteria"]["Filters"]]
     assert patterns == [
@@ -21,7 +21,7 @@ def test_it_is_told_of_new_messages_of_claims_and_of_what_went_wrong(dev: Templa
     ]
 
 
-def test_with_campaigns_it_is_told_of_all_that_becomes_of_their_messages_and_may_count_them(
+def test_the_index_reads_every_outcome_of_campaigns_and_may_count_them(
     everything: Templates, dev: Templates
 ) -> None:
     routing = everything["routing"]
@@ -37,7 +37,7 @@ def test_with_campaigns_it_is_told_of_all_that_becomes_of_their_messages_and_may
     assert "dynamodb:UpdateItem" not in dev["routing"].policy("mailroom-dev-index-messages")
 
 
-def test_no_sender_and_no_producer_of_the_stage_has_any_right_to_it(whole: Templates) -> None:
+def test_only_the_index_the_api_and_collect_may_use_the_search_table(whole: Templates) -> None:
     holders = {
         function["FunctionName"]
         for stack in whole.stacks.values()
@@ -48,13 +48,13 @@ def test_no_sender_and_no_producer_of_the_stage_has_any_right_to_it(whole: Templ
     assert holders == {f"mailroom-dev-{name}" for name in ("index-messages", "messages-api", "collect")}
 
 
-def test_a_stage_without_search_has_nothing_of_it(lean: Templates) -> None:
+def test_a_stage_without_search_has_no_resource_of_search(lean: Templates) -> None:
     assert "search" not in json.dumps(lean["mailbox"].body).lower()
     assert "index-messages" not in json.dumps(lean["routing"].body)
     assert "SEARCH_TABLE" not in lean["api"].environment("mailroom-dev-messages-api")
     assert "dynamodb:BatchGetItem" not in lean["api"].policy("mailroom-dev-messages-api")
 
 
-def test_no_stack_holds_back_what_a_stage_is_to_have_no_more(dev: Templates) -> None:
+def test_the_mailbox_stack_does_not_export_the_search_table(dev: Templates) -> None:
     exported = [name for name in dev["mailbox"].body["Outputs"] if name.startswith("ExportsOutput")]
     assert not [each for each in exported if "Search" in each]

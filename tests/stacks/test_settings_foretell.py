@@ -22,7 +22,7 @@ from tests.support.stacks.variants import BY_RESEND, LEAN, OTHERWISE
         ("everything", EVERYTHING),
     ],
 )
-def test_a_stages_stacks_are_known_by_its_settings(
+def test_the_stacks_of_a_stage_can_be_derived_from_its_settings(
     name: str, changes: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     templates: Templates = request.getfixturevalue(name)

@@ -41,7 +41,7 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         ),
     ],
 )
-def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object, said: str) -> None:
+def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, said: str) -> None:
     named = "mail.senders" if key == "mail" else key
     assert refusal(key, value) == f"mailroom.dev.{named}: {said}"
 
@@ -194,12 +194,12 @@ def test_a_sender_has_the_memory_that_the_largest_messages_need(key: str, value:
     assert row.memory_mb == memory
 
 
-def test_an_unknown_stage_names_the_stages_known() -> None:
+def test_an_unknown_stage_is_refused_with_the_known_ones() -> None:
     with pytest.raises(SettingsError, match="stage: 'qa' is unknown; use one of dev, prod, local, as in"):
         load(STAGES, "qa")
 
 
-def test_a_missing_section_says_where_it_belongs() -> None:
+def test_a_missing_section_is_named_with_its_place() -> None:
     with pytest.raises(SettingsError, match=r"mailroom: is missing from cdk\.json's context; add a section"):
         load(None, "dev")
 
@@ -209,7 +209,7 @@ def test_every_stage_of_cdk_json_is_accepted(stage: str) -> None:
     assert load(SHIPPED, stage).stage == stage
 
 
-def test_the_app_ends_with_the_sentence_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_app_exits_with_the_sentence_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=qa"])
     with pytest.raises(SystemExit, match="stage: 'qa' is unknown; use one of dev, prod, local, as in"):
         app.main()
@@ -224,7 +224,7 @@ def test_context_without_a_value_is_explained(
     assert "'stage' has no value; write KEY=VALUE, such as stage=dev" in capsys.readouterr().err
 
 
-def test_the_local_profile_stands_beneath_what_the_stage_says_and_makes_no_section() -> None:
+def test_the_stages_settings_override_the_local_profile_which_adds_no_section() -> None:
     changes: dict[str, object] = {
         "profile": "local",
         "fax": None,
@@ -238,19 +238,17 @@ def test_the_local_profile_stands_beneath_what_the_stage_says_and_makes_no_secti
     assert (settings.channels["mail"].timeout_seconds, settings.times) == (13, LOCAL)
 
 
-def test_no_batch_waits_for_longer_than_every_ledger_remembers() -> None:
+def test_a_failed_batch_is_kept_for_less_time_than_every_ledger() -> None:
     assert UNPROCESSED_DAYS < LEAST_LEDGER_DAYS
 
 
 @pytest.mark.parametrize("value", ["x" * 5000, ["x"] * 5000])
 @pytest.mark.parametrize("key", ["monitoring.level", "channels", "deployment.account", "fax.on_unknown"])
-def test_a_sentence_shows_no_more_of_a_value_than_a_screen_has_room_for(key: str, value: object) -> None:
+def test_a_sentence_shortens_a_long_value(key: str, value: object) -> None:
     assert len(refusal(key, value)) < 400
 
 
-def test_a_template_that_asks_for_what_there_is_not_stops_synth_with_its_file_and_line(
-    tmp_path: Path,
-) -> None:
+def test_a_template_with_an_unknown_filter_stops_synth_with_its_file_and_line(tmp_path: Path) -> None:
     body = tmp_path / "templates" / "mail" / "receipt" / "body.html"
     body.parent.mkdir(parents=True)
     body.write_text("<p>Hello</p>\n{{ total|currency }}")

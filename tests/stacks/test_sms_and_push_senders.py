@@ -41,7 +41,7 @@ def read(template: Template, function: str, kind: type[msgspec.Struct]) -> Any:
         return environment.read(kind)
 
 
-def test_an_sms_sender_for_twilio_is_told_of_twilio_alone(dev: Templates) -> None:
+def test_an_sms_sender_for_twilio_has_only_twilios_settings(dev: Templates) -> None:
     told = read(dev["channels"], "mailroom-dev-send-sms", environment.SmsSender)
     assert (told.channel, told.sms_provider, told.sms_sender) == ("sms", "twilio", "+12025550123")
     assert told.sms_base_url == "https://api.twilio.com"
@@ -53,12 +53,12 @@ def test_an_sms_sender_for_twilio_is_told_of_twilio_alone(dev: Templates) -> Non
     assert "ExportsOutputRefSuppressions" in told.suppressions_table
 
 
-def test_a_messaging_service_is_named_instead_of_a_number(otherwise: Templates) -> None:
+def test_a_messaging_service_replaces_the_number_of_the_sender(otherwise: Templates) -> None:
     told = read(otherwise["channels"], "mailroom-dev-send-sms", environment.SmsSender)
     assert (told.messaging_service_sid, told.sms_sender, told.default_region) == (SERVICE, "", "")
 
 
-def test_an_sms_sender_for_aws_is_told_of_aws_alone(everything: Templates) -> None:
+def test_an_sms_sender_for_aws_has_only_awss_settings(everything: Templates) -> None:
     told = read(everything["channels"], "mailroom-dev-send-sms", environment.SmsSender)
     assert (told.sms_provider, told.sms_sender) == ("aws", "+12025550123")
     assert told.sms_configuration_set == "mailroom-dev"
@@ -92,7 +92,7 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
         (SHARED, SHARED),
     ],
 )
-def test_the_sender_may_send_as_its_origination_identity_alone(sender: str, resource: str) -> None:
+def test_the_sender_may_send_only_as_its_origination_identity(sender: str, resource: str) -> None:
     stack = Stack()
     (granted,) = send_sms(stack, sender).resources
     assert text(stack.resolve(granted)) == resource
@@ -105,7 +105,7 @@ def test_a_bulk_lane_of_sms_is_another_queue_with_the_same_needs(otherwise: Temp
     assert normal == bulk
 
 
-def test_a_push_sender_is_told_the_stages_applications_and_topics(everything: Templates) -> None:
+def test_the_stages_applications_and_topics_are_passed_to_a_push_sender(everything: Templates) -> None:
     told = read(everything["channels"], "mailroom-dev-send-push", environment.PushSender)
     assert told.channel == "push"
     assert told.platform_applications == {"ios": IOS, "android": ANDROID}
@@ -113,7 +113,7 @@ def test_a_push_sender_is_told_the_stages_applications_and_topics(everything: Te
     assert "ExportsOutputRefSuppressions" in told.suppressions_table
 
 
-def test_topics_alone_need_no_endpoints(otherwise: Templates) -> None:
+def test_a_push_sender_with_topics_only_cannot_make_endpoints(otherwise: Templates) -> None:
     may = beside(otherwise["channels"], "mailroom-dev-send-push")
     assert may["sns:Publish"] == {NEWS}
     assert "sns:CreatePlatformEndpoint" not in may
@@ -124,7 +124,7 @@ def test_dispatch_routes_pushes_to_their_queue(everything: Templates) -> None:
     assert "PushQueue" in json.loads(given["ROUTES"])["push"]["normal"]
 
 
-def test_without_sms_nothing_knows_of_sms(lean: Templates) -> None:
+def test_a_stage_without_sms_has_no_resource_of_sms(lean: Templates) -> None:
     given = lean["routing"].environment("mailroom-dev-dispatch")
     assert json.loads(given["ROUTES"]).keys() == {"mail", "chat", "webhook"}
     assert "DEFAULT_REGION" not in given

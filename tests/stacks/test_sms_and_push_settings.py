@@ -36,11 +36,11 @@ SERVICE = "MG" + "0" * 32
         ),
     ],
 )
-def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object, said: str) -> None:
+def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, said: str) -> None:
     assert refusal(key, value) == f"mailroom.dev.{key}: {said}"
 
 
-def test_a_word_that_nothing_is_left_of_is_named_with_its_place() -> None:
+def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
     assert refusal("sms.stop_words", ["arrêt", "🛑!"]) == (
         "mailroom.dev.sms.stop_words.1: '🛑!' has no letter and no digit; case, blanks and punctuation do "
         "not count."
@@ -147,7 +147,7 @@ def in_region(region: str | None, push: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_pushes_go_out_in_the_stages_own_region(push: dict[str, Any], said: str) -> None:
+def test_pushes_are_sent_in_the_stages_own_region(push: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load(in_region("eu-central-1", push), "dev")
     assert str(refused.value) == f"mailroom.dev.{said}"
@@ -164,13 +164,13 @@ def test_pushes_go_out_in_the_stages_own_region(push: dict[str, Any], said: str)
         "shop",
     ],
 )
-def test_an_application_is_one_of_apples_or_firebases(arn: str) -> None:
+def test_an_application_of_another_platform_than_apples_or_firebases_is_refused(arn: str) -> None:
     said = refused_push({"platform_applications": {"shop": arn}})
     assert said.startswith(f"mailroom.dev.push.platform_applications.shop: {arn!r} should match pattern ")
 
 
 @pytest.mark.parametrize("arn", [IOS, "arn:aws:sns:eu-central-1:111122223333:news.fifo", "news"])
-def test_a_topic_is_a_standard_one(arn: str) -> None:
+def test_a_topic_other_than_a_standard_one_is_refused(arn: str) -> None:
     said = refused_push({"topics": [arn]})
     assert said.startswith(f"mailroom.dev.push.topics.0: {arn!r} should match pattern '^arn:")
 
@@ -190,12 +190,12 @@ def test_an_applications_name_is_a_plain_word() -> None:
         {"provider": "aws", "sender": "arn:aws:sms-voice:us-east-1:111122223333:sender-id/SHOP/DE"},
     ],
 )
-def test_either_provider_is_accepted_with_what_it_needs(sms: dict[str, Any]) -> None:
+def test_either_provider_is_accepted_with_its_settings(sms: dict[str, Any]) -> None:
     assert accepted("sms", sms).sms is not None
 
 
 @pytest.mark.parametrize("sender", ["", "+1 202 555 0123", "TWELVELETTER", "arn:aws:sns:us-east-1:1:x"])
-def test_a_sender_that_nobody_could_be_is_refused(sender: str) -> None:
+def test_an_invalid_sender_is_refused(sender: str) -> None:
     said = refusal("sms.sender", sender)
     assert said.startswith(f"mailroom.dev.sms.sender: {sender!r} should match pattern ")
 
@@ -214,7 +214,7 @@ def test_both_simulated_providers_are_placed_below_one_address() -> None:
     )
 
 
-def test_twilio_without_a_usable_address_is_asked_for() -> None:
+def test_a_stage_with_twilios_simulator_needs_a_valid_address() -> None:
     stages = with_settings({"sms.base_url": "providers"})
     with pytest.raises(SettingsError) as refused:
         with_providers(load(stages, "dev"), "127.0.0.1:4711")

@@ -46,7 +46,7 @@ def test_the_local_stage_runs_on_this_python_and_leaves_the_streams_to_the_pump(
     }
 
 
-def test_what_cdk_nag_finds_stops_synth(tmp_path: Path) -> None:
+def test_a_finding_of_cdk_nag_stops_synth(tmp_path: Path) -> None:
     app = App(context=NO_BUNDLES, outdir=str(tmp_path))
     build(app, load(with_settings(LEAN), "dev"))
     Bucket(Stack(app, "careless"), "Open")
@@ -61,7 +61,7 @@ def test_a_pinned_account_and_region_are_the_stacks_own(otherwise: Templates) ->
     assert {each["environment"] for each in stacks} == {"aws://111122223333/eu-central-1"}
 
 
-def test_the_cdk_clis_choice_of_stage_goes_before_cdk_jsons() -> None:
+def test_the_cdk_clis_choice_of_stage_precedes_that_of_cdk_json() -> None:
     ended = subprocess.run(
         [sys.executable, "app.py"],
         cwd=ROOT,
@@ -74,10 +74,8 @@ def test_the_cdk_clis_choice_of_stage_goes_before_cdk_jsons() -> None:
     assert ended.stderr == "stage: 'qa' is unknown; use one of dev, prod, local, as in -c stage=dev.\n"
 
 
-def test_a_plain_run_says_what_the_cdk_cli_would_say_beside_the_stacks(
-    stage: Callable[[str], Templates],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
+    stage: Callable[[str], Templates], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = stage("prod")
     # Not a CloudAssembly: the package aws-cdk.cloud-assembly-schema lies in a folder of aws-cdk-lib's,

@@ -21,7 +21,7 @@ def page_of(said: dict[str, Any]) -> PageSettings:
     return msgspec.json.decode(json.dumps(page), type=PageSettings)
 
 
-def test_the_function_reads_what_was_set() -> None:
+def test_the_function_reads_the_page_settings() -> None:
     assert page_of(PAGE) == PageSettings(
         brand="Example Books",
         default_language="de",
@@ -31,7 +31,7 @@ def test_the_function_reads_what_was_set() -> None:
     assert page_of({"brand": "Example Books"}) == PageSettings(brand="Example Books")
 
 
-def test_only_a_page_that_differs_from_the_built_in_one_goes_into_the_bundle(
+def test_only_a_page_that_differs_from_the_built_in_one_is_bundled(
     dev: Templates, everything: Templates
 ) -> None:
     before = dev["api"].environment("mailroom-dev-unsubscribe")
@@ -59,9 +59,7 @@ def test_only_a_page_that_differs_from_the_built_in_one_goes_into_the_bundle(
         ("brand", "a\u202eb", "brand: 'a\\u202eb' is not 1 to 100 printable characters."),
     ],
 )
-def test_what_the_page_cannot_say_is_named_with_what_would_be_right(
-    key: str, value: object, said: str
-) -> None:
+def test_an_invalid_text_of_the_page_is_named_with_the_valid_form(key: str, value: object, said: str) -> None:
     field, _, name = key.partition(".")
     refused = refusal(KEY, {field: {name: value} if name else value})
     assert refused.startswith(f"mailroom.dev.{KEY}.{said}")

@@ -6,7 +6,7 @@ from tests.support.stacks.refusals import accepted, refusal
 
 
 @pytest.mark.parametrize("network", ["10.1.0.1/16", "intranet"])
-def test_a_network_is_written_in_cidr(network: str) -> None:
+def test_a_network_that_is_not_in_cidr_is_refused(network: str) -> None:
     assert refusal("webhook.allowed_networks", [network]) == (
         f"mailroom.dev.webhook.allowed_networks.0: {network!r} is not a network; write it like 10.1.0.0/16, "
         "all bits past the prefix zero."

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from tests.support.stacks.templates import Templates
 
 
-def test_public_https_endpoints_alone_may_be_sent_to(dev: Templates) -> None:
+def test_only_public_https_endpoints_are_allowed(dev: Templates) -> None:
     given = dev["webhook"].environment("mailroom-dev-send-webhook")
     assert given["ALLOWED_NETWORKS"] == "[]"
     assert json.loads(given["ALLOWED_SCHEMES"]) == ["https"]
@@ -29,7 +29,9 @@ def test_the_signing_secret_is_made_of_letters_and_digits_that_read_as_33_bytes(
     assert generated == {"ExcludePunctuation": True, "IncludeSpace": False, "PasswordLength": 44}
 
 
-def test_a_new_stage_has_one_secret_to_derive_keys_from_which_signs_on_for_a_day(dev: Templates) -> None:
+def test_a_new_stage_has_one_signing_secret_which_remains_valid_for_a_day_after_a_rotation(
+    dev: Templates,
+) -> None:
     given = dev["webhook"].environment("mailroom-dev-send-webhook")
     dev["webhook"].one("SecretsManager::Secret", Name="mailroom-dev-webhook-keys")
     assert len(dev["webhook"].all("SecretsManager::Secret")) == 1

@@ -41,7 +41,7 @@ def test_visibility_is_six_time_outs_and_the_batch_window(
 
 
 @every_worker
-def test_what_is_received_too_often_goes_to_a_dead_letter_queue_that_takes_from_this_queue_alone(
+def test_a_message_that_is_received_too_often_goes_to_the_queues_own_dead_letter_queue(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     redrive = queue_of(whole[stack], name)["RedrivePolicy"]
@@ -66,7 +66,7 @@ def test_a_mapping_reports_single_failures_and_bounds_its_workers(
 
 
 @every_worker
-def test_an_alarm_rings_when_a_message_waited_for_half_of_its_queues_retention(
+def test_an_alarm_rings_if_a_message_waited_for_half_of_its_queues_retention(
     whole: Templates, stack: str, name: str, function: str
 ) -> None:
     alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-backlog-old")
@@ -77,7 +77,7 @@ def test_an_alarm_rings_when_a_message_waited_for_half_of_its_queues_retention(
 
 
 @pytest.mark.parametrize("stack", ["campaigns", "channels", "fax", "feedback", "routing", "webhook"])
-def test_every_queue_is_encrypted_and_refuses_all_that_is_not_tls(whole: Templates, stack: str) -> None:
+def test_every_queue_is_encrypted_and_refuses_requests_without_tls(whole: Templates, stack: str) -> None:
     resources = whole[stack].body["Resources"]
     queues = {name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue"}
     assert all(resources[name]["Properties"]["SqsManagedSseEnabled"] for name in queues)

@@ -18,14 +18,14 @@ def api(aws: Aws, clock: FakeClock) -> Api:
 @pytest.mark.parametrize(
     "kind", ["application/json", "Application/JSON; charset=utf-8", "application/x.y+json"]
 )
-def test_json_by_any_of_its_names_is_read(api: Api, kind: str) -> None:
+def test_every_media_type_of_json_is_accepted(api: Api, kind: str) -> None:
     assert api.post(item(), **{"Content-Type": kind}).status == HTTPStatus.ACCEPTED
 
 
 @pytest.mark.parametrize(
     "kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 )
-def test_another_type_is_refused_with_the_right_one(api: Api, kind: str) -> None:
+def test_another_media_type_is_refused_with_the_accepted_one(api: Api, kind: str) -> None:
     answer = api.post(item(), **{"Content-Type": kind})
     assert (answer.status, answer.fields) == (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, ["Content-Type"])
     assert "application/json" in answer.json["detail"]
@@ -61,7 +61,7 @@ def test_a_missing_body_is_a_bad_request(api: Api) -> None:
     assert api.ask(made).status == HTTPStatus.BAD_REQUEST
 
 
-def test_a_body_that_is_too_large_is_refused_with_the_bound(api: Api) -> None:
+def test_a_body_that_is_too_large_is_refused_with_the_limit(api: Api) -> None:
     answer = api.post(" " * (MAX_BODY_BYTES + 1))
     assert answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert str(MAX_BODY_BYTES) in answer.json["detail"]
@@ -84,7 +84,7 @@ def test_an_object_that_is_neither_a_message_nor_a_list_is_refused_by_its_field(
     assert (answer.status, answer.fields) == (HTTPStatus.UNPROCESSABLE_ENTITY, [field])
 
 
-def test_values_that_lie_too_deep_cost_their_own_message_alone(api: Api) -> None:
+def test_values_nested_too_deeply_are_a_fault_of_their_own_message_only(api: Api) -> None:
     deep = '{"messages": [%s, {"id": "d", "event_type": "mail", "to": "a@b.example", "v": %s}]}'
     for levels in (200, 600, 900):
         body = deep % (json.dumps(item(id=f"m-{levels}")), "[" * levels + "]" * levels)
@@ -93,7 +93,7 @@ def test_values_that_lie_too_deep_cost_their_own_message_alone(api: Api) -> None
         assert "too deep" in answer.json["messages"][1]["problem"]
 
 
-def test_an_answer_quotes_no_more_of_what_is_wrong_than_a_sentence_holds(api: Api) -> None:
+def test_the_quotation_of_a_wrong_value_is_bounded_in_length(api: Api) -> None:
     name = "n" * 100_000
     answer = api.post(item(attachments=[{"ref": "s3://b/k", name: 1}], id="x" * 100_000))
     assert len(answer.text) < 2000

@@ -64,7 +64,7 @@ def naming(ref: str) -> list[tuple[Item, str]]:
 
 
 @pytest.mark.parametrize(("message", "field"), naming(OTHERS))
-def test_an_object_of_anothers_part_is_refused_by_the_attribute_that_names_it(
+def test_an_object_of_another_caller_is_refused_with_the_attribute_that_names_it(
     api: Api, aws: Aws, message: Item, field: str
 ) -> None:
     answer = api.post_as(SHOP, message)
@@ -77,7 +77,7 @@ def test_an_object_of_anothers_part_is_refused_by_the_attribute_that_names_it(
 
 
 @pytest.mark.parametrize(("message", "field"), naming(OWN))
-def test_an_object_of_its_own_part_is_taken(api: Api, message: Item, field: str) -> None:
+def test_an_object_of_the_callers_own_part_is_accepted(api: Api, message: Item, field: str) -> None:
     assert api.post_as(SHOP, message).status == 202
 
 
@@ -95,14 +95,16 @@ def test_an_object_of_its_own_part_is_taken(api: Api, message: Item, field: str)
         "shop/42.pdf",
     ],
 )
-def test_nothing_that_only_looks_like_its_own_part_is_taken(api: Api, ref: str) -> None:
+def test_an_object_whose_key_resembles_the_callers_part_is_refused(api: Api, ref: str) -> None:
     assert api.post_as(SHOP, item(attachments=[{"ref": ref}])).fields == ["attachments[0].ref"]
 
 
 @pytest.mark.parametrize(
     "caller", [token(sub="stranger"), token(), token(client_id="shop"), signed(ROLE), None]
 )
-def test_a_caller_without_a_part_may_send_and_name_no_object(api: Api, caller: dict[str, Any] | None) -> None:
+def test_a_caller_without_a_prefix_may_send_messages_without_objects(
+    api: Api, caller: dict[str, Any] | None
+) -> None:
     assert api.post_as(caller, item()).status == 202
     answer = api.post_as(caller, item(id="m-2", attachments=[{"ref": OWN}]))
     assert answer.fields == ["attachments[0].ref"]
@@ -113,19 +115,17 @@ def test_a_caller_without_a_part_may_send_and_name_no_object(api: Api, caller: d
 
 
 @pytest.mark.parametrize(("message", "field"), naming(OTHERS))
-def test_a_caller_whose_part_is_the_whole_bucket_may_name_any_object(
-    api: Api, message: Item, field: str
-) -> None:
+def test_a_caller_with_the_whole_bucket_may_name_any_object(api: Api, message: Item, field: str) -> None:
     assert api.post_as(token(sub="trusted"), message).status == 202
 
 
-def test_where_the_settings_give_no_parts_every_caller_may_name_any_object(
+def test_every_caller_may_name_any_object_if_the_settings_have_no_prefixes(
     aws: Aws, clock: FakeClock
 ) -> None:
     assert Api(clock).post_as(SHOP, item(attachments=[{"ref": OTHERS}])).status == 202
 
 
-def test_the_claim_that_names_the_caller_is_a_setting(aws: Aws, clock: FakeClock) -> None:
+def test_the_claim_that_identifies_the_caller_is_a_setting(aws: Aws, clock: FakeClock) -> None:
     api = Api(clock, caller_claim="client_id", payload_prefixes=PREFIXES)
     message = item(attachments=[{"ref": OWN}])
     assert api.post_as(token(sub="shop", client_id="billing"), message).status == 422
@@ -143,14 +143,16 @@ def test_the_claim_that_names_the_caller_is_a_setting(aws: Aws, clock: FakeClock
         ("arn:aws:iam::123456789012:user/shop", 422),
     ],
 )
-def test_who_signs_is_known_by_the_role_whatever_the_session(
+def test_a_signer_is_identified_by_its_role_in_any_session(
     aws: Aws, clock: FakeClock, arn: str, status: int
 ) -> None:
     api = Api(clock, payload_prefixes={ROLE: "shop/"})
     assert api.post_as(signed(arn), item(attachments=[{"ref": OWN}])).status == status
 
 
-def test_what_a_payload_names_is_held_to_its_callers_part_by_the_sender(api: Api, aws: Aws) -> None:
+def test_objects_named_in_a_payload_are_restricted_to_the_callers_part_by_the_sender(
+    api: Api, aws: Aws
+) -> None:
     """The API does not read the object, which its owner may change until the message is sent."""
     ref = f"s3://{BUCKET}/shop/1.json"
     assert api.post_as(SHOP, item(text=..., payload_ref=ref)).status == 202
@@ -162,18 +164,18 @@ def test_what_a_payload_names_is_held_to_its_callers_part_by_the_sender(api: Api
         parse(whole, CONTRACTS)
 
 
-def test_no_caller_can_choose_its_part_itself(api: Api, aws: Aws) -> None:
+def test_a_caller_cannot_choose_its_own_prefix(api: Api, aws: Aws) -> None:
     ref = f"s3://{BUCKET}/shop/1.json"
     api.post_as(SHOP, item(text=..., payload_ref=ref, payload_prefix="another-team/"))
     assert aws.item(table=MAILBOX)["payload_prefix"] == "shop/"
 
 
-def test_the_same_message_again_is_the_same_with_its_part(api: Api) -> None:
+def test_the_same_message_of_a_caller_with_a_prefix_exists(api: Api) -> None:
     message = item(text=..., payload_ref=f"s3://{BUCKET}/shop/1.json")
     assert [api.post_as(SHOP, message).json["result"] for _ in range(2)] == ["accepted", "existed"]
 
 
-def test_what_is_too_large_for_an_item_is_kept_by_the_api_itself_for_every_caller(api: Api, aws: Aws) -> None:
+def test_large_content_is_stored_by_the_api_itself_for_every_caller(api: Api, aws: Aws) -> None:
     large = item(text="x" * 500_000, attachments=[{"ref": OWN}])
     assert api.post_as(SHOP, large).status == 202
     stored = aws.item(table=MAILBOX)

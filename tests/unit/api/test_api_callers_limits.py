@@ -43,9 +43,7 @@ def mails(*ids: str, **changes: Any) -> Item:
     return {"messages": [item(**{"id": each, "from": "shop@example.com", **changes}) for each in ids]}
 
 
-def test_a_caller_sends_until_its_day_is_over_and_then_hears_when_to_come_again(
-    api: Api, clock: FakeClock
-) -> None:
+def test_a_caller_over_its_daily_limit_is_refused_with_a_retry_after(api: Api, clock: FakeClock) -> None:
     assert post(api, mails("a", "b", "c")).status == 202
     over = post(api, mails("d", "e", "f"))
     assert (over.status, over.json["title"]) == (429, "Too Many Requests")
@@ -93,7 +91,9 @@ def test_a_mail_to_more_than_its_callers_whole_day_is_refused_by_its_field_and_n
     assert spent(aws, clock) == 1
 
 
-def test_a_list_for_more_than_its_callers_whole_day_is_refused_and_not_put_off(api: Api, aws: Aws) -> None:
+def test_a_list_for_more_than_its_callers_whole_day_is_refused_without_a_retry_after(
+    api: Api, aws: Aws
+) -> None:
     """No later time has room for the whole list, so a Retry-After would bring it back for ever."""
     refused = post(api, mails(*"abcdef"))
     assert (refused.status, refused.fields) == (422, ["messages"])
@@ -104,9 +104,7 @@ def test_a_list_for_more_than_its_callers_whole_day_is_refused_and_not_put_off(a
     assert recipients(aws) == 0
 
 
-def test_a_request_that_is_over_the_day_is_taken_at_the_time_that_it_was_told(
-    aws: Aws, clock: FakeClock
-) -> None:
+def test_a_refused_request_is_accepted_after_its_retry_after(aws: Aws, clock: FakeClock) -> None:
     """Whatever was sent when: the first answer's Retry-After is enough, and is never a second for ever."""
     random = Random(20261126)
     for round_ in range(20):
@@ -127,7 +125,7 @@ def repeated(api: Api, body: Item) -> list[int]:
     return [post(api, body).status for _ in range(10)]
 
 
-def test_a_day_counts_what_was_put_however_often_and_with_whatever_beside_it_is_sent(
+def test_a_message_that_is_put_repeatedly_counts_once_against_the_day(
     api: Api, aws: Aws, clock: FakeClock
 ) -> None:
     assert repeated(api, mails("a")["messages"][0]) == [202, *[200] * 9]
@@ -139,7 +137,7 @@ def test_a_day_counts_what_was_put_however_often_and_with_whatever_beside_it_is_
     assert spent(aws, clock) == recipients(aws) == 3
 
 
-def test_on_a_day_that_is_used_up_what_was_put_is_answered_as_on_any_other(api: Api, aws: Aws) -> None:
+def test_an_existing_message_is_answered_as_usual_on_a_used_up_day(api: Api, aws: Aws) -> None:
     assert post(api, mails(*"abcd")).status == 202
     assert repeated(api, mails(*"bcde")) == [202, *[200] * 9]
     assert repeated(api, mails("a", text="other")["messages"][0]) == [409] * 10
@@ -149,7 +147,7 @@ def test_on_a_day_that_is_used_up_what_was_put_is_answered_as_on_any_other(api: 
     assert recipients(aws) == 5
 
 
-def test_of_entries_with_one_key_the_largest_has_room_so_that_none_goes_beyond_the_day(
+def test_the_largest_of_several_entries_with_one_key_counts_against_the_day(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second is put if the mailbox does not take the first."""
@@ -172,7 +170,7 @@ def meddling(
     return Api(clock, caller_claim="sub", **limits), client
 
 
-def test_a_request_that_fits_costs_its_puts_and_one_write_of_the_day(
+def test_an_accepted_request_needs_its_puts_and_one_write_of_the_day(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert post(api, mails("before")).status == 202
@@ -181,7 +179,7 @@ def test_a_request_that_fits_costs_its_puts_and_one_write_of_the_day(
     assert sorted(client.names()) == ["put_item", "put_item", "update_item"]
 
 
-def test_two_requests_at_once_do_not_both_get_what_is_left_of_the_day(
+def test_two_simultaneous_requests_do_not_both_get_the_rest_of_the_day(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second: list[int] = []
@@ -197,7 +195,7 @@ def test_two_requests_at_once_do_not_both_get_what_is_left_of_the_day(
     assert (second, recipients(aws), spent(aws, clock)) == ([429], 3, 3)
 
 
-def test_a_message_counts_that_was_put_while_nobody_knows_it(
+def test_a_message_whose_put_was_repeated_by_the_sdk_counts(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The SDK repeats a put whose answer was lost, and finds its own item: nobody can tell whose that is."""
@@ -215,7 +213,7 @@ def test_a_message_counts_that_was_put_while_nobody_knows_it(
     assert spent(aws, clock) == recipients(aws) == 1
 
 
-def test_a_day_keeps_what_was_taken_for_a_put_that_may_have_happened(
+def test_a_put_with_an_unknown_outcome_counts_against_the_day(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Too much counts after an outage, and never too little."""
@@ -229,7 +227,7 @@ def test_a_day_keeps_what_was_taken_for_a_put_that_may_have_happened(
     assert spent(aws, clock) == recipients(aws) == 1
 
 
-def test_a_day_that_cannot_be_given_back_has_less_left_and_the_request_its_answer(
+def test_a_day_that_cannot_be_corrected_keeps_too_high_a_count_and_the_request_succeeds(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert post(api, mails("a")).status == 202
@@ -239,12 +237,12 @@ def test_a_day_that_cannot_be_given_back_has_less_left_and_the_request_its_answe
     assert (spent(aws, clock), recipients(aws)) == (2, 1)
 
 
-def test_what_is_refused_does_not_count(api: Api) -> None:
+def test_a_refused_message_does_not_count_against_the_day(api: Api) -> None:
     assert post(api, mails(*"abcdef", to="nobody")).status == 422
     assert post(api, mails(*"abcde")).status == 202
 
 
-def test_one_callers_day_is_not_anothers(api: Api) -> None:
+def test_the_daily_limits_of_two_callers_are_independent(api: Api) -> None:
     assert post(api, mails(*"abcde")).status == 202
     assert post(api, mails("f"), "news").status == 202
     assert post(api, {"messages": [item(id=f"c-{at}") for at in range(50)]}, "codes").status == 202
@@ -266,7 +264,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize(("method", "url"), REQUESTS)
 @pytest.mark.parametrize("caller", [{"jwt": {"claims": {"sub": "stranger"}}}, {"jwt": {"claims": {}}}, None])
-def test_a_caller_that_is_not_named_gets_403_for_every_request(
+def test_a_caller_without_an_entry_in_the_settings_gets_403_for_every_request(
     api: Api, aws: Aws, method: str, url: str, caller: Any
 ) -> None:
     assert post(api, item(send_at=LATER), "codes").status == 202
@@ -278,7 +276,7 @@ def test_a_caller_that_is_not_named_gets_403_for_every_request(
     assert api.get("/messages/m-1", authorizer=by("codes")).json["status"] == "ready"
 
 
-def test_a_named_caller_may_read_and_cancel_the_messages_of_another(api: Api, aws: Aws) -> None:
+def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another(api: Api, aws: Aws) -> None:
     """A stage is the boundary: docs/reference/rights.md."""
     assert post(api, item(send_at=LATER), "codes").status == 202
     assert api.get("/messages/m-1", authorizer=by("news")).status == 200
@@ -315,7 +313,7 @@ def test_a_payload_cannot_name_a_sender_that_its_caller_may_not_use(api: Api, aw
     assert aws.item(table=MAILBOX)["from"] == SENDERS[0]
 
 
-def test_a_day_that_others_always_change_first_is_no_verdict(
+def test_a_request_gets_a_retry_after_if_other_requests_always_change_the_day_first(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object, **__: object) -> None:
@@ -326,12 +324,14 @@ def test_a_day_that_others_always_change_first_is_no_verdict(
     assert (refused.status, refused.headers["retry-after"]) == (503, "2")
 
 
-def test_other_channels_have_no_sender_to_check(api: Api) -> None:
+def test_a_message_of_another_channel_has_no_sender_to_check(api: Api) -> None:
     text = {"id": "t-1", "event_type": "sms", "to": "+16175551234", "text": "Hi"}
     assert post(api, text).status == 202
 
 
-def test_without_callers_nobody_is_counted_and_every_sender_may_be_named(aws: Aws, clock: FakeClock) -> None:
+def test_requests_are_not_counted_and_every_sender_is_allowed_if_the_settings_have_no_callers(
+    aws: Aws, clock: FakeClock
+) -> None:
     free = Api(clock, caller_claim="sub", mail_senders=SENDERS)
     assert post(free, item(**{"from": "post@example.com"}), "anybody").status == 202
     assert aws.dynamodb.scan(TableName=BUDGETS)["Items"] == []

@@ -22,7 +22,7 @@ def api(aws: Aws, clock: FakeClock, tmp_path: Path) -> Api:
     return Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"])
 
 
-def test_a_single_message_is_rendered_and_what_nobody_uses_is_named(api: Api) -> None:
+def test_a_single_message_is_rendered_and_its_unused_attributes_are_named(api: Api) -> None:
     answer = api.post(mail(name="Ada", shoe=7))
     assert answer.status == 202
     assert answer.json["unused"] == ["shoe"]
@@ -59,7 +59,7 @@ def test_an_attachment_whose_object_is_missing_is_refused(api: Api, aws: Aws) ->
     assert api.post(mail(name="Ada", attachments=[{"ref": ref}])).status == 202
 
 
-def test_a_mail_without_content_is_told_what_is_missing(api: Api) -> None:
+def test_a_mail_without_content_is_refused_with_the_missing_attributes(api: Api) -> None:
     answer = api.post({"id": "m", "event_type": "mail", "to": "ada@example.com"})
     needed = "a subject with text or html, or a template's name"
     problem = f"template: is missing, and so is other content; give {needed}: a"
@@ -78,7 +78,9 @@ def test_a_send_at_without_an_offset_is_answered_with_its_time_in_utc(
     assert [each.get("send_at") for each in api.post(several).json["messages"]] == [in_utc, None]
 
 
-def test_of_several_the_names_are_checked_and_one_that_is_wrong_keeps_no_other(api: Api) -> None:
+def test_each_message_of_a_list_is_checked_by_its_names_and_a_wrong_one_does_not_stop_others(
+    api: Api,
+) -> None:
     entries = [mail("m-1"), mail("m-2", template="b"), mail("m-3", replyTo="x")]
     answer = api.post({"messages": entries})
     found = answer.json["messages"]
@@ -86,14 +88,14 @@ def test_of_several_the_names_are_checked_and_one_that_is_wrong_keeps_no_other(a
     assert [each["result"] for each in found] == ["accepted", "refused", "refused"]
 
 
-def test_of_a_message_with_a_payload_the_sender_is_checked(api: Api) -> None:
+def test_the_sender_of_a_message_with_a_payload_is_checked(api: Api) -> None:
     payload = f"s3://{BUCKET}/x"
     assert api.post(mail(payload_ref=payload)).status == 202
     answer = api.post(mail("m-2", payload_ref=payload, **{"from": "eve@example.com"}))
     assert answer.fields == ["from"]
 
 
-def test_a_published_version_is_looked_at(aws: Aws, clock: FakeClock, tmp_path: Path) -> None:
+def test_a_published_version_is_checked(aws: Aws, clock: FakeClock, tmp_path: Path) -> None:
     api = Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"], templates_bucket=TEMPLATES)
     publish(aws, 3, "{{ city }}")
     choose(aws, a=3)
@@ -101,7 +103,7 @@ def test_a_published_version_is_looked_at(aws: Aws, clock: FakeClock, tmp_path: 
     assert api.post(mail(city="Rome")).status == 202
 
 
-def test_where_versions_cannot_be_read_the_message_is_taken_unchecked(
+def test_a_message_is_accepted_unchecked_if_the_versions_cannot_be_read(
     aws: Aws, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api = Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"], templates_bucket=TEMPLATES)
@@ -113,7 +115,9 @@ def test_where_versions_cannot_be_read_the_message_is_taken_unchecked(
     assert api.post(mail()).status == 202  # although its variable is missing
 
 
-def test_a_stage_that_refuses_what_nobody_uses_says_so_at_once(clock: FakeClock, aws: Aws) -> None:
+def test_a_message_with_an_unused_attribute_is_refused_at_once_if_the_stage_refuses_such_attributes(
+    clock: FakeClock, aws: Aws
+) -> None:
     api = Api(clock, unknown="refuse")
     push = {"id": "p", "event_type": "push", "to": "t", "platform": "ios", "title": "Hi", "shoe": 7}
     assert "shoe: is used by nothing here, which `items.unknown` refuses" in api.post(push).text

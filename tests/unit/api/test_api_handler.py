@@ -36,15 +36,13 @@ def test_a_message_goes_from_the_request_into_the_mailbox(load: Callable[[], Han
     assert aws.item(table=MAILBOX) == item()
 
 
-def test_a_cold_start_asks_nobody_for_anything(
-    load: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cold_start_makes_no_call(load: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_calls(monkeypatch)
     load()
 
 
 @pytest.mark.process
-def test_nothing_that_a_sender_needs_is_imported() -> None:
+def test_the_api_does_not_import_the_packages_of_senders() -> None:
     script = (
         "import sys; import mailroom.api.application; "
         "print({'minijinja', 'twilio', 'requests', 'email_validator'} & {*sys.modules})"

@@ -29,7 +29,7 @@ def ids(api: Api, url: str) -> list[str]:
     return [each["id"] for each in api.get(url).json["messages"]]
 
 
-def test_somebodys_messages_are_listed_with_where_the_rest_of_each_is(
+def test_a_persons_messages_are_listed_with_links_to_their_states(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     sent(aws, ledger, clock, "m/1")
@@ -55,7 +55,9 @@ def test_somebodys_messages_are_listed_with_where_the_rest_of_each_is(
     assert api.get(answer.json["messages"][0]["href"]).json["id"] == "m/1"
 
 
-def test_the_newest_are_listed_in_pages(api: Api, aws: Aws, ledger: Ledger, clock: FakeClock) -> None:
+def test_the_newest_messages_are_listed_in_pages(
+    api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
     sent(aws, ledger, clock, *(f"m-{at}" for at in range(60)))
     first = api.get("/messages").json
     assert [each["id"] for each in first["messages"]] == [f"m-{at}" for at in range(59, 9, -1)]
@@ -67,7 +69,9 @@ def test_the_newest_are_listed_in_pages(api: Api, aws: Aws, ledger: Ledger, cloc
     )
 
 
-def test_filters_take_what_has_all_of_them(api: Api, aws: Aws, ledger: Ledger, clock: FakeClock) -> None:
+def test_filters_select_the_messages_with_all_of_their_values(
+    api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
     sent(aws, ledger, clock, "spring#1#ada")
     sent(aws, ledger, clock, "m-1", text=None, template="welcome")
     assert ids(api, "/messages?campaign=spring") == ["spring#1#ada"]
@@ -86,12 +90,12 @@ def test_filters_take_what_has_all_of_them(api: Api, aws: Aws, ledger: Ledger, c
         ("limit=5", "limit"),
     ],
 )
-def test_a_parameter_that_is_wrong_is_named(api: Api, query: str, field: str) -> None:
+def test_an_invalid_parameter_is_named(api: Api, query: str, field: str) -> None:
     answer = api.get(f"/messages?{query}")
     assert (answer.status, answer.fields) == (422, [field])
 
 
-def test_a_stage_without_search_says_so(aws: Aws, clock: FakeClock) -> None:
+def test_the_list_is_not_found_if_the_stage_has_no_search(aws: Aws, clock: FakeClock) -> None:
     answer = Api(clock, search_table="").get("/messages")
     assert (answer.status, answer.json["detail"]) == (
         404,

@@ -18,27 +18,27 @@ def api(aws: Aws, clock: FakeClock) -> Api:
     return Api(clock)
 
 
-def test_a_message_that_is_right_lies_in_the_mailbox(api: Api, aws: Aws) -> None:
+def test_a_valid_message_is_stored_in_the_mailbox(api: Api, aws: Aws) -> None:
     answer = api.post(item())
     assert (answer.status, answer.json["result"]) == (202, "accepted")
     assert aws.item(table=MAILBOX) == item()
     assert answer.headers["location"] == answer.json["href"] == "/messages/m-1?event_type=mail"
 
 
-def test_the_same_again_is_the_same_message(api: Api, aws: Aws) -> None:
+def test_the_same_message_again_exists(api: Api, aws: Aws) -> None:
     api.post(item())
     answer = api.post(item())
     assert (answer.status, answer.json["result"]) == (200, "existed")
 
 
-def test_an_id_that_was_used_for_another_message_stays_with_that_one(api: Api, aws: Aws) -> None:
+def test_an_id_of_another_message_is_a_conflict_and_the_other_message_stays(api: Api, aws: Aws) -> None:
     api.post(item())
     answer = api.post(item(text="Something else"))
     assert (answer.status, answer.fields) == (409, ["id"])
     assert aws.item(table=MAILBOX) == item()
 
 
-def test_one_id_on_two_channels_is_two_messages(api: Api) -> None:
+def test_messages_with_one_id_on_two_channels_are_two_messages(api: Api) -> None:
     api.post(item())
     fax = {"id": "m-1", "event_type": "fax", "to": "+16175551234", "pdf_url": "https://f.example/1.pdf"}
     assert api.post(fax).status == 202
@@ -69,7 +69,7 @@ def test_one_id_on_two_channels_is_two_messages(api: Api) -> None:
         ({"variable": float("1e300")}, "variable"),
     ],
 )
-def test_what_is_wrong_is_refused_by_its_field_and_not_stored(
+def test_an_invalid_message_is_refused_with_its_field_and_not_stored(
     api: Api, aws: Aws, changes: dict[str, Any], field: str
 ) -> None:
     answer = api.post(item(**changes))
@@ -78,7 +78,7 @@ def test_what_is_wrong_is_refused_by_its_field_and_not_stored(
     assert aws.dynamodb.scan(TableName=MAILBOX)["Count"] == 0
 
 
-def test_a_large_message_may_not_wait_for_longer_than_its_content_is_kept(aws: Aws, clock: FakeClock) -> None:
+def test_a_large_message_may_not_wait_longer_than_its_content_is_stored(aws: Aws, clock: FakeClock) -> None:
     api = Api(clock, payload_ttl_seconds=90 * 86400)
     large = item(text="x" * 500_000, send_at=iso(NOW + 76 * 86400))
     answer = api.post(large)
@@ -88,12 +88,12 @@ def test_a_large_message_may_not_wait_for_longer_than_its_content_is_kept(aws: A
     assert Api(clock).post({**large, "id": "m-2"}).status == 202  # it has no bound
 
 
-def test_a_fax_keeps_not_before_to_the_system(api: Api) -> None:
+def test_a_fax_with_not_before_is_refused(api: Api) -> None:
     fax = {"id": "f", "event_type": "fax", "to": "+16175551234", "pdf_url": "https://f.example/1.pdf"}
     assert api.post({**fax, "not_before": 5}).fields == ["not_before"]
 
 
-def test_a_list_says_of_each_in_order_what_became_of_it(api: Api) -> None:
+def test_the_response_to_a_list_contains_the_result_of_each_message_in_order(api: Api) -> None:
     api.post(item(id="old"))
     answer = api.post(
         {"messages": [item(id="new"), item(id="old"), item(id="old", text="No"), item(to="x"), 5]}
@@ -111,30 +111,30 @@ def test_a_list_says_of_each_in_order_what_became_of_it(api: Api) -> None:
     ]
 
 
-def test_a_list_of_which_nothing_is_right_is_refused_and_names_every_field(api: Api) -> None:
+def test_a_list_without_a_valid_message_is_refused_with_every_field(api: Api) -> None:
     answer = api.post({"messages": [item(to="x"), item(id=...), "no"]})
     assert answer.status == 422
     assert answer.fields == ["messages[0].to", "messages[1].id", "messages[2]"]
     assert [each["result"] for each in answer.json["messages"]] == ["refused"] * 3
 
 
-def test_a_list_of_which_every_id_is_anothers_is_a_conflict(api: Api) -> None:
+def test_a_list_whose_ids_all_belong_to_other_messages_is_a_conflict(api: Api) -> None:
     api.post(item())
     assert api.post({"messages": [item(text="No")]}).status == 409
 
 
-def test_of_two_entries_with_one_key_the_first_counts(api: Api, aws: Aws) -> None:
+def test_the_first_of_two_entries_with_one_key_counts(api: Api, aws: Aws) -> None:
     answer = api.post({"messages": [item(text="first"), item(text="second"), item(text="first")]})
     assert [each["result"] for each in answer.json["messages"]] == ["accepted", "conflict", "existed"]
     assert aws.item(table=MAILBOX)["text"] == "first"
 
 
-def test_a_template_may_have_a_variable_that_is_called_messages(api: Api, aws: Aws) -> None:
+def test_a_template_may_have_a_variable_named_messages(api: Api, aws: Aws) -> None:
     assert api.post(item(messages=["a", "b"])).status == 202
     assert aws.item(table=MAILBOX)["messages"] == ["a", "b"]
 
 
-def test_a_thousand_messages_are_taken_and_one_more_is_not(api: Api, aws: Aws) -> None:
+def test_a_list_of_a_thousand_messages_is_accepted_and_a_longer_one_is_refused(api: Api, aws: Aws) -> None:
     messages = [item(id=f"m-{at}") for at in range(1001)]
     refused = api.post({"messages": messages})
     assert (refused.status, refused.fields) == (422, ["messages"])
@@ -155,7 +155,7 @@ def test_numbers_keep_their_digits(api: Api, aws: Aws) -> None:
     assert stored["n"] == {"N": "0.1"}
 
 
-def test_a_mailbox_that_forgets_gives_each_item_its_ttl(aws: Aws, clock: FakeClock) -> None:
+def test_a_mailbox_with_a_ttl_gives_each_item_its_ttl(aws: Aws, clock: FakeClock) -> None:
     api = Api(clock, mailbox_ttl_seconds=86400)
     api.post(item())
     assert aws.item(table=MAILBOX)["ttl"] == int(NOW) + 86400
@@ -165,7 +165,7 @@ def test_a_mailbox_that_forgets_gives_each_item_its_ttl(aws: Aws, clock: FakeClo
     assert aws.item("own", table=MAILBOX)["ttl"] == int(NOW) + 5
 
 
-def test_what_was_not_taken_is_logged_by_its_key_and_field_alone(api: Api, log: Log) -> None:
+def test_a_refused_message_is_logged_with_its_key_and_its_field_only(api: Api, log: Log) -> None:
     api.post({"messages": [item(to="vincent@"), item(id="x" * 200), item(id="fine")]})
     lines = [
         {name: line.get(name) for name in ("message", "id", "event_type", "result", "field")}

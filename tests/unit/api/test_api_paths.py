@@ -46,27 +46,27 @@ def test_a_message_is_found_by_its_href(api: Api, aws: Aws, id_: str) -> None:
 
 
 @pytest.mark.parametrize("id_", [each for each in AWKWARD if "/" not in each and "?" not in each])
-def test_a_path_that_comes_undecoded_is_understood_too(api: Api, aws: Aws, id_: str) -> None:
+def test_an_undecoded_path_is_accepted_too(api: Api, aws: Aws, id_: str) -> None:
     aws.put(MAILBOX, **item(id=id_))
     assert api.get(href_of(id_, "mail"), decoded=False).json["id"] == id_
 
 
 @pytest.mark.parametrize("id_", AWKWARD)
-def test_a_message_is_cancelled_by_its_query_whatever_its_id_holds(api: Api, id_: str) -> None:
+def test_a_message_is_cancelled_by_a_query_with_any_id(api: Api, id_: str) -> None:
     href = api.post(item(id=id_, send_at="2026-12-01T00:00:00Z")).json["href"]
     path, _, query = href.partition("?")
     url = f"{path}/cancel?{query}"  # /messages/cancel?id=… where the id is in the query
     assert api.cancel(url).json == {**api.get(href).json, "status": "cancelled"}
 
 
-def test_an_id_with_a_slash_is_found_by_its_path_where_that_comes_through(api: Api, aws: Aws) -> None:
+def test_an_id_with_a_slash_is_found_by_its_path(api: Api, aws: Aws) -> None:
     aws.put(MAILBOX, **item(id="a/b"))
     assert api.get("/messages/a%2Fb").json["id"] == "a/b"
     assert api.get("/messages/a/b").json["id"] == "a/b"
 
 
 @given(st.text(min_size=1, max_size=60).filter(lambda text: not has_control(text)))
-def test_what_an_http_api_makes_of_an_href_is_still_that_id(text: str) -> None:
+def test_an_href_contains_the_same_id_after_its_decoding_by_the_http_api(text: str) -> None:
     made = event("GET", href_of(text, "mail"))
     if "id" in made["queryStringParameters"]:
         assert made["queryStringParameters"]["id"] == text

@@ -34,7 +34,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, operation: str, error: Exception, f
 
 
 @pytest.mark.parametrize("error", [THROTTLED, OUT_OF_REACH])
-def test_a_message_that_could_not_be_put_is_to_be_sent_again(
+def test_a_message_that_could_not_be_put_is_answered_with_a_retry_after(
     api: Api, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     with monkeypatch.context() as patch:
@@ -45,7 +45,7 @@ def test_a_message_that_could_not_be_put_is_to_be_sent_again(
     assert api.post(item()).status == 202
 
 
-def test_a_list_of_which_some_failed_says_which_and_may_be_sent_again_whole(
+def test_a_partly_failed_list_names_the_failed_messages_and_may_be_sent_again_whole(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages = {"messages": [item(id=each) for each in "abc"]}
@@ -59,7 +59,7 @@ def test_a_list_of_which_some_failed_says_which_and_may_be_sent_again_whole(
     assert (again.status, again.json["accepted"], again.json["existed"]) == (202, 1, 2)
 
 
-def test_content_that_could_not_be_put_into_the_bucket_is_to_be_sent_again(
+def test_content_that_could_not_be_stored_is_answered_with_a_retry_after(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing(monkeypatch, "PutObject", THROTTLED)
@@ -67,7 +67,7 @@ def test_content_that_could_not_be_put_into_the_bucket_is_to_be_sent_again(
 
 
 @pytest.mark.parametrize("url", ["/messages/m-1", "/messages/m-1?event_type=mail", "/messages?id=m-1"])
-def test_a_state_that_cannot_be_read_is_to_be_asked_for_again(
+def test_a_state_that_cannot_be_read_is_answered_with_a_retry_after(
     api: Api, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     for operation in ("GetItem", "Query"):
@@ -76,7 +76,7 @@ def test_a_state_that_cannot_be_read_is_to_be_asked_for_again(
     assert (answer.status, answer.headers["retry-after"]) == (503, "2")
 
 
-def test_a_fault_of_ours_is_logged_and_not_told(
+def test_an_internal_error_is_logged_and_not_part_of_the_response(
     api: Api, monkeypatch: pytest.MonkeyPatch, log: Callable[[], list[dict[str, Any]]]
 ) -> None:
     def broken(*_: Any) -> Any:
@@ -96,14 +96,14 @@ def test_a_fault_of_ours_is_logged_and_not_told(
     ("method", "url"),
     [("GET", "/"), ("GET", "/nothing"), ("DELETE", "/messages/m-1"), ("POST", "/messages/x")],
 )
-def test_an_unknown_path_is_a_problem_too(api: Api, method: str, url: str) -> None:
+def test_an_unknown_path_is_answered_with_a_problem(api: Api, method: str, url: str) -> None:
     from tests.support.unit.api_requests import event
 
     answer = api.ask(event(method, url))
     assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
 
 
-def test_every_problem_is_as_the_rfc_wants_it(api: Api) -> None:
+def test_every_problem_has_the_fields_of_the_rfc(api: Api) -> None:
     api.post(item())
     answers = [
         api.post("no"),
@@ -124,7 +124,7 @@ def test_every_problem_is_as_the_rfc_wants_it(api: Api) -> None:
         assert answer.json["detail"]
 
 
-def test_every_answer_of_422_names_a_field_and_says_what_is_wrong_with_it(api: Api) -> None:
+def test_every_response_422_names_a_field_and_its_problem(api: Api) -> None:
     bad: list[Any] = [item(to="x"), {}, {"messages": []}, {"messages": [item(id=...)]}, item(id=5)]
     answers = [*(api.post(each) for each in bad), api.get("/messages?cursor=7")]
     for answer in answers:

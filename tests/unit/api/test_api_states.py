@@ -31,7 +31,7 @@ def api(aws: Aws, clock: FakeClock) -> Api:
     return Api(clock)
 
 
-def test_what_is_in_the_mailbox_alone_is_ready(api: Api, aws: Aws) -> None:
+def test_a_message_without_a_ledger_item_is_ready(api: Api, aws: Aws) -> None:
     aws.put(MAILBOX, **item(send_at="2026-11-21T11:00:00+01:00"))
     assert api.get("/messages/m-1").json == {
         "id": "m-1",
@@ -43,14 +43,16 @@ def test_what_is_in_the_mailbox_alone_is_ready(api: Api, aws: Aws) -> None:
     }
 
 
-def test_what_the_ledger_may_have_forgotten_is_not_ready_and_waits_for_nothing(api: Api, aws: Aws) -> None:
+def test_a_message_that_the_ledger_may_have_forgotten_is_neither_ready_nor_cancellable(
+    api: Api, aws: Aws
+) -> None:
     aws.put(MAILBOX, **item(send_at=iso(NOW - 91 * 86_400)))
     assert api.get("/messages/m-1").json["status"] == "forgotten"
     answer = api.cancel("/messages/m-1/cancel")
     assert (answer.status, answer.json["message_status"]) == (409, "forgotten")
 
 
-def test_what_the_ledger_knows_is_told_with_times_that_people_can_read(
+def test_the_state_of_a_message_contains_the_ledgers_fields_with_readable_times(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     aws.put(MAILBOX, **item())
@@ -80,32 +82,34 @@ def test_what_the_ledger_knows_is_told_with_times_that_people_can_read(
     }
 
 
-def test_a_failure_is_told_with_its_reason(api: Api, ledger: Ledger) -> None:
+def test_the_state_of_a_failed_message_contains_its_reason(api: Api, ledger: Ledger) -> None:
     ledger.fail(claimed(ledger), "invalid", "to: is no address")
     said = api.get("/messages/m-1").json
     assert (said["status"], said["error"]) == ("failed", {"code": "invalid", "message": "to: is no address"})
     assert said["history"][0]["code"] == "invalid"
 
 
-def test_each_of_several_recipients_is_told(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_the_state_of_a_message_contains_each_of_several_recipients(
+    api: Api, aws: Aws, ledger: Ledger
+) -> None:
     claimed(ledger, mail(to=["a@x.example", "b@x.example"]))
     assert api.get("/messages/m-1").json["recipients"] == {"a@x.example": {}, "b@x.example": {}}
 
 
-def test_nothing_of_a_body_is_ever_told(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_the_state_of_a_message_contains_nothing_of_its_body(api: Api, aws: Aws, ledger: Ledger) -> None:
     aws.put(MAILBOX, **item(text="very secret", code="4711"))
     assert "secret" not in api.get("/messages/m-1").text
     ledger.complete(claimed(ledger), "ses", "1")
     assert "4711" not in api.get("/messages/m-1").text
 
 
-def test_a_message_that_nobody_put_is_not_found(api: Api) -> None:
+def test_an_unknown_message_is_not_found(api: Api) -> None:
     for url in ("/messages/none", "/messages/none?event_type=sms", "/messages?id=none"):
         assert api.get(url).status == 404
     assert api.cancel("/messages/none/cancel").status == 404
 
 
-def test_several_messages_with_one_id_are_told_apart_by_their_channel(api: Api, aws: Aws) -> None:
+def test_several_messages_with_one_id_are_distinguished_by_their_channel(api: Api, aws: Aws) -> None:
     aws.put(MAILBOX, **item())
     aws.put(LEDGER, id="m-1", event_type="sms", status="sent")
     aws.put(MAILBOX, id="m-1", event_type="sms")
@@ -128,12 +132,14 @@ def test_several_messages_with_one_id_are_told_apart_by_their_channel(api: Api, 
         ("/messages/m-1?event_type=pigeon", "event_type"),
     ],
 )
-def test_what_no_message_can_have_is_refused_by_its_field(api: Api, url: str, field: str) -> None:
+def test_an_invalid_id_or_channel_is_refused_with_its_field(api: Api, url: str, field: str) -> None:
     answer = api.get(url)
     assert (answer.status, answer.fields) == (422, [field])
 
 
-def test_what_waits_for_its_time_is_cancelled_and_stays_so(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_a_message_before_its_send_at_is_cancelled_and_stays_cancelled(
+    api: Api, aws: Aws, ledger: Ledger
+) -> None:
     api.post(item(send_at=LATER, callback_url="https://h.example/1"))
     first = api.cancel("/messages/m-1/cancel")
     assert (first.status, first.json["status"], first.json["to"]) == (200, "cancelled", "vincent@example.com")
@@ -142,21 +148,21 @@ def test_what_waits_for_its_time_is_cancelled_and_stays_so(api: Api, aws: Aws, l
     assert type(ledger.claim(mail())).__name__ != "Claimed"
 
 
-def test_what_waits_for_its_send_at_is_cancelled_too(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_a_scheduled_message_is_cancelled(api: Api, aws: Aws, ledger: Ledger) -> None:
     aws.put(MAILBOX, **item(send_at=LATER))
     hold(ledger)
     assert api.get("/messages/m-1").json["status"] == "scheduled"
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
 
 
-def test_what_its_producer_took_back_already_is_cancelled_at_once(api: Api, ledger: Ledger) -> None:
+def test_a_scheduled_message_whose_item_was_deleted_is_cancelled_at_once(api: Api, ledger: Ledger) -> None:
     hold(ledger)
     assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("deleted", [True, False])
 @pytest.mark.parametrize("claimed_before", [True, False])
-def test_what_waits_with_its_content_is_cancelled_as_well(
+def test_a_message_that_waits_with_its_content_is_cancelled(
     api: Api, aws: Aws, ledger: Ledger, deleted: bool, claimed_before: bool
 ) -> None:
     if not deleted:
@@ -168,7 +174,9 @@ def test_what_waits_with_its_content_is_cancelled_as_well(
     assert type(ledger.claim(mail())).__name__ != "Claimed"
 
 
-def test_what_was_handed_over_to_its_queue_is_not_cancelled(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_a_message_that_was_handed_over_to_its_queue_is_not_cancelled(
+    api: Api, aws: Aws, ledger: Ledger
+) -> None:
     hold(ledger, due=NOW)
     (row,) = [row for shard in range(SHARDS) for row in waits_of(ledger).due(shard, NOW)]
     assert waits_of(ledger).hand_over(row)
@@ -185,14 +193,14 @@ def test_what_was_handed_over_to_its_queue_is_not_cancelled(api: Api, aws: Aws, 
         {"send_at": "soon"},
     ],
 )
-def test_what_does_not_wait_is_not_cancelled(api: Api, aws: Aws, changes: dict[str, Any]) -> None:
+def test_a_message_that_does_not_wait_is_not_cancelled(api: Api, aws: Aws, changes: dict[str, Any]) -> None:
     aws.put(MAILBOX, **item(**changes))
     answer = api.cancel("/messages/m-1/cancel")
     assert (answer.status, answer.json["message_status"]) == (409, "ready")
     assert aws.item() == {}
 
 
-def test_what_was_sent_is_not_cancelled(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_a_sent_message_is_not_cancelled(api: Api, aws: Aws, ledger: Ledger) -> None:
     aws.put(MAILBOX, **item(send_at=LATER))
     ledger.complete(claimed(ledger), "ses", "1")
     answer = api.cancel("/messages/m-1/cancel")
@@ -200,7 +208,7 @@ def test_what_was_sent_is_not_cancelled(api: Api, aws: Aws, ledger: Ledger) -> N
     assert aws.item()["status"] == "sent"
 
 
-def test_what_is_claimed_while_it_is_cancelled_is_not_cancelled(
+def test_a_message_that_is_claimed_during_the_cancellation_is_not_cancelled(
     api: Api, aws: Aws, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     aws.put(MAILBOX, **item(send_at=LATER))

@@ -24,7 +24,7 @@ def test_each_line_is_a_recipient_with_its_columns_as_attributes() -> None:
 
 
 @pytest.mark.parametrize("column", ["id", "event_type"])
-def test_a_key_column_where_a_message_has_its_own_is_no_attribute(column: str) -> None:
+def test_a_key_column_named_like_an_attribute_is_no_attribute(column: str) -> None:
     (only,) = people(csv(f"{column},email\n7,ann@example.com\n".encode(), key=column))
     assert only == Recipient("7", {"email": "ann@example.com"})
 
@@ -42,12 +42,12 @@ def test_a_key_column_where_a_message_has_its_own_is_no_attribute(column: str) -
     ],
 )
 @pytest.mark.parametrize("size", [1, 2, 1000])
-def test_a_file_may_end_its_lines_as_it_likes(content: bytes, size: int) -> None:
+def test_every_kind_of_line_end_is_accepted(content: bytes, size: int) -> None:
     names = [each.attributes["name"] for each in people(csv(content), size)]
     assert names == ["Ann", "Bo"]
 
 
-def test_quoted_cells_may_hold_the_delimiter_quotes_and_line_breaks() -> None:
+def test_quoted_cells_may_contain_the_delimiter_quotes_and_line_breaks() -> None:
     content = b'id,name,note\n1,"Lane, Ann","says ""no"""\n2,"two\nlines","\n\r\n"\n3,a 5" disk,""\n'
     assert [(each.attributes["name"], each.attributes["note"]) for each in people(csv(content), 1)] == [
         ("Lane, Ann", 'says "no"'),
@@ -58,7 +58,7 @@ def test_quoted_cells_may_hold_the_delimiter_quotes_and_line_breaks() -> None:
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 @pytest.mark.parametrize("size", [1, 1000])
-def test_the_delimiter_of_a_header_is_that_of_the_file(delimiter: str, size: int) -> None:
+def test_the_delimiter_of_the_header_is_used_for_the_file(delimiter: str, size: int) -> None:
     lines = ("id", '"na,me, or, title"'), ("1", "a,b"), ("2", "c,d")
     found = people(csv("".join(f"{delimiter.join(line)}\n" for line in lines).encode()), size)
     assert [each.attributes for each in found] == [{"na,me, or, title": "a,b"}, {"na,me, or, title": "c,d"}]
@@ -68,7 +68,7 @@ def test_the_delimiter_of_a_header_is_that_of_the_file(delimiter: str, size: int
     "first", [b"sep=;\r\n", b'"sep=;"\n', b"\xef\xbb\xbfSEP=;\n", b"sep=^\n", b"sep=\t\n"]
 )
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_first_line_names_the_delimiter_as_excel_writes_it(first: bytes, size: int) -> None:
+def test_the_delimiter_may_be_named_in_a_first_line_as_excel_writes_it(first: bytes, size: int) -> None:
     content = first + b"id;name\n1;Ann\n2;\n=;Cy;\n4;D;E\n".replace(b";", first.partition(b"=")[2][:1])
     audience = csv(content)
     assert [each.attributes["name"] for each in people(audience, size)] == ["Ann", "", "Cy"]
@@ -89,7 +89,7 @@ def test_empty_cells_at_a_lines_end_may_be_missing_or_too_many(size: int) -> Non
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_column_becomes_the_attribute_that_the_campaign_maps_it_to(size: int) -> None:
+def test_a_column_becomes_the_attribute_to_which_the_campaign_maps_it(size: int) -> None:
     audience = csv(
         b"User,First Name,E-Mail\n7,Ann,ann@example.com\n8,Bo,\n",
         "user",
@@ -104,7 +104,7 @@ def test_a_column_becomes_the_attribute_that_the_campaign_maps_it_to(size: int) 
     assert faults(audience, size) == [f"line 3, column email: {EMPTY}"]
 
 
-def test_a_column_that_is_mapped_and_missing_stops_the_run() -> None:
+def test_a_missing_mapped_column_stops_the_run() -> None:
     with pytest.raises(Invalid) as fault:
         csv(b"id,First name\n1,Ann\n", first_name="First Name").page(page())
     assert str(fault.value) == "audience.map: the audience has no column 'First Name'; it has: id, First name"
@@ -117,7 +117,7 @@ def test_a_file_without_an_entry_is_a_fault(content: bytes) -> None:
     ]
 
 
-def test_spaces_around_a_key_are_none_of_it() -> None:
+def test_spaces_around_a_key_are_removed() -> None:
     (only,) = people(csv(b"user ,email\n 7\xc2\xa0, ann@example.com\n", key="user"))
     assert only == Recipient("7", {"user": "7", "email": " ann@example.com"})
 
@@ -169,7 +169,7 @@ STRAY = (
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_bad_line_is_said_and_the_others_go_on(line: bytes, fault: str, size: int) -> None:
+def test_a_bad_line_is_a_fault_and_the_others_are_collected(line: bytes, fault: str, size: int) -> None:
     content = HEADER + b"1,ann@example.com,Ann\n" + line + b"\n3,cy@example.com,Cy\n"
     audience = csv(content, columns=["email"])
     if "same as" in fault and size == 1:
@@ -182,7 +182,7 @@ def test_a_bad_line_is_said_and_the_others_go_on(line: bytes, fault: str, size: 
 @pytest.mark.parametrize(
     "cell", ["=1+1", "@ada", "\tx", "-", "- none -", "-2+3", "+1 guest", "+4930123456", "=", "", "a=b"]
 )
-def test_a_cell_is_text_whatever_it_begins_with(cell: str) -> None:
+def test_a_cell_is_text_despite_its_first_character(cell: str) -> None:
     (only,) = people(csv(HEADER + f'1,ann@example.com,"{cell}"\n'.encode()))
     assert only.attributes["name"] == cell
 
@@ -205,18 +205,18 @@ def test_a_cell_is_text_whatever_it_begins_with(cell: str) -> None:
         (b"id" * MAX_RECORD_BYTES, "line 1, the header, is longer than 256 KiB; shorten it"),
     ],
 )
-def test_a_header_that_cannot_be_one_stops_the_run(header: bytes, problem: str) -> None:
+def test_an_invalid_header_stops_the_run(header: bytes, problem: str) -> None:
     with pytest.raises(Invalid) as fault:
         csv(header, columns=["email"]).page(page())
     assert str(fault.value) == f"audience.columns: {problem}"
 
 
-def test_line_numbers_are_those_of_an_editor() -> None:
+def test_line_numbers_are_those_of_a_text_editor() -> None:
     content = b'id,name\n1,"a\nb\nc"\n\n2,\0\n3,"d\n"\n4,\0\n'
     assert [fault.split(",")[0] for fault in faults(csv(content), 1)] == ["line 6", "line 9"]
 
 
-def test_a_quote_that_is_not_closed_costs_its_line_alone() -> None:
+def test_an_unclosed_quote_is_a_fault_of_its_line_only() -> None:
     """Also where the file is larger than what may be read ahead."""
     rest = b"".join(b"%d,%s\n" % (number, b"Bo" * 100) for number in range(2, 4_000))
     audience = csv(b'id,name\n1,"Ann\n' + rest)
@@ -228,7 +228,7 @@ def test_a_quote_that_is_not_closed_costs_its_line_alone() -> None:
 @pytest.mark.parametrize(
     "end", [b"", b'x"y\n', b"x" * 3 * MAX_RECORD_BYTES], ids=["end", "text", "endless line"]
 )
-def test_lines_that_each_open_a_quote_are_not_read_once_for_each_of_them(end: bytes) -> None:
+def test_lines_that_each_open_a_quote_are_read_a_bounded_number_of_times(end: bytes) -> None:
     """Each of these closes the quote of the line before, and opens one."""
     count = 1000
     audience = csv(b"id,name\n1,Ann\n" + b'p","r\n' * count + end, columns=["name"])
@@ -237,26 +237,26 @@ def test_lines_that_each_open_a_quote_are_not_read_once_for_each_of_them(end: by
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_entries_of_several_lines_behind_a_quote_that_is_not_closed_are_whole(size: int) -> None:
+def test_entries_of_several_lines_after_an_unclosed_quote_are_read_whole(size: int) -> None:
     audience = csv(b'id,name\n1,"Ann\n2,Bo\n3,"two\nlines"\n4,"a\n\nb"\n')
     assert faults(audience, size) == [f"line 2: {STRAY}"]
     assert keys(audience, size) == ["2", "3", "4"]
 
 
-def test_a_file_of_one_endless_line_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_one_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mailroom.campaigns.file_formats.MAX_LINE_BYTES", 2**20)
     with pytest.raises(Invalid, match="line 2 has over 1 MiB; put a line break behind each entry"):
         keys(csv(b"id\n" + b"x" * 2**21))
 
 
-def test_long_lines_end_a_page_before_it_is_full() -> None:
+def test_a_page_of_long_lines_ends_before_it_is_full() -> None:
     content = b"id,note\n" + b"".join(b"%d,%s\n" % (number, b"x" * 200_000) for number in range(100))
     sizes = [len(found.recipients) for found in pages(csv(content))]
     assert max(sizes) < 45
     assert sum(sizes) == 100
 
 
-def test_whatever_a_csv_writer_writes_is_read_the_same() -> None:
+def test_every_file_of_a_csv_writer_is_read_without_a_change() -> None:
     """Pages of any size, and chunks that end anywhere, in a quote or between CR and LF."""
     chance = random.Random(7)
     for _ in range(60):
@@ -277,7 +277,7 @@ def test_whatever_a_csv_writer_writes_is_read_the_same() -> None:
         assert [[each.key, each.attributes["a"], each.attributes["b"]] for each in found] == rows
 
 
-def test_a_cursor_carries_the_header_and_the_version_and_is_small() -> None:
+def test_a_cursor_contains_the_header_and_the_version_and_is_small() -> None:
     audience = csv(HEADER + b"1,ann@example.com,Ann\n2,bo@example.com,Bo\n")
     found = audience.page(page(size=1))
     etag = audience.client.content.etag  # type: ignore[attr-defined]

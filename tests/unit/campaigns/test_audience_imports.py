@@ -27,7 +27,7 @@ print(*{{"psycopg"}} & sys.modules.keys())
     [("{}", set()), ('{"app": DatabaseSettings(secret_arn="arn")}', {"psycopg"})],
     ids=["without a database", "with one"],
 )
-def test_a_cold_start_loads_psycopg_where_there_is_a_database(settings: str, loaded: set[str]) -> None:
+def test_a_cold_start_loads_psycopg_only_if_there_is_a_database(settings: str, loaded: set[str]) -> None:
     command = [sys.executable, "-c", START.format(settings=settings)]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == loaded

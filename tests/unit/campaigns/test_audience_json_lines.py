@@ -70,7 +70,7 @@ NO_NUMBER = "line 2: holds a number that no message can carry; use up to 38 digi
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else "",
 )
-def test_a_bad_line_is_said_and_the_others_go_on(line: bytes, fault: str) -> None:
+def test_a_bad_line_is_a_fault_and_the_others_are_collected(line: bytes, fault: str) -> None:
     good = [b'{"id": %d, "email": "a"}' % number for number in (1, 3)]
     audience = jsonl(good[0] + b"\n" + line + b"\n" + good[1], columns=["email"])
     assert keys(audience) == ["1", "3"]
@@ -78,7 +78,7 @@ def test_a_bad_line_is_said_and_the_others_go_on(line: bytes, fault: str) -> Non
     assert said.startswith(fault)
 
 
-def test_what_stands_in_a_bad_line_is_not_said() -> None:
+def test_a_fault_does_not_contain_the_text_of_its_line() -> None:
     audience = jsonl(b'{"id": 2, "email": secret@example.com}\n{"id": 2, "email": "\xffsecret"}\n')
     assert not any("secret" in said for said in faults(audience))
 

@@ -74,7 +74,7 @@ def main() -> None:
     sys.stdout.write(f"{tenth} {most_megabytes()}")
 
 
-def test_the_generated_file_is_what_it_says() -> None:
+def test_the_generated_file_equals_its_description() -> None:
     content = Generated(12_000)
     whole = HEADER + "".join(map(line, range(12_000))).encode()
     assert content.read(0, len(content)) == whole
@@ -83,7 +83,7 @@ def test_the_generated_file_is_what_it_says() -> None:
 
 
 @pytest.mark.process
-def test_a_large_file_takes_no_more_memory_than_a_tenth_of_them() -> None:
+def test_a_large_file_needs_no_more_memory_than_a_tenth_of_it() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "tests.unit.campaigns.test_audience_large_file"],
         cwd=ROOT,
@@ -107,7 +107,7 @@ def test_a_page_of_a_thousand_lines_takes_a_few_megabytes() -> None:
     assert peak < 2 * 1024 * 1024
 
 
-def test_a_page_costs_one_request_wherever_it_lies() -> None:
+def test_a_page_needs_one_request_at_any_place_in_the_file() -> None:
     content = Generated(LINES)
     bucket = Bucket(content)
     audience = FileAudience(File(LOCATION, "id"), bucket)  # type: ignore[arg-type]

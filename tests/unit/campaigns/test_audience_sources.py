@@ -34,7 +34,7 @@ def made(audience: AudienceDefinition, aws: Aws) -> Any:
     return audience_of(Modules(), asked(audience))
 
 
-def test_each_kind_has_its_audience(aws: Aws) -> None:
+def test_each_kind_of_audience_has_its_class(aws: Aws) -> None:
     assert isinstance(made(File(PLACE, "id"), aws), FileAudience)
     assert isinstance(made(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
     with pytest.raises(Invalid, match=r"the campaign's folder has no campaign\.py"):
@@ -64,7 +64,7 @@ def test_an_empty_file_in_s3_has_an_end(aws: Aws) -> None:
     assert keys(made(File(f"s3://{BUCKET}/empty.jsonl", "id"), aws)) == []
 
 
-def test_a_file_that_was_put_anew_under_the_run_stops_it(aws: Aws) -> None:
+def test_a_file_that_was_replaced_during_the_run_stops_the_run(aws: Aws) -> None:
     audience = made(File(f"s3://{BUCKET}/list.jsonl", "id"), aws)
     aws.s3.put_object(Bucket=BUCKET, Key="list.jsonl", Body=b'{"id": 1}\n{"id": 2}\n')
     cursor = audience.page(page(size=1)).cursor
@@ -82,9 +82,7 @@ def test_a_location_outside_s3_is_refused(aws: Aws, location: str) -> None:
         made(File(location, "id"), aws).page(page())
 
 
-def test_a_file_that_is_missing_is_said_and_an_outage_raised(
-    aws: Aws, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_file_is_refused_and_an_outage_is_raised(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     audience = made(File(f"s3://{BUCKET}/missing", "id"), aws)
     with pytest.raises(Invalid, match=f"s3://{BUCKET}/missing does not exist; put the file there"):
         audience.page(page())

@@ -65,7 +65,7 @@ def test_pages_are_counted_one_after_another_with_samples_and_faults() -> None:
     assert (count(cursor=6)["recipients"], count(cursor=6)["cursor"]) == (1, None)
 
 
-def test_samples_are_composed_as_they_would_be_and_nothing_is_written(aws: Aws, clock: FakeClock) -> None:
+def test_samples_are_composed_as_in_a_run_and_no_item_is_written(aws: Aws, clock: FakeClock) -> None:
     Preferences(aws.dynamodb, PREFERENCES, clock).opt_out("p3@example.com", "news", "page")
     client: Any = Meddler(aws.dynamodb)
     drafter = Drafter(
@@ -93,11 +93,11 @@ def test_samples_are_composed_as_they_would_be_and_nothing_is_written(aws: Aws, 
     assert all(aws.dynamodb.scan(TableName=each)["Items"] == [] for each in (MAILBOX, LEDGER))
 
 
-def test_a_campaign_that_is_not_deployed_is_named_beside_those_that_are() -> None:
+def test_an_undeployed_campaign_is_named_with_the_deployed_ones() -> None:
     with pytest.raises(Invalid, match="'other' is not deployed; there are: weekly"):
         count(campaign="other")
 
 
-def test_a_bad_name_of_a_run_is_refused_before_anybody_is_asked() -> None:
+def test_an_invalid_name_of_a_run_is_refused_before_a_function_is_invoked() -> None:
     with pytest.raises(Malformed):
         count(run="a#b")

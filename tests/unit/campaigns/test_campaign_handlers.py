@@ -79,7 +79,7 @@ def id_of(aws: Aws, key: str) -> str:
     return run.id_of(key)
 
 
-def test_from_a_file_to_the_mailbox(
+def test_a_campaign_goes_from_a_file_to_the_mailbox(
     aws: Aws, clock: FakeClock, campaign: Load, monkeypatch: pytest.MonkeyPatch, log: Any
 ) -> None:
     Preferences(aws.dynamodb, PREFERENCES, clock).opt_out("eve@example.com", "news", "page")
@@ -106,7 +106,9 @@ def test_from_a_file_to_the_mailbox(
     assert run["faults"]["L"][0]["S"].startswith("line 4, column email")
 
 
-def test_a_dry_run_of_both_writes_nothing(aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_of_both_functions_writes_no_item(
+    aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("QUEUE_URL", aws.urls["collect"])
     asked = {"campaign": "weekly", "run": RUN, "scheduled_at": AT}
     page = campaign("collect")({"dry_run": {**asked, "samples": 1}}, lambda_context())
@@ -121,7 +123,7 @@ def test_a_dry_run_of_both_writes_nothing(aws: Aws, campaign: Load, monkeypatch:
     assert aws.receive("audience") == []
 
 
-def test_a_run_s_messages_have_the_versions_that_counted_when_it_began(
+def test_a_run_s_messages_have_the_versions_that_were_current_at_its_beginning(
     aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEMPLATES_BUCKET", TEMPLATES)
@@ -133,7 +135,7 @@ def test_a_run_s_messages_have_the_versions_that_counted_when_it_began(
     assert aws.item(id_of(aws, "1"), "mail", MAILBOX)["template_version"] == 7
 
 
-def test_a_run_that_began_with_the_deployed_template_keeps_to_it(
+def test_a_run_that_began_with_the_deployed_template_keeps_it(
     aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEMPLATES_BUCKET", TEMPLATES)

@@ -61,18 +61,18 @@ def test_an_item_is_a_message_of_the_bulk_lane_with_the_audiences_key_in_its_id(
         "ttl",
     ],
 )
-def test_a_column_that_is_called_as_an_attribute_of_a_mail_decides_nothing(column: str) -> None:
+def test_a_column_named_like_an_attribute_of_a_mail_has_no_effect(column: str) -> None:
     item = made(Recipient("17", {**ADA.attributes, column: "eve@example.com"}))
     assert item == made()
 
 
-def test_a_column_that_could_be_taken_for_an_attribute_is_a_variable_unlike_what_a_module_composes() -> None:
+def test_a_column_that_resembles_an_attribute_is_a_variable_unlike_an_attribute_of_a_module() -> None:
     recipient = structs.replace(ADA, attributes={**ADA.attributes, "timezone": "UTC", "expires": "soon"})
     message = parse(made(recipient, sendAt="noon"), CONTRACTS)
     assert (message.audience_columns, message.misspelt()) == (["expires"], {"sendAt": "send_at"})
 
 
-def test_an_address_in_to_is_taken_as_well() -> None:
+def test_an_address_in_to_is_accepted_as_well() -> None:
     assert made(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
 
 
@@ -81,7 +81,7 @@ def test_an_empty_cell_of_an_attribute_counts_as_missing() -> None:
     assert made(Recipient("17", {**ADA.attributes, **cells})) == {**made(), "city": ""}
 
 
-def test_a_campaigns_window_goes_by_the_time_zone_of_each_row() -> None:
+def test_a_campaigns_window_is_in_the_time_zone_of_each_row() -> None:
     hours = {"from": "09:00", "to": "20:00", "zone": "Europe/Berlin"}
     item = made(
         Recipient("17", {**ADA.attributes, "time_zone": "Asia/Tokyo", "window": "none"}),
@@ -91,13 +91,11 @@ def test_a_campaigns_window_goes_by_the_time_zone_of_each_row() -> None:
     assert parse(item, CONTRACTS).time_zone == "Asia/Tokyo"
 
 
-def test_what_a_column_of_another_channels_attribute_holds_is_a_variable() -> None:
+def test_a_column_named_like_an_attribute_of_another_channel_is_a_variable() -> None:
     assert made(Recipient("17", {**ADA.attributes, "url": "https://example.com/ada"}))["url"]
 
 
-def test_what_the_module_composes_goes_before_settings_and_audience_but_not_before_the_campaigns_own() -> (
-    None
-):
+def test_composed_attributes_override_settings_and_audience_but_not_the_campaigns_own() -> None:
     item = made(
         first_name="Augusta", template="other", id="mine", event_type="sms", lane="normal", topic="none"
     )
@@ -118,12 +116,12 @@ def test_a_module_sends_no_copy_of_a_mail_with_a_topic() -> None:
         made(bcc="eve@example.com")
 
 
-def test_a_message_expires_so_long_after_the_time_of_its_run() -> None:
+def test_a_message_expires_a_fixed_time_after_its_run() -> None:
     item = made(definition=structs.replace(WEEKLY, expires_after_hours=36.5))
     assert item["expires_at"] == "2026-11-20T01:30:00.000Z"
 
 
-def test_chunks_hold_so_many_people_and_so_many_bytes() -> None:
+def test_chunks_are_bounded_in_recipients_and_in_bytes() -> None:
     people = [Recipient(str(at), {"story": "x" * 100_000}) for at in range(5)] + [Recipient("small")] * 4
     chunks, faults = chunked(people, 3)
     assert [len(each) for each in chunks] == [2, 2, 3, 2]
@@ -131,13 +129,13 @@ def test_chunks_hold_so_many_people_and_so_many_bytes() -> None:
     assert [each for chunk in chunks for each in chunk] == people
 
 
-def test_somebody_too_large_for_a_chunk_is_named_by_key() -> None:
+def test_a_recipient_too_large_for_a_chunk_is_named_by_key() -> None:
     chunks, (fault,) = chunked([ADA, Recipient("large", {"story": "x" * MAX_CHUNK_BYTES})], 3)
     assert [[each.key for each in chunk] for chunk in chunks] == [["17"]]
     assert str(fault).startswith("entry large: has 2621")
 
 
-def test_somebody_of_whom_json_has_no_text_is_named_by_key_and_the_others_go_on() -> None:
+def test_a_recipient_that_json_cannot_represent_is_named_by_key_and_the_others_are_sent() -> None:
     people = [Recipient(str(number), {"name": name}) for number, name in enumerate(("a", "\ud83d", "c"))]
     chunks, faults = chunked(people, 50)
     assert [[each.key for each in chunk] for chunk in chunks] == [["0", "2"]]
@@ -146,24 +144,24 @@ def test_somebody_of_whom_json_has_no_text_is_named_by_key_and_the_others_go_on(
     ]
 
 
-def test_nobody_makes_no_chunk() -> None:
+def test_an_empty_page_makes_no_chunk() -> None:
     assert chunked([], 3) == ([], [])
 
 
-def test_a_schedules_message_names_its_run_by_its_time_and_is_told_by_it() -> None:
+def test_a_schedules_message_is_a_start_of_the_run_at_its_time() -> None:
     body = '{"campaign": "weekly", "scheduled_at": "2026-11-18T14:00:07+01:00"}'
     assert collect_body(body) == Start(
         "weekly", "2026-11-18T14:00:07+01:00", "2026-11-18T13:00Z", "2026-11-18T14:00:07+01:00"
     )
 
 
-def test_a_start_that_eventbridge_could_not_send_is_read_once_it_is_redriven() -> None:
+def test_a_start_from_eventbridges_dead_letters_is_readable() -> None:
     body = json.dumps({"campaign": "weekly", "scheduled_at": AT})
     wrapped = json.dumps({"QueueUrl": "https://sqs/collect", "MessageBody": body})
     assert collect_body(wrapped) == collect_body(body)
 
 
-def test_bodies_come_back_as_they_were_sent() -> None:
+def test_bodies_are_decoded_as_they_were_encoded() -> None:
     page = Next("weekly", "r", "s", 7, {"offset": 12, "header": ["a", "b"]})
     assert collect_body(encode(page)) == page
     chunk = Chunk("weekly", "r", AT, [Recipient("1", {"n": 1, "none": None, "deep": {"list": [True, "x"]}})])
@@ -171,13 +169,13 @@ def test_bodies_come_back_as_they_were_sent() -> None:
 
 
 @pytest.mark.parametrize("name", ["a#b", "", "x" * 41, "two words", "-x", "ü"])
-def test_what_would_not_do_in_an_id_is_no_runs_name(name: str) -> None:
+def test_a_name_with_characters_that_an_id_cannot_contain_is_refused(name: str) -> None:
     with pytest.raises(Malformed):
         checked(name)
 
 
 @pytest.mark.parametrize("wrong", [{"run": ""}, {"run": "x" * 41}, {"scheduled_at": "soon"}])
-def test_people_or_a_page_of_no_run_are_malformed(wrong: dict[str, str]) -> None:
+def test_a_chunk_or_a_page_without_a_run_is_malformed(wrong: dict[str, str]) -> None:
     """No time fixes them: they are dead letters at once."""
     chunk = {"campaign": "weekly", "run": "r", "scheduled_at": AT, "recipients": [], **wrong}
     with pytest.raises(Malformed):
@@ -190,14 +188,14 @@ def test_people_or_a_page_of_no_run_are_malformed(wrong: dict[str, str]) -> None
 @pytest.mark.parametrize(
     "spelling", ["2026-11-18T13:00Z", "2026-11-18T13:00:00Z", "2026-11-18T14:00+01:00", "20261118T130000Z"]
 )
-def test_a_time_is_one_run_however_it_is_written(spelling: str) -> None:
+def test_a_time_is_one_run_in_every_spelling(spelling: str) -> None:
     assert canonical(spelling) == "2026-11-18T13:00Z"
     body = json.dumps({"campaign": "weekly", "scheduled_at": AT, "run": spelling, "start": "s"})
     assert collect_body(body) == Start("weekly", AT, "2026-11-18T13:00Z", "s")
 
 
 @pytest.mark.parametrize("name", ["second", "20261118", "T-shirts"])
-def test_a_name_that_is_no_time_stays_as_it_is(name: str) -> None:
+def test_a_name_other_than_a_time_is_kept(name: str) -> None:
     assert canonical(name) == name
 
 
@@ -209,21 +207,23 @@ def test_a_runs_name_is_its_minute_in_utc() -> None:
 PUSHED = structs.replace(WEEKLY, unless=Unless("push_id", "push", ("sent",)))
 
 
-def test_the_column_with_another_messages_id_becomes_a_condition_that_is_asked_at_the_runs_time() -> None:
+def test_a_column_with_the_id_of_another_message_becomes_a_condition_at_the_runs_time() -> None:
     item = made(Recipient("17", {**ADA.attributes, "push_id": "push-17", "unless": "x"}), PUSHED)
     assert item["unless"] == {"id": "push-17", "event_type": "push", "status": ["sent"]}
     assert item["send_at"] == AT
     assert parse(item, CONTRACTS).conditions == (Condition("push-17", "push", ["sent"]),)
 
 
-def test_the_column_of_the_keys_may_have_the_other_messages_ids() -> None:
+def test_the_key_column_may_contain_the_ids_of_the_other_messages() -> None:
     unless = Unless("id", "push", ("sent",))
     by_id = structs.replace(PUSHED, audience=File("s3://bucket/people.csv", "id"), unless=unless)
     assert made(ADA, by_id)["unless"]["id"] == "17"
 
 
 @pytest.mark.parametrize("empty", [{}, {"push_id": ""}, {"push_id": None}])
-def test_a_person_without_another_message_gets_theirs_without_a_condition(empty: dict[str, Any]) -> None:
+def test_a_row_without_another_messages_id_gets_its_message_without_a_condition(
+    empty: dict[str, Any],
+) -> None:
     assert not {"unless", "send_at"} & made(Recipient("17", {**ADA.attributes, **empty}), PUSHED).keys()
 
 
@@ -235,7 +235,7 @@ def test_a_person_without_another_message_gets_theirs_without_a_condition(empty:
         (None, AT),
     ],
 )
-def test_a_later_time_of_the_campaigns_own_code_stands_beside_the_condition(
+def test_a_later_send_at_of_the_campaigns_own_code_is_kept_beside_the_condition(
     send_at: Any, stands: str
 ) -> None:
     person = Recipient("17", {**ADA.attributes, "push_id": 7})

@@ -42,7 +42,7 @@ def test_both_functions_of_a_campaigns_file_are_called(tmp_path: Path) -> None:
     assert own.compose(OWN, PEOPLE) == {"1": {"loads": 1, "of": 2}, "2": {"loads": 1, "of": 2}}
 
 
-def test_a_campaign_without_a_file_or_without_compose_says_nothing_of_anybody(tmp_path: Path) -> None:
+def test_a_campaign_without_a_file_or_without_compose_composes_no_attributes(tmp_path: Path) -> None:
     own = modules(tmp_path, "")
     assert own.compose(OWN, PEOPLE) is None
     assert own.compose(structs.replace(OWN, module=None), PEOPLE) is None
@@ -55,13 +55,13 @@ def test_a_campaign_without_a_file_or_without_compose_says_nothing_of_anybody(tm
         ("def recipients(page): return []", "recipients: returned list; use Found"),
     ],
 )
-def test_an_audience_of_its_own_that_is_none_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_a_module_with_an_invalid_audience_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(Invalid) as fault:
         modules(tmp_path, text).recipients(OWN, PAGE)
     assert said in str(fault.value)
 
 
-def test_an_audience_of_its_own_wants_a_file() -> None:
+def test_an_audience_from_code_needs_a_file() -> None:
     with pytest.raises(Invalid, match=r"no campaign\.py"):
         Modules().recipients(structs.replace(OWN, module=None), PAGE)
 
@@ -74,20 +74,20 @@ def test_an_audience_of_its_own_wants_a_file() -> None:
         ("{'1': {}, '99': {}}", "returned 1 keys that nobody has"),
     ],
 )
-def test_compose_has_to_answer_by_key(tmp_path: Path, composed: str, problem: str) -> None:
+def test_compose_has_to_return_attributes_by_key(tmp_path: Path, composed: str, problem: str) -> None:
     own = modules(tmp_path, f"def compose(recipients): return {composed}")
     with pytest.raises(Invalid, match=f"compose: {problem}"):
         own.compose(OWN, PEOPLE)
 
 
-def test_what_a_file_raises_is_raised_on_each_time(tmp_path: Path) -> None:
+def test_an_error_in_a_campaigns_file_is_raised_each_time(tmp_path: Path) -> None:
     own = modules(tmp_path, "raise ZeroDivisionError")
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             own.compose(OWN, PEOPLE)
 
 
-def test_a_stage_without_databases_says_so_to_whoever_asks_for_one() -> None:
+def test_a_connection_is_refused_if_the_stage_has_no_databases() -> None:
     for asked in (PAGE, PEOPLE):
         with pytest.raises(LookupError, match="no database 'app'"):
             asked.connection("app")

@@ -21,17 +21,17 @@ def waits(aws: Aws, queue: str, many: int) -> None:
         aws.sqs.send_message(QueueUrl=aws.urls[queue], MessageBody="{}")
 
 
-def test_a_page_that_has_room_goes_now(room: PageRoom) -> None:
+def test_a_page_with_enough_room_in_the_day_is_sent_now(room: PageRoom) -> None:
     room.budget.ask(50)
     assert room.again(PAGE, NOW) is None
 
 
-def test_a_page_takes_what_there_is_and_its_others_wait_in_the_line(room: PageRoom) -> None:
+def test_a_page_takes_the_remaining_room_and_its_other_messages_wait_in_line(room: PageRoom) -> None:
     room.budget.ask(89)
     assert room.again(PAGE, NOW) is None
 
 
-def test_a_page_without_any_room_waits_until_something_comes_free(room: PageRoom) -> None:
+def test_a_page_without_any_room_waits_until_room_is_released(room: PageRoom) -> None:
     room.budget.ask(90)
     again = room.again(PAGE, NOW)
     assert again == room.budget.room().again
@@ -48,7 +48,7 @@ def test_a_page_waits_while_other_messages_wait_for_the_day(room: PageRoom) -> N
 @pytest.mark.parametrize(
     ("mails", "chunks", "again"), [(89, 0, False), (90, 0, True), (0, 8, False), (80, 1, True)]
 )
-def test_what_is_on_its_way_takes_room_already(
+def test_messages_in_queues_take_room_in_the_day(
     room: PageRoom, aws: Aws, mails: int, chunks: int, again: bool
 ) -> None:
     waits(aws, "mail-bulk", mails)
@@ -56,7 +56,7 @@ def test_what_is_on_its_way_takes_room_already(
     assert room.again(PAGE, NOW) == (NOW + LOOK_AGAIN_SECONDS if again else None)
 
 
-def test_a_page_that_is_larger_than_a_day_goes_beside_a_trickle_of_other_bulk(room: PageRoom) -> None:
+def test_a_page_larger_than_a_day_is_sent_despite_a_little_other_bulk(room: PageRoom) -> None:
     large = Definition("weekly", "mail", Module(), page_size=1_000)
     room.budget.ask(1)
     assert room.again(large, NOW) is None

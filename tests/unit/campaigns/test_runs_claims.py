@@ -28,7 +28,7 @@ def collect(runs: Runs, page: int, cursor: Any) -> None:
     runs.advance(claim, cursor, 1, [])
 
 
-def test_the_page_that_is_due_is_claimed(runs: Runs) -> None:
+def test_the_next_page_is_claimed(runs: Runs) -> None:
     claim = runs.claim(*RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     assert (claim.page, claim.run.run) == (1, RUN[1])
@@ -51,7 +51,7 @@ def test_a_page_whose_next_one_was_claimed_is_superseded(runs: Runs) -> None:
     assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_page_whose_next_one_nobody_claimed_sends_that_one_on(runs: Runs) -> None:
+def test_a_page_whose_next_one_is_unclaimed_sends_the_next_one_again(runs: Runs) -> None:
     collect(runs, 1, "b")
     found = runs.claim(*RUN, "s-1", 1)
     assert isinstance(found, Unsent)
@@ -80,7 +80,7 @@ def test_a_page_that_another_worker_holds_is_in_progress_for_the_rest_of_the_lea
     assert runs.claim(*RUN, "s-1", 1) == InProgress(LEASE - 20)
 
 
-def test_a_run_keeps_nobody_s_address_or_number_in_its_faults(runs: Runs) -> None:
+def test_a_runs_faults_contain_no_address_or_number(runs: Runs) -> None:
     claim = runs.claim(*RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
     said = "'ada.lovelace@example,com' is no address, '+1 617 555 1234' is no number"

@@ -33,7 +33,7 @@ def test_a_stop_whose_answer_was_lost_has_stopped_the_run(runs: Runs, twice: Run
     assert found.state == "stopped"
 
 
-def test_a_stop_after_another_says_that_it_was_stopped_before(runs: Runs, twice: Runs) -> None:
+def test_a_second_stop_returns_that_the_run_was_stopped_already(runs: Runs, twice: Runs) -> None:
     assert runs.stop(*RUN, "an operator")
     assert not runs.stop(*RUN, "an operator")
     assert not twice.stop(*RUN, "an operator")
@@ -48,7 +48,7 @@ def test_a_count_whose_answer_was_lost_counts_once(runs: Runs, twice: Runs) -> N
     assert (found.composed, found.existed) == (17, 3)
 
 
-def test_a_run_that_is_not_there_is_neither_stopped_nor_counted(runs: Runs, twice: Runs) -> None:
+def test_an_unknown_run_is_neither_stopped_nor_counted(runs: Runs, twice: Runs) -> None:
     assert not twice.stop("weekly", "r-9", "an operator")
     twice.count("weekly", "r-9", {"composed": 5})
     assert runs.read("weekly", "r-9") is None

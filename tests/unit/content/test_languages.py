@@ -39,7 +39,7 @@ def in_languages(shelf: Shelf, *languages: str) -> Templates:
         ("qq-Qqqq-QQ", "own"),
     ],
 )
-def test_a_locale_takes_the_nearest_language_that_is_there(shelf: Shelf, locale: str, used: str) -> None:
+def test_a_locale_selects_the_nearest_existing_language(shelf: Shelf, locale: str, used: str) -> None:
     templates = in_languages(shelf, "fr", "fr-CA", "zh-Hant")
     found = templates.render("a", {"name": "Ada"}, locale=locale)
     assert found.text == used
@@ -47,7 +47,7 @@ def test_a_locale_takes_the_nearest_language_that_is_there(shelf: Shelf, locale:
     assert templates.text("a", {"name": "Ada"}, locale=locale) == used
 
 
-def test_a_language_is_taken_whole(shelf: Shelf) -> None:
+def test_a_language_replaces_every_part(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="own", html="<p>own</p>")
     shelf.put("a/fr", subject="Bonjour", text="fr")
     assert Templates(shelf.root).render("a", {}, locale="fr").html is None
@@ -56,11 +56,11 @@ def test_a_language_is_taken_whole(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("tag", "folder"), [("FR", "fr"), ("zh-hant-tw", "zh-Hant-TW"), ("es-419", "es-419")]
 )
-def test_a_folder_is_called_as_the_tag_is_written_best(tag: str, folder: str) -> None:
+def test_a_language_folder_has_the_canonical_form_of_its_tag(tag: str, folder: str) -> None:
     assert canonical(tag) == folder
 
 
-def test_the_variables_are_those_of_all_parts_and_of_what_they_refer_to(shelf: Shelf) -> None:
+def test_the_variables_of_a_template_include_those_of_the_parts_that_it_refers_to(shelf: Shelf) -> None:
     shelf.put("_layout", html="{{ brand }}{% block body %}{% endblock %}")
     shelf.put("_line", html="{{ line.sku }}")
     shelf.put(
@@ -100,7 +100,7 @@ def test_a_misspelt_name_that_the_template_does_not_use_is_refused(shelf: Shelf)
         templates.check_names(mail(sendAt="noon", name="Ada"))
 
 
-def test_a_strict_stage_refuses_whatever_nobody_uses(shelf: Shelf) -> None:
+def test_a_strict_stage_refuses_unused_attributes(shelf: Shelf) -> None:
     templates = in_languages(shelf)
     templates.check_names(mail(name="Ada"), strict=True)
     with pytest.raises(Invalid, match=r"shoe: is used by nothing here, which `items.unknown` refuses"):
@@ -114,7 +114,7 @@ def templates(aws: Aws, shelf: Shelf) -> Templates:
     return Templates(root, Payloads(aws.s3, BUCKET))
 
 
-def test_a_version_is_rendered_with_its_own_parts_alone(aws: Aws, templates: Templates) -> None:
+def test_a_version_is_rendered_with_its_own_parts_only(aws: Aws, templates: Templates) -> None:
     publish(
         aws, 7, "{% include '_x/body.txt' %} seven", **{"_x/body.txt": "shared", "a/fr/subject.txt": "Fr"}
     )
@@ -124,14 +124,14 @@ def test_a_version_is_rendered_with_its_own_parts_alone(aws: Aws, templates: Tem
     assert "x" in templates.used("a", version=publish(aws, 8, "{{ x }}").number)
 
 
-def test_a_version_that_is_not_there_is_the_item_s_fault(templates: Templates, shelf: Shelf) -> None:
+def test_an_unknown_version_is_a_fault_of_the_item(templates: Templates, shelf: Shelf) -> None:
     with pytest.raises(Invalid, match=r"template_version: 'a' has no version 9; leave it out"):
         templates.render("a", {}, version=9)
     with pytest.raises(Invalid, match=r"template_version: is given, and this stage publishes no templates"):
         Templates(shelf.root).render("a", {}, version=9)
 
 
-def test_a_version_is_read_once_and_no_more_than_a_bounded_number_is_kept(
+def test_a_version_is_read_once_and_the_number_of_versions_in_memory_is_bounded(
     aws: Aws, templates: Templates
 ) -> None:
     for number in range(1, MAX_COMPILED + 11):
@@ -143,7 +143,7 @@ def test_a_version_is_read_once_and_no_more_than_a_bounded_number_is_kept(
     assert templates.render("a", {}, version=MAX_COMPILED + 10).text == f"text {MAX_COMPILED + 10}"
 
 
-def test_the_variables_of_a_bundle_s_template_are_looked_for_once(
+def test_the_variables_of_a_bundle_s_template_are_computed_once(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put("a", subject="{{ name }}", text="Hi")

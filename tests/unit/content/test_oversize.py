@@ -158,7 +158,7 @@ def bounded(aws: Aws, clock: FakeClock) -> Oversize:
     return Oversize(aws.s3, lambda: BUCKET, 90 * DAY, clock=clock)
 
 
-def test_large_content_that_would_be_deleted_before_it_is_sent_is_refused(
+def test_large_content_that_would_be_deleted_before_its_send_at_is_refused(
     aws: Aws, bounded: Oversize
 ) -> None:
     latest = NOW + 90 * DAY - NEEDED_AFTER
@@ -189,7 +189,7 @@ def test_large_content_may_wait_for_any_time_in_a_bucket_without_deletion(oversi
     assert "payload_ref" in lightened(oversize, text=LARGE, send_at=iso(NOW + 300 * DAY))
 
 
-def test_json_is_canonical_and_has_all_digits() -> None:
+def test_json_is_canonical_and_contains_all_digits() -> None:
     value = {"b": Decimal("1.10"), "a": [None, True, "ü\n"], "c": {"z": 1, "y": Decimal("1E+100")}}
     assert encoded(value) == '{"a":[null,true,"ü\\n"],"b":1.10,"c":{"y":1E+100,"z":1}}'
     assert decode(encoded(value)) == value

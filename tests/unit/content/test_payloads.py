@@ -59,12 +59,12 @@ def test_a_reference_outside_the_bucket_is_refused(payloads: Payloads, ref: str)
 
 
 @pytest.mark.parametrize("key", ["k" * 1025, "ü" * 513])
-def test_a_key_longer_than_s3_allows_is_the_messages_own_fault(payloads: Payloads, key: str) -> None:
+def test_a_key_longer_than_s3_allows_is_a_fault_of_the_message(payloads: Payloads, key: str) -> None:
     with pytest.raises(Invalid, match=r"^attachments\[0\]\.ref: .*1024 bytes"):
         payloads.key("attachments[0].ref", f"s3://{BUCKET}/{key}")
 
 
-def test_an_object_is_read(aws: Aws, payloads: Payloads) -> None:
+def test_an_existing_object_is_read(aws: Aws, payloads: Payloads) -> None:
     put(aws, b"%PDF", "bill.pdf")
     assert payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4) == b"%PDF"
 
@@ -84,13 +84,13 @@ def test_an_object_that_does_not_exist_is_named(payloads: Payloads) -> None:
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "InternalError", "SlowDown"])
-def test_a_fault_of_ours_or_of_s3_is_not_the_messages(aws: Aws, code: str) -> None:
+def test_an_error_of_s3_is_raised_and_not_a_fault_of_the_message(aws: Aws, code: str) -> None:
     client = Meddler(aws.s3, get_object=failing(client_error(code)))
     with pytest.raises(ClientError):
         Payloads(client, BUCKET).read("payload_ref", REF, 100)  # type: ignore[arg-type]
 
 
-def test_a_payload_adds_attributes_and_the_items_own_come_first(aws: Aws, payloads: Payloads) -> None:
+def test_a_payload_adds_attributes_and_does_not_override_the_items(aws: Aws, payloads: Payloads) -> None:
     put(aws, {"text": "from the payload", "subject": "from the payload", "id": "another", "city": "Arles"})
     message = mail(text=None, payload_ref=REF)
     del message.variables["text"]
@@ -156,7 +156,7 @@ class OneObject:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_largest_payload_takes_no_more_memory_than_synth_has_reckoned(shape: str) -> None:
+def test_the_largest_payload_fits_into_the_memory_that_synth_computes(shape: str) -> None:
     piece = SHAPES[shape]
     marks = sum(map(piece.count, (b"[", b"{", b","))) + 1
     values = b",".join([piece] * ((MAX_PAYLOAD_VALUES - 9) // marks))
@@ -181,7 +181,9 @@ def test_the_largest_payload_takes_no_more_memory_than_synth_has_reckoned(shape:
 @pytest.mark.parametrize(
     "name", ["send_at", "unless", "expires_at", "lane", "callback_url", "payload_ref", "ttl"]
 )
-def test_what_dispatch_has_acted_on_is_refused_in_a_payload(aws: Aws, payloads: Payloads, name: str) -> None:
+def test_an_attribute_that_dispatch_reads_is_refused_in_a_payload(
+    aws: Aws, payloads: Payloads, name: str
+) -> None:
     put(aws, {name: "2026-12-31T00:00:00Z"})
     with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
         expanded(payloads, mail(payload_ref=REF), REF)
@@ -200,23 +202,23 @@ WHOM: dict[str, tuple[Item, tuple[str, ...]]] = {
 @pytest.mark.parametrize(
     ("channel", "name"), [(channel, name) for channel, (_, names) in WHOM.items() for name in names]
 )
-def test_whom_a_message_reaches_is_refused_in_a_payload(
-    aws: Aws, payloads: Payloads, channel: str, name: str
-) -> None:
+def test_a_recipient_in_a_payload_is_refused(aws: Aws, payloads: Payloads, channel: str, name: str) -> None:
     put(aws, {name: "theo@example.com"})
     of_it = {"id": "m-1", "event_type": channel, "payload_ref": REF, **WHOM[channel][0]}
     with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
         expanded(payloads, parse(of_it, CONTRACTS), REF)
 
 
-def test_every_channel_says_what_names_those_whom_it_reaches() -> None:
+def test_every_channel_lists_the_attributes_that_contain_its_recipients() -> None:
     assert {name: contract.addressing for name, contract in CONTRACTS.items()} == {
         **dict.fromkeys(CONTRACTS, Message.addressing),
         **{name: names for name, (_, names) in WHOM.items()},
     }
 
 
-def test_what_addresses_on_another_channel_is_a_variable_like_any_other(aws: Aws, payloads: Payloads) -> None:
+def test_an_addressing_attribute_of_another_channel_is_an_ordinary_variable(
+    aws: Aws, payloads: Payloads
+) -> None:
     put(aws, {"url": "https://shop.example/42", "platform": "web"})
     found = expanded(payloads, mail(payload_ref=REF), REF)
     assert (found["url"], found["platform"]) == ("https://shop.example/42", "web")

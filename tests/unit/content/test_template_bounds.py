@@ -46,7 +46,7 @@ WORK = f"template: a/body.txt:1 failed: it takes over {FUEL:,} steps of work; lo
         "{{ debug() }}",
     ],
 )
-def test_no_template_reaches_internals_or_changes_its_variables(shelf: Shelf, source: str) -> None:
+def test_a_template_cannot_reach_internals_or_change_its_variables(shelf: Shelf, source: str) -> None:
     variables: dict[str, Any] = {"x": "text", "names": ["a"], "user": {"b": 1}, "price": 9.5}
     with pytest.raises(Invalid):
         shelf.text(source, **variables)
@@ -86,7 +86,7 @@ def test_work_over_the_bound_ends_with_a_sentence(
     )
 
 
-def test_a_rendering_has_the_bound_for_itself(shelf: Shelf) -> None:
+def test_each_rendering_has_its_own_bound(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="{% for a in range(30000) %}{% endfor %}ok")
     templates = Templates(shelf.root)
     assert [templates.render("a", {}).text for _ in range(5)] == ["ok"] * 5
@@ -123,7 +123,7 @@ def test_an_order_of_some_thousand_lines_is_within_the_bound(shelf: Shelf) -> No
         "{% for _ in range(999) %}{{ long }}{% endfor %}",
     ],
 )
-def test_a_recursion_or_a_producers_number_ends_with_a_sentence(shelf: Shelf, source: str) -> None:
+def test_a_recursion_or_a_large_range_ends_with_a_sentence(shelf: Shelf, source: str) -> None:
     problem = shelf.problem(source, n=10**9, x="a\nb", xs=[1], long="y" * 100_000)
     assert problem.startswith("template: a/body.txt")
     assert len(problem) < 300
@@ -135,7 +135,7 @@ def test_an_output_over_its_limit_is_refused(shelf: Shelf) -> None:
     assert 11 * 100_000 > MAX_RENDERED_BYTES > MAX_VARIABLES_BYTES
 
 
-def test_the_largest_variables_are_written_eight_times(shelf: Shelf) -> None:
+def test_the_largest_variables_can_be_written_eight_times(shelf: Shelf) -> None:
     text = shelf.text("{{ long }}" * 8, long="y" * MAX_VARIABLES_BYTES)
     assert text == "y" * 8 * MAX_VARIABLES_BYTES
 
@@ -147,7 +147,7 @@ def test_a_template_of_thousands_of_brackets_cannot_be_read(shelf: Shelf) -> Non
 @pytest.mark.parametrize(
     "name", ["../secret.txt", "/etc/passwd", "b/../../secret.txt", "..\\\\secret.txt", "b\\0"]
 )
-def test_no_include_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+def test_an_include_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     shelf = Shelf(tmp_path / "templates")
     shelf.put("b", text="b")

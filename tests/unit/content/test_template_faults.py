@@ -32,7 +32,7 @@ def test_a_missing_part_of_a_variable_is_named_with_its_path(shelf: Shelf, user:
     assert problem == "user.name: is missing; a/body.txt:1 uses it, so the item must have it"
 
 
-def test_an_unknown_template_is_refused_with_those_there_are(shelf: Shelf) -> None:
+def test_an_unknown_template_is_refused_with_the_known_ones(shelf: Shelf) -> None:
     for name in ("welcome", "bill", "_shared"):
         shelf.put(name, subject="Hello", text="Hi")
     (shelf.root / "empty").mkdir()
@@ -44,13 +44,13 @@ def test_an_unknown_template_is_refused_with_those_there_are(shelf: Shelf) -> No
 
 
 @pytest.mark.parametrize("name", ["..", "../a", "/etc", "a/../a"])
-def test_no_name_leads_out_of_the_folder(shelf: Shelf, name: str) -> None:
+def test_a_template_name_cannot_leave_the_folder(shelf: Shelf, name: str) -> None:
     shelf.put("a", subject="Hello", text="Hi")
     with pytest.raises(Invalid, match="is unknown"):
         Templates(shelf.root / "a").render(name, {})
 
 
-def test_a_template_without_a_body_says_what_to_add(shelf: Shelf) -> None:
+def test_a_template_without_a_body_is_refused_with_the_files_to_add(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello")
     with pytest.raises(Invalid, match=r"template: 'a' has neither body\.html nor body\.txt; add one"):
         shelf.render()

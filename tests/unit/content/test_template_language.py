@@ -62,7 +62,7 @@ def text(source: str, part: str = "a/body.txt", /, **variables: Any) -> str:
 
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize("part", ["a/body.txt", "a/body.html"])
-def test_a_filter_renders_each_value_or_names_what_it_cannot_take(name: str, part: str) -> None:
+def test_a_filter_renders_a_value_or_fails_with_the_name_of_the_part(name: str, part: str) -> None:
     rendered, faults = list[str](), list[TemplateFault]()
     for value in VALUES.values():
         try:
@@ -94,7 +94,7 @@ def test_a_missing_variable_may_have_a_default(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["items", "keys", "values", "get", "copy", "pop", "update", "clear"])
-def test_a_missing_variable_or_entry_called_like_a_method_is_missing(name: str) -> None:
+def test_a_missing_variable_or_entry_named_like_a_method_is_missing(name: str) -> None:
     for source, variables in ((name, {}), (f"order.{name}", {"order": {"number": 7}})):
         for use in ("{{{{ {} }}}}", "{{{{ {}|length }}}}", "{{% for x in {} %}}{{% endfor %}}"):
             with pytest.raises(Invalid) as caught:
@@ -109,12 +109,12 @@ def test_a_missing_variable_or_entry_called_like_a_method_is_missing(name: str) 
 @pytest.mark.parametrize(
     "name", ["source", "name", "args", "kwargs", "context", "loop", "range", "caller", "cls", "state", "dict"]
 )
-def test_a_variable_may_be_called_like_something_of_the_language_or_of_its_library(name: str) -> None:
+def test_a_variable_may_be_named_like_a_word_of_the_language_or_of_its_library(name: str) -> None:
     assert text(f"{{{{ {name} }}}}", **{name: "mine", "self": "not read"}) == "mine"
 
 
 @pytest.mark.parametrize("name", ["items", "keys", "values", "get", "copy", "pop", "update", "count"])
-def test_an_entry_comes_before_a_method(name: str) -> None:
+def test_an_entry_of_a_map_precedes_a_method(name: str) -> None:
     source = f"{{{{ {name} }}}}{{{{ order.{name} }}}}{{{{ order['{name}'] }}}}{{{{ orders[0].{name} }}}}"
     assert text(source, order={name: "b"}, orders=[{name: "c"}], **{name: "a"}) == "abbc"
 
@@ -158,7 +158,7 @@ def test_a_number_is_written_with_all_its_digits(number: Any, written: str) -> N
 
 
 @pytest.mark.parametrize("number", [Decimal("12.5"), 12.5])
-def test_one_may_reckon_with_a_number_wherever_it_comes_from(number: Any) -> None:
+def test_a_number_may_be_used_in_arithmetic_regardless_of_its_source(number: Any) -> None:
     source = (
         "{{ n * 1.5 }} {{ n + 0.5 }} {{ n > 12 }} {{ n == 12.5 }} {{ [n, 1]|sum }} {{ n|round|int }} {{ -n }}"
     )

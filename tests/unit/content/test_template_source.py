@@ -18,7 +18,7 @@ def write(root: Path, content: bytes, name: str = "a/body.txt") -> None:
 
 
 @pytest.mark.parametrize("absolute", [True, False])
-def test_a_byte_order_mark_is_no_text_and_line_ends_are_one(
+def test_a_byte_order_mark_is_dropped_and_line_ends_are_normalized(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absolute: bool
 ) -> None:
     write(tmp_path, BOM + b"Dear {{ name }}\r\n\r\nBye\rAda \xc3\xa9")
@@ -71,13 +71,13 @@ def test_a_file_of_a_folder_may_change_between_two_mails(shelf: Shelf) -> None:
         ("{% extends 'a.txt' if wide else name %}", ["a.txt"], True),
     ],
 )
-def test_the_templates_that_a_tag_names_are_known(tag: str, names: list[str], is_open: bool) -> None:
+def test_the_template_names_in_a_tag_are_found(tag: str, names: list[str], is_open: bool) -> None:
     (reference,) = references(f"{{# {tag} #}}{{% raw %}}{tag}{{% endraw %}}{tag}")
     assert (reference.names, reference.open) == (names, is_open)
 
 
 @pytest.mark.parametrize("source", ["{% include_x %}", "{{ include }}", "{% set x = 'include' %}", "include"])
-def test_no_other_tag_names_a_template(source: str) -> None:
+def test_a_tag_without_a_template_name_has_no_reference(source: str) -> None:
     assert list[Reference](references(source)) == []
 
 
@@ -96,7 +96,7 @@ def test_the_variables_of_a_template_are_those_of_all_its_parts(shelf: Shelf) ->
     assert used == {"base", "seen", "foot", "name", "lines", "items"}
 
 
-def test_a_variable_may_choose_among_parts_that_are_written_out(shelf: Shelf) -> None:
+def test_a_condition_may_select_among_constant_parts(shelf: Shelf) -> None:
     shelf.put("a", text="{% include '_parts/body.txt' if wide else '_parts/body.html' %}")
     shelf.put("_parts", text="{{ one }}", html="{{ two }}")
     assert engine_of(shelf.root).variables(["a/body.txt"]) == {"wide", "one", "two"}
@@ -115,7 +115,7 @@ def test_a_variable_may_choose_among_parts_that_are_written_out(shelf: Shelf) ->
         ("{{ ('{:>' ~ width ~ '}').format(name) }}", "a pattern of format"),
     ],
 )
-def test_what_a_producer_could_make_cost_any_time_or_memory_is_written_out(code: str, argument: str) -> None:
+def test_an_argument_with_unbounded_cost_may_not_come_from_a_variable(code: str, argument: str) -> None:
     (fault,) = engine_of({"a.txt": f"{{# {code} #}}\n{code}"}).faults()
     assert (
         fault.sentence
@@ -131,7 +131,7 @@ def test_what_a_producer_could_make_cost_any_time_or_memory_is_written_out(code:
         "{{ '{:>9}'.format(name) }}{{ '%s'|format(name) }}{{ format }}{{ 'x.format(y)' }}",
     ],
 )
-def test_what_is_written_out_is_no_fault(code: str) -> None:
+def test_a_constant_argument_is_no_fault(code: str) -> None:
     assert [*engine_of({"a.txt": code}).faults()] == []
 
 
@@ -147,6 +147,6 @@ def test_what_is_written_out_is_no_fault(code: str) -> None:
         ("{{ x", True),
     ],
 )
-def test_only_a_variable_before_a_filter_is_looked_for_beforehand(source: str, same: bool) -> None:
+def test_only_a_variable_before_a_filter_is_rewritten_to_be_checked(source: str, same: bool) -> None:
     assert (strict(source) == source) == same
     assert strict(source).count("\n") == source.count("\n")

@@ -13,7 +13,7 @@ def test_a_template_has_a_subject_and_one_or_two_bodies(shelf: Shelf) -> None:
     assert shelf.render(name="Theo") == Content("To Theo", "<p>Theo</p>", "Dear Theo")
 
 
-def test_a_part_that_is_not_there_is_none(shelf: Shelf) -> None:
+def test_a_missing_part_is_none(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", html="<p>Hi</p>")
     assert shelf.render() == Content("Hello", "<p>Hi</p>", None)
 
@@ -47,26 +47,26 @@ def test_numbers_and_nested_attributes_are_written_as_they_are(shelf: Shelf) -> 
     assert shelf.text(source, **variables) == "9.9 Theo b 42"
 
 
-def test_one_rendering_leaves_nothing_to_the_next(shelf: Shelf) -> None:
+def test_a_rendering_leaves_no_variables_for_the_next(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="{% if first is defined %}{{ first }}{% else %}none{% endif %}")
     templates = Templates(shelf.root)
     assert templates.render("a", {"first": "Theo"}).text == "Theo"
     assert templates.render("a", {}).text == "none"
 
 
-def test_what_a_part_sets_stays_in_that_part(shelf: Shelf) -> None:
+def test_a_variable_set_in_one_part_is_undefined_in_another(shelf: Shelf) -> None:
     shelf.put("a", subject="{% set x = 'leak' %}Hello", text="{{ x is defined }}")
     assert shelf.render().text == "False"
 
 
-def test_the_variables_given_are_left_as_they_were(shelf: Shelf) -> None:
+def test_the_given_variables_are_not_changed(shelf: Shelf) -> None:
     variables = {"name": "Theo"}
     shelf.put("a", subject="Hello", text="{% set name = 'x' %}{% set other = 1 %}{{ name }}")
     assert shelf.render(**variables).text == "x"
     assert variables == {"name": "Theo"}
 
 
-def test_an_attribute_may_be_called_like_something_of_the_language(shelf: Shelf) -> None:
+def test_an_attribute_may_be_named_like_a_word_of_the_language(shelf: Shelf) -> None:
     names = ("range", "dict", "self_", "loop", "context", "environment", "name", "values", "items")
     for name in names:
         assert shelf.text(f"{{{{ {name} }}}}", **{name: "mine"}) == "mine"
@@ -77,7 +77,7 @@ NO_TEXTS = {"new_followers": 3, "followers": ["<followers>", "Eve"]}
 
 
 @pytest.mark.parametrize("name", Templates(OURS).names())
-def test_every_template_of_ours_renders_from_its_variables_alone(name: str) -> None:
+def test_every_template_of_the_repository_renders_from_its_variables_only(name: str) -> None:
     wanted = engine_of(OURS).variables(f"{name}/{file}" for file in FILES)
     content = Templates(OURS).render(name, {each: NO_TEXTS.get(each, f"<{each}>") for each in wanted})
     assert content.subject
@@ -87,7 +87,7 @@ def test_every_template_of_ours_renders_from_its_variables_alone(name: str) -> N
         assert f"<{each}>" not in (content.html or "")
 
 
-def test_the_default_template_needs_the_smallest_items_attributes_alone() -> None:
+def test_the_default_template_needs_only_the_attributes_of_the_smallest_item() -> None:
     content = Templates(OURS).render(
         "default", {"email": "vincent@example.com", "first_name": "Vincent", "last_name": "van Gogh"}
     )

@@ -31,7 +31,7 @@ def filled(size: int, **attributes: Any) -> dict[str, Any]:
     return {**message, "story": "é" + "x" * (size - len(encode(message).encode()))}
 
 
-def test_the_largest_variables_are_taken_and_one_more_character_is_refused_with_the_way_out() -> None:
+def test_the_largest_variables_are_accepted_and_one_more_character_is_refused_with_a_remedy() -> None:
     largest = filled(MAX_VARIABLES_BYTES)
     parse(largest, CONTRACTS)
     with pytest.raises(Invalid) as caught:

@@ -29,7 +29,7 @@ def versions(aws: Aws, clock: FakeClock) -> CurrentVersions:
     return CurrentVersions(aws.s3, TEMPLATES, clock)
 
 
-def test_where_nothing_was_published_every_message_has_the_deployed_template(
+def test_every_message_has_the_deployed_template_if_no_version_was_published(
     versions: CurrentVersions,
 ) -> None:
     assert versions.of("mail") == {}
@@ -37,7 +37,7 @@ def test_where_nothing_was_published_every_message_has_the_deployed_template(
     assert versions.bound(parse(given, CONTRACTS), given) == {**given, "template_version": 0}
 
 
-def test_a_new_version_counts_within_a_minute_and_reads_are_few(
+def test_a_new_version_becomes_current_within_a_minute_and_reads_are_few(
     aws: Aws, clock: FakeClock, versions: CurrentVersions
 ) -> None:
     choose(aws, welcome=7)
@@ -64,7 +64,7 @@ class Unreachable:
         return self._client.get_object(**request)
 
 
-def test_what_was_read_last_goes_on_counting_while_s3_does_not_answer(aws: Aws, clock: FakeClock) -> None:
+def test_the_last_known_versions_remain_current_during_an_outage_of_s3(aws: Aws, clock: FakeClock) -> None:
     choose(aws, welcome=7)
     s3: Any = Unreachable(aws.s3)
     versions = CurrentVersions(s3, TEMPLATES, clock)
@@ -85,15 +85,15 @@ def test_what_was_read_last_goes_on_counting_while_s3_does_not_answer(aws: Aws, 
         {"id": "m", "event_type": "push", "to": "token", "platform": "android", "title": "Hi"},
     ],
 )
-def test_what_has_no_template_or_names_a_version_stays_as_it_is(given: dict[str, Any]) -> None:
+def test_a_message_without_a_template_or_with_a_version_is_not_changed(given: dict[str, Any]) -> None:
     assert unbound(parse(given, CONTRACTS)) is None
 
 
-def test_a_mail_that_names_no_template_is_bound_to_the_default_one() -> None:
+def test_a_mail_without_a_template_is_bound_to_the_default_one() -> None:
     assert unbound(parse(item(), CONTRACTS)) == "default"
 
 
-def test_dispatch_queues_a_message_with_the_version_that_counts_then(aws: Aws, clock: FakeClock) -> None:
+def test_dispatch_queues_a_message_with_the_current_version(aws: Aws, clock: FakeClock) -> None:
     choose(aws, welcome=7)
     dispatcher = made(aws, clock, versions=CurrentVersions(aws.s3, TEMPLATES, clock))
     assert not dispatcher.dispatch(numbered(item(template="welcome")))
@@ -103,7 +103,9 @@ def test_dispatch_queues_a_message_with_the_version_that_counts_then(aws: Aws, c
     assert message.headline == {"template": "welcome", "template_version": 7}
 
 
-def test_what_waits_gets_the_version_that_counts_when_its_time_comes(aws: Aws, clock: FakeClock) -> None:
+def test_a_waiting_message_gets_the_version_that_is_current_at_its_send_at(
+    aws: Aws, clock: FakeClock
+) -> None:
     choose(aws, welcome=7)
     dispatcher = made(aws, clock, versions=CurrentVersions(aws.s3, TEMPLATES, clock))
     waiting = item(template="welcome", send_at="2026-11-21T12:00:00Z")
@@ -115,7 +117,7 @@ def test_what_waits_gets_the_version_that_counts_when_its_time_comes(aws: Aws, c
     assert [each["template_version"] for each in aws.bodies()] == [8]
 
 
-def test_a_message_waits_while_nobody_can_say_its_version(aws: Aws, clock: FakeClock) -> None:
+def test_a_message_is_not_dispatched_if_its_version_cannot_be_read(aws: Aws, clock: FakeClock) -> None:
     s3: Any = Unreachable(aws.s3)
     s3.gone = True
     dispatcher = made(aws, clock, versions=CurrentVersions(s3, TEMPLATES, clock))
@@ -124,7 +126,7 @@ def test_a_message_waits_while_nobody_can_say_its_version(aws: Aws, clock: FakeC
     assert [each["id"] for each in aws.bodies()] == ["m-2"]
 
 
-def test_the_ledger_keeps_the_version_of_a_published_template_alone() -> None:
+def test_the_ledger_contains_the_version_of_published_templates_only() -> None:
 
     assert about_of(parse(item(template="a", template_version=7), CONTRACTS))["template_version"] == {
         "N": "7"
@@ -132,7 +134,7 @@ def test_the_ledger_keeps_the_version_of_a_published_template_alone() -> None:
     assert "template_version" not in about_of(parse(item(template="a", template_version=0), CONTRACTS))
 
 
-def test_every_try_of_a_queued_message_says_the_same_whatever_is_published_or_taken_back(
+def test_every_try_of_a_queued_message_has_the_same_text_despite_later_publications(
     aws: Aws, clock: FakeClock, tmp_path: Path
 ) -> None:
     Shelf(tmp_path / "mail").put("a", subject="Deployed", text="deployed")

@@ -101,7 +101,7 @@ THIRDS = 3
 
 
 @pytest.mark.parametrize("number", range(len(FIELDS)), ids=map("-".join, FIELDS))
-def test_no_field_of_an_item_makes_dispatch_work_for_longer_than_its_text(
+def test_the_work_of_dispatch_on_a_field_is_bounded_by_its_length(
     dispatcher: Dispatcher, log: Log, number: int
 ) -> None:
     channel, field = FIELDS[number]
@@ -137,7 +137,7 @@ def test_a_mail_to_far_too_many_is_refused_before_each_of_them_is_read(dispatche
 
 
 @pytest.mark.parametrize("piece", [*PIECES, "a", "a.", "+", "x:/", "1", "+1(", "http://a"])
-def test_a_providers_text_is_quoted_and_masked_in_no_more_than_its_length(piece: str) -> None:
+def test_the_work_on_a_providers_text_is_bounded_by_its_length(piece: str) -> None:
     readers: list[Callable[[str], object]] = [
         redact,
         lambda text: masked(f"{text} v@example.com"),
@@ -148,7 +148,7 @@ def test_a_providers_text_is_quoted_and_masked_in_no_more_than_its_length(piece:
     assert len(redact(long(piece, SIZE))) <= 300
 
 
-def test_a_fault_quotes_no_more_than_a_person_reads() -> None:
+def test_the_quotation_in_a_fault_is_bounded_in_length() -> None:
     fault = Invalid(long("a", SIZE), long("b", SIZE))
     assert len(str(fault)) < 1500
     assert str(fault) == f"{fault.field}: {fault.problem}"

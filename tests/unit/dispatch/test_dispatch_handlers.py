@@ -16,7 +16,7 @@ from tests.support.unit.shared import BUDGETS, LEDGER, MAILBOX, Aws, image, item
 @pytest.mark.parametrize(
     ("name", "variable"), [*zip(HANDLERS, ("ROUTES", "CONTENTS_TABLE", "QUEUE_URL"), strict=True)]
 )
-def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
+def test_a_handler_without_a_variable_does_not_start_and_names_the_variable(
     load: Load, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
 ) -> None:
     monkeypatch.delenv(variable)
@@ -35,14 +35,14 @@ def test_dispatch_queues_new_items_and_records_bad_ones(load: Load, aws: Aws) ->
 
 
 @pytest.mark.parametrize("name", ["MODIFY", "REMOVE"])
-def test_dispatch_takes_no_change_for_a_request(load: Load, aws: Aws, name: str) -> None:
+def test_dispatch_ignores_changes_and_deletions_of_items(load: Load, aws: Aws, name: str) -> None:
     assert load("dispatch")(stream_event(image(**item()), name=name), lambda_context()) == {
         "batchItemFailures": []
     }
     assert aws.receive() == []
 
 
-def test_dispatch_names_what_it_could_not_queue_by_sequence_number(load: Load, aws: Aws) -> None:
+def test_dispatch_returns_the_sequence_numbers_of_unqueued_items(load: Load, aws: Aws) -> None:
     handler = load("dispatch")
     aws.sqs.delete_queue(QueueUrl=aws.urls["mail-bulk"])
     try:
@@ -55,7 +55,7 @@ def test_dispatch_names_what_it_could_not_queue_by_sequence_number(load: Load, a
         aws.sqs.create_queue(QueueName="mailroom-test-mail-bulk")
 
 
-def test_dispatch_takes_every_type_that_a_stream_can_bring(load: Load, aws: Aws) -> None:
+def test_dispatch_accepts_every_attribute_type_of_a_stream(load: Load, aws: Aws) -> None:
     odd = {
         **image(**item()),
         "b": {"B": "AP8="},
@@ -67,7 +67,7 @@ def test_dispatch_takes_every_type_that_a_stream_can_bring(load: Load, aws: Aws)
     assert aws.bodies()[0]["b"] == "AP8="
 
 
-def test_release_queues_what_is_due_and_cancels_what_is_gone(load: Load, aws: Aws) -> None:
+def test_release_queues_due_messages_and_cancels_those_with_a_deleted_item(load: Load, aws: Aws) -> None:
     send_at = iso(time.time() + 3600)
     event = stream_event(*(image(**item(id=each, send_at=send_at)) for each in ("a", "b")))
     load("dispatch")(event, lambda_context())
@@ -88,7 +88,7 @@ def test_release_queues_what_is_due_and_cancels_what_is_gone(load: Load, aws: Aw
     assert aws.item("b")["status"] == "cancelled"
 
 
-def test_release_works_off_the_line_of_a_channel(load: Load, aws: Aws) -> None:
+def test_release_processes_the_line_of_a_channel(load: Load, aws: Aws) -> None:
     Budget(aws.dynamodb, BUDGETS, "mail", [("0001-01-01", 1)]).join(time.time())
     load("release")({"line": "mail"}, lambda_context())
     (found,) = [each for each in aws.dynamodb.scan(TableName=BUDGETS)["Items"] if each["name"]["S"] == "mail"]

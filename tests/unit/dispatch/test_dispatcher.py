@@ -39,14 +39,14 @@ def test_an_item_becomes_a_queue_message_with_its_channel_and_type(dispatcher: D
         ({"text": ..., "subject": ..., "template": "welcome"}, "template"),
     ],
 )
-def test_the_attribute_type_says_what_the_content_is_made_of(
+def test_the_attribute_type_contains_the_kind_of_content(
     dispatcher: Dispatcher, aws: Aws, changes: dict[str, Any], kind: str
 ) -> None:
     dispatcher.dispatch(numbered(item(**changes)))
     assert aws.receive()[0]["MessageAttributes"]["type"]["StringValue"] == kind
 
 
-def test_bulk_goes_through_a_queue_of_its_own(dispatcher: Dispatcher, aws: Aws) -> None:
+def test_bulk_messages_have_a_queue_of_their_own(dispatcher: Dispatcher, aws: Aws) -> None:
     dispatcher.dispatch(numbered(item(id="a", lane="bulk"), item(id="b"), item(id="c", lane="normal")))
     assert [each["id"] for each in aws.bodies("mail-bulk")] == ["a"]
     assert sorted(each["id"] for each in aws.bodies()) == ["b", "c"]
@@ -86,7 +86,7 @@ def test_every_type_of_attribute_reaches_the_queue(dispatcher: Dispatcher, aws: 
 
 
 @pytest.mark.parametrize("text", ["\ufffe", "\uffff", "a\0b", "\x1b[0m", "🎉", "\u2028"])
-def test_a_character_that_sqs_does_not_take_reaches_the_queue_all_the_same(
+def test_a_character_that_sqs_refuses_reaches_the_queue_escaped(
     dispatcher: Dispatcher, aws: Aws, text: str
 ) -> None:
     assert dispatcher.dispatch(numbered(item(text=text))) == set()
@@ -95,7 +95,7 @@ def test_a_character_that_sqs_does_not_take_reaches_the_queue_all_the_same(
     assert not {"\ufffe", "\uffff", "\0"} & set(found["Body"])
 
 
-def test_a_message_of_300_kilobytes_is_dispatched_like_any_other(dispatcher: Dispatcher, aws: Aws) -> None:
+def test_a_message_of_300_kilobytes_is_dispatched(dispatcher: Dispatcher, aws: Aws) -> None:
     assert (
         dispatcher.dispatch(numbered(*(item(id=f"m-{each}", text="x" * 300_000) for each in range(4))))
         == set()
@@ -138,7 +138,7 @@ def test_a_message_with_a_later_send_at_waits_in_the_ledger_and_in_no_queue(
     ],
     ids=["kept for long enough", "in its queue as a whole", "sent at once"],
 )
-def test_a_ttl_matters_where_the_item_is_read_back_at_its_time(
+def test_a_short_ttl_is_accepted_unless_the_item_is_read_back_at_its_send_at(
     dispatcher: Dispatcher, aws: Aws, counted: Counted, times: dict[str, Any]
 ) -> None:
     assert dispatcher.dispatch(numbered(item(**times))) == set()
@@ -162,7 +162,7 @@ def test_a_message_that_is_dispatched_twice_waits_once(dispatcher: Dispatcher, a
     assert found["waits_at"] == {"N": str(int(NOW) + 3600)}
 
 
-def test_a_message_that_was_cancelled_does_not_wait_again_when_its_record_comes_again(
+def test_a_cancelled_message_does_not_wait_again_if_its_record_is_repeated(
     dispatcher: Dispatcher, aws: Aws, ledger: Ledger
 ) -> None:
     assert ledger.cancel(KEY)
@@ -170,7 +170,7 @@ def test_a_message_that_was_cancelled_does_not_wait_again_when_its_record_comes_
     assert (aws.item()["status"], "wait" in aws.item()) == ("cancelled", False)
 
 
-def test_a_ledger_that_is_down_sends_the_records_back_that_are_to_wait_and_no_others(
+def test_an_outage_of_the_ledger_returns_only_the_records_of_messages_that_are_to_wait(
     aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     down = Meddler(aws.dynamodb, batch_execute_statement=failing(client_error("ThrottlingException")))

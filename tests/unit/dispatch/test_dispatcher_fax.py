@@ -66,7 +66,7 @@ def entries(sqs: Meddler, queue: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_fax_goes_into_the_fax_queue_under_its_line(made: MakeDispatcher, aws: Aws, sqs: Meddler) -> None:
+def test_a_fax_is_queued_in_the_group_of_its_line(made: MakeDispatcher, aws: Aws, sqs: Meddler) -> None:
     given = fax_item(to="+1 (617) 555-1234", callback_url=TOLD)
     assert made().dispatch(numbered(given)) == set()
     (sent,) = aws.receive("fax.fifo")
@@ -77,7 +77,7 @@ def test_a_fax_goes_into_the_fax_queue_under_its_line(made: MakeDispatcher, aws:
     assert ledger_item(aws) == {}
 
 
-def test_lines_have_a_group_each_and_faxes_are_no_duplicates_of_one_another(
+def test_each_line_has_a_group_and_each_fax_its_own_deduplication_id(
     made: MakeDispatcher, sqs: Meddler
 ) -> None:
     made().dispatch(numbered(fax_item(id="a"), fax_item(id="b"), fax_item(id="c", to=OTHER_LINE)))
@@ -87,7 +87,7 @@ def test_lines_have_a_group_each_and_faxes_are_no_duplicates_of_one_another(
 
 
 @pytest.mark.parametrize(("wait", "delay"), [(1, 1), (60.5, 61), (120, 120)])
-def test_a_fax_that_is_soon_due_waits_in_the_queue_that_can_delay_it(
+def test_a_fax_that_is_due_soon_waits_in_the_queue_that_supports_delays(
     made: MakeDispatcher, sqs: Meddler, wait: float, delay: int
 ) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(wait)))) == set()
@@ -99,13 +99,13 @@ def test_a_fax_that_is_soon_due_waits_in_the_queue_that_can_delay_it(
 
 
 @pytest.mark.parametrize("wait", [0, -3600])
-def test_a_fax_that_is_due_waits_nowhere(made: MakeDispatcher, sqs: Meddler, wait: float) -> None:
+def test_a_due_fax_is_queued_without_a_delay(made: MakeDispatcher, sqs: Meddler, wait: float) -> None:
     made().dispatch(numbered(fax_item(send_at=at(wait))))
     assert len(entries(sqs, "fax.fifo")) == 1
     assert entries(sqs, "fax-retry") == []
 
 
-def test_a_fax_of_tomorrow_keeps_its_callback_url_so_that_a_cancellation_can_be_told(
+def test_a_scheduled_fax_has_its_callback_url_in_the_ledger_for_the_case_of_a_cancellation(
     made: MakeDispatcher, fax_ledger: Ledger, aws: Aws
 ) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(86_400), callback_url=TOLD))) == set()
@@ -126,7 +126,7 @@ def test_a_callback_over_http_is_refused(made: MakeDispatcher, aws: Aws, given: 
     assert (aws.receive("fax.fifo"), aws.receive()) == ([], [])
 
 
-def test_a_callback_over_http_is_taken_where_the_stage_allows_it(made: MakeDispatcher, aws: Aws) -> None:
+def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(made: MakeDispatcher, aws: Aws) -> None:
     dispatcher = made(callbacks=UrlPolicy(schemes=["https", "http"], ports=[]))
     assert dispatcher.dispatch(numbered(fax_item(callback_url="http://127.0.0.1:8080/"))) == set()
     assert len(aws.receive("fax.fifo")) == 1
@@ -143,7 +143,7 @@ def test_a_callback_over_http_is_taken_where_the_stage_allows_it(made: MakeDispa
         ({"attempt": 2}, "attempt: is the system's own"),
     ],
 )
-def test_a_bad_fax_is_failed_with_its_reason_and_stops_no_other(
+def test_a_bad_fax_fails_with_its_reason_and_does_not_stop_others(
     made: MakeDispatcher, aws: Aws, changes: dict[str, Any], sentence: str
 ) -> None:
     items = (fax_item(callback_url=TOLD, **changes), fax_item(id="good"))
@@ -158,7 +158,7 @@ def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: D
     assert ledger_item(fax_queues)["error"]["message"] == "event_type: 'fax' is no channel here; use mail"
 
 
-def test_not_before_is_the_systems_own(made: MakeDispatcher, aws: Aws) -> None:
+def test_the_attribute_not_before_is_refused(made: MakeDispatcher, aws: Aws) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
     assert ledger_item(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
     assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])

@@ -102,7 +102,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_item_is_failed_with_its_reason_and_stops_nothing_else(
+def test_a_bad_item_fails_with_its_reason_and_does_not_stop_others(
     dispatcher: Dispatcher, aws: Aws, counted: Counted, case: str
 ) -> None:
     changes, sentence = BAD[case]
@@ -117,7 +117,7 @@ def test_a_bad_item_is_failed_with_its_reason_and_stops_nothing_else(
     assert counted() == {"Dispatched": 2, "Refused": 1}
 
 
-def test_a_lane_that_the_stage_has_not_set_up_is_refused(aws: Aws, clock: FakeClock) -> None:
+def test_an_unconfigured_lane_is_refused(aws: Aws, clock: FakeClock) -> None:
     assert made(aws, clock, lanes="normal").dispatch(numbered(item(lane="bulk"))) == set()
     assert aws.item()["error"]["message"] == "lane: 'bulk' is not set up for mail; use normal"
 
@@ -136,7 +136,9 @@ def test_a_refusal_is_logged_by_id_and_field_and_without_the_address(
     assert "theo@" not in json.dumps(line)
 
 
-def test_a_refused_item_keeps_whom_to_tell(dispatcher: Dispatcher, aws: Aws) -> None:
+def test_the_ledger_item_of_a_refused_item_contains_its_recipient_and_its_callback_url(
+    dispatcher: Dispatcher, aws: Aws
+) -> None:
     dispatcher.dispatch(numbered(item(subject=5, callback_url="https://shop.example/told")))
     assert (aws.item()["to"], aws.item()["callback_url"]) == (
         "vincent@example.com",
@@ -144,7 +146,7 @@ def test_a_refused_item_keeps_whom_to_tell(dispatcher: Dispatcher, aws: Aws) -> 
     )
 
 
-def test_an_item_that_was_sent_is_not_refused_when_its_record_comes_again(
+def test_a_sent_item_is_not_refused_if_its_record_is_repeated(
     dispatcher: Dispatcher, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
@@ -153,7 +155,7 @@ def test_an_item_that_was_sent_is_not_refused_when_its_record_comes_again(
     assert aws.item()["status"] == "sent"
 
 
-def test_what_is_no_message_at_all_is_logged_and_stops_nothing(
+def test_an_item_without_a_key_is_logged_and_does_not_stop_others(
     dispatcher: Dispatcher, aws: Aws, log: Log
 ) -> None:
     assert dispatcher.dispatch(numbered({"a": 1}, item())) == set()

@@ -12,7 +12,7 @@ from tests.support.unit.shared import (
 )
 
 
-def test_an_entry_that_sqs_refuses_comes_back_by_its_reference_alone(aws: Aws, clock: FakeClock) -> None:
+def test_only_the_entry_that_sqs_refuses_is_returned_as_failed(aws: Aws, clock: FakeClock) -> None:
     def refusing(real: Callable[..., Any], **arguments: Any) -> Any:
         bad = [each for each in arguments["Entries"] if '"b"' in each["MessageBody"]]
         good = [each for each in arguments["Entries"] if each not in bad]
@@ -25,9 +25,7 @@ def test_an_entry_that_sqs_refuses_comes_back_by_its_reference_alone(aws: Aws, c
     assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
 
 
-def test_a_queue_that_is_down_does_not_hold_up_the_other(
-    aws: Aws, clock: FakeClock, counted: Counted
-) -> None:
+def test_an_outage_of_one_queue_does_not_stop_another(aws: Aws, clock: FakeClock, counted: Counted) -> None:
     def down(real: Callable[..., Any], **arguments: Any) -> Any:
         if arguments["QueueUrl"] == aws.urls["mail-bulk"]:
             raise client_error("ServiceUnavailable", status=503)
@@ -40,7 +38,7 @@ def test_a_queue_that_is_down_does_not_hold_up_the_other(
     assert counted()["Dispatched"] == 1
 
 
-def test_a_refusal_that_the_ledger_cannot_take_comes_back_by_its_reference_alone(
+def test_only_the_refusal_that_the_ledger_cannot_record_is_returned_as_failed(
     aws: Aws, clock: FakeClock, log: Log
 ) -> None:
     dynamodb = Meddler(
@@ -54,7 +52,7 @@ def test_a_refusal_that_the_ledger_cannot_take_comes_back_by_its_reference_alone
     assert (log()[0]["id"], log()[0]["event_type"]) == ("a", "mail")
 
 
-def test_dispatch_writes_no_ledger_item_for_what_goes_straight_to_its_queue(
+def test_dispatch_writes_no_ledger_item_for_a_message_that_is_queued_at_once(
     aws: Aws, clock: FakeClock
 ) -> None:
     dynamodb = Meddler(aws.dynamodb)

@@ -116,7 +116,7 @@ def test_an_order_is_not_reminded_of_after_its_receipt(
         ),
     ],
 )
-def test_of_three_channels_the_cheapest_that_is_delivered_is_the_last(
+def test_the_cheapest_of_three_channels_that_delivers_is_the_last(
     waiting: Waiting,
     post: Make,
     monkeypatch: pytest.MonkeyPatch,

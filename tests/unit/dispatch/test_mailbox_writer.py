@@ -30,9 +30,7 @@ def test_an_equal_item_in_another_form_is_the_same_item(writer: MailboxWriter) -
     assert writer.put(item(n=True, many={"a", "b"})).state == "conflict"
 
 
-def test_an_item_with_the_mark_of_a_restored_item_is_refused_because_dispatch_would_ignore_it(
-    writer: MailboxWriter, aws: Aws
-) -> None:
+def test_an_item_with_the_mark_of_a_restored_item_is_refused(writer: MailboxWriter, aws: Aws) -> None:
     marked = item(restored_id="m-1")
     written = writer.put(marked)
     assert (written.state, written.field) == ("refused", "restored_id")
@@ -108,7 +106,7 @@ def test_the_ttl_of_a_waiting_item_counts_from_its_send_at(aws: Aws, clock: Fake
     assert aws.item("invalid", table=MAILBOX)["ttl"] == NOW + 3600
 
 
-def test_another_ttl_makes_another_item(aws: Aws, clock: FakeClock) -> None:
+def test_a_different_ttl_makes_a_different_item(aws: Aws, clock: FakeClock) -> None:
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
     writer.put(item(ttl=5))
     assert aws.item(table=MAILBOX)["ttl"] == 5

@@ -34,7 +34,7 @@ def attributes(entry: Any) -> dict[str, str]:
 # What is due
 
 
-def test_a_message_is_read_back_from_the_mailbox_when_its_send_at_has_come(waiting: Waiting) -> None:
+def test_a_message_is_read_back_from_the_mailbox_at_its_send_at(waiting: Waiting) -> None:
     schedule(waiting, first_name="Vincent")
     waiting.release_due()
     (entry,) = waiting.sent
@@ -44,7 +44,7 @@ def test_a_message_is_read_back_from_the_mailbox_when_its_send_at_has_come(waiti
 
 
 @pytest.mark.parametrize(("ahead", "delay"), [(120, 120), (59.5, 60), (0, None), (-60, None)])
-def test_a_message_is_handed_over_within_two_minutes_of_its_send_at_and_its_queue_delays_it_to_the_second(
+def test_a_message_is_queued_within_two_minutes_of_its_send_at_with_a_delay_to_the_second(
     waiting: Waiting, ahead: float, delay: int | None
 ) -> None:
     schedule(waiting, due=NOW + ahead)
@@ -52,7 +52,7 @@ def test_a_message_is_handed_over_within_two_minutes_of_its_send_at_and_its_queu
     assert [entry.get("DelaySeconds") for entry in waiting.sent] == [delay]
 
 
-def test_a_message_that_is_due_later_waits_on(waiting: Waiting) -> None:
+def test_a_message_with_a_later_send_at_keeps_waiting(waiting: Waiting) -> None:
     schedule(waiting, due=NOW + 121)
     waiting.release_due()
     assert (waiting.sent, waiting.marked) == ([], ["m-1"])
@@ -61,7 +61,7 @@ def test_a_message_that_is_due_later_waits_on(waiting: Waiting) -> None:
 @pytest.mark.parametrize(
     ("reason", "lane", "queue"), [(OUTSIDE_WINDOW, "normal", "mail"), (PROVIDER_REFUSES, "bulk", "mail-bulk")]
 )
-def test_a_message_goes_to_its_lane_with_the_content_that_it_waited_with(
+def test_a_message_goes_to_its_lane_with_its_stored_content(
     waiting: Waiting, reason: str, lane: str, queue: str
 ) -> None:
     waiting.hold(mail(lane=lane, subject="For Ada"), reason, NOW + 30, put_at=NOW - 60)
@@ -74,7 +74,7 @@ def test_a_message_goes_to_its_lane_with_the_content_that_it_waited_with(
 
 
 @pytest.mark.parametrize(("reason", "since"), [(OUTSIDE_WINDOW, NOW + 30), (PROVIDER_REFUSES, NOW - 60)])
-def test_a_delay_counts_from_the_opening_of_a_window_and_else_from_when_the_message_was_put(
+def test_a_delay_counts_from_the_opening_of_the_window_or_else_from_the_put(
     waiting: Waiting, reason: str, since: float
 ) -> None:
     waiting.hold("m-1", reason, NOW + 30, put_at=NOW - 60)
@@ -83,7 +83,7 @@ def test_a_delay_counts_from_the_opening_of_a_window_and_else_from_when_the_mess
     assert attributes(waiting.sent[0]) == {"channel": "mail", "type": "plaintext", **expected}
 
 
-def test_a_message_whose_send_at_was_moved_on_waits_again(waiting: Waiting) -> None:
+def test_a_message_whose_send_at_was_postponed_waits_again(waiting: Waiting) -> None:
     schedule(waiting)
     waiting.aws.put(MAILBOX, **item(send_at=iso(NOW + 3600)))
     waiting.release_due()
@@ -97,7 +97,7 @@ def test_a_message_whose_send_at_was_moved_on_waits_again(waiting: Waiting) -> N
     assert len(waiting.sent) == 1
 
 
-def test_a_message_that_expired_while_it_waited_fails_with_its_reason(waiting: Waiting) -> None:
+def test_a_message_that_expires_during_its_wait_fails_with_its_reason(waiting: Waiting) -> None:
     schedule(waiting, expires_at=iso(NOW + 60))
     waiting.clock.advance(61)
     waiting.release_due()
@@ -110,7 +110,7 @@ def test_a_message_that_expired_while_it_waited_fails_with_its_reason(waiting: W
 
 
 @pytest.mark.parametrize("late", [0, 3600])
-def test_a_message_whose_item_is_gone_when_its_time_comes_was_taken_back(
+def test_a_message_whose_item_is_deleted_at_its_send_at_is_cancelled(
     waiting: Waiting, log: Log, late: float
 ) -> None:
     waiting.hold("m-1", SEND_AT, NOW)
@@ -124,7 +124,7 @@ def test_a_message_whose_item_is_gone_when_its_time_comes_was_taken_back(
     ]
 
 
-def test_a_message_whose_item_is_gone_long_after_its_time_has_failed_and_was_not_taken_back(
+def test_a_message_whose_item_is_deleted_long_after_its_send_at_has_failed(
     waiting: Waiting, log: Log
 ) -> None:
     waiting.hold("m-1", SEND_AT, NOW)
@@ -142,7 +142,7 @@ def test_a_message_whose_item_is_gone_long_after_its_time_has_failed_and_was_not
     assert [line["message"] for line in log()] == ["it cannot be released"]
 
 
-def test_a_message_whose_content_is_gone_fails_with_its_reason(waiting: Waiting) -> None:
+def test_a_message_without_its_stored_content_fails_with_its_reason(waiting: Waiting) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     waiting.contents.erase(KEY)
     waiting.release_due()
@@ -152,7 +152,7 @@ def test_a_message_whose_content_is_gone_fails_with_its_reason(waiting: Waiting)
     assert (waiting.sent, waiting.marked) == ([], [])
 
 
-def test_a_message_whose_lane_was_taken_away_fails_with_its_reason(waiting: Waiting) -> None:
+def test_a_message_whose_lane_was_removed_fails_with_its_reason(waiting: Waiting) -> None:
     waiting.lanes = "normal"
     waiting.hold(mail(lane="bulk"), OUTSIDE_WINDOW, NOW)
     waiting.hold("m-2", OUTSIDE_WINDOW, NOW)
@@ -164,7 +164,7 @@ def test_a_message_whose_lane_was_taken_away_fails_with_its_reason(waiting: Wait
     assert (waiting.marked, waiting.held) == ([], [])
 
 
-def test_a_message_that_was_cancelled_while_it_waited_leaves_neither_mark_nor_content(
+def test_a_message_that_is_cancelled_during_its_wait_leaves_neither_mark_nor_content(
     waiting: Waiting,
 ) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
@@ -179,9 +179,7 @@ def test_a_message_that_was_cancelled_while_it_waited_leaves_neither_mark_nor_co
 
 
 @pytest.mark.parametrize("reason", [SEND_AT, OUTSIDE_WINDOW])
-def test_a_row_that_the_index_still_has_after_its_message_was_handed_over_changes_nothing(
-    waiting: Waiting, reason: str
-) -> None:
+def test_a_stale_row_of_the_index_changes_no_handed_over_message(waiting: Waiting, reason: str) -> None:
     waiting.hold("m-1", reason, NOW)
     waiting.aws.put(MAILBOX, **item(send_at=iso(NOW)))
     pages: list[Any] = []
@@ -236,7 +234,7 @@ def sharing(id_: str, count: int) -> list[str]:
     return [*islice((other for other in ids if crc32(other.encode()) % SHARDS == shard), count)]
 
 
-def test_a_message_that_sqs_does_not_take_keeps_its_mark_and_its_content(waiting: Waiting) -> None:
+def test_a_message_that_sqs_refuses_keeps_its_mark_and_its_content(waiting: Waiting) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     waiting.hold(mail("m-2", lane="bulk"), OUTSIDE_WINDOW, NOW)
 
@@ -252,16 +250,14 @@ def test_a_message_that_sqs_does_not_take_keeps_its_mark_and_its_content(waiting
     assert [each["id"] for each in waiting.aws.bodies("mail-bulk")] == ["m-2"]
 
 
-def test_the_lateness_of_a_round_is_that_of_the_first_message_that_is_due(
-    waiting: Waiting, timed: Timed
-) -> None:
+def test_the_lateness_of_a_round_is_that_of_its_first_due_message(waiting: Waiting, timed: Timed) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     waiting.clock.advance(90)
     waiting.release_due()
     assert sorted(timed()["ReleaseLate"]) == [0] * 7 + [90_000]
 
 
-def test_a_round_that_has_too_little_time_left_hands_nothing_over(waiting: Waiting) -> None:
+def test_a_round_with_too_little_time_left_hands_over_no_message(waiting: Waiting) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     waiting.release_due(lambda: 15_000)
     assert (waiting.sent, waiting.marked) == ([], ["m-1"])
@@ -270,7 +266,7 @@ def test_a_round_that_has_too_little_time_left_hands_nothing_over(waiting: Waiti
 # The lease
 
 
-def test_a_round_that_another_one_is_at_work_for_does_nothing(waiting: Waiting, log: Log) -> None:
+def test_a_round_does_nothing_if_another_round_has_the_lease(waiting: Waiting, log: Log) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     parts = [*(f"due#{shard}" for shard in range(8)), "line#mail"]
     for part in parts:
@@ -282,7 +278,7 @@ def test_a_round_that_another_one_is_at_work_for_does_nothing(waiting: Waiting, 
     assert [line["part"] for line in log()] == parts
 
 
-def test_the_lease_of_a_round_that_has_died_ends_by_itself(waiting: Waiting) -> None:
+def test_the_lease_of_a_crashed_round_expires(waiting: Waiting) -> None:
     lease = waiting.release().lease
     assert lease.take("due#0")
     waiting.clock.advance(ROUND_SECONDS - 1)
@@ -291,7 +287,7 @@ def test_the_lease_of_a_round_that_has_died_ends_by_itself(waiting: Waiting) -> 
     assert lease.take("due#0")
 
 
-def test_a_round_that_is_over_gives_its_lease_back(waiting: Waiting) -> None:
+def test_an_ended_round_releases_its_lease(waiting: Waiting) -> None:
     waiting.release_line()
     (found,) = waiting.aws.dynamodb.scan(TableName=BUDGETS)["Items"]
     assert found == {"name": {"S": "release#line#mail"}}
@@ -300,7 +296,7 @@ def test_a_round_that_is_over_gives_its_lease_back(waiting: Waiting) -> None:
 # Content is read only for what is handed over
 
 
-def test_a_round_reads_the_contents_of_what_it_hands_over_and_of_nothing_else(waiting: Waiting) -> None:
+def test_a_round_reads_only_the_contents_of_the_messages_that_it_hands_over(waiting: Waiting) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW, "now")
     waiting.hold("m-2", OUTSIDE_WINDOW, NOW + 3600, "later")
     waiting.release_due()

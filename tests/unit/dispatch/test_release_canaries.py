@@ -21,7 +21,7 @@ def canary(waiting: Waiting, time: str = TIME) -> Item:
     return waiting.aws.item(f"{CANARY}{time}", table=MAILBOX)
 
 
-def test_a_canary_is_a_mail_that_a_producer_could_put_and_the_mailbox_forgets_it(waiting: Waiting) -> None:
+def test_a_canary_is_a_valid_mail_with_a_ttl(waiting: Waiting) -> None:
     put_canary(waiting)
     item = canary(waiting)
     assert item.pop("ttl") == NOW + NEEDED_AFTER
@@ -38,13 +38,15 @@ def test_an_event_that_eventbridge_sends_twice_puts_one_canary(waiting: Waiting)
     assert canary(waiting) == first
 
 
-def test_each_time_has_a_canary_of_its_own(waiting: Waiting) -> None:
+def test_each_schedule_time_has_its_own_canary(waiting: Waiting) -> None:
     put_canary(waiting)
     put_canary(waiting, "2026-11-27T08:35:00Z")
     assert canary(waiting) != canary(waiting, "2026-11-27T08:35:00Z") != {}
 
 
-def test_the_log_names_a_canary_and_why_it_could_not_be_put(waiting: Waiting, log: Log) -> None:
+def test_the_log_contains_the_id_of_a_canary_and_the_reason_of_a_failed_put(
+    waiting: Waiting, log: Log
+) -> None:
     put_canary(waiting)
     waiting.meddle(put_item=failing(client_error("ThrottlingException")))
     put_canary(waiting, "later")

@@ -33,7 +33,9 @@ def is_closed(waiting: Waiting) -> bool:
 # The day and the pace
 
 
-def test_those_who_were_put_first_go_first_as_far_as_the_day_has_room(waiting: Waiting) -> None:
+def test_the_messages_that_were_put_first_are_released_first_within_the_room_of_the_day(
+    waiting: Waiting,
+) -> None:
     waiting.limit(3)
     waiting.line_up("a", "b", "c", "d")
     waiting.release_line()
@@ -42,7 +44,7 @@ def test_those_who_were_put_first_go_first_as_far_as_the_day_has_room(waiting: W
     assert not is_closed(waiting)
 
 
-def test_a_smaller_message_behind_does_not_overtake(waiting: Waiting) -> None:
+def test_a_smaller_message_does_not_overtake_a_larger_one(waiting: Waiting) -> None:
     waiting.limit(3)
     waiting.line_up("a", "b", to=["a@example.com", "b@example.com"])
     waiting.hold(mail("c", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW, lines_up=True)
@@ -50,7 +52,7 @@ def test_a_smaller_message_behind_does_not_overtake(waiting: Waiting) -> None:
     assert ids(waiting) == ["a"]
 
 
-def test_whoever_was_handed_over_may_ask_and_whoever_was_put_later_may_not(waiting: Waiting) -> None:
+def test_a_handed_over_message_may_use_the_day_before_a_message_that_was_put_later(waiting: Waiting) -> None:
     waiting.limit(2)
     waiting.line_up("a", "b", "c")
     budget = waiting.budget
@@ -60,7 +62,9 @@ def test_whoever_was_handed_over_may_ask_and_whoever_was_put_later_may_not(waiti
     assert budget.ask(1, NOW - 998).recipients == 0
 
 
-def test_a_lane_gets_no_more_than_two_minutes_of_its_pace_less_what_its_queue_holds(waiting: Waiting) -> None:
+def test_a_lane_gets_at_most_two_minutes_of_its_pace_minus_the_messages_in_its_queue(
+    waiting: Waiting,
+) -> None:
     waiting.limit(1000, per_second=1 / 24)
     waiting.aws.sqs.send_message(QueueUrl=waiting.aws.urls["mail-bulk"], MessageBody="{}")
     waiting.line_up("a", "b", "c", "d", "e", "f")
@@ -69,7 +73,7 @@ def test_a_lane_gets_no_more_than_two_minutes_of_its_pace_less_what_its_queue_ho
     assert not is_closed(waiting)
 
 
-def test_a_line_that_nobody_waits_in_is_closed_so_that_anybody_may_ask(waiting: Waiting) -> None:
+def test_an_empty_line_is_closed_so_that_every_message_may_use_the_day(waiting: Waiting) -> None:
     waiting.limit(10)
     waiting.line_up("a", "b")
     waiting.release_line()
@@ -77,7 +81,7 @@ def test_a_line_that_nobody_waits_in_is_closed_so_that_anybody_may_ask(waiting: 
     assert waiting.budget.ask(1, NOW).recipients == 1
 
 
-def test_a_line_that_somebody_joins_while_it_empties_hands_them_over_too(waiting: Waiting) -> None:
+def test_a_message_that_joins_an_emptying_line_is_handed_over_too(waiting: Waiting) -> None:
     def joined(real: Any, **arguments: Any) -> Any:
         waiting.meddle()
         late = waiting.sqs
@@ -94,7 +98,7 @@ def test_a_line_that_somebody_joins_while_it_empties_hands_them_over_too(waiting
     assert is_closed(waiting)
 
 
-def test_a_day_without_room_hands_nobody_over_and_its_line_stays_open(waiting: Waiting) -> None:
+def test_a_day_without_room_hands_over_no_message_and_its_line_stays_open(waiting: Waiting) -> None:
     waiting.limit(2)
     waiting.budget.ask(2)
     waiting.line_up("a")
@@ -102,7 +106,7 @@ def test_a_day_without_room_hands_nobody_over_and_its_line_stays_open(waiting: W
     assert (ids(waiting), waiting.marked, is_closed(waiting)) == ([], ["a"], False)
 
 
-def test_a_line_that_lost_its_mark_is_opened_again_for_those_who_wait_in_it(waiting: Waiting) -> None:
+def test_a_line_without_its_mark_is_opened_again_if_messages_wait_in_it(waiting: Waiting) -> None:
     waiting.limit(2)
     waiting.budget.ask(2)
     waiting.hold(mail(lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 60, lines_up=True)
@@ -112,7 +116,7 @@ def test_a_line_that_lost_its_mark_is_opened_again_for_those_who_wait_in_it(wait
     assert waiting.budget.ask(1, NOW - 59).line_at == NOW - 61
 
 
-def test_a_message_that_no_day_has_room_for_goes_to_its_worker_which_ends_it(waiting: Waiting) -> None:
+def test_a_message_larger_than_any_day_goes_to_its_worker_which_ends_it(waiting: Waiting) -> None:
     waiting.limit(10)
     waiting.line_up("a", to=[f"{number}@example.com" for number in range(5)])
     waiting.limit(4)
@@ -122,7 +126,7 @@ def test_a_message_that_no_day_has_room_for_goes_to_its_worker_which_ends_it(wai
     assert waiting.marked == []
 
 
-def test_those_who_wait_for_a_limit_that_was_taken_away_go(waiting: Waiting) -> None:
+def test_messages_that_wait_for_a_removed_limit_are_released(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("a", "b")
     waiting.settings = type(waiting.settings)(per_second=1000)
@@ -130,9 +134,7 @@ def test_those_who_wait_for_a_limit_that_was_taken_away_go(waiting: Waiting) -> 
     assert ids(waiting) == ["a", "b"]
 
 
-def test_a_message_of_bulk_whose_time_has_come_joins_the_line_at_the_place_of_its_put(
-    waiting: Waiting,
-) -> None:
+def test_a_due_bulk_message_joins_the_line_at_the_place_of_its_put(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("b", "c")
     waiting.hold(
@@ -144,14 +146,14 @@ def test_a_message_of_bulk_whose_time_has_come_joins_the_line_at_the_place_of_it
     assert ids(waiting) == ["a"]
 
 
-def test_a_message_of_bulk_that_is_due_soon_does_not_join_the_line_before_its_time(waiting: Waiting) -> None:
+def test_a_bulk_message_does_not_join_the_line_before_its_time(waiting: Waiting) -> None:
     waiting.hold(mail(lane="bulk"), OUTSIDE_WINDOW, NOW + 60, window=FORENOON, lines_up=True)
     waiting.release_due()
     waiting.release_line()
     assert (ids(waiting), waiting.marked) == ([], ["m-1"])
 
 
-def test_what_was_cancelled_in_the_line_takes_no_room(waiting: Waiting) -> None:
+def test_a_message_that_was_cancelled_in_the_line_takes_no_room(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("a", "b")
     assert waiting.ledger.cancel(mail("a").key)
@@ -162,7 +164,7 @@ def test_what_was_cancelled_in_the_line_takes_no_room(waiting: Waiting) -> None:
 # Windows
 
 
-def test_a_closed_window_costs_nobody_the_place(waiting: Waiting) -> None:
+def test_a_message_keeps_its_place_in_the_line_during_a_closed_window(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("a", window=AFTERNOON)
     waiting.hold(mail("b", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW - 900, lines_up=True)
@@ -178,7 +180,7 @@ def test_a_closed_window_costs_nobody_the_place(waiting: Waiting) -> None:
     assert waiting.marked == ["c"]
 
 
-def test_a_message_whose_window_is_closed_is_not_read_again_before_it_opens(waiting: Waiting) -> None:
+def test_a_message_with_a_closed_window_is_not_read_again_before_the_opening(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("a", "b", window=AFTERNOON)
     waiting.release_line()
@@ -191,7 +193,7 @@ def test_a_message_whose_window_is_closed_is_not_read_again_before_it_opens(wait
     assert (ids(waiting), waiting.marked) == ([], ["a", "b"])
 
 
-def test_a_window_that_no_clock_knows_is_left_to_the_worker(waiting: Waiting) -> None:
+def test_a_message_with_an_unknown_time_zone_is_left_to_the_worker(waiting: Waiting) -> None:
     waiting.limit(10)
     waiting.line_up("a", window=Window(from_="08:00", to="10:00", zone="Mars/Olympus"))
     waiting.release_line()
@@ -229,9 +231,7 @@ class Rows:
         return page
 
 
-def test_a_round_of_what_is_due_reads_twice_as_much_for_twice_as_many_and_nothing_else(
-    waiting: Waiting,
-) -> None:
+def test_the_number_of_rows_that_a_round_reads_is_linear_in_the_due_messages(waiting: Waiting) -> None:
     counts = []
     for messages in (40, 80):
         for number in range(messages):
@@ -277,7 +277,7 @@ class TenMillion:
         return {"Responses": {CONTENTS: [{**key, "body": body} for key in RequestItems[CONTENTS]["Keys"]]}}
 
 
-def test_ten_million_messages_behind_closed_windows_cost_a_round_nothing(waiting: Waiting) -> None:
+def test_ten_million_messages_behind_closed_windows_add_no_reads_to_a_round(waiting: Waiting) -> None:
     index = TenMillion("lines_up", NOW + 5 * HOUR)
     waiting.limit(1)
     waiting.line_up("a", "b")
@@ -289,7 +289,9 @@ def test_ten_million_messages_behind_closed_windows_cost_a_round_nothing(waiting
     assert waiting.dynamodb.names().count("query") == 4 * SHARDS
 
 
-def test_ten_million_messages_in_the_line_cost_a_round_a_page_of_each_shard(waiting: Waiting) -> None:
+def test_a_round_reads_one_page_of_each_shard_if_ten_million_messages_are_in_the_line(
+    waiting: Waiting,
+) -> None:
     index = TenMillion("line#mail", NOW - HOUR)
     waiting.limit(100)
     waiting.meddle(query=index.query, batch_get_item=index.contents)
@@ -298,9 +300,7 @@ def test_ten_million_messages_in_the_line_cost_a_round_a_page_of_each_shard(wait
     assert index.read <= 100 + SHARDS * PAGE
 
 
-def test_ten_million_messages_whose_windows_open_at_once_delay_nothing_else_that_is_due(
-    waiting: Waiting,
-) -> None:
+def test_ten_million_messages_whose_windows_open_at_once_delay_no_other_due_message(waiting: Waiting) -> None:
     index = TenMillion("lines_up", NOW - 60)
     waiting.hold("c", OUTSIDE_WINDOW, NOW)
     waiting.meddle(query=index.query)

@@ -42,7 +42,7 @@ def writes(door: Door) -> int:
     return int(client.names().count("update_item"))
 
 
-def test_a_get_asks_and_never_unsubscribes(door: Door, counted: Counted) -> None:
+def test_a_get_shows_a_button_and_never_unsubscribes(door: Door, counted: Counted) -> None:
     for _ in range(20):
         answer = door.answer(request(token()))
         assert answer["statusCode"] == 200
@@ -57,7 +57,7 @@ def test_a_head_is_a_get_without_a_body(door: Door) -> None:
 
 
 @pytest.mark.parametrize("query", [ONE_CLICK, f"{FIELD}={OUT}"])
-def test_a_query_says_nothing(door: Door, query: str) -> None:
+def test_a_query_has_no_effect(door: Door, query: str) -> None:
     names = dict([query.split("=")])
     for method in ("GET", "HEAD"):
         event = request(token(), method, rawQueryString=query, queryStringParameters=names, body=query)
@@ -87,14 +87,14 @@ def one_clicks() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("at", range(11))
-def test_one_click_opts_out_at_once(door: Door, counted: Counted, at: int) -> None:
+def test_a_one_click_request_opts_out_at_once(door: Door, counted: Counted, at: int) -> None:
     answer = door.answer(one_clicks()[at])
     assert (answer["statusCode"], door.out()) == (200, "one-click")
     assert "You are unsubscribed" in answer["body"]
     assert counted() == {"Unsubscribed": 1}
 
 
-def test_the_header_that_mails_carry_is_what_has_to_be_posted(door: Door) -> None:
+def test_the_value_of_the_header_in_mails_is_the_body_of_a_one_click_request(door: Door) -> None:
     assert HEADER == ONE_CLICK
     assert door.status(post(token(), HEADER)) == 200
     assert door.out() == "one-click"
@@ -110,7 +110,7 @@ def test_the_pages_own_button_opts_out_and_offers_the_way_back(door: Door, count
     assert counted() == {"Unsubscribed": 1, "Resubscribed": 1}
 
 
-def test_a_page_that_is_opened_again_says_how_things_stand(door: Door) -> None:
+def test_a_page_that_is_opened_again_shows_the_present_choice(door: Door) -> None:
     door.answer(post(token(), ONE_CLICK))
     again = door.answer(request(token()))["body"]
     assert "You are unsubscribed" in again
@@ -127,12 +127,12 @@ def test_a_repeat_is_answered_like_the_first_and_counted_once(
     assert (door.out(), counted()) == ("one-click", {"Unsubscribed": 1})
 
 
-def test_opting_in_without_having_opted_out_changes_nothing(door: Door, aws: Aws, counted: Counted) -> None:
+def test_an_opt_in_without_an_opt_out_changes_nothing(door: Door, aws: Aws, counted: Counted) -> None:
     assert door.status(post(token(), {FIELD: IN})) == 200
     assert (door.out(), counted()) == (None, {})
 
 
-def test_a_link_is_good_for_its_own_topic_and_address_alone(door: Door) -> None:
+def test_a_link_is_valid_only_for_its_own_topic_and_address(door: Door) -> None:
     door.answer(post(token(topic="news"), ONE_CLICK))
     door.answer(post(token("eve@example.com"), ONE_CLICK))
     assert door.out() is None
@@ -183,14 +183,14 @@ def test_any_other_request_is_refused_with_a_page_and_changes_nothing(
 
 
 @pytest.mark.parametrize("encoded", [False, True])
-def test_the_largest_form_that_is_taken(door: Door, encoded: bool) -> None:
+def test_the_largest_valid_form_is_accepted(door: Door, encoded: bool) -> None:
     fill = "&a="
     body = f"{ONE_CLICK}{fill}{'b' * (MAX_BODY_BYTES - len(ONE_CLICK + fill))}"
     assert len(body) == MAX_BODY_BYTES
     assert door.status(post(token(), body, encoded=encoded)) == 200
 
 
-def test_a_method_that_there_is_not_is_told_of_those_there_are(door: Door) -> None:
+def test_an_unknown_method_is_refused_with_the_allowed_ones(door: Door) -> None:
     assert door.answer(request(token(), "PUT"))["headers"]["Allow"] == "GET, HEAD, POST"
 
 
@@ -199,7 +199,7 @@ def test_a_method_that_there_is_not_is_told_of_those_there_are(door: Door) -> No
     "wrong",
     ["", "x", token()[:-2], token() + "A", tokens(NEWER).sign(tokens().read(token())), "a" * 5000],
 )
-def test_a_wrong_token_gets_a_page_that_tells_nothing(
+def test_an_invalid_token_is_answered_with_a_page_without_information(
     door: Door, counted: Counted, method: str, wrong: str
 ) -> None:
     event = post(wrong, ONE_CLICK) if method == "POST" else request(wrong, method)
@@ -213,7 +213,7 @@ def test_a_wrong_token_gets_a_page_that_tells_nothing(
 
 @pytest.mark.parametrize("trouble", [UNREACHABLE, THROTTLED, client_error("AccessDeniedException")])
 @pytest.mark.parametrize("event", [request(token()), post(token(), ONE_CLICK), post(token(), {FIELD: IN})])
-def test_a_table_out_of_reach_asks_to_try_again_and_the_next_try_counts(
+def test_an_outage_of_the_table_asks_the_reader_to_try_again_and_the_next_try_counts(
     aws: Aws, clock: FakeClock, trouble: Exception, event: dict[str, Any]
 ) -> None:
     door = Door(aws, clock, get_item=failing(trouble), update_item=failing(trouble))
@@ -224,7 +224,7 @@ def test_a_table_out_of_reach_asks_to_try_again_and_the_next_try_counts(
 
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, NoCredentialsError()])
-def test_a_secret_that_cannot_be_read_is_our_fault(
+def test_a_secret_that_cannot_be_read_is_an_internal_error(
     aws: Aws, clock: FakeClock, log: Log, trouble: Exception
 ) -> None:
     secrets = keys()
@@ -238,11 +238,11 @@ def test_a_secret_that_cannot_be_read_is_our_fault(
     assert (door.status(post(token(), ONE_CLICK)), door.out()) == (200, "one-click")
 
 
-def test_a_secret_without_a_key_is_our_fault_too(aws: Aws, clock: FakeClock) -> None:
+def test_a_secret_without_a_key_is_an_internal_error(aws: Aws, clock: FakeClock) -> None:
     assert Door(aws, clock, Secrets("{}")).status(request(token())) == 500
 
 
-def test_no_answer_redirects_or_sets_a_cookie(door: Door) -> None:
+def test_responses_neither_redirect_nor_set_a_cookie(door: Door) -> None:
     events = [request(token()), *one_clicks(), *(event for event, _ in WRONG)]
     for event in events:
         answer = door.answer(event)
@@ -251,7 +251,7 @@ def test_no_answer_redirects_or_sets_a_cookie(door: Door) -> None:
         assert answer.keys() == {"statusCode", "headers", "body"}
 
 
-def test_the_log_names_topic_and_result_and_nobody(door: Door, log: Log) -> None:
+def test_the_log_contains_the_topic_and_the_result_and_no_recipient(door: Door, log: Log) -> None:
     for event in (request(token()), post(token(), ONE_CLICK), post(token(), {FIELD: IN}), request("x" * 50)):
         door.answer(event)
     lines = log()
@@ -261,7 +261,7 @@ def test_the_log_names_topic_and_result_and_nobody(door: Door, log: Log) -> None
     assert not any(each in text for each in (ADA, "ada", token(), "x" * 50))
 
 
-def test_whatever_the_page_answers_it_answers_in_the_readers_language(aws: Aws, clock: FakeClock) -> None:
+def test_every_response_is_in_the_readers_language(aws: Aws, clock: FakeClock) -> None:
     german = Door(aws, clock, page=PageSettings(languages={"de": {}}))
     events = (request(token()), post(token(), ONE_CLICK), request("x" * 50), request(token(), "PUT"))
     for event in events:

@@ -59,7 +59,7 @@ def test_a_click_goes_from_the_request_into_the_table(loaded: Load, aws: Aws, cl
     assert found.by == "one-click"
 
 
-def test_a_click_on_the_first_link_of_a_new_key_counts(loaded: Load, aws: Aws, clock: FakeClock) -> None:
+def test_a_click_on_a_link_of_a_new_key_is_accepted_at_once(loaded: Load, aws: Aws, clock: FakeClock) -> None:
     """The function is warm, and keeps the old key for a minute."""
     handler, newer = loaded(), links(NEWER).url(ADA, TOPIC).rpartition("/")[2]
     assert handler(request(token()), lambda_context())["statusCode"] == 200
@@ -73,7 +73,7 @@ def test_a_click_on_the_first_link_of_a_new_key_counts(loaded: Load, aws: Aws, c
     assert preferences_of(aws, clock).get(ADA, TOPIC) is not None
 
 
-def test_a_cold_start_asks_nobody_for_anything(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cold_start_makes_no_call(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_calls(monkeypatch)
     loaded()
 
@@ -98,7 +98,7 @@ def test_neither_templates_nor_providers_are_imported() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_stages_words_come_from_the_bundles_file(
+def test_the_texts_of_the_stage_are_read_from_the_bundles_file(
     loaded: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "unsubscribe.json"

@@ -59,7 +59,7 @@ class Elements(HTMLParser):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_is_whole_and_can_be_read_aloud(name: str) -> None:
+def test_every_page_is_valid_html_with_a_language_and_a_title(name: str) -> None:
     found = Elements(PAGES[name])
     assert PAGES[name].startswith("<!doctype html>")
     assert found.of("html") == [{"lang": "en", "dir": "ltr"}]
@@ -69,7 +69,7 @@ def test_every_page_is_whole_and_can_be_read_aloud(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_no_page_brings_a_script_or_anything_from_elsewhere(name: str) -> None:
+def test_pages_contain_no_script_and_no_external_resource(name: str) -> None:
     found = Elements(PAGES[name])
     allowed = {"html", "head", "meta", "title", "style", "body", "main", "h1", "p", "form", "button"}
     assert {tag for tag, _ in found.found} <= allowed | {"strong", "bdi"}
@@ -87,7 +87,7 @@ def test_no_page_brings_a_script_or_anything_from_elsewhere(name: str) -> None:
         ("opted in", "unsubscribe", "Unsubscribe"),
     ],
 )
-def test_a_page_about_a_choice_has_one_button_that_posts_to_where_it_is(
+def test_the_page_of_a_choice_has_one_button_that_posts_to_its_own_url(
     name: str, value: str, label: str
 ) -> None:
     found = Elements(PAGES[name])
@@ -97,13 +97,13 @@ def test_a_page_about_a_choice_has_one_button_that_posts_to_where_it_is(
 
 
 @pytest.mark.parametrize("name", ["unknown", "refused", "failed"])
-def test_a_page_about_a_fault_has_no_button_and_names_nobody(name: str) -> None:
+def test_the_page_of_a_fault_has_no_button_and_no_recipient(name: str) -> None:
     assert Elements(PAGES[name]).of("form") == []
     assert "followers" not in PAGES[name]
 
 
 @pytest.mark.parametrize("name", ["asking", "opted out", "opted in"])
-def test_address_and_topic_are_named_the_address_shortened(name: str) -> None:
+def test_the_page_contains_the_topic_and_a_shortened_address(name: str) -> None:
     text = Elements(PAGES[name]).text["p"]
     assert "v***@example.com" in text
     assert "“followers”" in text
@@ -122,7 +122,7 @@ def test_address_and_topic_are_named_the_address_shortened(name: str) -> None:
         ("'b'@example.com", "'***@example.com"),
     ],
 )
-def test_an_address_is_shortened_so_that_its_owner_knows_it(recipient: str, shown: str) -> None:
+def test_an_address_is_shortened_so_that_its_owner_recognizes_it(recipient: str, shown: str) -> None:
     assert shortened(recipient) == shown
 
 
@@ -130,7 +130,7 @@ NASTY = '<script>alert("x")</script>&\'"'
 
 
 @pytest.mark.parametrize("make", [PAGE.asking, PAGE.opted_out, PAGE.opted_in])
-def test_whatever_stands_in_a_name_is_text(make: object) -> None:
+def test_the_text_of_a_name_is_escaped(make: object) -> None:
     assert callable(make)
     html = make(Choice("<b>@<img src=x>", NASTY))
     found = Elements(html)
@@ -140,13 +140,13 @@ def test_whatever_stands_in_a_name_is_text(make: object) -> None:
 
 
 @pytest.mark.parametrize("topic", ["أخبار الأسبوع", "ニュース", "Größe & Länge"])
-def test_a_topic_of_any_language_stands_there_as_it_is_and_turns_nothing_round(topic: str) -> None:
+def test_a_topic_in_any_language_is_shown_unchanged_and_isolated_in_its_direction(topic: str) -> None:
     found = Elements(PAGE.asking(Choice("vincent@example.com", topic)))
     assert topic in found.text["bdi"]
     assert topic in found.text["title"]
 
 
-def test_the_policy_allows_the_pages_own_style_and_form_and_nothing_else() -> None:
+def test_the_content_security_policy_allows_only_the_pages_own_style_and_form() -> None:
     style = re.search(r"<style>(.*?)</style>", PAGES["asking"])
     assert style
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
@@ -203,18 +203,16 @@ def asking(accept_language: str, topic: str = "followers", settings: PageSetting
         ("x," * 400 + "de", "en"),
     ],
 )
-def test_the_page_speaks_what_the_reader_prefers_of_what_it_knows(
-    accept_language: str, language: str
-) -> None:
+def test_the_page_is_in_the_language_that_the_reader_prefers(accept_language: str, language: str) -> None:
     assert SPEAKING.language(accept_language) == language
 
 
 @given(st.text(alphabet="de-*;q=01., \tä", max_size=5000) | st.text(max_size=2000))
-def test_no_header_keeps_the_page_from_a_language(accept_language: str) -> None:
+def test_an_invalid_header_leads_to_a_known_language(accept_language: str) -> None:
     assert SPEAKING.language(accept_language) in {"en", "de", "ar"}
 
 
-def test_whoever_prefers_nothing_gets_the_default_language() -> None:
+def test_a_reader_without_a_preference_gets_the_default_language() -> None:
     settings = PageSettings(
         default_language="pt-BR", languages={"pt-BR": {"unsubscribe": "Cancelar"}, "en": {}}
     )
@@ -222,7 +220,7 @@ def test_whoever_prefers_nothing_gets_the_default_language() -> None:
         assert asking(accept_language, settings=settings).of("html") == [{"lang": language, "dir": "ltr"}]
 
 
-def test_own_words_go_before_the_built_in_ones_and_those_before_the_default_languages() -> None:
+def test_texts_of_the_settings_override_the_built_in_ones_and_these_the_default_language() -> None:
     found = asking("de").text
     assert (found["h1"], found["button"]) == ("„Neue <Folgende>“ abbestellen?", "Abbestellen")
     assert "Bücher & Co schreibt v***@example.com nichts mehr über Neue <Folgende>." in found["p"]
@@ -232,7 +230,7 @@ def test_own_words_go_before_the_built_in_ones_and_those_before_the_default_lang
     assert words("en") == Words()
 
 
-def test_the_page_of_a_language_from_right_to_left_runs_so() -> None:
+def test_the_page_of_a_right_to_left_language_has_that_direction() -> None:
     assert asking("ar").of("html") == [{"lang": "ar", "dir": "rtl"}]
     settings = PageSettings(languages={"az-Arab": {"asking": "…"}})
     assert asking("az-Arab-IR", settings=settings).of("html") == [{"lang": "az-Arab", "dir": "rtl"}]
@@ -242,7 +240,7 @@ def test_the_page_of_a_language_from_right_to_left_runs_so() -> None:
     ("topic", "brand", "title"),
     [("followers", "Bücher & Co", "New followers"), ("deals", "Shop B", "deals"), ("x", "Bücher & Co", "x")],
 )
-def test_a_topic_has_its_brand_and_its_title_or_the_pages_and_its_name(
+def test_a_topic_has_its_own_brand_and_title_or_else_the_pages_brand_and_its_name(
     topic: str, brand: str, title: str
 ) -> None:
     found = asking("en", topic)
@@ -250,7 +248,7 @@ def test_a_topic_has_its_brand_and_its_title_or_the_pages_and_its_name(
     assert found.text["p"].startswith(brand)
 
 
-def test_a_fault_is_told_in_the_readers_language_and_in_the_pages_brand() -> None:
+def test_a_fault_is_shown_in_the_readers_language_with_the_pages_brand() -> None:
     for page in (
         Page(SPEAKING, "de").unknown(),
         Page(SPEAKING, "de").refused(),
@@ -263,7 +261,7 @@ def test_a_fault_is_told_in_the_readers_language_and_in_the_pages_brand() -> Non
 
 
 @pytest.mark.parametrize("language", BUILT_IN)
-def test_a_built_in_language_has_every_word_and_names_what_the_english_one_names(language: str) -> None:
+def test_a_built_in_language_has_every_text_and_placeholder_of_the_english_one(language: str) -> None:
     names = {key: set(re.findall(r"{\w+}", text)) for key, text in BUILT_IN[language].items()}
     assert names == {key: set(re.findall(r"{\w+}", text)) for key, text in BUILT_IN["en"].items()}
     assert language == "en" or not set(BUILT_IN[language].values()) & set(BUILT_IN["en"].values())
