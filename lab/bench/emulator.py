@@ -23,8 +23,8 @@ import aws_lambda_powertools
 
 from lab import REPOSITORY, SHORT, size
 from lab.bench.functions import create_table, item
-from lab.harness.bundles import bundle_of
 from lab.harness.expected import Expected
+from lab.harness.function_code import bundle_of
 from lab.harness.judge import Observation, judge
 from mailroom.clock import epoch
 from mailroom_local.aws import LocalSession, patient

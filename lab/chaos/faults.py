@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Literal
 
-from lab.harness.bundles import replace_functions
+from lab.harness.function_code import replace_functions
 from lab.harness.stage_client import StageClient
 from mailroom_local.aws import STAGE
 from mailroom_local.providers import trouble

@@ -8,8 +8,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_cloudwatch import TreatMissingData
 from constructs import Construct
 
-from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.logical_ids import hold_permissions
+from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.settings.canary import TEST_ADDRESSES
 from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
 from mailroom_stacks.settings.settings import Settings

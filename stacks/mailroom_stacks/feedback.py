@@ -9,10 +9,10 @@ from aws_cdk.aws_cloudwatch import MathExpression, TreatMissingData
 from constructs import Construct
 
 from mailroom.environment import FeedbackSettings
-from mailroom_stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_logical_id
 from mailroom_stacks.constructs.naming import StageStack, publish
+from mailroom_stacks.constructs.stage_alarm import AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.storage import Secret, provider_secret
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work, Worker

@@ -7,11 +7,11 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from mailroom_stacks.constructs.alarms import BEGUN, ENDED, AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.day_alarms import watch_days
 from mailroom_stacks.constructs.function import function_specs
 from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.objective import watch_objective
+from mailroom_stacks.constructs.stage_alarm import BEGUN, ENDED, AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.topic import EventTopic
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.dashboard.overview import overview

@@ -13,11 +13,11 @@ from constructs import Construct
 from mailroom.environment import LineSettings, ReleaseSettings
 from mailroom.ledger.waits import INDEX, SHARDS
 from mailroom_stacks.canary import put_canaries
-from mailroom_stacks.constructs.alarms import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.logical_ids import hold_permissions
 from mailroom_stacks.constructs.runs import read_runs, runs_table
+from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.mailbox import MailboxStack
 from mailroom_stacks.settings.settings import Settings
 

@@ -7,9 +7,9 @@ from constructs import Construct
 from mailroom.channels.webhook.contract import tries_that_may_fail
 from mailroom.environment import WebhookSender
 from mailroom_stacks.channels import sender_fields
-from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import StageStack
+from mailroom_stacks.constructs.stage_alarm import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.constructs.storage import RANDOM_KEY, Secret, read_payloads
 from mailroom_stacks.constructs.worker import Work, Worker
 from mailroom_stacks.mailbox import MailboxStack

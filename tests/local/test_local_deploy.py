@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from lab.harness.bundles import replace_functions
+from lab.harness.function_code import replace_functions
 from mailroom_local.aws import LocalSession, patient
 from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly

@@ -19,9 +19,9 @@ from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.budget import Budget
 from mailroom.campaigns.audience import Audience, Connections, Cursor, Fault, Page, Recipient
-from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
+from mailroom.campaigns.queue_bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
 from mailroom.campaigns.room import LOOK_AGAIN_SECONDS, PageRoom
 from mailroom.campaigns.runs import (
     BY_ITSELF,

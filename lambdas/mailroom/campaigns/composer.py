@@ -12,9 +12,9 @@ from msgspec import Struct, structs
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
-from mailroom.campaigns.bodies import Chunk, as_json, chunk_of
 from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import Draft, Drafter, expiry
+from mailroom.campaigns.queue_bodies import Chunk, as_json, chunk_of
 from mailroom.campaigns.runs import Run, Runs
 from mailroom.campaigns.sources import databases_of
 from mailroom.channels.contracts import contracts_of

@@ -9,8 +9,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct, structs
 
 from mailroom.campaigns.audience import Connections, Recipient, Recipients, portable
-from mailroom.campaigns.bodies import Chunk
 from mailroom.campaigns.definition import Composed, Definition, Module, Modules
+from mailroom.campaigns.queue_bodies import Chunk
 from mailroom.clock import epoch, iso
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS
 from mailroom.errors import Invalid

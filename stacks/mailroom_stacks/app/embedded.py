@@ -8,8 +8,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from mailroom_stacks.app.application import build, check_templates
-from mailroom_stacks.constructs.alarms import BEGUN, ENDED, topic_arn
 from mailroom_stacks.constructs.naming import parameter_of
+from mailroom_stacks.constructs.stage_alarm import BEGUN, ENDED, topic_arn
 from mailroom_stacks.constructs.storage import bucket_name
 from mailroom_stacks.dashboard import StageMetrics
 from mailroom_stacks.settings.load import load, load_campaigns, with_providers

@@ -4,7 +4,7 @@ from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import MathExpression
 from constructs import Construct
 
-from mailroom_stacks.constructs.alarms import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
+from mailroom_stacks.constructs.stage_alarm import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.settings import Settings
 

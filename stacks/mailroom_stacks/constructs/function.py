@@ -16,7 +16,10 @@ from msgspec import Struct
 
 from mailroom.channels import OWN_CHANNELS
 from mailroom.environment import variables_of
-from mailroom_stacks.constructs.alarms import (
+from mailroom_stacks.constructs.bundle import Bundle, Target
+from mailroom_stacks.constructs.grants import Grant, role
+from mailroom_stacks.constructs.naming import accept, pascal, publish, stage_of
+from mailroom_stacks.constructs.stage_alarm import (
     FIVE_MINUTES,
     AlarmText,
     Statistic,
@@ -24,9 +27,6 @@ from mailroom_stacks.constructs.alarms import (
     read_log,
     stage_alarm,
 )
-from mailroom_stacks.constructs.bundle import Bundle, Target
-from mailroom_stacks.constructs.grants import Grant, role
-from mailroom_stacks.constructs.naming import accept, pascal, publish, stage_of
 from mailroom_stacks.settings.campaigns import Network
 from mailroom_stacks.settings.sections import MEMORY_MB
 from mailroom_stacks.settings.settings import Settings

@@ -9,9 +9,9 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from mailroom_stacks.constructs.alarms import AlarmText, metric, stage_alarm
 from mailroom_stacks.constructs.function import KEPT_DAYS
 from mailroom_stacks.constructs.naming import accept
+from mailroom_stacks.constructs.stage_alarm import AlarmText, metric, stage_alarm
 from mailroom_stacks.settings.settings import Settings
 
 LOGGED = {

@@ -8,10 +8,10 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_cloudwatch import Metric, TreatMissingData
 from constructs import Construct
 
-from mailroom_stacks.constructs.alarms import AlarmText, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction, function_metric
 from mailroom_stacks.constructs.grants import Grant
 from mailroom_stacks.constructs.naming import pascal, publish
+from mailroom_stacks.constructs.stage_alarm import AlarmText, metric, read_log, stage_alarm
 from mailroom_stacks.constructs.storage import PrivateBucket, StreamTable
 from mailroom_stacks.settings.queues import UNPROCESSED_DAYS
 from mailroom_stacks.settings.settings import Settings

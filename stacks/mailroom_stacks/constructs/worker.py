@@ -10,7 +10,11 @@ from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
 from constructs import Construct
 from msgspec import structs
 
-from mailroom_stacks.constructs.alarms import (
+from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
+from mailroom_stacks.constructs.gradual import ALIAS, shift_gradually
+from mailroom_stacks.constructs.grants import Grant
+from mailroom_stacks.constructs.naming import accept, pascal, publish
+from mailroom_stacks.constructs.stage_alarm import (
     AlarmText,
     identifier,
     metric,
@@ -18,10 +22,6 @@ from mailroom_stacks.constructs.alarms import (
     stage_alarm,
     stage_alarms,
 )
-from mailroom_stacks.constructs.function import FunctionSpec, HandlerFunction
-from mailroom_stacks.constructs.gradual import ALIAS, shift_gradually
-from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.naming import accept, pascal, publish
 from mailroom_stacks.settings.queues import DAY, DEAD_LETTER_DAYS, QueueRules
 from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.waiting import waiting_seconds

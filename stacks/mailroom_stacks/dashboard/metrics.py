@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from aws_cdk.aws_cloudwatch import IAlarm, IMetric, SearchExpression
 from constructs import IConstruct
 
-from mailroom_stacks.constructs.alarms import StageAlarm, counted, stage_alarms
 from mailroom_stacks.constructs.function import function_specs
+from mailroom_stacks.constructs.stage_alarm import StageAlarm, counted, stage_alarms
 from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.settings.settings import Settings
 

@@ -4,8 +4,8 @@ from aws_cdk import Aws
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import IConstruct
 
-from mailroom_stacks.constructs.alarms import stage_alarms
 from mailroom_stacks.constructs.objective import SLOW_SECONDS
+from mailroom_stacks.constructs.stage_alarm import stage_alarms
 from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms, of_kind
 from mailroom_stacks.dashboard.widgets import FULL, graph, ringing
 from mailroom_stacks.settings.settings import Settings

@@ -5,9 +5,9 @@ from functools import partial
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import IConstruct
 
-from mailroom_stacks.constructs.alarms import counted
 from mailroom_stacks.constructs.function import function_metric, function_specs
 from mailroom_stacks.constructs.http_api import access_log
+from mailroom_stacks.constructs.stage_alarm import counted
 from mailroom_stacks.constructs.worker import IN_FLIGHT_MOST, Work, queue_metric
 from mailroom_stacks.dashboard import widgets
 from mailroom_stacks.dashboard.metrics import StageMetrics, of_kind

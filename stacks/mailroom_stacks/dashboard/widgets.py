@@ -5,7 +5,7 @@ from typing import Any
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from mailroom_stacks.constructs.alarms import StageAlarm
+from mailroom_stacks.constructs.stage_alarm import StageAlarm
 
 FULL = cloudwatch.HorizontalAnnotation(value=100, label="the alarm rings", color=cloudwatch.Color.RED)
 """Line of graphs in per cent of thresholds."""

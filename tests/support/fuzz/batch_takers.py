@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from mailroom.aws.dynamo_values import image_of, plain
-from mailroom.campaigns.bodies import collect_body
+from mailroom.campaigns.queue_bodies import collect_body
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Delivered, item_of

@@ -12,7 +12,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 from hypothesis import strategies as st
 
-from mailroom.campaigns.bodies import chunk_of, collect_body
+from mailroom.campaigns.queue_bodies import chunk_of, collect_body
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.fax.contract import item_of
 from mailroom.channels.preview import Previews

@@ -3,8 +3,8 @@
 import pytest
 
 from mailroom.campaigns.audience import Recipient
-from mailroom.campaigns.bodies import Chunk, chunk_of
 from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
+from mailroom.campaigns.queue_bodies import Chunk, chunk_of
 from mailroom.errors import Invalid
 from mailroom.message.message import encode
 from tests.support.unit.audience import RUN, TIME, faults, jsonl, keys, page, people

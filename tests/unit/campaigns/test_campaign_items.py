@@ -10,9 +10,17 @@ import pytest
 from msgspec import structs
 
 from mailroom.campaigns.audience import Recipient
-from mailroom.campaigns.bodies import MAX_CHUNK_BYTES, Chunk, Next, Start, chunk_of, chunked, collect_body
 from mailroom.campaigns.definition import Definition, File, Module, Unless
 from mailroom.campaigns.drafts import item_of
+from mailroom.campaigns.queue_bodies import (
+    MAX_CHUNK_BYTES,
+    Chunk,
+    Next,
+    Start,
+    chunk_of,
+    chunked,
+    collect_body,
+)
 from mailroom.campaigns.runs import canonical, checked, name_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
