@@ -9,7 +9,7 @@ ON_THE_SECOND = {
     f"{PIPELINE}test_{name}.py"
     for name in (
         "burst",
-        "day",
+        "day_limit",
         "erase",
         "every_channel",
         "fax_by_telnyx",
