@@ -1,10 +1,13 @@
 """The stage's own API below /api: found by its name, and asked as it was asked here."""
 
 import json
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 from mailroom_local.providers.http import Reply, Request
-from mailroom_local.providers.upstream import PublicApi
+from mailroom_local.providers.upstream import PublicApi, Upstream
 
 OTHER = {"apiId": "other", "name": "mailroom-dev"}
 OURS = {"apiId": "a1b2", "name": "mailroom-local"}
@@ -50,3 +53,25 @@ def test_the_api_answers_503_until_the_stacks_are_deployed() -> None:
     assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 503
     upstream.apis.append(OURS)
     assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 202
+
+
+def test_a_response_with_retry_after_is_returned_without_a_second_request() -> None:
+    paths = list[str]()
+
+    class Throttled(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            paths.append(self.path)
+            self.send_response(429)
+            self.send_header("Retry-After", "1")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Throttled) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with closing(Upstream(f"http://127.0.0.1:{server.server_port}")) as upstream:
+            reply = upstream.pass_on(Request("POST", "/messages", {}, b"{}"))
+        server.shutdown()
+    assert (reply.status, paths) == (429, ["/messages"])
