@@ -1,1 +1,1 @@
-"""AWS on one machine: emulator, deployment, stream pump, provider simulators, and the demo."""
+"""AWS on one machine: emulator, deployment, stream pump, and provider simulators."""
