@@ -107,9 +107,9 @@ def _show(looked: Sequence[ResentMessage]) -> None:
 
 def _say(answer: Resent, printed: Sequence[ResentMessage]) -> None:
     """Print the results, and by name the messages that should have been sent again and were not."""
-    known = {*printed}
+    printed_messages = {*printed}
     for message in answer.messages:
-        if message.result in ("unqueued", "refused") and message not in known:
+        if message.result in ("unqueued", "refused") and message not in printed_messages:
             print_line(f"{message.id} ({message.event_type}): {message.why}", "red", errors)
     counted = ", ".join(f"{count:,} {result}" for result, count in answer.counts.items())
     screen.print(f"{_messages(len(answer.messages))} of {answer.stage}{': ' if counted else ''}{counted}.")
