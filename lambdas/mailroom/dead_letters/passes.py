@@ -105,7 +105,7 @@ class DeadLetterInspector(Struct, frozen=True):
     def _explained(
         self, queue: DeadLetterQueue, in_time: Callable[[], bool], remaining: Callable[[], int]
     ) -> Iterator[ExplainedDeadLetter]:
-        """Yield dead letters in the order of their receipt. A failed read of the ledger ends the queue's pass:
+        """Yield dead letters as they were received. A failed read of the ledger ends the queue's pass:
         the letters become visible again, and the next pass receives them."""
         while in_time() and not queue.full and (dead_letters := queue.receive(remaining() / 1000)):
             yield from explain(self.dynamodb, self.ledger_table, dead_letters)
