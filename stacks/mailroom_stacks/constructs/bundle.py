@@ -296,4 +296,4 @@ def _imported(source: bytes) -> tuple[str, ...]:
             # The name after `import` is a module or a name in a module.
             names += [f"{node.module}.{alias.name}" for alias in node.names]
         waiting += ast.iter_child_nodes(node)
-    return tuple(alias for alias in names if alias.partition(".")[0] in ROOTS)
+    return tuple(name for name in names if name.partition(".")[0] in ROOTS)

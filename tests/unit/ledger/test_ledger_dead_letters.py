@@ -15,8 +15,8 @@ def test_marking_a_message_as_a_dead_letter_adds_only_the_time_of_the_mark(
     claimed(ledger)
     before = aws.item()
     clock.advance(5)
-    stored = ledger.dead_lettered(KEY)
-    assert stored == aws.item()
+    ledger.dead_lettered(KEY)
+    stored = aws.item()
     changed = {name for name in stored if stored[name] != before.get(name)}
     assert changed == {"dead_lettered_at", "updatedAt", "ttl"}
     assert stored["dead_lettered_at"] == NOW_MS + 5000
@@ -29,18 +29,20 @@ def test_marking_a_dead_letter_again_keeps_the_time_of_the_first_mark(
     ledger.dead_lettered(KEY)
     marked = aws.item()
     clock.advance(3600)
-    assert ledger.dead_lettered(KEY) == marked == aws.item()
+    ledger.dead_lettered(KEY)
+    assert aws.item() == marked
 
 
 @pytest.mark.parametrize("verb", ENDING)
 def test_a_sent_or_failed_message_is_not_marked_as_a_dead_letter(ledger: Ledger, aws: Aws, verb: str) -> None:
     OWN_VERBS[verb](ledger, claimed(ledger))
     done = aws.item()
-    assert ledger.dead_lettered(KEY) == done == aws.item()
+    ledger.dead_lettered(KEY)
+    assert aws.item() == done
 
 
 def test_marking_an_unknown_message_as_a_dead_letter_creates_no_ledger_item(ledger: Ledger, aws: Aws) -> None:
-    assert ledger.dead_lettered(KEY) == {}
+    ledger.dead_lettered(KEY)
     assert aws.item() == {}
 
 
