@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 FEEDBACK_KEPT_BACK_SECONDS = 5
 """Seconds of the time of `feedback` in which no write begins, because it might not end in time."""
 DEAD_LETTERS_KEPT_BACK_SECONDS = 10
-"""Seconds of the time of `dead-letters` that are reserved for making letters visible again."""
+"""Seconds of the time of `dead-letters` that are reserved for calls that have begun, and for making letters
+visible again."""
 COMPOSE_KEPT_BACK_SECONDS = 10
 """Seconds of the time of `compose` that are reserved for putting the composed messages."""
 RELEASE_KEPT_BACK_SECONDS = 15
@@ -308,7 +309,7 @@ class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):
-    """Variables of `dead-letters`."""
+    """Settings of `dead-letters`."""
 
     dead_letter_queues: dict[str, str]
     """URL of each dead-letter queue, by the queue's short name."""

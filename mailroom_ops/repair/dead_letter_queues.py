@@ -3,12 +3,14 @@ there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from mailroom.dead_letters.cause import ExplainedDeadLetter, explain
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
+from mailroom.ledger.batch import items_of
 from mailroom_ops.shared import deployed_stage as stages
 from mailroom_ops.shared.screen import NotDeployed, Refused
 
@@ -56,9 +58,9 @@ class DeadQueues:
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self.client = session.client("sqs")
-        self.dynamodb = session.client("dynamodb")
+        self.read = partial(items_of, session.client("dynamodb"), stages.name(stage, "ledger"))
+        """Function that reads the ledger items of messages."""
         self._stage = stage
-        self.ledger = stages.name(stage, "ledger")
 
     def named(self, name: str | None) -> list[DeadQueue]:
         """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
@@ -96,4 +98,4 @@ class ScanPass(DeadLetterQueue):
 
     def __iter__(self) -> Iterator[ExplainedDeadLetter]:
         while not self.full and (dead_letters := self.receive(HIDDEN_SECONDS)):
-            yield from explain(self._queues.dynamodb, self._queues.ledger, dead_letters)
+            yield from explain(self._queues.read, dead_letters)

@@ -153,7 +153,8 @@ def show(
     """Print dead letters: their messages, why they are dead, and what the ledger says.
 
     The command leaves them there. A FIFO queue shows only the first ten dead letters of each group. Bodies
-    hold addresses and content, so they are printed only with --body. Exit code 1: it was not found.
+    hold addresses and content, so they are printed only with --body. Exit code 1: no such dead letter was
+    found.
 
     Example: mailroom dead-letters show order-42 --stage prod
     """

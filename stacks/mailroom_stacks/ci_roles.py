@@ -73,10 +73,10 @@ class DeployStack(StageStack):
     def _conditions(self, subjects: Sequence[str]) -> dict[str, dict[str, object]]:
         host = self._section.host
         audience: dict[str, object] = {f"{host}:aud": self._section.expected_audience}
-        subject_names: dict[str, object] = {f"{host}:sub": list(subjects)}
-        if any(mark in subject for subject in subjects for mark in "*?"):
-            return {"StringEquals": audience, "StringLike": subject_names}
-        return {"StringEquals": audience | subject_names}
+        subject: dict[str, object] = {f"{host}:sub": list(subjects)}
+        if any(mark in name for name in subjects for mark in "*?"):
+            return {"StringEquals": audience, "StringLike": subject}
+        return {"StringEquals": audience | subject}
 
     def _through_bootstrap(self) -> Grant:
         """Return the right to assume the bootstrap's roles, by which `cdk deploy` makes its calls.

@@ -1,4 +1,4 @@
-"""Function that examines dead letters, at the begin of an alarm and periodically."""
+"""Function that examines dead letters, when an alarm begins and periodically."""
 
 from collections.abc import Sequence
 

@@ -43,8 +43,8 @@ class FileAudience(Struct, frozen=True):
     """Columns that a CSV file must have, and whose cells may be empty."""
 
     def page(self, page: Page) -> Found:
-        """Return a page. Raises Invalid if the file is missing, has changed since its first page, or has
-        another format, and botocore's errors."""
+        """Return a page. Raises Invalid if the file's location is invalid, or if the file is missing, has
+        changed since its first page, or has another format, and botocore's errors."""
         cursor: dict[str, Any] = page.cursor or {"offset": 0, "line": 1, "etag": None}
         source = S3Object(self.client, self.definition.location, cursor["etag"])
         lines = Lines(source, Position(cursor["offset"], cursor["line"]))

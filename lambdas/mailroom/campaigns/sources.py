@@ -24,7 +24,7 @@ def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None
 
 
 def audience_of(modules: Modules, definition: Definition) -> Audience:
-    """Return the audience of a campaign. Raises Invalid for a wrong location of a file."""
+    """Return the audience of a campaign."""
     optional = () if definition.unless is None else (definition.unless.column,)
     # Only campaigns with a query import psycopg, which takes longer to load than all other modules.
     match definition.audience:

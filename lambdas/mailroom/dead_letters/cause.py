@@ -1,7 +1,7 @@
 """Explanation of a dead letter by its body and the ledger: its subject, its cause, and the next step."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -10,11 +10,7 @@ from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Malformed
 from mailroom.feedback.values import decoded
-from mailroom.ledger.batch import items_of
 from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of
-
-if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
 
 
 class Subject(Struct, frozen=True):
@@ -226,12 +222,12 @@ class ExplainedDeadLetter(Struct, frozen=True):
 
 
 def explain(
-    client: "DynamoDBClient", ledger: str, dead_letters: Sequence[DeadLetter]
+    read: Callable[[Iterable[Key]], Mapping[Key, dict[str, Any]]], dead_letters: Sequence[DeadLetter]
 ) -> Iterator[ExplainedDeadLetter]:
-    """Yield each dead letter with its explanation, by the ledger's items of now. Raises UnprocessedKeys."""
+    """Yield each dead letter with its explanation. `read` returns the present ledger items of messages."""
     subjects = [subject_of(dead_letter) for dead_letter in dead_letters]
     keys = (subject.key for subject in subjects if subject.key is not None)
-    items = items_of(client, ledger, keys)
+    items = read(keys)
     for dead_letter, subject in zip(dead_letters, subjects, strict=True):
         item = items.get(subject.key, {}) if subject.key is not None else {}
         yield ExplainedDeadLetter(dead_letter, subject, cause_of(dead_letter, subject, item), item)

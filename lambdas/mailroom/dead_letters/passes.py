@@ -17,7 +17,6 @@ from mailroom.message.message import Key
 from mailroom.telemetry import count, logger, working_on
 
 if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
 PUT_BACK_SECONDS = 0.003
@@ -34,8 +33,6 @@ class DeadLetterInspector(Struct, frozen=True):
     urls: Mapping[str, str]
     """URLs of the dead-letter queues by short name, such as mail-dlq."""
     ledger: Ledger
-    dynamodb: "DynamoDBClient"
-    ledger_table: str
     sqs: "SQSClient"
     long_poll: int
 
@@ -45,8 +42,6 @@ class DeadLetterInspector(Struct, frozen=True):
         return cls(
             settings.dead_letter_queues,
             Ledger.of(settings),
-            clients.dynamodb(),
-            settings.ledger_table,
             clients.sqs(),
             LONG_POLL_SECONDS,
         )
@@ -86,8 +81,8 @@ class DeadLetterInspector(Struct, frozen=True):
                 examples.setdefault(explained.cause.code, explained)
                 counts[explained.cause.code] += 1
                 if (key := _to_mark(explained)) is not None:
-                    # The time is checked only before a mark, because only marks take long. So a pass quickly
-                    # skips dead letters that have a mark, and reaches the new ones behind them.
+                    # Of the received letters only marks take long, so the time is checked before each mark. A
+                    # pass quickly skips letters that have one, and reaches the new ones behind them.
                     if not in_time():
                         break
                     failed += not self._mark(key, explained.dead_letter.message_id)
@@ -108,7 +103,7 @@ class DeadLetterInspector(Struct, frozen=True):
         """Yield dead letters as they were received. A failed read of the ledger ends the queue's pass:
         the letters become visible again, and the next pass receives them."""
         while in_time() and not queue.full and (dead_letters := queue.receive(remaining() / 1000)):
-            yield from explain(self.dynamodb, self.ledger_table, dead_letters)
+            yield from explain(self.ledger.items, dead_letters)
 
     def _mark(self, key: Key, message_id: str) -> bool:
         """Mark the message of a dead letter. Returns False for a failure, which delays no other letter."""

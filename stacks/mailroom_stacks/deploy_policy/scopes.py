@@ -86,7 +86,7 @@ def _tagged(operator: str, key: str, action: str, place: Place) -> Conditions:
 
 
 def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    names, arn = place.own, place.arn
+    pattern, arn = place.own, place.arn
     group = f"mailroom-{place.stage}"
     sets = place.configuration_sets
     return {
@@ -96,29 +96,29 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
             arn("apigateway", "/apis/*", account=False),
             arn("apigateway", "/tags/*", account=False),
         ),
-        ("cloudwatch", "alarm"): (arn("cloudwatch", f"alarm:{names}"),),
+        ("cloudwatch", "alarm"): (arn("cloudwatch", f"alarm:{pattern}"),),
         ("cloudwatch", "dashboard"): (
             arn("cloudwatch", f"dashboard/{group}", region=False),
-            arn("cloudwatch", f"dashboard/{names}", region=False),
+            arn("cloudwatch", f"dashboard/{pattern}", region=False),
         ),
-        ("codedeploy", "application"): (arn("codedeploy", f"application:{names}"),),
+        ("codedeploy", "application"): (arn("codedeploy", f"application:{pattern}"),),
         ("codedeploy", "deploymentconfig"): (arn("codedeploy", "deploymentconfig:CodeDeployDefault.*"),),
-        ("codedeploy", "deploymentgroup"): (arn("codedeploy", f"deploymentgroup:{names}"),),
-        ("dynamodb", "table"): (arn("dynamodb", f"table/{names}"),),
-        ("events", "rule-on-default-event-bus"): (arn("events", f"rule/{names}"),),
+        ("codedeploy", "deploymentgroup"): (arn("codedeploy", f"deploymentgroup:{pattern}"),),
+        ("dynamodb", "table"): (arn("dynamodb", f"table/{pattern}"),),
+        ("events", "rule-on-default-event-bus"): (arn("events", f"rule/{pattern}"),),
         ("iam", "service-role"): (arn("iam", "role/aws-service-role/*", region=False),),
-        ("iam", "role"): (arn("iam", f"role/{names}", region=False),),
-        ("kms", "alias"): (arn("kms", f"alias/{names}"),),
+        ("iam", "role"): (arn("iam", f"role/{pattern}", region=False),),
+        ("kms", "alias"): (arn("kms", f"alias/{pattern}"),),
         ("kms", "key"): (arn("kms", "key/*"),),
         ("lambda", "eventsourcemapping"): (arn("lambda", "event-source-mapping:*"),),
-        ("lambda", "function"): (arn("lambda", f"function:{names}"),),
-        ("lambda", "function alias"): (arn("lambda", f"function:{names}"),),
-        ("lambda", "function version"): (arn("lambda", f"function:{names}"),),
+        ("lambda", "function"): (arn("lambda", f"function:{pattern}"),),
+        ("lambda", "function alias"): (arn("lambda", f"function:{pattern}"),),
+        ("lambda", "function version"): (arn("lambda", f"function:{pattern}"),),
         ("logs", "log-group"): (
-            arn("logs", f"log-group:/aws/lambda/{names}"),
-            arn("logs", f"log-group:/aws/vendedlogs/{names}"),
+            arn("logs", f"log-group:/aws/lambda/{pattern}"),
+            arn("logs", f"log-group:/aws/vendedlogs/{pattern}"),
         ),
-        ("s3", "bucket"): (arn("s3", names, region=False, account=False),),
+        ("s3", "bucket"): (arn("s3", pattern, region=False, account=False),),
         ("s3", "object"): (
             arn(
                 "s3",
@@ -127,15 +127,15 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
                 account=False,
             ),
         ),
-        ("scheduler", "schedule"): (arn("scheduler", f"schedule/{names}/*"),),
-        ("scheduler", "schedule-group"): (arn("scheduler", f"schedule-group/{names}"),),
-        ("secretsmanager", "secret"): (arn("secretsmanager", f"secret:{names}"),),
+        ("scheduler", "schedule"): (arn("scheduler", f"schedule/{pattern}/*"),),
+        ("scheduler", "schedule-group"): (arn("scheduler", f"schedule-group/{pattern}"),),
+        ("secretsmanager", "secret"): (arn("secretsmanager", f"secret:{pattern}"),),
         ("ses", "configuration-set"): tuple(arn("ses", f"configuration-set/{name}") for name in sets),
         ("sms-voice", "configurationset"): tuple(
             arn("sms-voice", f"configuration-set/{name}") for name in sets
         ),
-        ("sns", "topic"): (arn("sns", names),),
-        ("sqs", "queue"): (arn("sqs", names),),
+        ("sns", "topic"): (arn("sns", pattern),),
+        ("sqs", "queue"): (arn("sqs", pattern),),
         ("ssm", "parameter"): (arn("ssm", f"parameter/{group}/*"),),
         ("ssm", "bootstrap"): (arn("ssm", f"parameter/cdk-bootstrap/{place.qualifier}/version"),),
     }

@@ -50,8 +50,8 @@ class Times(Struct, frozen=True, kw_only=True):
     feedback_timeout: int = 60
     """Time-out of the function that reads providers' events."""
     campaigns_timeout: int = 120
-    """Time-out of the functions that collect and compose. In it they connect twice, because the second try
-    has a new password, and then ask twice (`collect`), or once and put messages to 500 people."""
+    """Time-out of the functions that collect and compose. In it they connect, and then
+    query twice (`collect`), or once and put messages to 500 people."""
     database_connect: int = 5
     """Longest time to make a connection to a campaign's database."""
     database_statement: int = 45

@@ -62,7 +62,8 @@ class Unsubscribe(Section):
     topics: dict[Annotated[str, Field(min_length=1, max_length=64)], Topic] = Field(
         default_factory=dict, max_length=500
     )
-    """Names of topics on the page, by the topics of messages; other topics are shown by themselves."""
+    """Names of topics on the page, by the topics of messages. Without an entry the page shows the topic as
+    messages write it."""
 
     def page(self) -> dict[str, object]:
         """Return the settings that differ from the built-in page, for its function."""

@@ -131,8 +131,6 @@ class DeadLettersWorld:
         letters = DeadLetterInspector(
             URLS,
             Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),
-            self._watched,
-            "ledger",
             self._sqs,
             long_poll=0,
         )

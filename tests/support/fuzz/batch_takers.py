@@ -460,9 +460,7 @@ def _dead_letters(queue: str) -> Callable[[Aws], Run]:
             for id_ in GOOD:
                 claimed(ledger, mail(id_))
             sqs: Any = DeadLetters(_between(_good("mail"), bad))
-            seen = DeadLetterInspector(
-                {queue: "https://sqs/dlq"}, ledger, aws.dynamodb, LEDGER, sqs, long_poll=0
-            ).handle(plenty)
+            seen = DeadLetterInspector({queue: "https://sqs/dlq"}, ledger, sqs, long_poll=0).handle(plenty)
             # Events leave their messages unmarked.
             marks = queue != "feedback-dlq"
             done = {id_ for id_ in GOOD if marks == ("dead_lettered_at" in aws.item(id_, "mail"))}

@@ -46,8 +46,6 @@ class Office:
         inspector = DeadLetterInspector(
             {queue: self.urls[queue] for queue in queues or self.urls},
             Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
-            database,
-            LEDGER,
             sqs,
             long_poll=0,
         )
