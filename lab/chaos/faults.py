@@ -129,7 +129,7 @@ class Chaos:
         self.done: list[Done] = []
 
     def run(self, stopped: Event) -> None:
-        """Carry out all faults, each at its time, until `ended` is set; then all providers work again."""
+        """Carry out all faults, each at its time, until `stopped` is set; then all providers work again."""
         self._stage.disorder_events(SPREAD_SECONDS, DOUBLED)
         for fault in self._faults:
             while self._progress() < fault.at:

@@ -151,8 +151,8 @@ def link_of(mail: Item) -> str:
 
 
 def with_news(stage: StageClient, moment: datetime) -> dict[str, str]:
-    """Return the addresses of the people who have new followers in the week before `now` and want to hear of
-    it, by key; asked of the database itself."""
+    """Return the addresses of the people who have new followers in the week before `moment` and want to hear
+    of it, by key, from the database itself."""
     secret = json.loads(stage.secrets.get_secret_value(SecretId=DATABASE_SECRET)["SecretString"])
     with connect(secret) as connection:
         return {str(key): email for key, email in connection.execute(_WITH_NEWS, {"now": moment})}

@@ -45,8 +45,8 @@ def different(callbacks: Iterable[ReceivedCallback]) -> list[ReceivedCallback]:
 def notice_faults(
     id_: str, callbacks: Sequence[ReceivedCallback], expected_notices: Sequence[Notice]
 ) -> list[str]:
-    """Return the errors in a message's callbacks. `wanted` are those that it must have, in their order;
-    `callbacks` may be about others too."""
+    """Return the errors in a message's callbacks. `expected_notices` are those that it must have, in
+    their order; `callbacks` may be about others too."""
     came = _notices(callbacks, id_)
     expected_notices = _without_overtaken(came, expected_notices)
     unmatched, missing = list(came), []

@@ -181,7 +181,7 @@ def delivered_twice(faxes: Iterable[Acceptance]) -> dict[str, int]:
 
 
 def strangers(accepted: Iterable[Key], ids: Iterable[str]) -> list[str]:
-    """Return a sentence for each message that a provider got and the load lacks; `known` are ids."""
+    """Return a sentence for each message that a provider got although `ids`, those of the load, lack it."""
     put = set(ids)
     return [f"A provider got {id_}, which was not sent." for id_, _ in accepted if id_ not in put]
 

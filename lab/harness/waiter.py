@@ -67,10 +67,10 @@ class Waiter:
 
         self.until(lacking, seconds)
 
-    def until(self, description: Callable[[], str], seconds: float) -> None:
+    def until(self, lacking: Callable[[], str], seconds: float) -> None:
         """Wait until `lacking` returns an empty text. The text changes as the end comes closer."""
         deadline, before = self._clock() + seconds, ""
-        while lack := description():
+        while lack := lacking():
             if lack != before:
                 deadline, before = self._clock() + seconds, lack
             elif self._clock() > deadline:

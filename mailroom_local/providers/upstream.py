@@ -27,7 +27,7 @@ class Upstream:
         # The emulator closes idle connections, so a request may have to be sent again. If the emulator
         # records such a request twice, that does no harm: the simulators' own inbox decides which message was
         # sent. A response with Retry-After is the stage's own, and goes on to its client.
-        once_more = urllib3.Retry(1, redirect=False, allowed_methods=None, respect_retry_after_header=False)
+        once_more = urllib3.Retry(1, allowed_methods=None, respect_retry_after_header=False)
         self._pool = urllib3.connection_from_url(
             url, maxsize=CONNECTIONS, timeout=TIMEOUT_SECONDS, retries=once_more
         )

@@ -12,7 +12,6 @@ first attempt, and all workers run from the start.
 import json
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 from msgspec import structs
 
@@ -124,9 +123,9 @@ class ConfiguredLane:
         return 1 / (self.working + BETWEEN_SECONDS / self.batch)
 
 
-def read_settings(stage: str, path: Path | None = None) -> Settings:
-    """Read a stage's settings from cdk.json, or from another file. Raises SettingsError."""
-    context = json.loads((path or CDK_JSON).read_text())["context"]
+def read_settings(stage: str) -> Settings:
+    """Read a stage's settings from cdk.json. Raises SettingsError."""
+    context = json.loads(CDK_JSON.read_text())["context"]
     return load(context["mailroom"], stage)
 
 

@@ -62,6 +62,7 @@ def cost(
     from mailroom_stacks.deploy_policy.policies import read
 
     with refusals(SettingsError, NagError):
+        # An unknown channel is refused before the synthesis, which takes seconds.
         settings = read_settings(stage)
         loads = {
             lane_of(settings, channel, "bulk" if bulk and channel == "mail" else "normal"): count

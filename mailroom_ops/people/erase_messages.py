@@ -140,7 +140,7 @@ def objects_of(image: Image, bucket: str) -> Iterator[str]:
 
 
 def _named_by_others(data: StageData, objects: set[str], own_keys: set[Key]) -> set[str]:
-    """The `objects` that messages beside `own` need as well."""
+    """Return the `objects` that messages beside `own_keys` need as well."""
     shared: set[str] = set()
     for table in ("mailbox", "ledger"):
         for image in data.scan(table):

@@ -71,6 +71,15 @@ def test_the_oldest_batch_comes_first(shelf: Shelf) -> None:
     assert [each for _, each in replaying().waiting()] == [key("b"), key("c"), key("a")]
 
 
+def test_the_batches_of_every_page_of_a_listing_are_found(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
+    for name in "abcde":
+        shelf.put(name, document(event(name)))
+    assert len([*replaying().waiting()]) == 5
+
+
 @pytest.mark.parametrize("function", ["dispatch", "outcomes:$LATEST", "index-messages"])
 def test_a_replayed_batch_goes_whole_to_the_function_that_failed_and_moves_to_replayed(
     shelf: Shelf, function: str
@@ -84,6 +93,7 @@ def test_a_replayed_batch_goes_whole_to_the_function_that_failed_and_moves_to_re
     assert dispatch.invoked == [(f"mailroom-dev-{function.partition(':')[0]}", event("a", "b"))]
     assert shelf.keys() == [f"replayed/{key('one')}"]
     assert shelf.read(f"replayed/{key('one')}") == written
+    assert not [*failed.waiting()]
 
 
 @pytest.mark.parametrize(
@@ -239,3 +249,17 @@ def test_a_batch_is_invoked_once_with_the_time_limit_of_a_function() -> None:
     config: Any = config_for_invocations()
     assert config.read_timeout > 900
     assert config.retries == {"total_max_attempts": 1}
+
+
+@pytest.mark.usefixtures("shelf")
+def test_batches_are_invoked_by_a_client_with_that_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, configs = Session({"lambda": FakeDispatch()}), dict[str, Any]()
+    client = session.client
+
+    def recorded(name: str, **options: Any) -> Any:
+        configs[name] = options.get("config")
+        return client(name, **options)
+
+    monkeypatch.setattr(session, "client", recorded)
+    FailedBatches(session, "dev")
+    assert configs["lambda"].read_timeout > 900

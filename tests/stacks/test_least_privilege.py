@@ -46,6 +46,15 @@ def test_a_function_may_write_only_to_its_own_log(dev: Templates) -> None:
             assert all(dev[stack].policy(name)[action] == {group} for action in LOG)
 
 
+def test_no_function_may_delete_items_objects_or_dead_letters(whole: Templates) -> None:
+    deletions = {"dynamodb:DeleteItem", "dynamodb:PartiQLDelete", "s3:DeleteObject", "sqs:PurgeQueue"}
+    for stack in ("api", "campaigns", "channels", "dead-letters", "fax", "feedback", "routing", "webhook"):
+        for function in whole[stack].all("Lambda::Function"):
+            rights = whole[stack].policy(function["FunctionName"])
+            assert not deletions & rights.keys(), function["FunctionName"]
+            assert not any("DeadLetters" in resource for resource in rights.get("sqs:DeleteMessage", ()))
+
+
 def test_a_wildcard_without_its_reason_is_refused() -> None:
     with pytest.raises(ValueError, match="needs its reason"):
         Grant(["s3:GetObject"], ["arn:aws:s3:::bucket/*"])

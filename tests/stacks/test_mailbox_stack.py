@@ -30,6 +30,18 @@ def test_the_choices_of_recipients_stay_for_ever(dev: Templates, table: str) -> 
     assert "TimeToLiveSpecification" not in properties
 
 
+@pytest.mark.parametrize(
+    ("stack", "table"),
+    [
+        *(("mailbox", name) for name in ("mailbox", "ledger", "contents", "search")),
+        ("campaigns", "campaign-runs"),
+    ],
+)
+def test_messages_and_their_traces_expire(whole: Templates, stack: str, table: str) -> None:
+    properties = whole[stack].one("DynamoDB::Table", TableName=f"mailroom-dev-{table}")
+    assert properties["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+
+
 def test_release_is_invoked_every_minute_for_each_shard_and_each_line(dev: Templates) -> None:
     rules = [
         rule for rule in dev["routing"].all("Events::Rule") if rule["ScheduleExpression"] == "rate(1 minute)"

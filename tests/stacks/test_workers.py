@@ -1,9 +1,14 @@
 """Every queue is the same worker: queue, dead-letter queue, alarm, function and mapping."""
 
+import json
 from typing import Any
 
 import pytest
 
+from mailroom_stacks.settings.fax import fax_rules
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.webhook import webhook_rules
+from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.templates import Template, Templates, text
 
 WORKERS = [
@@ -88,3 +93,61 @@ def test_every_queue_is_encrypted_and_refuses_requests_without_tls(whole: Templa
         assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
         guarded |= {each["Ref"] for each in policy["Queues"]}
     assert guarded == queues
+
+
+@every_worker
+def test_the_alarm_of_dead_letters_counts_visible_and_hidden_ones_from_the_first_on(
+    whole: Templates, stack: str, name: str, function: str
+) -> None:
+    alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-dlq-not-empty")
+    metrics = {each["Id"]: each for each in alarm["Metrics"]}
+    (watched,) = (each for each in metrics.values() if each["ReturnData"])
+    parts = watched["Expression"].split(" + ")
+    assert [metrics[part]["MetricStat"]["Metric"]["MetricName"] for part in parts] == [
+        "ApproximateNumberOfMessagesVisible",
+        "ApproximateNumberOfMessagesNotVisible",
+    ]
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
+    assert alarm["TreatMissingData"] == "ignore"
+    for part in parts:
+        (dimension,) = metrics[part]["MetricStat"]["Metric"]["Dimensions"]
+        assert dimension == {"Name": "QueueName", "Value": physical(f"{name}-dlq")}
+
+
+@every_worker
+def test_an_alarm_rings_before_a_queue_has_the_most_messages_in_flight_that_sqs_allows(
+    whole: Templates, stack: str, name: str, function: str
+) -> None:
+    alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-in-flight-many")
+    assert alarm["MetricName"] == "ApproximateNumberOfMessagesNotVisible"
+    assert alarm["Threshold"] == 100_000 < 120_000
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": physical(name)}]
+
+
+@pytest.mark.parametrize(
+    ("stack", "name", "function"), [worker for worker in WORKERS if worker[2].startswith("send-")]
+)
+def test_a_lease_outlives_its_function_and_ends_before_the_queue_delivers_again(
+    whole: Templates, stack: str, name: str, function: str
+) -> None:
+    properties = whole[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{function}")
+    lease = float(whole[stack].environment(f"mailroom-dev-{function}")["LEASE_SECONDS"])
+    assert properties["Timeout"] < lease < queue_of(whole[stack], name)["VisibilityTimeout"]
+
+
+def test_queues_and_senders_have_the_derived_numbers(dev: Templates) -> None:
+    settings = load(STAGES, "dev")
+    mail, bulk, sms = settings.lane_rows()
+    fax, webhook = fax_rules(settings.times), webhook_rules(settings.webhook, settings.times)
+    for stack, queue, rules in (
+        *(("channels", "mail", mail.rules), ("channels", "mail-bulk", bulk.rules)),
+        *(("channels", "sms", sms.rules), ("fax", "fax", fax), ("webhook", "webhook", webhook)),
+    ):
+        receives = queue_of(dev[stack], queue)["RedrivePolicy"]["maxReceiveCount"]
+        assert receives == rules.max_receives, queue
+    variables = dev["fax"].environment("mailroom-dev-send-fax")
+    assert variables["LAST_SUBMIT_RECEIVE"] == str(fax.last_submit_receive)
+    variables = dev["channels"].environment("mailroom-dev-send-mail-bulk")
+    assert float(variables["PACE_SECONDS"]) == bulk.pace
+    delays = json.loads(dev["webhook"].environment("mailroom-dev-send-webhook")["DELAYS"])
+    assert delays == list(settings.webhook.delays_seconds)

@@ -55,7 +55,11 @@ class Filter(Struct, frozen=True):
         values = ((getattr(self, name), getattr(message, name)) for name in self.compared)
         of_campaign = not self.campaign or message.id.startswith(f"{self.campaign}#")
         of_sends = not self.twice or TWICE in message.details
-        return of_campaign and of_sends and all(not wanted or wanted == value for wanted, value in values)
+        return (
+            of_campaign
+            and of_sends
+            and all(not criterion or criterion == value for criterion, value in values)
+        )
 
 
 ANY = Filter()

@@ -107,8 +107,8 @@ def _to(queue: str) -> Goto:
 
 
 def _plan(planned: Redrive, listed: int | None = None) -> Shown:
-    """Show the plan of a redrive. With `shown`, show it again because there are many more letters than
-    `shown`."""
+    """Show the plan of a redrive. With `listed`, show it again because there are many more letters than
+    `listed`."""
     title, status = f"Put back the dead letters of {planned.queue.queue}", 200 if listed is None else 400
     return Shown(DeadLettersRedrive(None, planned, listed), title, status)
 

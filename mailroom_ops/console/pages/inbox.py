@@ -174,7 +174,7 @@ def _fetch(path: str, **query: str | int) -> Any:
 
 
 def _grouped(items: list[Item], kind: Callable[[Item], str]) -> list[Group]:
-    """Group items by recipient, and by the result of `what`."""
+    """Group items by recipient, and by the result of `kind`."""
     groups = _together(items, lambda item: (item["to"], kind(item)))
     return [Group(*key, members) for key, members in groups.items()]
 

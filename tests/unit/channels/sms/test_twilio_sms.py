@@ -186,6 +186,8 @@ def test_a_throttled_message_waits_as_long_as_twilio_requests(answer: Answer) ->
     [
         Answer(500, {"code": 20500, "message": "oops"}),
         Answer(500, {"code": 21211, "message": "a code proves nothing here"}),
+        Answer(503, {"code": 20429, "message": "a code proves nothing here either"}),
+        Answer(408, {"code": 21211, "message": "too slow"}),
         Answer(202, {"sid": "SM1"}),
         Answer(201, {"status": "queued"}),
         Answer(201, b"not json"),
