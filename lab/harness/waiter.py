@@ -67,10 +67,10 @@ class Waiter:
 
         self.until(lacking, seconds)
 
-    def until(self, lacking: Callable[[], str], seconds: float) -> None:
-        """Wait until `lacking` returns an empty text. The text changes as the end comes closer."""
+    def until(self, missing_work: Callable[[], str], seconds: float) -> None:
+        """Wait until `missing_work` returns an empty text. The text changes as the end comes closer."""
         deadline, before = self._clock() + seconds, ""
-        while lack := lacking():
+        while lack := missing_work():
             if lack != before:
                 deadline, before = self._clock() + seconds, lack
             elif self._clock() > deadline:
