@@ -164,7 +164,7 @@ def test_a_second_pause_is_refused_because_it_would_delay_the_end_of_the_first(l
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("state", ["Disabled", "Enabling", "missing"])
-def test_a_disabled_lane_without_a_pause_is_left_to_doctor(
+def test_a_lane_in_a_state_that_no_pause_explains_is_left_to_doctor(
     stage: RepairStage, lanes: DeployedLanes, state: str, change: str
 ) -> None:
     del stage.functions.mappings["mail"]

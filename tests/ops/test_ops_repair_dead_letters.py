@@ -72,7 +72,7 @@ def test_the_letters_are_moved_to_their_own_queue(stage: Stage) -> None:
     assert not stage.waiting("mail-dlq")
 
 
-def test_body_attributes_and_group_are_moved_without_the_schedulers_error(stage: Stage) -> None:
+def test_body_and_attributes_are_moved_without_the_schedulers_error(stage: Stage) -> None:
     text = {"DataType": "String", "StringValue": "x"}
     attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
     start = {"campaign": "weekly", "scheduled_at": "2026-11-21T14:00:00Z"}

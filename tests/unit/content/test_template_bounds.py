@@ -123,7 +123,7 @@ def test_an_order_of_some_thousand_lines_is_within_the_bound(shelf: Shelf) -> No
         "{% for _ in range(999) %}{{ long }}{% endfor %}",
     ],
 )
-def test_a_recursion_or_a_large_range_ends_with_a_sentence(shelf: Shelf, source: str) -> None:
+def test_a_recursion_or_a_large_number_ends_with_a_sentence(shelf: Shelf, source: str) -> None:
     problem = shelf.problem(source, n=10**9, x="a\nb", xs=[1], long="y" * 100_000)
     assert problem.startswith("template: a/body.txt")
     assert len(problem) < 300
