@@ -114,7 +114,7 @@ ENDS = ["accepted", "refused", "accepted", "accepted", "accepted", "existed", "c
 
 @pytest.mark.parametrize("dies", [True, False])
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_request_that_stops_in_one_of_several_threads_ends_right_when_it_is_sent_again(
+def test_a_request_that_crashes_in_one_of_several_threads_puts_each_message_once_if_it_is_repeated(
     bucket: Any, new_world: NewWorld, side: Side, *, dies: bool
 ) -> None:
     whole = Threads(dies=dies)
@@ -163,7 +163,7 @@ def day_of(world: World, s3: Any) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_callers_day_never_counts_less_than_was_put_wherever_its_request_stops_and_is_sent_again(
+def test_the_daily_count_of_a_caller_is_never_below_the_recipients_put_wherever_a_request_crashes(
     bucket: Any, new_world: NewWorld, monkeypatch: pytest.MonkeyPatch, side: Side
 ) -> None:
     first, again = ["accepted", "accepted", "conflict"], ["existed", "existed", "conflict"]
@@ -206,7 +206,7 @@ def cancel(world: World, s3: Any) -> None:
 
 @pytest.mark.parametrize("dispatched", [True, False])
 @pytest.mark.parametrize("seconds", [100, 86_400])
-def test_a_cancelled_message_is_never_sent_wherever_the_request_stops_and_is_sent_again(
+def test_a_cancelled_message_is_never_sent_wherever_the_cancel_request_crashes_before_its_retry(
     bucket: Any, new_world: NewWorld, seconds: int, *, dispatched: bool
 ) -> None:
     begin = partial(waiting, new_world, seconds, dispatched=dispatched)
@@ -220,7 +220,7 @@ def test_a_cancelled_message_is_never_sent_wherever_the_request_stops_and_is_sen
         assert world.end("later") == "cancelled: cancelled", where
 
 
-def test_a_cancel_and_a_claim_at_once_exclude_each_other(bucket: Any, new_world: NewWorld) -> None:
+def test_a_cancel_and_a_concurrent_claim_never_both_succeed(bucket: Any, new_world: NewWorld) -> None:
     """Whoever writes first decides, and the other learns of it."""
     ends, refusals = set(), set()
     for at in calls(partial(waiting, new_world, 100), lambda world: cancel(world, bucket)):

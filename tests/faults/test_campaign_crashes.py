@@ -27,7 +27,7 @@ def prepared(new_world: NewWorld) -> CampaignWorld:
     return world
 
 
-def test_everybody_gets_one_message_without_a_stop(new_campaign_world: NewWorld) -> None:
+def test_each_eligible_person_gets_one_message_if_no_function_crashes(new_campaign_world: NewWorld) -> None:
     world = prepared(new_campaign_world)
     world.start()
     world.settle()
@@ -50,7 +50,7 @@ def test_everybody_gets_one_message_without_a_stop(new_campaign_world: NewWorld)
     assert run.faults == ("line 3, column email: is empty",)
 
 
-def test_everybody_gets_one_message_and_no_chain_is_doubled_wherever_collect_or_compose_stops(
+def test_each_eligible_person_gets_one_message_and_a_page_counts_once_wherever_a_function_crashes(
     new_campaign_world: NewWorld,
 ) -> None:
     def run(world: CampaignWorld) -> None:
@@ -69,7 +69,7 @@ def test_everybody_gets_one_message_and_no_chain_is_doubled_wherever_collect_or_
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_everybody_gets_one_message_wherever_compose_stops_among_puts_side_by_side(
+def test_each_eligible_person_gets_one_message_wherever_compose_crashes_among_concurrent_puts(
     new_campaign_world: NewWorld, side: Side
 ) -> None:
     stops = set()
@@ -85,7 +85,7 @@ def test_everybody_gets_one_message_wherever_compose_stops_among_puts_side_by_si
     assert f"{side} put_item" in stops
 
 
-def test_a_run_that_is_started_three_times_puts_each_message_once(new_campaign_world: NewWorld) -> None:
+def test_a_run_that_is_started_three_times_creates_each_message_once(new_campaign_world: NewWorld) -> None:
     world = prepared(new_campaign_world)
     for start in ("one", "two", "three"):
         world.start(start=start)
@@ -95,7 +95,9 @@ def test_a_run_that_is_started_three_times_puts_each_message_once(new_campaign_w
     assert (puts, world.run().composed, world.run().existed) == (21, 7, 7)
 
 
-def test_a_run_that_was_lost_half_way_goes_on_where_it_is_started_again(new_campaign_world: NewWorld) -> None:
+def test_a_run_whose_queue_messages_were_lost_is_completed_if_it_is_started_again(
+    new_campaign_world: NewWorld,
+) -> None:
     world = prepared(new_campaign_world)
     world.start()
     while len(world.mailbox()) < 3:

@@ -21,7 +21,7 @@ def take(world: CampaignWorld, id_: str) -> None:
     world.dynamodb.put_item(TableName="mailbox", Item=image_of(item))
 
 
-def test_a_caller_who_knows_the_run_its_people_and_some_ids_cannot_take_another_id(
+def test_a_caller_who_has_the_names_and_some_message_ids_of_a_run_cannot_guess_other_ids(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -42,7 +42,7 @@ def test_a_caller_who_knows_the_run_its_people_and_some_ids_cannot_take_another_
     assert recipients == {address(person) for person in world.everybody()}
 
 
-def test_each_start_of_a_run_gives_a_person_the_same_id_which_names_campaign_and_run(
+def test_each_start_of_a_run_gives_a_persons_message_the_same_id_with_campaign_and_run(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -56,7 +56,7 @@ def test_each_start_of_a_run_gives_a_person_the_same_id_which_names_campaign_and
     assert (world.run().composed, world.run().existed, world.run().conflicts) == (10, 10, 0)
 
 
-def test_a_run_that_was_forgotten_shares_no_id_with_the_next_of_its_name(
+def test_a_deleted_run_shares_no_message_id_with_the_next_run_of_the_same_name(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -70,7 +70,7 @@ def test_a_run_that_was_forgotten_shares_no_id_with_the_next_of_its_name(
 
 
 @pytest.mark.parametrize("puts_at_once", [1, 4])
-def test_another_message_under_an_id_of_the_run_is_a_fault_of_the_run(
+def test_a_foreign_message_under_an_id_of_a_run_is_kept_and_counted_as_a_conflict(
     new_campaign_world: NewWorld, caplog: pytest.LogCaptureFixture, puts_at_once: int
 ) -> None:
     world = new_campaign_world(puts_at_once=puts_at_once)
@@ -85,7 +85,7 @@ def test_another_message_under_an_id_of_the_run_is_a_fault_of_the_run(
     assert world.dead() == 0  # no time would mend it
 
 
-def test_people_of_an_unknown_run_get_no_message_and_become_dead_letters_soon(
+def test_people_of_an_unknown_run_get_no_message_and_their_chunks_become_dead_letters_soon(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -101,7 +101,7 @@ def test_people_of_an_unknown_run_get_no_message_and_become_dead_letters_soon(
     assert len(world.queues.dead[AUDIENCE]) == 2
 
 
-def test_no_id_and_no_queue_message_has_the_random_bits_of_a_run(
+def test_message_ids_and_queue_messages_do_not_contain_the_secret_of_a_run(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()

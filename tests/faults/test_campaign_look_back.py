@@ -33,7 +33,7 @@ def run_of(world: CampaignWorld, *counts: dict[str, int]) -> Tallies:
     return tallies
 
 
-def test_a_run_whose_first_page_has_failed_whole_stops_with_the_reason_and_a_dead_letter(
+def test_a_run_stops_with_a_reason_and_a_dead_letter_if_each_message_of_its_first_page_failed(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -43,7 +43,7 @@ def test_a_run_whose_first_page_has_failed_whole_stops_with_the_reason_and_a_dea
     assert (len(world.queues.dead[COLLECT]), tallies.looks) == (1, 1)
 
 
-def test_pages_that_are_not_collected_yet_stay_uncollected_once_the_first_has_failed(
+def test_a_run_collects_no_further_page_if_each_message_of_its_first_page_failed(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -59,7 +59,7 @@ def test_pages_that_are_not_collected_yet_stay_uncollected_once_the_first_has_fa
 @pytest.mark.parametrize(
     "counts", [{"failed": 9, "sent": 1}, {"failed": 3, "bounced": 1}, {"delivered": 10}, {"cancelled": 10}]
 )
-def test_a_run_goes_on_if_one_of_its_messages_has_not_failed(
+def test_a_run_goes_on_if_at_least_one_message_of_its_first_page_has_not_failed(
     new_campaign_world: NewWorld, counts: dict[str, int]
 ) -> None:
     world = new_campaign_world()
@@ -67,13 +67,15 @@ def test_a_run_goes_on_if_one_of_its_messages_has_not_failed(
     assert (world.run().state, world.run().trouble, world.dead(), tallies.looks) == ("collected", "", 0, 1)
 
 
-def test_messages_without_an_outcome_are_looked_at_again(new_campaign_world: NewWorld) -> None:
+def test_the_first_page_is_checked_again_if_some_messages_have_no_outcome(
+    new_campaign_world: NewWorld,
+) -> None:
     world = new_campaign_world()
     tallies = run_of(world, {}, {"failed": 3, "scheduled": 7}, {"failed": 10})
     assert (world.run().state, tallies.looks) == ("stopped", 3)
 
 
-def test_messages_that_stay_without_an_outcome_are_left_after_the_last_look(
+def test_a_run_is_collected_if_messages_still_have_no_outcome_after_the_last_check(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -83,7 +85,7 @@ def test_messages_that_stay_without_an_outcome_are_left_after_the_last_look(
     assert 900 < world.clock.now - before < 1000
 
 
-def test_looks_during_a_pause_do_not_count(new_campaign_world: NewWorld) -> None:
+def test_checks_of_the_first_page_during_a_pause_do_not_count(new_campaign_world: NewWorld) -> None:
     world = new_campaign_world()
     world.tallies = Tallies(*[{"scheduled": 10}] * (2 * LOOKS), {"failed": 10})
     world.start()
@@ -98,7 +100,9 @@ def test_looks_during_a_pause_do_not_count(new_campaign_world: NewWorld) -> None
     assert world.run().state == "stopped"
 
 
-def test_people_who_get_no_message_are_no_reason_to_go_on(new_campaign_world: NewWorld) -> None:
+def test_a_run_stops_if_each_message_failed_although_some_people_got_no_message(
+    new_campaign_world: NewWorld,
+) -> None:
     world = new_campaign_world()
     world.preferences.opt_out(address("p4"), "news", "page")
     world.asking.leaves_out = {"p7"}
@@ -106,7 +110,9 @@ def test_people_who_get_no_message_are_no_reason_to_go_on(new_campaign_world: Ne
     assert world.run().state == "stopped"
 
 
-def test_a_later_start_is_not_judged_by_messages_that_had_failed_before(new_campaign_world: NewWorld) -> None:
+def test_a_run_that_is_started_again_is_not_stopped_by_messages_that_failed_earlier(
+    new_campaign_world: NewWorld,
+) -> None:
     world = new_campaign_world()
     run_of(world, {"failed": 10})
     world.start(start="corrected")
@@ -114,7 +120,7 @@ def test_a_later_start_is_not_judged_by_messages_that_had_failed_before(new_camp
     assert (world.run().state, len(world.queues.dead[COLLECT])) == ("collected", 1)
 
 
-def test_a_dead_letter_of_a_look_back_is_done_with_once_the_run_is_started_again(
+def test_a_redriven_dead_letter_of_a_stopped_run_is_dropped_if_the_run_was_started_again(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -127,7 +133,7 @@ def test_a_dead_letter_of_a_look_back_is_done_with_once_the_run_is_started_again
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_look_back_at_a_run_that_an_operator_has_stopped_is_no_dead_letter(
+def test_a_check_of_a_run_that_an_operator_has_stopped_does_not_become_a_dead_letter(
     new_campaign_world: NewWorld, *, paused: bool
 ) -> None:
     world = new_campaign_world()

@@ -43,7 +43,9 @@ def check_resumed(world: StopWorld) -> None:
 
 
 @pytest.mark.parametrize("per_day", [10**6, 12])
-def test_a_paused_run_sends_nothing_and_each_of_its_messages_once_after_it_is_resumed(per_day: int) -> None:
+def test_a_paused_run_sends_no_message_until_it_is_resumed_and_then_sends_each_message_once(
+    per_day: int,
+) -> None:
     world = paused(per_day)
     assert len(world.accepted_ids()) < PEOPLE
     check_pause(world, HOUR)
@@ -56,7 +58,7 @@ def test_a_paused_run_that_is_started_goes_on_and_sends_each_message_once() -> N
     check_sent_once(world)
 
 
-def test_a_paused_run_that_is_stopped_cancels_what_it_has_not_sent() -> None:
+def test_a_paused_run_that_is_stopped_cancels_its_unsent_messages() -> None:
     world = paused()
     out = len(world.accepted_ids())
     world.stop()
@@ -111,19 +113,19 @@ def of_resume() -> StopWorld:
     ],
     ids=["collect", "sender", "release"],
 )
-def test_whatever_stops_a_function_at_a_paused_run_each_message_is_sent_once_after_it_is_resumed(
+def test_each_message_of_a_paused_run_is_sent_once_after_the_resume_wherever_a_function_crashes(
     make: Callable[[], StopWorld], act: Act, least: int
 ) -> None:
     for world, _where in stops(make, act, least):
         check_pause(world, 300)
 
 
-def test_whatever_stops_the_round_that_resumes_a_run_each_message_is_sent_once() -> None:
+def test_each_message_of_a_resumed_run_is_sent_once_wherever_release_crashes() -> None:
     for world, _where in stops(of_resume, StopWorld.release, least=12):
         check_resumed(world)
 
 
-def test_a_message_in_doubt_whose_run_is_paused_is_not_sent_again_before_it_is_resumed() -> None:
+def test_a_message_with_an_unknown_outcome_is_not_submitted_again_while_its_run_is_paused() -> None:
     for world, where in stops(queued, lambda world: world.deliver(BULK), least=3):
         if "before send_email" in where:
             world.pause()

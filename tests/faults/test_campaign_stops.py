@@ -43,7 +43,7 @@ def rare_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("per_day", [10**6, 12])
 @pytest.mark.usefixtures("rare_looks")
-def test_after_a_stop_nothing_more_is_sent_until_the_run_goes_on_and_then_each_message_once(
+def test_a_stopped_run_sends_no_message_until_it_is_started_again_and_then_sends_each_message_once(
     per_day: int,
 ) -> None:
     world = StopWorld(PEOPLE, per_day)
@@ -63,7 +63,7 @@ def test_after_a_stop_nothing_more_is_sent_until_the_run_goes_on_and_then_each_m
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.usefixtures("rare_looks")
-def test_whatever_stops_pauses_and_crashes_everybody_gets_one_message_in_the_end(seed: int) -> None:
+def test_each_person_gets_one_message_after_random_stops_pauses_and_crashes(seed: int) -> None:
     random = Random(seed)
     world = StopWorld(PEOPLE, random.choice((10**6, 12)))
     world.begin()
@@ -99,7 +99,7 @@ def stopped(people: int = PEOPLE) -> StopWorld:
     return world
 
 
-def test_a_stopped_run_goes_on_when_workers_that_saw_its_stop_have_cancelled_their_messages() -> None:
+def test_a_stopped_run_that_is_started_again_first_waits_for_workers_that_may_cancel_its_messages() -> None:
     world = stopped()
     begun_at = world.clock.now
     world.begin()
@@ -117,7 +117,7 @@ def going_on() -> StopWorld:
     return world
 
 
-def test_each_message_is_sent_once_wherever_the_composer_of_a_run_that_goes_on_stops() -> None:
+def test_each_message_of_a_run_that_is_started_again_is_sent_once_wherever_compose_crashes() -> None:
     for world, where in stops(going_on, lambda world: world.campaign.deliver(AUDIENCE), least=16):
         world.play_on()
         assert {*world.sends().values()} == {1}, where
@@ -135,7 +135,7 @@ class Corrected:
 
 
 @pytest.mark.parametrize("seconds", [0, 300, 86_400])
-def test_a_message_that_is_sent_after_all_is_sent_as_it_is_composed_then_and_at_its_new_time(
+def test_a_cancelled_message_of_a_run_that_is_started_again_is_sent_with_new_content_at_its_new_time(
     seconds: int,
 ) -> None:
     world = stopped()
@@ -148,9 +148,7 @@ def test_a_message_that_is_sent_after_all_is_sent_as_it_is_composed_then_and_at_
     assert all("Augusta" in str(request) for request in world.ses.accepted[out:])
 
 
-def test_messages_that_wait_for_their_time_while_the_run_is_stopped_are_sent_as_they_are_composed_then() -> (
-    None
-):
+def test_scheduled_messages_of_a_run_that_is_started_again_are_sent_with_new_content() -> None:
     world = StopWorld(PEOPLE)
     send_at = world.clock.now + 86_400
     world.campaign.speaks(Corrected(first_name="Ada", send_at=iso(send_at)))
@@ -165,7 +163,7 @@ def test_messages_that_wait_for_their_time_while_the_run_is_stopped_are_sent_as_
     assert all("Augusta" in str(request) for request in world.ses.accepted)
 
 
-def test_a_message_that_is_composed_as_no_message_may_be_waits_for_a_correction() -> None:
+def test_cancelled_messages_that_are_composed_again_as_invalid_are_sent_after_a_correction() -> None:
     world = stopped()
     before = ends(world)
     world.campaign.speaks(Corrected(template=5))
@@ -179,7 +177,7 @@ def test_a_message_that_is_composed_as_no_message_may_be_waits_for_a_correction(
     check_sent_once(world)
 
 
-def test_messages_whose_items_have_left_the_mailbox_since_the_stop_are_sent_after_all() -> None:
+def test_messages_of_a_run_that_is_started_again_are_sent_even_if_the_mailbox_lost_their_items() -> None:
     world = stopped()
     for item in [*world.dynamodb.tables["mailbox"].items.values()]:
         world.dynamodb.delete_item(
@@ -200,7 +198,7 @@ def queued() -> StopWorld:
     return world
 
 
-def test_a_message_in_doubt_whose_run_is_stopped_is_held_and_not_sent_again() -> None:
+def test_a_message_with_an_unknown_outcome_is_not_submitted_again_if_its_run_is_stopped() -> None:
     for world, where in stops(queued, lambda world: world.deliver(BULK), least=3):
         if "before send_email" not in where:
             continue

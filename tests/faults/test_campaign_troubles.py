@@ -43,7 +43,7 @@ def test_a_person_for_whom_compose_fails_becomes_a_dead_letter_and_the_others_ge
     assert '"p9"' not in letter.body
 
 
-def test_a_database_that_is_down_is_queried_once_a_chunk_and_not_once_a_person(
+def test_a_database_that_is_down_is_queried_once_per_chunk_and_not_once_per_person(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -63,7 +63,7 @@ def test_a_database_that_is_down_is_queried_once_a_chunk_and_not_once_a_person(
     assert len(world.mailbox()) == 10
 
 
-def test_a_campaign_that_fails_for_everybody_puts_no_message_and_keeps_all_chunks(
+def test_all_chunks_become_dead_letters_without_a_message_if_compose_fails_for_everybody(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -94,7 +94,9 @@ def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_ag
     assert world.dead() == 0
 
 
-def test_a_start_while_the_run_is_collected_supersedes_its_chain(new_campaign_world: NewWorld) -> None:
+def test_a_second_start_while_a_run_is_collected_replaces_the_first_start(
+    new_campaign_world: NewWorld,
+) -> None:
     world = new_campaign_world()
     world.start()
     world.deliver(COLLECT, 1)
@@ -116,7 +118,9 @@ def test_the_first_start_decides_the_scheduled_time_of_a_run(new_campaign_world:
     assert world.run().scheduled_at == "2026-11-18T13:00:00Z"
 
 
-def test_a_run_of_another_name_sends_to_everybody_again(new_campaign_world: NewWorld) -> None:
+def test_a_second_run_of_a_campaign_puts_another_message_for_each_person(
+    new_campaign_world: NewWorld,
+) -> None:
     world = new_campaign_world()
     world.start()
     world.start(run="second")
@@ -126,7 +130,7 @@ def test_a_run_of_another_name_sends_to_everybody_again(new_campaign_world: NewW
     assert "weekly#second#p3" in ids
 
 
-def test_a_campaign_past_its_page_cap_becomes_a_dead_letter_with_the_reason(
+def test_a_run_that_exceeds_max_pages_becomes_a_dead_letter_with_the_reason(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world(People(10), structs.replace(WEEKLY, max_pages=2))
@@ -150,7 +154,7 @@ def test_a_campaign_past_its_page_cap_becomes_a_dead_letter_with_the_reason(
         '{"campaign": "weekly", "run": "r", "start": "s", "page": "two"}',
     ],
 )
-def test_a_body_that_is_not_a_page_of_a_campaign_becomes_a_dead_letter_soon(
+def test_a_queue_message_that_is_not_a_page_of_a_campaign_becomes_a_dead_letter_soon(
     new_campaign_world: NewWorld, body: str
 ) -> None:
     world = new_campaign_world()
@@ -170,7 +174,7 @@ def test_a_body_that_is_not_a_page_of_a_campaign_becomes_a_dead_letter_soon(
         '{"campaign": "weekly", "run": "r", "scheduled_at": "2026-11-18T13:00:00Z", "recipients": [1]}',
     ],
 )
-def test_a_body_without_people_becomes_a_dead_letter_soon_and_its_neighbours_go_on(
+def test_an_invalid_chunk_becomes_a_dead_letter_and_valid_chunks_are_composed(
     new_campaign_world: NewWorld, body: str
 ) -> None:
     world = new_campaign_world()
@@ -181,7 +185,7 @@ def test_a_body_without_people_becomes_a_dead_letter_soon_and_its_neighbours_go_
     assert len(world.mailbox()) == 10
 
 
-def test_an_audience_that_cannot_be_read_is_the_trouble_of_its_run_and_is_read_later(
+def test_an_audience_that_cannot_be_read_is_recorded_as_trouble_of_the_run_and_read_again_later(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -216,7 +220,7 @@ def test_an_invalid_audience_becomes_a_dead_letter_with_the_reason(
     assert world.run().state == "collecting"
 
 
-def test_a_page_that_another_worker_holds_comes_back_after_the_rest_of_the_lease(
+def test_a_page_that_another_worker_has_claimed_is_retried_when_the_lease_ends(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()
@@ -234,7 +238,7 @@ def test_a_page_that_another_worker_holds_comes_back_after_the_rest_of_the_lease
 
 
 @pytest.mark.parametrize("odd", [{"odd": object()}, {"odd": b"bytes"}, {"odd": "x" * 500_000}, None, "text"])
-def test_attributes_that_no_message_can_have_are_the_campaigns_fault_and_can_be_fixed(
+def test_a_person_with_invalid_composed_attributes_gets_a_message_after_the_campaign_is_fixed(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, odd: Any
 ) -> None:
     world = new_campaign_world()
@@ -254,7 +258,7 @@ def test_attributes_that_no_message_can_have_are_the_campaigns_fault_and_can_be_
     assert "p2" in world.mailbox()
 
 
-def test_a_person_who_is_not_found_does_not_stop_the_others(
+def test_a_404_response_for_one_person_does_not_stop_messages_to_other_people(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world()
@@ -270,7 +274,7 @@ def test_a_person_who_is_not_found_does_not_stop_the_others(
     assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p1"}
 
 
-def test_if_the_time_is_up_composed_messages_are_put_and_the_other_people_come_again(
+def test_composed_messages_are_put_and_the_other_people_are_retried_if_the_function_runs_out_of_time(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_campaign_world(People(3))
@@ -293,7 +297,9 @@ def test_if_the_time_is_up_composed_messages_are_put_and_the_other_people_come_a
     assert world.dead() == 0
 
 
-def test_a_chunk_for_which_no_time_is_left_is_not_begun(new_campaign_world: NewWorld) -> None:
+def test_a_chunk_is_composed_by_a_later_invocation_if_too_little_time_is_left(
+    new_campaign_world: NewWorld,
+) -> None:
     world = new_campaign_world()
     world.start()
     world.deliver(COLLECT, 1)
@@ -318,7 +324,7 @@ def test_a_chunk_for_which_no_time_is_left_is_not_begun(new_campaign_world: NewW
         (KeyError("ada@example.com"), "KeyError"),
     ],
 )
-def test_the_run_has_the_reason_why_a_page_was_not_collected(
+def test_a_run_records_why_a_page_was_not_collected_without_personal_data(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
     world = new_campaign_world()
@@ -369,7 +375,7 @@ def test_a_run_whose_messages_have_expired_ends_with_the_reason(new_campaign_wor
     assert run.trouble == "its messages are not sent any more: they expired at 2026-11-19T13:00:00.000Z"
 
 
-def test_people_of_a_campaigns_own_module_meet_the_rules_of_a_files_people(
+def test_invalid_and_repeated_people_of_a_campaigns_module_are_refused_and_others_get_messages(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     definition = structs.replace(
@@ -398,7 +404,7 @@ def test_people_of_a_campaigns_own_module_meet_the_rules_of_a_files_people(
     assert run.faults[0].startswith("person 2 of a page, column (key): is empty")
 
 
-def test_a_person_who_opts_out_between_two_starts_of_a_run_keeps_the_message_that_was_put(
+def test_a_message_to_a_person_who_opts_out_before_a_second_start_ends_as_opted_out(
     new_campaign_world: NewWorld,
 ) -> None:
     world = new_campaign_world()

@@ -45,7 +45,7 @@ def check(world: DayWorld, factor: int = 1) -> list[int]:
     return [sum(1 for at in bulk if begin <= at < end) for begin, end in pairwise([0.0, *gaps, inf])]
 
 
-def test_codes_go_out_in_their_usual_time_and_the_campaign_on_the_days_that_have_room() -> None:
+def test_codes_are_sent_without_delay_while_a_campaign_is_spread_over_days_by_the_daily_limit() -> None:
     assert check(days()) == [200, 200, 100]
 
 
@@ -61,7 +61,7 @@ def look(world: DayWorld) -> None:
     world.campaign.deliver(COLLECT, 1)
 
 
-def test_a_page_that_finds_no_room_waits_as_a_new_message_and_its_run_has_the_reason() -> None:
+def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_has_the_reason() -> None:
     world = full()
     look(world)
     assert {"get_item", "send_message_batch", "update_item"} <= {*world.outside.calls}
@@ -75,7 +75,7 @@ def test_a_page_that_finds_no_room_waits_as_a_new_message_and_its_run_has_the_re
     assert Counter(name for _, name in world.accepted()) == Counter(f"p{at}" for at in range(6))
 
 
-def test_a_page_that_waits_is_collected_once_whatever_stopped_the_look() -> None:
+def test_each_person_of_a_page_that_waits_gets_one_message_wherever_collect_crashes() -> None:
     for world, where in stops(full, look):
         world.clock.now += 2 * DAY
         world.run(start=False)

@@ -57,7 +57,9 @@ def _is_code(request: dict[str, Any]) -> bool:
     return str(request["Destination"]["ToAddresses"][0]).startswith("code")
 
 
-def test_bulk_keeps_to_its_part_and_nothing_is_lost_whatever_stops_a_function(new_world: NewWorld) -> None:
+def test_bulk_stays_within_its_part_of_the_daily_limit_and_no_message_is_lost_wherever_a_sender_crashes(
+    new_world: NewWorld,
+) -> None:
     begin = partial(limited, new_world)
     undisturbed = begin()
     first_round(undisturbed)
@@ -69,7 +71,9 @@ def test_bulk_keeps_to_its_part_and_nothing_is_lost_whatever_stops_a_function(ne
         check(world, where)
 
 
-def test_a_second_worker_of_bulk_does_not_exceed_the_part_at_any_call(new_world: NewWorld) -> None:
+def test_two_concurrent_bulk_workers_stay_within_the_bulk_part_of_the_daily_limit(
+    new_world: NewWorld,
+) -> None:
     whole = limited(new_world)
     whole.deliver(BULK)
     for at in range(len(whole.outside.calls)):
@@ -84,7 +88,7 @@ def test_a_second_worker_of_bulk_does_not_exceed_the_part_at_any_call(new_world:
         check(world, str(at))
 
 
-def test_a_worker_that_dies_with_its_grant_costs_bulk_a_part_of_one_day_and_codes_nothing(
+def test_a_bulk_worker_that_crashes_after_its_grant_uses_up_the_bulk_part_and_codes_are_still_sent(
     new_world: NewWorld,
 ) -> None:
     world = limited(new_world)

@@ -57,7 +57,9 @@ def check(world: DeadLettersWorld, where: str) -> None:
     assert world.queues.hidden() == 0, where
 
 
-def test_every_letter_is_marked_and_kept_wherever_the_pass_stops(new_world: NewWorld) -> None:
+def test_stuck_messages_are_marked_and_dead_letters_are_kept_wherever_the_function_stops(
+    new_world: NewWorld,
+) -> None:
     undisturbed = new_world()
     run(undisturbed)
     check(undisturbed, "undisturbed")
@@ -68,13 +70,13 @@ def test_every_letter_is_marked_and_kept_wherever_the_pass_stops(new_world: NewW
         check(world, where)
 
 
-def test_two_passes_at_once_mark_and_keep_each_letter(new_world: NewWorld) -> None:
+def test_two_concurrent_invocations_mark_stuck_messages_and_keep_dead_letters(new_world: NewWorld) -> None:
     """The schedule's pass begins while an alarm's is at any of its calls."""
     for world, where in entries(new_world, run, DeadLettersWorld.invoke):
         check(world, where)
 
 
-def test_a_letter_that_is_redriven_during_a_pass_is_not_marked_after_a_worker_has_claimed_it(
+def test_a_message_redriven_during_an_invocation_is_not_marked_after_a_worker_has_claimed_it(
     new_world: NewWorld,
 ) -> None:
     for world, where in entries(new_world, run, redrive):
@@ -94,7 +96,7 @@ def redrive(world: DeadLettersWorld) -> None:
         world.redriven.append(name)
 
 
-def test_a_letter_that_becomes_a_dead_letter_again_is_marked_again(new_world: NewWorld) -> None:
+def test_a_redriven_message_that_becomes_a_dead_letter_again_is_marked_again(new_world: NewWorld) -> None:
     world = new_world()
     world.invoke()
     redrive(world)

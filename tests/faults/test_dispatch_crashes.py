@@ -30,7 +30,9 @@ def check(world: World, where: str) -> None:
     assert world.parts() == {}, where
 
 
-def test_messages_take_all_ways_without_a_stop(new_world: NewWorld) -> None:
+def test_valid_messages_are_sent_once_and_an_invalid_message_fails_if_dispatch_does_not_stop(
+    new_world: NewWorld,
+) -> None:
     world = new_world()
     world.put(*items(world))
     world.stream()
@@ -39,7 +41,9 @@ def test_messages_take_all_ways_without_a_stop(new_world: NewWorld) -> None:
     assert world.found("later")["history"][0]["status"] == "sent"
 
 
-def test_every_message_is_sent_once_or_refused_once_wherever_dispatch_stops(new_world: NewWorld) -> None:
+def test_valid_messages_are_sent_once_and_an_invalid_message_fails_wherever_dispatch_stops(
+    new_world: NewWorld,
+) -> None:
     def begin() -> World:
         world = new_world()
         world.put(*items(world))

@@ -33,7 +33,7 @@ def changed(
 FROM_THERE = {"from": GIVEN_UP}
 
 
-def test_a_number_of_ours_that_is_given_up_strands_no_fax_that_was_submitted_from_it(
+def test_removing_a_sender_number_completes_submitted_faxes_and_refuses_unsubmitted_faxes(
     new_fax_world: NewFaxWorld,
 ) -> None:
     before, after = {"fax_senders": [OURS, GIVEN_UP]}, {"fax_senders": [OURS]}
@@ -52,7 +52,7 @@ def test_a_number_of_ours_that_is_given_up_strands_no_fax_that_was_submitted_fro
                 assert error.startswith(NOT_OURS), where
 
 
-def test_a_number_outside_the_new_setting_is_not_dialled_and_a_fax_on_its_line_is_followed(
+def test_restricting_recipients_follows_submitted_faxes_and_suppresses_unsubmitted_faxes(
     new_fax_world: NewFaxWorld,
 ) -> None:
     faxes = (fax("slow"), fax("good"), fax("busy-once", THERE), fax("lost-answer", THERE))
@@ -71,7 +71,9 @@ def test_a_number_outside_the_new_setting_is_not_dialled_and_a_fax_on_its_line_i
     assert dialled
 
 
-def test_a_callbacks_port_that_is_shut_stops_no_fax_that_was_submitted(new_fax_world: NewFaxWorld) -> None:
+def test_removing_a_callback_port_completes_submitted_faxes_and_refuses_unsubmitted_faxes(
+    new_fax_world: NewFaxWorld,
+) -> None:
     before, after = {"callback_ports": [443, 8443]}, {"callback_ports": [443]}
     told = {"callback_url": "https://app.example:8443/fax"}
     faxes = (fax("slow", **told), fax("good"), fax("busy-once", THERE, **told), fax("lost-answer", THERE))
@@ -97,7 +99,7 @@ MOVES = [
 
 
 @pytest.mark.parametrize(("before", "after"), MOVES)
-def test_a_fax_that_one_account_may_have_is_not_submitted_to_another(
+def test_a_fax_that_one_account_may_have_accepted_is_not_submitted_to_another_account(
     new_fax_world: NewFaxWorld, before: Settings, after: Settings
 ) -> None:
     faxes = (fax("lost-answer"), fax("slow", THERE), fax("busy-once", THERE))
@@ -122,7 +124,7 @@ def test_a_fax_that_one_account_may_have_is_not_submitted_to_another(
 
 
 @pytest.mark.parametrize("then", [TELNYX, SIGNALWIRE], ids=["and stays", "and back"])
-def test_the_account_that_may_have_a_fax_is_known_over_crashes(
+def test_a_fax_with_a_lost_response_is_submitted_once_although_account_changes_and_workers_crash(
     new_fax_world: NewFaxWorld, then: Settings
 ) -> None:
     """SignalWire's response is lost; the stage moves to Telnyx, where the next worker dies as well."""

@@ -88,9 +88,7 @@ def test_a_second_copy_of_every_fax_changes_nothing(new_fax_world: NewFaxWorld) 
     check(world, "copies")
 
 
-def test_copies_with_different_retry_counts_of_another_gateway_are_one_fax(
-    new_fax_world: NewFaxWorld,
-) -> None:
+def test_copies_of_a_fax_with_different_retry_counts_are_sent_as_one_fax(new_fax_world: NewFaxWorld) -> None:
     world = new_fax_world()
     world.put(fax("busy-once", retry_count=1), fax("good", THERE, retry_count=19))
     world.clock.now += 301
@@ -106,7 +104,9 @@ def test_copies_with_different_retry_counts_of_another_gateway_are_one_fax(
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_a_stale_copy_of_an_attempt_starts_no_second_chain(new_fax_world: NewFaxWorld, attempts: int) -> None:
+def test_a_late_copy_of_an_earlier_attempt_causes_no_further_submit(
+    new_fax_world: NewFaxWorld, attempts: int
+) -> None:
     world = new_fax_world()
     world.put(fax("busy"))
     world.settle()

@@ -71,7 +71,7 @@ def _body(name: str) -> str:
     database=None,
 )
 @given(st.lists(steps, min_size=3, max_size=14))
-def test_one_fax_at_a_time_to_a_number_each_arrives_once_and_those_that_wait_keep_their_order(
+def test_each_fax_arrives_once_in_order_and_alone_on_its_line_under_random_faults(
     new_fax_world: NewFaxWorld, mixture: list[tuple[str, object]]
 ) -> None:
     world = new_fax_world()

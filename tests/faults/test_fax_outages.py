@@ -17,7 +17,7 @@ def run(world: FaxWorld, times: int) -> None:
         world.send_fax()
 
 
-def test_a_line_that_is_always_busy_ends_as_failed_and_in_no_dead_letter_queue(
+def test_a_fax_to_a_line_that_is_always_busy_fails_after_its_last_try_without_a_dead_letter(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world(20)
@@ -34,7 +34,7 @@ def test_a_line_that_is_always_busy_ends_as_failed_and_in_no_dead_letter_queue(
     assert [call.name for call in world.network.calls] == ["busy", "good", *["busy"] * 19]
 
 
-def test_an_outage_before_the_submit_ends_in_the_dead_letter_queue_and_a_redrive_then_delivers(
+def test_faxes_become_dead_letters_if_the_provider_is_down_and_a_later_redrive_delivers_them(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()
@@ -50,7 +50,7 @@ def test_an_outage_before_the_submit_ends_in_the_dead_letter_queue_and_a_redrive
     assert world.network.delivered() == {"good": 1, "good-there": 1}
 
 
-def test_a_submitted_fax_waits_out_an_outage_with_its_line_locked(
+def test_a_submitted_fax_keeps_its_line_locked_during_an_outage_and_is_sent_afterwards(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()
@@ -69,7 +69,7 @@ def test_a_submitted_fax_waits_out_an_outage_with_its_line_locked(
     assert set(world.network.most_at_once().values()) == {1}
 
 
-def test_a_submitted_fax_locks_its_line_long_enough_wherever_an_outage_of_the_ledger_begins(
+def test_a_submitted_fax_locks_its_line_for_the_longest_fax_time_whenever_the_ledger_goes_down(
     new_fax_world: NewFaxWorld,
 ) -> None:
     for at in (*range(16), *range(16, 1_000, 16)):
@@ -104,7 +104,7 @@ def test_a_fax_whose_sender_is_killed_at_every_poll_is_followed_to_its_end(
     assert set(world.network.most_at_once().values()) == {1}
 
 
-def test_a_fax_of_many_invocations_is_submitted_once(new_fax_world: NewFaxWorld) -> None:
+def test_a_fax_that_takes_several_invocations_is_submitted_once(new_fax_world: NewFaxWorld) -> None:
     world = new_fax_world()
     world.put(fax("slow"))
     world.settle()
@@ -114,7 +114,7 @@ def test_a_fax_of_many_invocations_is_submitted_once(new_fax_world: NewFaxWorld)
     assert world.found("slow")["attempts"] == 1
 
 
-def test_a_fax_received_too_often_before_its_submit_is_not_submitted_by_a_last_receive(
+def test_a_fax_received_too_often_before_its_submit_becomes_a_dead_letter_without_a_submit(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()
@@ -129,7 +129,7 @@ def test_a_fax_received_too_often_before_its_submit_is_not_submitted_by_a_last_r
     assert world.network.delivered() == {"good": 1}
 
 
-def test_a_body_that_is_not_a_fax_becomes_a_dead_letter_soon_and_its_neighbours_go_on(
+def test_an_invalid_queue_message_becomes_a_dead_letter_soon_and_valid_faxes_are_delivered(
     new_fax_world: NewFaxWorld,
 ) -> None:
     world = new_fax_world()

@@ -78,19 +78,25 @@ def check(world: World, where: str, reason: str) -> None:
 
 
 @of_each_reason
-def test_a_message_waits_and_is_sent_once_whatever_stops_its_hold(new_world: NewWorld, reason: str) -> None:
+def test_a_message_that_must_wait_is_sent_once_wherever_a_function_crashes_as_the_wait_begins(
+    new_world: NewWorld, reason: str
+) -> None:
     for world, where in stops(partial(put, new_world, reason), hold):
         check(world, where, reason)
 
 
 @of_each_reason
-def test_a_message_that_waited_is_sent_once_whatever_stops_release(new_world: NewWorld, reason: str) -> None:
+def test_a_message_that_waited_is_sent_once_wherever_release_crashes(
+    new_world: NewWorld, reason: str
+) -> None:
     for world, where in stops(partial(ready, new_world, reason), World.release, least=5):
         check(world, where, reason)
 
 
 @of_time_and_line
-def test_nothing_is_left_of_a_wait_that_is_over(new_world: NewWorld, reason: str) -> None:
+def test_a_wait_that_has_ended_leaves_neither_a_mark_nor_content_nor_an_open_line(
+    new_world: NewWorld, reason: str
+) -> None:
     world = ready(new_world, reason)
     check(world, "no stop", reason)
     assert not world.dynamodb.tables["contents"].items
@@ -107,7 +113,7 @@ def second_round(world: World) -> None:
 
 
 @of_time_and_line
-def test_a_second_round_beside_a_slow_one_sends_nothing_twice(new_world: NewWorld, reason: str) -> None:
+def test_two_concurrent_rounds_of_release_send_each_message_once(new_world: NewWorld, reason: str) -> None:
     for world, where in entries(partial(ready, new_world, reason), World.release, second_round):
         check(world, where, reason)
 
@@ -122,7 +128,9 @@ def hold_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("reason", ["window", "day"])
-def test_a_message_that_a_worker_holds_again_keeps_its_new_wait(new_world: NewWorld, reason: str) -> None:
+def test_a_message_that_a_worker_holds_again_during_release_waits_for_its_new_time(
+    new_world: NewWorld, reason: str
+) -> None:
     held = 0
     for world, where in entries(partial(ready, new_world, reason), World.release, hold_again):
         held += world.sends() == {} and world.found("a")["status"] == "scheduled"
@@ -131,7 +139,7 @@ def test_a_message_that_a_worker_holds_again_keeps_its_new_wait(new_world: NewWo
 
 
 @of_time_and_line
-def test_a_message_that_is_cancelled_while_release_works_is_sent_only_if_the_answer_is_no(
+def test_a_message_that_is_cancelled_during_release_is_sent_only_if_the_cancel_is_refused(
     new_world: NewWorld, reason: str
 ) -> None:
     answers: list[bool] = []
@@ -174,7 +182,7 @@ def check_erased(world: World, where: str) -> None:
 
 
 @of_each_reason
-def test_an_erased_person_gets_nothing_whenever_release_and_workers_come(
+def test_a_message_that_an_erasure_cancels_is_not_sent_and_leaves_no_content_whenever_release_runs(
     new_world: NewWorld, reason: str
 ) -> None:
     begin = partial(ready, new_world, reason)
@@ -185,7 +193,9 @@ def test_an_erased_person_gets_nothing_whenever_release_and_workers_come(
 
 
 @of_each_reason
-def test_what_was_corrected_and_sent_again_goes_once_as_it_is_now(new_world: NewWorld, reason: str) -> None:
+def test_a_corrected_and_resent_message_is_sent_once_with_its_new_content_whenever_release_runs(
+    new_world: NewWorld, reason: str
+) -> None:
     def correct(world: World) -> None:
         cancelled = world.ledger.cancel(FIRST)
         (item,) = (item for item in world.items if item["id"] == "a")

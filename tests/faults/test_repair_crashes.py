@@ -65,7 +65,9 @@ def check(world: World, where: str) -> None:
     assert not any(world.queues.dead.values()), where
 
 
-def test_stuck_messages_are_sent_once_and_waiting_ones_not_twice(new_world: NewWorld) -> None:
+def test_a_repair_sends_stuck_messages_once_and_does_not_send_queued_messages_twice(
+    new_world: NewWorld,
+) -> None:
     world = new_world()
     stage = stranded(world)
     # One that waits in its queue cannot be told from one that is lost.
@@ -75,14 +77,16 @@ def test_stuck_messages_are_sent_once_and_waiting_ones_not_twice(new_world: NewW
     assert scan(stage, world.clock.sleep) == (0, 0)
 
 
-def test_a_scan_that_was_stopped_anywhere_and_runs_again_sends_each_message_once(new_world: NewWorld) -> None:
+def test_a_repair_scan_that_was_stopped_anywhere_and_runs_again_sends_each_message_once(
+    new_world: NewWorld,
+) -> None:
     for staged, where in stops(partial(stuck, new_world), scanned, least=8):
         assert scanned(staged) is not None, where
         staged.world.settle()
         check(staged.world, where)
 
 
-def test_two_operators_at_once_send_each_message_once(new_world: NewWorld) -> None:
+def test_two_operators_who_repair_at_the_same_time_send_each_message_once(new_world: NewWorld) -> None:
     def whole(staged: Staged[World]) -> None:
         assert scanned(staged) is not None
 
@@ -106,7 +110,7 @@ def test_scans_beside_live_workers_send_no_message_twice(new_world: NewWorld) ->
     assert not any(world.queues.dead.values())
 
 
-def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld) -> None:
+def test_a_repair_scan_does_not_requeue_a_message_that_is_a_dead_letter(new_world: NewWorld) -> None:
     world = new_world()
     world.put(mail("throttled-once"))
     world.stream()
@@ -165,7 +169,7 @@ def check_faxes(world: FaxWorld, where: str) -> None:
     assert [status for status, _ in world.callbacks("slow")] == ["sent"], where
 
 
-def test_a_stuck_fax_goes_on_once_and_its_line_has_one_at_a_time(new_fax_world: NewFaxWorld) -> None:
+def test_a_repair_delivers_each_stuck_fax_once_and_alone_on_its_line(new_fax_world: NewFaxWorld) -> None:
     def begin() -> Staged[FaxWorld]:
         world = new_fax_world()
         return Staged(world, stranded_faxes(world))
@@ -179,7 +183,7 @@ def test_a_stuck_fax_goes_on_once_and_its_line_has_one_at_a_time(new_fax_world: 
         check_faxes(staged.world, where)
 
 
-def test_a_repair_of_named_messages_that_was_stopped_anywhere_and_runs_again_sends_each_once(
+def test_a_repair_of_named_messages_that_was_stopped_and_runs_again_sends_each_message_once(
     new_world: NewWorld,
 ) -> None:
     assert repair(stuck(new_world).stage, *STUCK) == (len(STUCK), 0)

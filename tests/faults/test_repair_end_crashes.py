@@ -69,7 +69,7 @@ def check(world: FaxWorld, word: Word, where: str) -> None:
 
 
 @both
-def test_a_fax_that_cannot_be_looked_up_is_settled_beside_the_worker_that_follows_it(
+def test_an_operator_can_settle_a_fax_whose_provider_is_down_while_a_worker_follows_it(
     new_fax_world: NewFaxWorld, word: Word
 ) -> None:
     begin, done = partial(followed_for_ever, new_fax_world), list[bool | None]()

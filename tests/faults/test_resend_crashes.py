@@ -61,7 +61,9 @@ def test_a_resend_that_was_stopped_anywhere_and_runs_again_sends_each_message_on
         check(staged.world, where)
 
 
-def test_a_message_that_was_reopened_and_not_queued_is_found_by_a_scan(new_world: NewWorld) -> None:
+def test_a_message_that_was_reopened_and_not_queued_is_sent_once_after_a_repair_scan(
+    new_world: NewWorld,
+) -> None:
     found = 0
     for staged, where in stops(partial(failed_once, new_world), run):
         world = staged.world
@@ -84,7 +86,7 @@ def resent_and_sent(staged: Staged[World]) -> None:
 
 
 @pytest.mark.parametrize("enter", [run, resent_and_sent])
-def test_another_operator_with_or_without_a_worker_in_between_sends_each_message_once(
+def test_two_concurrent_resends_send_each_message_once_even_if_a_worker_runs_in_between(
     new_world: NewWorld, enter: Callable[[Staged[World]], None]
 ) -> None:
     for staged, where in entries(partial(failed_once, new_world), run, enter):
@@ -147,7 +149,7 @@ def given_up(new_fax_world: NewFaxWorld) -> Staged[FaxWorld]:
     return Staged(world, of_fax(world))
 
 
-def test_a_fax_that_was_given_up_is_faxed_once_more_and_its_line_has_one_at_a_time(
+def test_a_failed_fax_that_is_resent_is_delivered_once_and_alone_on_its_line(
     new_fax_world: NewFaxWorld,
 ) -> None:
     def run(staged: Staged[FaxWorld]) -> list[ResentMessage]:

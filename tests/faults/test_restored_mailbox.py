@@ -97,9 +97,7 @@ def loss(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Loss:
     return Loss(monkeypatch, tmp_path)
 
 
-def test_a_message_that_the_ledger_has_forgotten_comes_back_is_named_and_is_not_sent_again(
-    loss: Loss,
-) -> None:
+def test_a_restored_message_that_the_ledger_has_forgotten_is_listed_and_not_sent_again(loss: Loss) -> None:
     ids = sorted(f"welcome-{number}" for number in range(100))
     loss.send(*ids)
     loss.forget()
@@ -112,7 +110,7 @@ def test_a_message_that_the_ledger_has_forgotten_comes_back_is_named_and_is_not_
     assert loss.ids() == {*ids, "known"}
 
 
-def test_an_item_without_room_for_the_mark_is_named_and_stops_no_other(loss: Loss) -> None:
+def test_an_item_too_large_for_the_restore_mark_is_reported_and_other_items_are_restored(loss: Loss) -> None:
     full = mail("full", text="x" * (ITEM_BYTES - 200))
     full["text"] += "x" * (ITEM_BYTES - size_of(image_of(full)))  # its mark has 15 bytes
     loss.world.put(full)
@@ -123,7 +121,7 @@ def test_an_item_without_room_for_the_mark_is_named_and_stops_no_other(loss: Los
     assert loss.ids() == {"small"}
 
 
-def test_the_ledger_may_forget_a_message_after_it_was_put_back(loss: Loss) -> None:
+def test_a_restored_message_is_not_sent_again_if_the_ledger_forgets_it_later(loss: Loss) -> None:
     loss.send("welcome")
     loss.lose()
     assert loss.answer()["unknown"] == 0
@@ -134,7 +132,7 @@ def test_the_ledger_may_forget_a_message_after_it_was_put_back(loss: Loss) -> No
     assert loss.world.sends() == {"welcome": 1}
 
 
-def test_a_message_that_waits_for_its_time_is_sent_when_it_is_due(loss: Loss) -> None:
+def test_a_scheduled_message_is_sent_once_when_it_is_due_although_its_item_was_restored(loss: Loss) -> None:
     world = loss.world
     world.put(mail("later", send_at="2027-03-30T09:00:00Z"))
     world.stream()
@@ -145,7 +143,9 @@ def test_a_message_that_waits_for_its_time_is_sent_when_it_is_due(loss: Loss) ->
     assert (world.sends(), world.end("later")) == ({"later": 1}, "sent")
 
 
-def test_a_message_that_was_put_just_before_the_loss_is_sent_once_an_operator_names_it(loss: Loss) -> None:
+def test_a_message_that_was_put_just_before_the_loss_is_sent_after_an_operator_repairs_it_by_id(
+    loss: Loss,
+) -> None:
     loss.send("welcome")
     loss.forget()
     world = loss.world
@@ -159,7 +159,7 @@ def test_a_message_that_was_put_just_before_the_loss_is_sent_once_an_operator_na
     assert loss.answer()["unknown"] == 1
 
 
-def test_a_second_run_changes_nothing_and_names_the_same_messages(loss: Loss) -> None:
+def test_a_second_restore_copies_no_item_and_lists_the_same_messages(loss: Loss) -> None:
     loss.send("welcome", "news")
     loss.forget()
     loss.lose()
@@ -170,7 +170,7 @@ def test_a_second_run_changes_nothing_and_names_the_same_messages(loss: Loss) ->
     assert loss.world.sends() == {"welcome": 1, "news": 1}
 
 
-def test_a_producer_that_puts_a_restored_item_again_gets_the_answer_existed(loss: Loss) -> None:
+def test_a_put_of_a_restored_item_gets_existed_and_a_put_of_a_changed_item_gets_conflict(loss: Loss) -> None:
     item = mail("welcome")
     loss.world.put(item)
     loss.lose()
@@ -179,7 +179,7 @@ def test_a_producer_that_puts_a_restored_item_again_gets_the_answer_existed(loss
     assert MailboxWriter(loss.world.dynamodb, "mailbox").put(item | {"first_name": "Bo"}).state == "conflict"
 
 
-def test_an_operator_sends_a_restored_message_again_as_its_producer_put_it(loss: Loss) -> None:
+def test_a_restored_message_that_an_operator_resends_is_queued_without_the_restore_mark(loss: Loss) -> None:
     loss.send("welcome")
     loss.lose()
     loss.restore()
@@ -191,7 +191,9 @@ def test_an_operator_sends_a_restored_message_again_as_its_producer_put_it(loss:
     assert sends(loss.world) == {"welcome": 2}
 
 
-def test_people_read_a_count_some_names_and_the_next_step(loss: Loss) -> None:
+def test_a_restore_prints_the_number_of_unknown_messages_20_of_their_ids_and_the_next_command(
+    loss: Loss,
+) -> None:
     loss.send(*(f"welcome-{number}" for number in range(30)))
     loss.forget()
     loss.lose()
@@ -202,7 +204,9 @@ def test_people_read_a_count_some_names_and_the_next_step(loss: Loss) -> None:
     assert "mailroom repair - --stage dev < FILE" in output
 
 
-def test_there_is_no_file_of_names_if_the_ledger_knows_every_message(loss: Loss, tmp_path: Path) -> None:
+def test_a_restore_writes_no_file_of_message_ids_if_the_ledger_has_every_message(
+    loss: Loss, tmp_path: Path
+) -> None:
     loss.send("welcome")
     loss.lose()
     assert "does not know" not in loss.restore()

@@ -58,7 +58,7 @@ class SearchWorld:
         return places, dict(Tallies(self.dynamodb, SEARCH).of_run("spring", RUN, BEGUN))
 
 
-def test_each_message_is_found_and_counted_once_wherever_the_function_stops() -> None:
+def test_each_message_is_indexed_and_counted_once_wherever_the_indexer_stops() -> None:
     whole = SearchWorld()
     whole.index()
     rows, tally = whole.found()
@@ -68,7 +68,7 @@ def test_each_message_is_found_and_counted_once_wherever_the_function_stops() ->
         assert world.found() == (rows, tally), where
 
 
-def test_a_status_that_changes_at_any_call_is_counted_as_the_new_status() -> None:
+def test_a_status_that_changes_during_indexing_is_counted_as_the_new_status() -> None:
     for world, where in entries(SearchWorld, SearchWorld.index, SearchWorld.bounce):
         world.index()  # the change has a record of its own
         assert world.found()[1] == {"sent": 2, "bounced": 1}, where

@@ -70,7 +70,7 @@ def check_neighbours(world: World, where: str, begun: Container[str] = ()) -> No
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_a_mail_is_sent_once_whatever_stops_the_sender_if_its_event_comes(
+def test_no_mail_is_sent_twice_wherever_the_sender_crashes_if_its_event_arrives(
     new_world: NewWorld, on_unknown: str
 ) -> None:
     for world, where, begun in stopped(new_world, on_unknown):
@@ -84,7 +84,7 @@ def test_a_mail_is_sent_once_whatever_stops_the_sender_if_its_event_comes(
         check_neighbours(world, where, begun)
 
 
-def test_without_evidence_resend_repeats_only_a_mail_stopped_between_acceptance_and_record(
+def test_without_events_resend_repeats_only_a_mail_whose_sender_crashed_between_acceptance_and_record(
     new_world: NewWorld,
 ) -> None:
     for world, where, begun in stopped(new_world, "resend"):
@@ -98,7 +98,7 @@ def test_without_evidence_resend_repeats_only_a_mail_stopped_between_acceptance_
         check_neighbours(world, where, begun)
 
 
-def test_without_evidence_hold_never_sends_twice_and_marks_unknown_outcomes(new_world: NewWorld) -> None:
+def test_without_events_hold_never_sends_a_mail_twice_and_marks_unknown_outcomes(new_world: NewWorld) -> None:
     held = 0
     for world, where, begun in stopped(new_world, "hold"):
         world.settle()
@@ -112,7 +112,7 @@ def test_without_evidence_hold_never_sends_twice_and_marks_unknown_outcomes(new_
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_a_provider_that_knows_a_request_by_its_key_gets_each_mail_once_and_no_event_is_needed(
+def test_a_provider_with_idempotency_keys_sends_each_mail_once_wherever_the_sender_crashes(
     new_world: NewWorld, on_unknown: str
 ) -> None:
     for world, where, begun in stopped(new_world, on_unknown, keyed=True):
@@ -134,7 +134,9 @@ def test_a_mail_takes_two_writes_of_the_ledger_with_each_provider(
     assert world.outside.calls == ["batch_get_item", "update_item", submit, "update_item"]
 
 
-def test_a_mail_in_doubt_is_held_after_its_key_is_forgotten(new_world: NewWorld) -> None:
+def test_a_mail_with_an_unknown_outcome_is_held_after_its_idempotency_key_has_expired(
+    new_world: NewWorld,
+) -> None:
     world = new_world("hold", keyed=True)
     world.enqueue(mail("lost-answer"))
     world.deliver()
@@ -143,7 +145,7 @@ def test_a_mail_in_doubt_is_held_after_its_key_is_forgotten(new_world: NewWorld)
     assert (world.sends(), world.end("lost-answer")) == ({"lost-answer": 1}, "failed: outcome_unknown")
 
 
-def test_a_mail_whose_template_was_changed_in_between_is_held_and_never_gets_a_new_key(
+def test_a_mail_with_an_unknown_outcome_is_not_sent_again_if_its_template_has_changed(
     new_world: NewWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = new_world("resend", keyed=True)
@@ -157,7 +159,7 @@ def test_a_mail_whose_template_was_changed_in_between_is_held_and_never_gets_a_n
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_a_second_worker_with_the_same_messages_changes_nothing_at_any_call(
+def test_each_mail_is_sent_once_if_a_second_worker_takes_the_same_messages_at_any_call(
     new_world: NewWorld, on_unknown: str
 ) -> None:
     whole = new_world(on_unknown)
@@ -187,7 +189,7 @@ def test_an_event_settles_a_mail_whose_response_was_lost(new_world: NewWorld) ->
     assert world.end("lost-answer") == "sent"
 
 
-def test_a_sender_that_dies_again_and_again_ends_in_the_dead_letter_queue_with_nothing_lost(
+def test_a_mail_whose_sender_crashes_again_and_again_becomes_a_dead_letter_and_is_not_sent(
     new_world: NewWorld,
 ) -> None:
     world = new_world("resend")

@@ -50,7 +50,7 @@ few = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scop
 
 @few
 @mixtures
-def test_hold_never_sends_twice_and_ends_every_message(
+def test_hold_never_sends_a_message_twice_and_gives_each_message_an_outcome(
     new_world: NewWorld, mixture: list[tuple[str, object]]
 ) -> None:
     world = new_world("hold")
@@ -67,7 +67,7 @@ def test_hold_never_sends_twice_and_ends_every_message(
 
 @few
 @mixtures
-def test_resend_sends_each_message_once_if_every_event_is_in_before_the_next_delivery(
+def test_resend_sends_each_message_once_if_every_event_arrives_before_the_next_delivery(
     new_world: NewWorld, mixture: list[tuple[str, object]]
 ) -> None:
     world = new_world("resend")

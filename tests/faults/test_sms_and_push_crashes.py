@@ -78,14 +78,14 @@ def check_texts(world: PeopleWorld, where: str) -> None:
     assert not world.queues.dead[FEEDBACK], where
 
 
-def test_each_text_is_sent_once_and_ends_right_wherever_a_function_stops(
+def test_each_text_is_sent_once_and_gets_the_right_status_wherever_a_function_stops(
     new_people_world: NewWorld,
 ) -> None:
     for world, where in stopped(new_people_world, *TEXTS):
         check_texts(world, where)
 
 
-def test_a_text_after_the_landlines_feedback_is_suppressed(new_people_world: NewWorld) -> None:
+def test_a_text_to_a_number_that_was_reported_as_a_landline_is_suppressed(new_people_world: NewWorld) -> None:
     world = new_people_world()
     world.enqueue(sms("landline", THERE))
     world.settle()
@@ -95,7 +95,9 @@ def test_a_text_after_the_landlines_feedback_is_suppressed(new_people_world: New
     assert world.sends() == {"landline": 1}
 
 
-def test_identical_texts_whose_responses_are_all_lost_are_sent_once_each(new_people_world: NewWorld) -> None:
+def test_identical_texts_are_sent_once_each_even_if_some_responses_are_lost(
+    new_people_world: NewWorld,
+) -> None:
     """The same words to the same number at the same time: one look-up must not take another's for its own."""
     world = new_people_world()
     world.enqueue(*(sms(f"{kind}-{number}", text="same") for kind in ("a", "lost-answer") for number in "12"))
@@ -116,7 +118,7 @@ def test_an_identical_text_is_not_lost_if_the_sender_crashed_before_its_submit(
     assert world.sends() == {"silent-a": 1, "silent-b": 1}
 
 
-def test_an_identical_text_that_was_not_submitted_is_not_taken_for_a_submitted_one(
+def test_a_text_is_sent_although_an_identical_text_was_submitted_and_the_index_of_ids_lags(
     new_people_world: NewWorld,
 ) -> None:
     """The index that tells whose a provider's id is lags behind, as DynamoDB's indexes may."""
@@ -138,7 +140,7 @@ def test_an_identical_text_that_was_not_submitted_is_not_taken_for_a_submitted_o
 
 
 @pytest.mark.parametrize("order", [(FEEDBACK, PUSH, SMS), (SMS, PUSH, FEEDBACK)])
-def test_whichever_function_runs_first_all_ends_the_same(
+def test_texts_get_the_same_status_whichever_function_runs_first(
     new_people_world: NewWorld, order: tuple[str, ...]
 ) -> None:
     world = new_people_world()
@@ -147,7 +149,7 @@ def test_whichever_function_runs_first_all_ends_the_same(
     check_texts(world, str(order))
 
 
-def test_each_push_ends_right_wherever_its_sender_stops_and_goes_twice_only_in_doubt(
+def test_each_push_gets_the_right_status_and_is_repeated_only_if_its_outcome_is_unknown(
     new_people_world: NewWorld,
 ) -> None:
     for world, where in stopped(new_people_world, *PUSHES):
@@ -161,7 +163,9 @@ def test_each_push_ends_right_wherever_its_sender_stops_and_goes_twice_only_in_d
         assert world.listed() == [f"{ENDPOINT}disabled"], where
 
 
-def test_a_disabled_endpoint_fails_its_first_push_and_suppresses_the_next(new_people_world: NewWorld) -> None:
+def test_the_first_push_to_a_disabled_endpoint_fails_and_the_next_push_is_suppressed(
+    new_people_world: NewWorld,
+) -> None:
     world = new_people_world()
     world.enqueue(push("disabled"))
     world.settle()
@@ -172,7 +176,7 @@ def test_a_disabled_endpoint_fails_its_first_push_and_suppresses_the_next(new_pe
     assert world.sends() == {}
 
 
-def test_a_second_try_of_a_push_takes_the_place_of_the_first_on_the_device(
+def test_a_retried_push_repeats_the_same_request_with_the_same_collapse_id(
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()
@@ -184,7 +188,7 @@ def test_a_second_try_of_a_push_takes_the_place_of_the_first_on_the_device(
     assert len(collapse) == 32
 
 
-def test_events_of_a_feedback_that_dies_again_and_again_become_dead_letters(
+def test_events_become_dead_letters_if_the_feedback_function_crashes_again_and_again(
     new_people_world: NewWorld,
 ) -> None:
     world = new_people_world()
@@ -201,7 +205,7 @@ def test_events_of_a_feedback_that_dies_again_and_again_become_dead_letters(
     assert world.found("a")["status"] == "sent"
 
 
-def test_the_harness_would_see_a_lost_or_doubled_text(new_people_world: NewWorld) -> None:
+def test_the_checks_of_this_file_fail_if_a_text_is_sent_twice(new_people_world: NewWorld) -> None:
     world = new_people_world()
     world.enqueue(*TEXTS)
     world.settle()

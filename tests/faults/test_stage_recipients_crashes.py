@@ -48,7 +48,7 @@ def reached(world: World) -> set[str]:
     return {each for sent in world.ses.accepted for some in sent["Destination"].values() for each in some}
 
 
-def test_each_mail_goes_to_recipients_in_the_setting_wherever_its_sender_stops(
+def test_each_mail_goes_to_an_allowed_recipient_or_the_redirect_address_wherever_its_sender_stops(
     new_world: Callable[..., World],
 ) -> None:
     for world, where in stops(mailing(new_world, REDIRECTED), World.settle):
@@ -59,7 +59,7 @@ def test_each_mail_goes_to_recipients_in_the_setting_wherever_its_sender_stops(
         assert to == [TESTERS, TESTERS, None], where
 
 
-def test_no_mail_goes_to_a_recipient_outside_the_setting_wherever_its_sender_stops(
+def test_no_mail_goes_to_a_recipient_outside_recipients_only_wherever_its_sender_stops(
     new_world: Callable[..., World],
 ) -> None:
     for world, where in stops(mailing(new_world, REFUSED), World.settle):
@@ -93,7 +93,7 @@ def test_each_text_is_redirected_once_wherever_a_function_stops(new_people_world
 
 
 @pytest.mark.parametrize("after", [{"redirect_to": OTHER_PHONE}, {"redirect_to": ""}])
-def test_a_text_that_may_have_gone_to_one_number_does_not_go_to_another_as_well(
+def test_a_text_that_may_have_been_redirected_is_not_sent_again_if_the_redirect_number_changes(
     new_people_world: NewWorld, after: dict[str, Any]
 ) -> None:
     texts = (sms("silent-a"), sms("lost-answer-silent"))

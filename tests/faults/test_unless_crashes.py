@@ -49,7 +49,9 @@ def test_a_follow_up_that_is_not_needed_is_never_sent_wherever_its_sender_stops(
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_follow_up_that_is_needed_is_sent_once_if_its_event_comes(*, keyed: bool) -> None:
+def test_a_follow_up_that_is_needed_is_sent_once_wherever_its_sender_stops_if_its_event_arrives(
+    *, keyed: bool
+) -> None:
     for world, where in stops(partial(begin, "resend", delivered=False, keyed=keyed), World.deliver, least=7):
         world.send_events()
         world.settle(between=world.send_events)
@@ -57,7 +59,9 @@ def test_a_follow_up_that_is_needed_is_sent_once_if_its_event_comes(*, keyed: bo
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_an_event_that_comes_after_a_stop_ends_the_follow_up_without_another_submit(*, keyed: bool) -> None:
+def test_a_follow_up_is_not_submitted_again_if_the_first_message_is_delivered_after_a_crash(
+    *, keyed: bool
+) -> None:
     for world, where in stops(partial(begin, "resend", delivered=False, keyed=keyed), World.deliver, least=7):
         sent = world.sends().get("a", 0)
         observe(world.ledger, [told(CODE, "delivered")])

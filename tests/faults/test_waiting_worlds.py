@@ -185,7 +185,9 @@ def _hours(text: str) -> float:
 
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nothing_is_lost_doubled_too_early_or_out_of_order(seed: int, *, keyed: bool) -> None:
+def test_no_message_is_lost_sent_twice_sent_early_or_sent_out_of_order_under_random_faults(
+    seed: int, *, keyed: bool
+) -> None:
     world = RandomWorld(seed, keyed=keyed)
     for _ in range(STEPS):
         world.play()

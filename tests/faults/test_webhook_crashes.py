@@ -41,7 +41,7 @@ def check(world: WebhookWorld, where: str) -> None:
         assert noted == ("failed" if name.startswith("gone") else "delivered"), where
 
 
-def test_no_webhook_is_lost_and_every_one_can_be_verified_wherever_the_sender_stops() -> None:
+def test_no_webhook_is_lost_and_each_webhook_has_a_valid_signature_wherever_the_sender_stops() -> None:
     undisturbed = begin()
     undisturbed.settle()
     check(undisturbed, "undisturbed")
@@ -49,7 +49,7 @@ def test_no_webhook_is_lost_and_every_one_can_be_verified_wherever_the_sender_st
         check(world, where)
 
 
-def test_webhooks_of_a_dead_endpoint_become_dead_letters_and_delay_no_others() -> None:
+def test_webhooks_to_a_failing_endpoint_become_dead_letters_and_other_webhooks_are_delivered() -> None:
     world = WebhookWorld()
     world.callback("dead-callback")
     world.message("dead-message")

@@ -32,7 +32,7 @@ def die_after_submit(world: World, item: dict[str, Any], url: str) -> None:
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_a_mail_in_doubt_is_settled_although_the_day_is_used_up_meanwhile(
+def test_a_mail_with_an_unknown_outcome_ends_as_sent_even_if_the_daily_limit_is_used_up(
     new_world: NewWorld, on_unknown: str
 ) -> None:
     world = new_world(on_unknown, keyed=True)
@@ -45,7 +45,7 @@ def test_a_mail_in_doubt_is_settled_although_the_day_is_used_up_meanwhile(
 
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_a_mail_in_doubt_is_settled_although_its_window_closes_for_days(
+def test_a_mail_with_an_unknown_outcome_ends_as_sent_even_if_its_window_has_closed(
     new_world: NewWorld, on_unknown: str
 ) -> None:
     world = new_world(on_unknown, keyed=True)
@@ -56,7 +56,7 @@ def test_a_mail_in_doubt_is_settled_although_its_window_closes_for_days(
 
 
 @pytest.mark.parametrize("hours", [None, ("09:00", "20:00"), ("17:00", "19:00")])
-def test_a_line_takes_the_days_that_its_size_needs_whatever_its_windows(
+def test_bulk_mails_for_three_daily_limits_are_all_sent_within_five_days_whatever_their_window(
     new_world: NewWorld, hours: tuple[str, str] | None
 ) -> None:
     world = new_world()
@@ -72,7 +72,7 @@ def test_a_line_takes_the_days_that_its_size_needs_whatever_its_windows(
 
 
 @pytest.mark.parametrize("url", [MAIL, BULK])
-def test_a_mail_that_waits_because_its_provider_takes_no_more_can_be_cancelled(
+def test_a_mail_that_waits_because_its_providers_quota_is_used_up_can_be_cancelled(
     new_world: NewWorld, url: str
 ) -> None:
     world = new_world()
@@ -108,13 +108,13 @@ def campaign(start: int, window: tuple[str, str] | None, expires: int | None) ->
 
 
 @pytest.mark.parametrize("start", [10, 21])
-def test_a_campaign_with_a_window_loses_nobody_as_expired(start: int) -> None:
+def test_a_campaign_with_a_window_sends_each_message_before_the_messages_expire(start: int) -> None:
     world = campaign(start, ("09:00", "20:00"), 24 * 4)
     assert len(world.accepted()) == 60
     assert max(at for at, _ in world.accepted()) < 4 * DAY
 
 
-def test_a_campaign_begins_within_hours_beside_codes_that_take_more_than_their_reserve() -> None:
+def test_a_campaign_begins_within_an_hour_even_if_codes_use_more_than_their_reserve() -> None:
     two_days = 2 * DAY
     world = DayWorld(100, [float(at) for at in range(0, 3 * DAY, HOUR // 2)], 125, 0.2)
     codes = world._codes
