@@ -25,7 +25,7 @@ def test_every_media_type_of_json_is_accepted(api: Api, kind: str) -> None:
 @pytest.mark.parametrize(
     "kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 )
-def test_another_media_type_is_refused_with_the_accepted_one(api: Api, kind: str) -> None:
+def test_a_media_type_other_than_json_is_refused_and_the_response_names_json(api: Api, kind: str) -> None:
     answer = api.post(item(), **{"Content-Type": kind})
     assert (answer.status, answer.fields) == (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, ["Content-Type"])
     assert "application/json" in answer.json["detail"]
@@ -47,11 +47,11 @@ def test_another_media_type_is_refused_with_the_accepted_one(api: Api, kind: str
         '{"a":' * 5000 + "1" + "}" * 5000,
     ],
 )
-def test_a_body_that_is_no_json_object_is_a_bad_request(api: Api, body: str) -> None:
+def test_a_body_that_is_not_a_json_object_is_a_bad_request(api: Api, body: str) -> None:
     assert api.post(body).status == HTTPStatus.BAD_REQUEST
 
 
-def test_bytes_are_read_as_utf_8(api: Api) -> None:
+def test_a_request_body_is_accepted_in_utf_8_and_refused_in_latin_1(api: Api) -> None:
     assert api.post(json.dumps(item(text="ü"), ensure_ascii=False).encode()).status == HTTPStatus.ACCEPTED
     assert api.post(json.dumps(item(text="ü"), ensure_ascii=False).encode("latin-1")).status == 400
 
@@ -77,14 +77,14 @@ def test_a_body_that_is_too_large_is_refused_with_the_limit(api: Api) -> None:
         ({"messages": [item()], "lane": "bulk"}, "lane"),
     ],
 )
-def test_an_object_that_is_neither_a_message_nor_a_list_is_refused_by_its_field(
+def test_a_body_that_is_neither_a_message_nor_a_list_of_messages_is_refused_with_the_invalid_field(
     api: Api, body: object, field: str
 ) -> None:
     answer = api.post(body)
     assert (answer.status, answer.fields) == (HTTPStatus.UNPROCESSABLE_ENTITY, [field])
 
 
-def test_values_nested_too_deeply_are_a_fault_of_their_own_message_only(api: Api) -> None:
+def test_a_message_with_values_nested_too_deeply_is_refused_and_other_messages_are_accepted(api: Api) -> None:
     deep = '{"messages": [%s, {"id": "d", "event_type": "mail", "to": "a@b.example", "v": %s}]}'
     for levels in (200, 600, 900):
         body = deep % (json.dumps(item(id=f"m-{levels}")), "[" * levels + "]" * levels)
@@ -93,7 +93,7 @@ def test_values_nested_too_deeply_are_a_fault_of_their_own_message_only(api: Api
         assert "too deep" in answer.json["messages"][1]["problem"]
 
 
-def test_the_quotation_of_a_wrong_value_is_bounded_in_length(api: Api) -> None:
+def test_the_response_quotes_a_long_invalid_value_only_in_part(api: Api) -> None:
     name = "n" * 100_000
     answer = api.post(item(attachments=[{"ref": "s3://b/k", name: 1}], id="x" * 100_000))
     assert len(answer.text) < 2000

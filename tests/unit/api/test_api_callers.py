@@ -170,7 +170,7 @@ def test_a_caller_cannot_choose_its_own_prefix(api: Api, aws: Aws) -> None:
     assert aws.item(table=MAILBOX)["payload_prefix"] == "shop/"
 
 
-def test_the_same_message_of_a_caller_with_a_prefix_exists(api: Api) -> None:
+def test_a_repeated_message_of_a_caller_with_a_prefix_gets_the_result_existed(api: Api) -> None:
     message = item(text=..., payload_ref=f"s3://{BUCKET}/shop/1.json")
     assert [api.post_as(SHOP, message).json["result"] for _ in range(2)] == ["accepted", "existed"]
 

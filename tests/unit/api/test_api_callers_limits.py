@@ -66,7 +66,7 @@ def recipients(mailbox: Aws) -> int:
     return sum(parse(plain(each), CONTRACTS).recipient_count for each in items)
 
 
-def test_a_mail_counts_each_recipient_that_its_provider_is_given(
+def test_each_address_of_a_mail_counts_against_the_daily_limit_even_if_it_is_repeated(
     api: Api, aws: Aws, clock: FakeClock
 ) -> None:
     """SES counts the addresses in To, CC and BCC, however often an address comes."""
@@ -76,7 +76,7 @@ def test_a_mail_counts_each_recipient_that_its_provider_is_given(
 
 
 @pytest.mark.parametrize("field", ["to", "email"])
-def test_a_mail_to_more_than_its_callers_whole_day_is_refused_by_its_field_and_no_neighbour_is(
+def test_a_mail_to_more_recipients_than_the_daily_limit_is_refused_and_other_mails_are_accepted(
     api: Api, aws: Aws, clock: FakeClock, field: str
 ) -> None:
     several = [f"reader-{at}@example.com" for at in range(5)]
@@ -91,7 +91,7 @@ def test_a_mail_to_more_than_its_callers_whole_day_is_refused_by_its_field_and_n
     assert spent(aws, clock) == 1
 
 
-def test_a_list_for_more_than_its_callers_whole_day_is_refused_without_a_retry_after(
+def test_a_list_with_more_recipients_than_the_daily_limit_is_refused_without_a_retry_after(
     api: Api, aws: Aws
 ) -> None:
     """No later time has room for the whole list, so a Retry-After would bring it back for ever."""
@@ -125,7 +125,7 @@ def repeated(api: Api, body: Item) -> list[int]:
     return [post(api, body).status for _ in range(10)]
 
 
-def test_a_message_that_is_put_repeatedly_counts_once_against_the_day(
+def test_a_message_that_is_put_repeatedly_counts_once_against_the_daily_limit(
     api: Api, aws: Aws, clock: FakeClock
 ) -> None:
     assert repeated(api, mails("a")["messages"][0]) == [202, *[200] * 9]
@@ -137,7 +137,9 @@ def test_a_message_that_is_put_repeatedly_counts_once_against_the_day(
     assert spent(aws, clock) == recipients(aws) == 3
 
 
-def test_an_existing_message_is_answered_as_usual_on_a_used_up_day(api: Api, aws: Aws) -> None:
+def test_an_existing_message_gets_its_usual_response_if_the_daily_limit_is_used_up(
+    api: Api, aws: Aws
+) -> None:
     assert post(api, mails(*"abcd")).status == 202
     assert repeated(api, mails(*"bcde")) == [202, *[200] * 9]
     assert repeated(api, mails("a", text="other")["messages"][0]) == [409] * 10
@@ -147,7 +149,7 @@ def test_an_existing_message_is_answered_as_usual_on_a_used_up_day(api: Api, aws
     assert recipients(aws) == 5
 
 
-def test_the_largest_of_several_entries_with_one_key_counts_against_the_day(
+def test_only_the_entry_that_is_stored_counts_if_several_entries_have_one_key(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second is put if the mailbox does not take the first."""
@@ -170,7 +172,7 @@ def meddling(
     return Api(clock, caller_claim="sub", **limits), client
 
 
-def test_an_accepted_request_needs_its_puts_and_one_write_of_the_day(
+def test_an_accepted_request_makes_one_put_per_message_and_one_write_of_the_daily_count(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert post(api, mails("before")).status == 202
@@ -179,7 +181,7 @@ def test_an_accepted_request_needs_its_puts_and_one_write_of_the_day(
     assert sorted(client.names()) == ["put_item", "put_item", "update_item"]
 
 
-def test_two_simultaneous_requests_do_not_both_get_the_rest_of_the_day(
+def test_two_concurrent_requests_do_not_exceed_the_daily_limit_together(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second: list[int] = []
@@ -195,7 +197,7 @@ def test_two_simultaneous_requests_do_not_both_get_the_rest_of_the_day(
     assert (second, recipients(aws), spent(aws, clock)) == ([429], 3, 3)
 
 
-def test_a_message_whose_put_was_repeated_by_the_sdk_counts(
+def test_a_message_whose_put_was_repeated_by_the_sdk_counts_against_the_daily_limit(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The SDK repeats a put whose answer was lost, and finds its own item: nobody can tell whose that is."""
@@ -213,7 +215,7 @@ def test_a_message_whose_put_was_repeated_by_the_sdk_counts(
     assert spent(aws, clock) == recipients(aws) == 1
 
 
-def test_a_put_with_an_unknown_outcome_counts_against_the_day(
+def test_a_put_with_an_unknown_outcome_counts_against_the_daily_limit(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Too much counts after an outage, and never too little."""
@@ -227,7 +229,7 @@ def test_a_put_with_an_unknown_outcome_counts_against_the_day(
     assert spent(aws, clock) == recipients(aws) == 1
 
 
-def test_a_day_that_cannot_be_corrected_keeps_too_high_a_count_and_the_request_succeeds(
+def test_a_request_succeeds_if_its_surplus_count_cannot_be_subtracted_from_the_daily_count(
     api: Api, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert post(api, mails("a")).status == 202
@@ -237,7 +239,7 @@ def test_a_day_that_cannot_be_corrected_keeps_too_high_a_count_and_the_request_s
     assert (spent(aws, clock), recipients(aws)) == (2, 1)
 
 
-def test_a_refused_message_does_not_count_against_the_day(api: Api) -> None:
+def test_a_refused_message_does_not_count_against_the_daily_limit(api: Api) -> None:
     assert post(api, mails(*"abcdef", to="nobody")).status == 422
     assert post(api, mails(*"abcde")).status == 202
 
@@ -276,7 +278,9 @@ def test_a_caller_without_an_entry_in_the_settings_gets_403_for_every_request(
     assert api.get("/messages/m-1", authorizer=by("codes")).json["status"] == "ready"
 
 
-def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another(api: Api, aws: Aws) -> None:
+def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another_caller(
+    api: Api, aws: Aws
+) -> None:
     """A stage is the boundary: docs/reference/rights.md."""
     assert post(api, item(send_at=LATER), "codes").status == 202
     assert api.get("/messages/m-1", authorizer=by("news")).status == 200
@@ -296,7 +300,7 @@ def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another(api:
         ("codes", {"from": "post@example.com"}, ""),
     ],
 )
-def test_a_mail_comes_from_a_sender_that_its_caller_may_use(
+def test_a_mail_is_accepted_only_from_a_sender_that_its_caller_may_use(
     api: Api, caller: str, changes: Item, problem: str
 ) -> None:
     answer = post(api, item(**changes), caller)
@@ -306,14 +310,14 @@ def test_a_mail_comes_from_a_sender_that_its_caller_may_use(
         assert answer.json["errors"][0]["problem"].startswith(problem)
 
 
-def test_a_payload_cannot_name_a_sender_that_its_caller_may_not_use(api: Api, aws: Aws) -> None:
+def test_a_message_with_a_payload_is_stored_with_its_default_sender(api: Api, aws: Aws) -> None:
     ref = f"s3://{BUCKET}/content.json"
     assert post(api, item(text=..., payload_ref=ref), "news").status == 202
     # The sender reads the payload later; what stands in the item counts then.
     assert aws.item(table=MAILBOX)["from"] == SENDERS[0]
 
 
-def test_a_request_gets_a_retry_after_if_other_requests_always_change_the_day_first(
+def test_a_request_gets_a_retry_after_if_other_requests_always_change_the_daily_count_first(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object, **__: object) -> None:
@@ -324,7 +328,7 @@ def test_a_request_gets_a_retry_after_if_other_requests_always_change_the_day_fi
     assert (refused.status, refused.headers["retry-after"]) == (503, "2")
 
 
-def test_a_message_of_another_channel_has_no_sender_to_check(api: Api) -> None:
+def test_a_text_is_accepted_from_a_caller_whose_mail_senders_are_restricted(api: Api) -> None:
     text = {"id": "t-1", "event_type": "sms", "to": "+16175551234", "text": "Hi"}
     assert post(api, text).status == 202
 

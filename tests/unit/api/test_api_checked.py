@@ -22,7 +22,7 @@ def api(aws: Aws, clock: FakeClock, tmp_path: Path) -> Api:
     return Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"])
 
 
-def test_a_single_message_is_rendered_and_its_unused_attributes_are_named(api: Api) -> None:
+def test_the_response_to_a_single_message_names_its_unused_attributes(api: Api) -> None:
     answer = api.post(mail(name="Ada", shoe=7))
     assert answer.status == 202
     assert answer.json["unused"] == ["shoe"]
@@ -70,7 +70,7 @@ def test_a_mail_without_content_is_refused_with_the_missing_attributes(api: Api)
     ("send_at", "in_utc"),
     [("2026-11-22T09:00", "2026-11-22T09:00:00.000Z"), ("2026-11-22T09:00:00+01:00", None)],
 )
-def test_a_send_at_without_an_offset_is_answered_with_its_time_in_utc(
+def test_the_response_contains_the_send_at_in_utc_if_it_has_no_offset(
     api: Api, send_at: str, in_utc: str | None
 ) -> None:
     assert api.post(mail(name="Ada", send_at=send_at)).json.get("send_at") == in_utc
@@ -78,7 +78,7 @@ def test_a_send_at_without_an_offset_is_answered_with_its_time_in_utc(
     assert [each.get("send_at") for each in api.post(several).json["messages"]] == [in_utc, None]
 
 
-def test_each_message_of_a_list_is_checked_by_its_names_and_a_wrong_one_does_not_stop_others(
+def test_messages_of_a_list_with_an_unknown_template_or_attribute_are_refused_and_others_are_accepted(
     api: Api,
 ) -> None:
     entries = [mail("m-1"), mail("m-2", template="b"), mail("m-3", replyTo="x")]
@@ -95,7 +95,9 @@ def test_the_sender_of_a_message_with_a_payload_is_checked(api: Api) -> None:
     assert answer.fields == ["from"]
 
 
-def test_a_published_version_is_checked(aws: Aws, clock: FakeClock, tmp_path: Path) -> None:
+def test_a_message_is_checked_against_the_published_version_of_its_template(
+    aws: Aws, clock: FakeClock, tmp_path: Path
+) -> None:
     api = Api(clock, templates=str(tmp_path), mail_senders=["us@example.com"], templates_bucket=TEMPLATES)
     publish(aws, 3, "{{ city }}")
     choose(aws, a=3)
@@ -115,7 +117,7 @@ def test_a_message_is_accepted_unchecked_if_the_versions_cannot_be_read(
     assert api.post(mail()).status == 202  # although its variable is missing
 
 
-def test_a_message_with_an_unused_attribute_is_refused_at_once_if_the_stage_refuses_such_attributes(
+def test_a_message_with_an_unused_attribute_is_refused_if_the_stage_refuses_unused_attributes(
     clock: FakeClock, aws: Aws
 ) -> None:
     api = Api(clock, unknown="refuse")

@@ -24,7 +24,7 @@ def references(node: Any) -> set[str]:
     return set().union(*map(references, node)) if isinstance(node, list) else set()
 
 
-def test_the_file_equals_the_generated_description() -> None:
+def test_the_committed_openapi_file_equals_the_generated_description() -> None:
     assert FILE.read_text() == description(), "run `make schema` and commit the file."
 
 
@@ -42,7 +42,9 @@ def test_a_schema_of_items_is_valid_and_lacks_the_systems_own_attributes(channel
     assert {"id", "event_type"} <= {*own["required"]}
 
 
-def test_the_examples_are_valid(aws: Aws, clock: FakeClock, document: Any) -> None:
+def test_the_examples_of_the_description_are_valid_and_accepted_by_the_api(
+    aws: Aws, clock: FakeClock, document: Any
+) -> None:
     content = document["paths"]["/messages"]["post"]["requestBody"]["content"]["application/json"]
     validator = Draft202012Validator({**content["schema"], "components": document["components"]})
     for example in content["examples"].values():

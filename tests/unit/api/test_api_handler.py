@@ -30,13 +30,17 @@ def load(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Han
     sys.modules.pop("messages_api", None)
 
 
-def test_a_message_goes_from_the_request_into_the_mailbox(load: Callable[[], Handler], aws: Aws) -> None:
+def test_the_handler_stores_the_message_of_a_request_in_the_mailbox(
+    load: Callable[[], Handler], aws: Aws
+) -> None:
     made = event("POST", "/messages", json.dumps(item()), {"Content-Type": "application/json"})
     assert load()(made, lambda_context())["statusCode"] == 202
     assert aws.item(table=MAILBOX) == item()
 
 
-def test_a_cold_start_makes_no_call(load: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cold_start_of_the_api_makes_no_call_to_aws(
+    load: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch
+) -> None:
     refuse_calls(monkeypatch)
     load()
 

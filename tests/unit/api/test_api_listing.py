@@ -69,7 +69,7 @@ def test_the_newest_messages_are_listed_in_pages(
     )
 
 
-def test_filters_select_the_messages_with_all_of_their_values(
+def test_the_list_contains_only_messages_that_match_all_filters(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     sent(aws, ledger, clock, "spring#1#ada")
@@ -90,7 +90,9 @@ def test_filters_select_the_messages_with_all_of_their_values(
         ("limit=5", "limit"),
     ],
 )
-def test_an_invalid_parameter_is_named(api: Api, query: str, field: str) -> None:
+def test_an_invalid_query_parameter_is_refused_and_the_error_names_the_parameter(
+    api: Api, query: str, field: str
+) -> None:
     answer = api.get(f"/messages?{query}")
     assert (answer.status, answer.fields) == (422, [field])
 

@@ -25,13 +25,15 @@ def test_a_valid_message_is_stored_in_the_mailbox(api: Api, aws: Aws) -> None:
     assert answer.headers["location"] == answer.json["href"] == "/messages/m-1?event_type=mail"
 
 
-def test_the_same_message_again_exists(api: Api, aws: Aws) -> None:
+def test_a_repeated_message_gets_the_result_existed(api: Api, aws: Aws) -> None:
     api.post(item())
     answer = api.post(item())
     assert (answer.status, answer.json["result"]) == (200, "existed")
 
 
-def test_an_id_of_another_message_is_a_conflict_and_the_other_message_stays(api: Api, aws: Aws) -> None:
+def test_another_message_with_an_existing_id_is_a_conflict_and_the_stored_message_stays(
+    api: Api, aws: Aws
+) -> None:
     api.post(item())
     answer = api.post(item(text="Something else"))
     assert (answer.status, answer.fields) == (409, ["id"])
@@ -123,7 +125,7 @@ def test_a_list_whose_ids_all_belong_to_other_messages_is_a_conflict(api: Api) -
     assert api.post({"messages": [item(text="No")]}).status == 409
 
 
-def test_the_first_of_two_entries_with_one_key_counts(api: Api, aws: Aws) -> None:
+def test_the_first_of_several_entries_with_one_key_is_stored(api: Api, aws: Aws) -> None:
     answer = api.post({"messages": [item(text="first"), item(text="second"), item(text="first")]})
     assert [each["result"] for each in answer.json["messages"]] == ["accepted", "conflict", "existed"]
     assert aws.item(table=MAILBOX)["text"] == "first"
@@ -134,7 +136,7 @@ def test_a_template_may_have_a_variable_named_messages(api: Api, aws: Aws) -> No
     assert aws.item(table=MAILBOX)["messages"] == ["a", "b"]
 
 
-def test_a_list_of_a_thousand_messages_is_accepted_and_a_longer_one_is_refused(api: Api, aws: Aws) -> None:
+def test_a_list_of_a_thousand_messages_is_accepted_and_a_longer_list_is_refused(api: Api, aws: Aws) -> None:
     messages = [item(id=f"m-{at}") for at in range(1001)]
     refused = api.post({"messages": messages})
     assert (refused.status, refused.fields) == (422, ["messages"])
@@ -155,7 +157,7 @@ def test_numbers_keep_their_digits(api: Api, aws: Aws) -> None:
     assert stored["n"] == {"N": "0.1"}
 
 
-def test_a_mailbox_with_a_ttl_gives_each_item_its_ttl(aws: Aws, clock: FakeClock) -> None:
+def test_an_item_gets_the_ttl_of_the_mailbox_unless_it_has_its_own_ttl(aws: Aws, clock: FakeClock) -> None:
     api = Api(clock, mailbox_ttl_seconds=86400)
     api.post(item())
     assert aws.item(table=MAILBOX)["ttl"] == int(NOW) + 86400
@@ -165,7 +167,9 @@ def test_a_mailbox_with_a_ttl_gives_each_item_its_ttl(aws: Aws, clock: FakeClock
     assert aws.item("own", table=MAILBOX)["ttl"] == int(NOW) + 5
 
 
-def test_a_refused_message_is_logged_with_its_key_and_its_field_only(api: Api, log: Log) -> None:
+def test_a_refused_message_is_logged_with_its_key_and_its_field_unless_the_id_is_invalid(
+    api: Api, log: Log
+) -> None:
     api.post({"messages": [item(to="vincent@"), item(id="x" * 200), item(id="fine")]})
     lines = [
         {name: line.get(name) for name in ("message", "id", "event_type", "result", "field")}
@@ -177,7 +181,9 @@ def test_a_refused_message_is_logged_with_its_key_and_its_field_only(api: Api, l
     ]
 
 
-def test_every_outcome_is_counted(api: Api, counted: Callable[[], dict[str, float]]) -> None:
+def test_accepted_existing_and_refused_messages_are_counted(
+    api: Api, counted: Callable[[], dict[str, float]]
+) -> None:
     api.post(item(id="old"))
     api.post(
         {"messages": [item(id="a"), item(id="b"), item(id="old"), item(to="x"), item(id="old", text="")]}

@@ -40,19 +40,19 @@ def api(aws: Aws, clock: FakeClock) -> Api:
 
 
 @pytest.mark.parametrize("id_", AWKWARD)
-def test_a_message_is_found_by_its_href(api: Api, aws: Aws, id_: str) -> None:
+def test_a_message_with_any_id_is_found_by_its_href(api: Api, aws: Aws, id_: str) -> None:
     href = api.post(item(id=id_)).json["href"]
     assert api.get(href).json["id"] == id_
 
 
 @pytest.mark.parametrize("id_", [each for each in AWKWARD if "/" not in each and "?" not in each])
-def test_an_undecoded_path_is_accepted_too(api: Api, aws: Aws, id_: str) -> None:
+def test_a_message_is_found_by_a_path_that_was_not_decoded(api: Api, aws: Aws, id_: str) -> None:
     aws.put(MAILBOX, **item(id=id_))
     assert api.get(href_of(id_, "mail"), decoded=False).json["id"] == id_
 
 
 @pytest.mark.parametrize("id_", AWKWARD)
-def test_a_message_is_cancelled_by_a_query_with_any_id(api: Api, id_: str) -> None:
+def test_a_message_with_any_id_can_be_cancelled_by_its_href(api: Api, id_: str) -> None:
     href = api.post(item(id=id_, send_at="2026-12-01T00:00:00Z")).json["href"]
     path, _, query = href.partition("?")
     url = f"{path}/cancel?{query}"  # /messages/cancel?id=… where the id is in the query

@@ -34,7 +34,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, operation: str, error: Exception, f
 
 
 @pytest.mark.parametrize("error", [THROTTLED, OUT_OF_REACH])
-def test_a_message_that_could_not_be_put_is_answered_with_a_retry_after(
+def test_a_message_that_could_not_be_put_gets_a_response_with_a_retry_after(
     api: Api, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     with monkeypatch.context() as patch:
@@ -59,7 +59,7 @@ def test_a_partly_failed_list_names_the_failed_messages_and_may_be_sent_again_wh
     assert (again.status, again.json["accepted"], again.json["existed"]) == (202, 1, 2)
 
 
-def test_content_that_could_not_be_stored_is_answered_with_a_retry_after(
+def test_a_message_whose_content_could_not_be_stored_gets_a_response_with_status_503(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing(monkeypatch, "PutObject", THROTTLED)
@@ -67,7 +67,7 @@ def test_content_that_could_not_be_stored_is_answered_with_a_retry_after(
 
 
 @pytest.mark.parametrize("url", ["/messages/m-1", "/messages/m-1?event_type=mail", "/messages?id=m-1"])
-def test_a_state_that_cannot_be_read_is_answered_with_a_retry_after(
+def test_a_request_for_a_state_that_cannot_be_read_gets_a_response_with_a_retry_after(
     api: Api, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     for operation in ("GetItem", "Query"):
@@ -96,14 +96,14 @@ def test_an_internal_error_is_logged_and_not_part_of_the_response(
     ("method", "url"),
     [("GET", "/"), ("GET", "/nothing"), ("DELETE", "/messages/m-1"), ("POST", "/messages/x")],
 )
-def test_an_unknown_path_is_answered_with_a_problem(api: Api, method: str, url: str) -> None:
+def test_a_request_to_an_unknown_path_gets_404_as_problem_json(api: Api, method: str, url: str) -> None:
     from tests.support.unit.api_requests import event
 
     answer = api.ask(event(method, url))
     assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
 
 
-def test_every_problem_has_the_fields_of_the_rfc(api: Api) -> None:
+def test_every_error_response_is_problem_json_with_status_type_title_and_detail(api: Api) -> None:
     api.post(item())
     answers = [
         api.post("no"),

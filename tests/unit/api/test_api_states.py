@@ -96,7 +96,7 @@ def test_the_state_of_a_message_contains_each_of_several_recipients(
     assert api.get("/messages/m-1").json["recipients"] == {"a@x.example": {}, "b@x.example": {}}
 
 
-def test_the_state_of_a_message_contains_nothing_of_its_body(api: Api, aws: Aws, ledger: Ledger) -> None:
+def test_the_state_of_a_message_does_not_contain_its_content(api: Api, aws: Aws, ledger: Ledger) -> None:
     aws.put(MAILBOX, **item(text="very secret", code="4711"))
     assert "secret" not in api.get("/messages/m-1").text
     ledger.complete(claimed(ledger), "ses", "1")
@@ -162,7 +162,7 @@ def test_a_scheduled_message_whose_item_was_deleted_is_cancelled_at_once(api: Ap
 
 @pytest.mark.parametrize("deleted", [True, False])
 @pytest.mark.parametrize("claimed_before", [True, False])
-def test_a_message_that_waits_with_its_content_is_cancelled(
+def test_a_message_that_waits_for_the_daily_limit_can_be_cancelled_even_if_its_item_was_deleted(
     api: Api, aws: Aws, ledger: Ledger, deleted: bool, claimed_before: bool
 ) -> None:
     if not deleted:

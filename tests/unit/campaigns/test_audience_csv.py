@@ -24,7 +24,7 @@ def test_each_line_is_a_recipient_with_its_columns_as_attributes() -> None:
 
 
 @pytest.mark.parametrize("column", ["id", "event_type"])
-def test_a_key_column_named_like_an_attribute_is_no_attribute(column: str) -> None:
+def test_a_key_column_named_id_or_event_type_does_not_become_an_attribute(column: str) -> None:
     (only,) = people(csv(f"{column},email\n7,ann@example.com\n".encode(), key=column))
     assert only == Recipient("7", {"email": "ann@example.com"})
 
@@ -78,7 +78,7 @@ def test_the_delimiter_may_be_named_in_a_first_line_as_excel_writes_it(first: by
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_empty_cells_at_a_lines_end_may_be_missing_or_too_many(size: int) -> None:
+def test_a_line_may_have_missing_or_surplus_empty_cells_at_its_end(size: int) -> None:
     content = b"id,email,name,town\n1,a@example.com,Ann\n2,b@example.com\n3,c@example.com,,,,\n4\n,,,\n,\n"
     audience = csv(content, columns=["email"])
     found = [
@@ -111,7 +111,7 @@ def test_a_missing_mapped_column_stops_the_run() -> None:
 
 
 @pytest.mark.parametrize("content", [b"id,name\n", b"id,name", b"id,name\n\n,\n\r\n"])
-def test_a_file_without_an_entry_is_a_fault(content: bytes) -> None:
+def test_a_file_without_an_entry_is_reported_as_a_fault(content: bytes) -> None:
     assert faults(csv(content)) == [
         "line 1: is followed by no entry; put each one on a line of its own, which ends with LF or CR LF"
     ]
@@ -169,7 +169,9 @@ STRAY = (
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_bad_line_is_a_fault_and_the_others_are_collected(line: bytes, fault: str, size: int) -> None:
+def test_an_invalid_line_is_reported_as_a_fault_and_the_other_lines_are_collected(
+    line: bytes, fault: str, size: int
+) -> None:
     content = HEADER + b"1,ann@example.com,Ann\n" + line + b"\n3,cy@example.com,Cy\n"
     audience = csv(content, columns=["email"])
     if "same as" in fault and size == 1:
@@ -211,12 +213,12 @@ def test_an_invalid_header_stops_the_run(header: bytes, problem: str) -> None:
     assert str(fault.value) == f"audience.columns: {problem}"
 
 
-def test_line_numbers_are_those_of_a_text_editor() -> None:
+def test_line_numbers_in_faults_match_the_line_numbers_of_a_text_editor() -> None:
     content = b'id,name\n1,"a\nb\nc"\n\n2,\0\n3,"d\n"\n4,\0\n'
     assert [fault.split(",")[0] for fault in faults(csv(content), 1)] == ["line 6", "line 9"]
 
 
-def test_an_unclosed_quote_is_a_fault_of_its_line_only() -> None:
+def test_an_unclosed_quote_is_reported_as_a_fault_of_its_own_line_only() -> None:
     """Also where the file is larger than what may be read ahead."""
     rest = b"".join(b"%d,%s\n" % (number, b"Bo" * 100) for number in range(2, 4_000))
     audience = csv(b'id,name\n1,"Ann\n' + rest)
@@ -256,7 +258,7 @@ def test_a_page_of_long_lines_ends_before_it_is_full() -> None:
     assert sum(sizes) == 100
 
 
-def test_every_file_of_a_csv_writer_is_read_without_a_change() -> None:
+def test_every_file_that_the_csv_writer_of_python_writes_is_read_unchanged() -> None:
     """Pages of any size, and chunks that end anywhere, in a quote or between CR and LF."""
     chance = random.Random(7)
     for _ in range(60):

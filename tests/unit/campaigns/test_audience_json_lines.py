@@ -70,7 +70,9 @@ NO_NUMBER = "line 2: holds a number that no message can carry; use up to 38 digi
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else "",
 )
-def test_a_bad_line_is_a_fault_and_the_others_are_collected(line: bytes, fault: str) -> None:
+def test_an_invalid_line_is_reported_as_a_fault_and_the_other_lines_are_collected(
+    line: bytes, fault: str
+) -> None:
     good = [b'{"id": %d, "email": "a"}' % number for number in (1, 3)]
     audience = jsonl(good[0] + b"\n" + line + b"\n" + good[1], columns=["email"])
     assert keys(audience) == ["1", "3"]

@@ -74,7 +74,7 @@ def main() -> None:
     sys.stdout.write(f"{tenth} {most_megabytes()}")
 
 
-def test_the_generated_file_equals_its_description() -> None:
+def test_the_generated_file_of_these_tests_has_the_right_bytes_in_each_range() -> None:
     content = Generated(12_000)
     whole = HEADER + "".join(map(line, range(12_000))).encode()
     assert content.read(0, len(content)) == whole
@@ -83,7 +83,7 @@ def test_the_generated_file_equals_its_description() -> None:
 
 
 @pytest.mark.process
-def test_a_large_file_needs_no_more_memory_than_a_tenth_of_it() -> None:
+def test_a_large_file_needs_no_more_memory_than_a_file_of_a_tenth_of_its_size() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "tests.unit.campaigns.test_audience_large_file"],
         cwd=ROOT,

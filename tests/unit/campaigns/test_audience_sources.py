@@ -59,7 +59,7 @@ def test_a_file_without_the_column_of_unless_stops_the_run_and_an_empty_cell_doe
         audience.page(page())
 
 
-def test_an_empty_file_in_s3_has_an_end(aws: Aws) -> None:
+def test_an_empty_file_in_s3_has_no_recipients(aws: Aws) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="empty.jsonl", Body=b"")
     assert keys(made(File(f"s3://{BUCKET}/empty.jsonl", "id"), aws)) == []
 

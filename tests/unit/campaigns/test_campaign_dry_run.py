@@ -49,7 +49,7 @@ def count(**changes: Any) -> dict[str, Any]:
     return collector.dry_run({**ASKED, **changes})
 
 
-def test_pages_are_counted_one_after_another_with_samples_and_faults() -> None:
+def test_a_dry_run_counts_each_page_and_returns_samples_and_faults() -> None:
     first = count(samples=2)
     assert first == {
         "recipients": 2,
@@ -93,11 +93,11 @@ def test_samples_are_composed_as_in_a_run_and_no_item_is_written(aws: Aws, clock
     assert all(aws.dynamodb.scan(TableName=each)["Items"] == [] for each in (MAILBOX, LEDGER))
 
 
-def test_an_undeployed_campaign_is_named_with_the_deployed_ones() -> None:
+def test_an_undeployed_campaign_is_refused_with_the_names_of_the_deployed_campaigns() -> None:
     with pytest.raises(Invalid, match="'other' is not deployed; there are: weekly"):
         count(campaign="other")
 
 
-def test_an_invalid_name_of_a_run_is_refused_before_a_function_is_invoked() -> None:
+def test_a_dry_run_with_an_invalid_name_of_its_run_is_refused() -> None:
     with pytest.raises(Malformed):
         count(run="a#b")

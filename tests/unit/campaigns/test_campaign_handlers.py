@@ -79,7 +79,7 @@ def id_of(aws: Aws, key: str) -> str:
     return run.id_of(key)
 
 
-def test_a_campaign_goes_from_a_file_to_the_mailbox(
+def test_collect_and_compose_put_the_messages_of_a_campaign_from_a_file_into_the_mailbox(
     aws: Aws, clock: FakeClock, campaign: Load, monkeypatch: pytest.MonkeyPatch, log: Any
 ) -> None:
     Preferences(aws.dynamodb, PREFERENCES, clock).opt_out("eve@example.com", "news", "page")
@@ -123,7 +123,7 @@ def test_a_dry_run_of_both_functions_writes_no_item(
     assert aws.receive("audience") == []
 
 
-def test_a_run_s_messages_have_the_versions_that_were_current_at_its_beginning(
+def test_the_messages_of_a_run_have_the_template_versions_that_were_current_when_the_run_began(
     aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEMPLATES_BUCKET", TEMPLATES)

@@ -80,7 +80,7 @@ def test_a_column_that_resembles_an_attribute_is_a_variable_unlike_an_attribute_
     assert (message.audience_columns, message.misspelt()) == (["expires"], {"sendAt": "send_at"})
 
 
-def test_an_address_in_to_is_accepted_as_well() -> None:
+def test_the_address_of_a_recipient_may_be_in_the_column_to() -> None:
     assert made(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
 
 
@@ -103,7 +103,7 @@ def test_a_column_named_like_an_attribute_of_another_channel_is_a_variable() -> 
     assert made(Recipient("17", {**ADA.attributes, "url": "https://example.com/ada"}))["url"]
 
 
-def test_composed_attributes_override_settings_and_audience_but_not_the_campaigns_own() -> None:
+def test_composed_attributes_override_settings_and_audience_but_not_id_channel_lane_and_topic() -> None:
     item = made(
         first_name="Augusta", template="other", id="mine", event_type="sms", lane="normal", topic="none"
     )
@@ -119,7 +119,7 @@ def test_dates_uuids_and_decimals_of_a_module_become_json() -> None:
     assert (item["price"], item["few"]) == ("12.50", [1, 2])
 
 
-def test_a_module_sends_no_copy_of_a_mail_with_a_topic() -> None:
+def test_a_bcc_that_a_module_adds_to_a_mail_with_a_topic_is_refused() -> None:
     with pytest.raises(Invalid, match="a mail with a topic goes to one alone"):
         made(bcc="eve@example.com")
 
@@ -137,13 +137,13 @@ def test_chunks_are_bounded_in_recipients_and_in_bytes() -> None:
     assert [each for chunk in chunks for each in chunk] == people
 
 
-def test_a_recipient_too_large_for_a_chunk_is_named_by_key() -> None:
+def test_a_recipient_too_large_for_a_chunk_is_left_out_and_reported_by_its_key() -> None:
     chunks, (fault,) = chunked([ADA, Recipient("large", {"story": "x" * MAX_CHUNK_BYTES})], 3)
     assert [[each.key for each in chunk] for chunk in chunks] == [["17"]]
     assert str(fault).startswith("entry large: has 2621")
 
 
-def test_a_recipient_that_json_cannot_represent_is_named_by_key_and_the_others_are_sent() -> None:
+def test_a_recipient_that_json_cannot_represent_is_left_out_and_reported_with_its_key() -> None:
     people = [Recipient(str(number), {"name": name}) for number, name in enumerate(("a", "\ud83d", "c"))]
     chunks, faults = chunked(people, 50)
     assert [[each.key for each in chunk] for chunk in chunks] == [["0", "2"]]
@@ -156,7 +156,7 @@ def test_an_empty_page_makes_no_chunk() -> None:
     assert chunked([], 3) == ([], [])
 
 
-def test_a_schedules_message_is_a_start_of_the_run_at_its_time() -> None:
+def test_the_message_of_a_schedule_starts_the_run_that_is_named_by_its_time() -> None:
     body = '{"campaign": "weekly", "scheduled_at": "2026-11-18T14:00:07+01:00"}'
     assert collect_body(body) == Start(
         "weekly", "2026-11-18T14:00:07+01:00", "2026-11-18T13:00Z", "2026-11-18T14:00:07+01:00"
@@ -169,7 +169,7 @@ def test_a_start_from_eventbridges_dead_letters_is_readable() -> None:
     assert collect_body(wrapped) == collect_body(body)
 
 
-def test_bodies_are_decoded_as_they_were_encoded() -> None:
+def test_pages_and_chunks_are_unchanged_after_encoding_and_decoding() -> None:
     page = Next("weekly", "r", "s", 7, {"offset": 12, "header": ["a", "b"]})
     assert collect_body(encode(page)) == page
     chunk = Chunk("weekly", "r", AT, [Recipient("1", {"n": 1, "none": None, "deep": {"list": [True, "x"]}})])
@@ -196,7 +196,7 @@ def test_a_chunk_or_a_page_without_a_run_is_malformed(wrong: dict[str, str]) -> 
 @pytest.mark.parametrize(
     "spelling", ["2026-11-18T13:00Z", "2026-11-18T13:00:00Z", "2026-11-18T14:00+01:00", "20261118T130000Z"]
 )
-def test_a_time_is_one_run_in_every_spelling(spelling: str) -> None:
+def test_all_spellings_of_a_time_name_the_same_run(spelling: str) -> None:
     assert canonical(spelling) == "2026-11-18T13:00Z"
     body = json.dumps({"campaign": "weekly", "scheduled_at": AT, "run": spelling, "start": "s"})
     assert collect_body(body) == Start("weekly", AT, "2026-11-18T13:00Z", "s")

@@ -74,7 +74,9 @@ def test_an_audience_from_code_needs_a_file() -> None:
         ("{'1': {}, '99': {}}", "returned 1 keys that nobody has"),
     ],
 )
-def test_compose_has_to_return_attributes_by_key(tmp_path: Path, composed: str, problem: str) -> None:
+def test_a_result_of_compose_that_is_not_a_mapping_by_the_keys_of_the_recipients_is_refused(
+    tmp_path: Path, composed: str, problem: str
+) -> None:
     own = modules(tmp_path, f"def compose(recipients): return {composed}")
     with pytest.raises(Invalid, match=f"compose: {problem}"):
         own.compose(OWN, PEOPLE)

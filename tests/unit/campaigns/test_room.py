@@ -21,24 +21,24 @@ def waits(aws: Aws, queue: str, many: int) -> None:
         aws.sqs.send_message(QueueUrl=aws.urls[queue], MessageBody="{}")
 
 
-def test_a_page_with_enough_room_in_the_day_is_sent_now(room: PageRoom) -> None:
+def test_a_page_that_fits_into_the_daily_limit_is_sent_now(room: PageRoom) -> None:
     room.budget.ask(50)
     assert room.again(PAGE, NOW) is None
 
 
-def test_a_page_takes_the_remaining_room_and_its_other_messages_wait_in_line(room: PageRoom) -> None:
+def test_a_page_is_sent_now_if_the_daily_limit_has_room_for_some_of_its_recipients(room: PageRoom) -> None:
     room.budget.ask(89)
     assert room.again(PAGE, NOW) is None
 
 
-def test_a_page_without_any_room_waits_until_room_is_released(room: PageRoom) -> None:
+def test_a_page_waits_until_the_daily_limit_has_room_again(room: PageRoom) -> None:
     room.budget.ask(90)
     again = room.again(PAGE, NOW)
     assert again == room.budget.room().again
     assert NOW + 86_400 < again < NOW + 91_000
 
 
-def test_a_page_waits_while_other_messages_wait_for_the_day(room: PageRoom) -> None:
+def test_a_page_waits_while_other_messages_wait_for_the_daily_limit(room: PageRoom) -> None:
     room.budget.join(NOW)
     assert room.again(PAGE, NOW) == NOW + LOOK_AGAIN_SECONDS
     assert room.budget.close_line(1)
@@ -48,7 +48,7 @@ def test_a_page_waits_while_other_messages_wait_for_the_day(room: PageRoom) -> N
 @pytest.mark.parametrize(
     ("mails", "chunks", "again"), [(89, 0, False), (90, 0, True), (0, 8, False), (80, 1, True)]
 )
-def test_messages_in_queues_take_room_in_the_day(
+def test_messages_in_queues_count_against_the_daily_limit(
     room: PageRoom, aws: Aws, mails: int, chunks: int, again: bool
 ) -> None:
     waits(aws, "mail-bulk", mails)
@@ -56,7 +56,9 @@ def test_messages_in_queues_take_room_in_the_day(
     assert room.again(PAGE, NOW) == (NOW + LOOK_AGAIN_SECONDS if again else None)
 
 
-def test_a_page_larger_than_a_day_is_sent_despite_a_little_other_bulk(room: PageRoom) -> None:
+def test_a_page_larger_than_the_daily_limit_is_sent_although_part_of_the_limit_is_used(
+    room: PageRoom,
+) -> None:
     large = Definition("weekly", "mail", Module(), page_size=1_000)
     room.budget.ask(1)
     assert room.again(large, NOW) is None

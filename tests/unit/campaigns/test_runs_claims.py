@@ -39,19 +39,19 @@ def test_a_page_of_an_earlier_start_is_superseded(runs: Runs) -> None:
     assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_page_long_behind_the_one_that_is_due_is_superseded(runs: Runs) -> None:
+def test_a_page_two_pages_behind_the_due_page_is_superseded(runs: Runs) -> None:
     collect(runs, 1, "b")
     collect(runs, 2, "c")
     assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_page_whose_next_one_was_claimed_is_superseded(runs: Runs) -> None:
+def test_a_page_is_superseded_if_the_next_page_was_claimed(runs: Runs) -> None:
     collect(runs, 1, "b")
     assert isinstance(runs.claim(*RUN, "s-1", 2), PageClaim)
     assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
 
 
-def test_a_page_whose_next_one_is_unclaimed_sends_the_next_one_again(runs: Runs) -> None:
+def test_a_repeated_page_gets_the_cursor_of_the_next_page_if_the_next_page_is_unclaimed(runs: Runs) -> None:
     collect(runs, 1, "b")
     found = runs.claim(*RUN, "s-1", 1)
     assert isinstance(found, Unsent)
@@ -59,15 +59,15 @@ def test_a_page_whose_next_one_is_unclaimed_sends_the_next_one_again(runs: Runs)
 
 
 @pytest.mark.parametrize("page", [2, 3])
-def test_a_page_before_which_another_is_due_is_out_of_sequence(runs: Runs, page: int) -> None:
+def test_a_page_is_out_of_sequence_if_an_earlier_page_is_due(runs: Runs, page: int) -> None:
     assert runs.claim(*RUN, "s-1", page) == PageOutOfSequence()
 
 
-def test_a_page_of_no_run_is_out_of_sequence(runs: Runs) -> None:
+def test_a_page_of_an_unknown_run_is_out_of_sequence(runs: Runs) -> None:
     assert runs.claim("weekly", "r-9", "s-1", 1) == PageOutOfSequence()
 
 
-def test_a_page_of_a_run_that_is_over_has_passed(runs: Runs) -> None:
+def test_a_page_of_a_collected_run_cannot_be_claimed(runs: Runs) -> None:
     collect(runs, 1, None)
     assert runs.claim(*RUN, "s-1", 1) == Passed("collected")
 

@@ -26,7 +26,9 @@ def twice(aws: Aws, clock: FakeClock) -> Runs:
     return Runs(client, RUNS, lease=60, clock=clock)
 
 
-def test_a_stop_whose_answer_was_lost_has_stopped_the_run(runs: Runs, twice: Runs) -> None:
+def test_a_stop_whose_response_was_lost_succeeds_when_the_sdk_repeats_the_write(
+    runs: Runs, twice: Runs
+) -> None:
     assert twice.stop(*RUN, "an operator")
     found = runs.read(*RUN)
     assert found is not None
@@ -39,7 +41,7 @@ def test_a_second_stop_returns_that_the_run_was_stopped_already(runs: Runs, twic
     assert not twice.stop(*RUN, "an operator")
 
 
-def test_a_count_whose_answer_was_lost_counts_once(runs: Runs, twice: Runs) -> None:
+def test_a_count_whose_response_was_lost_is_added_once(runs: Runs, twice: Runs) -> None:
     for _ in range(3):
         twice.count(*RUN, {"composed": 5, "existed": 1})
     runs.count(*RUN, {"composed": 2})

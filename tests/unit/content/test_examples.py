@@ -26,13 +26,13 @@ def written(preview: Preview) -> str:
 
 
 @pytest.mark.parametrize(("at", "name"), list(enumerate(IDS)), ids=IDS)
-def test_an_example_renders_as_in_its_file(at: int, name: str) -> None:
+def test_each_example_of_a_template_renders_to_the_text_in_its_file(at: int, name: str) -> None:
     template, _, attributes = EXAMPLES[at]
     found = written(FOLDER.look(FOLDER.item(template, attributes)))
     assert found == (HERE / f"{name}.txt").read_text()
 
 
-def test_each_file_belongs_to_an_example() -> None:
+def test_each_rendered_file_belongs_to_an_example_of_a_template() -> None:
     assert sorted(each.stem for each in HERE.iterdir()) == sorted(IDS)
 
 

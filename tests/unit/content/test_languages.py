@@ -47,7 +47,9 @@ def test_a_locale_selects_the_nearest_existing_language(shelf: Shelf, locale: st
     assert templates.text("a", {"name": "Ada"}, locale=locale) == used
 
 
-def test_a_language_replaces_every_part(shelf: Shelf) -> None:
+def test_a_template_in_a_language_lacks_the_parts_that_exist_only_in_the_default_language(
+    shelf: Shelf,
+) -> None:
     shelf.put("a", subject="Hello", text="own", html="<p>own</p>")
     shelf.put("a/fr", subject="Bonjour", text="fr")
     assert Templates(shelf.root).render("a", {}, locale="fr").html is None
@@ -60,7 +62,9 @@ def test_a_language_folder_has_the_canonical_form_of_its_tag(tag: str, folder: s
     assert canonical(tag) == folder
 
 
-def test_the_variables_of_a_template_include_those_of_the_parts_that_it_refers_to(shelf: Shelf) -> None:
+def test_the_variables_of_a_template_include_the_variables_of_the_parts_that_it_refers_to(
+    shelf: Shelf,
+) -> None:
     shelf.put("_layout", html="{{ brand }}{% block body %}{% endblock %}")
     shelf.put("_line", html="{{ line.sku }}")
     shelf.put(
@@ -72,7 +76,7 @@ def test_the_variables_of_a_template_include_those_of_the_parts_that_it_refers_t
     assert Templates(shelf.root).used("a") == {"name", "brand", "lines", "line"}
 
 
-def test_a_part_that_refers_to_itself_ends(shelf: Shelf) -> None:
+def test_the_variables_of_a_part_that_includes_itself_can_be_listed(shelf: Shelf) -> None:
     shelf.put("a", subject="Hi", text="{% if again %}{% include 'a/body.txt' %}{% endif %}")
     assert Templates(shelf.root).used("a") == {"again"}
 
@@ -85,7 +89,7 @@ def mail(**more: Any) -> Mail:
     return message
 
 
-def test_a_misspelt_name_that_the_template_uses_is_a_variable(shelf: Shelf) -> None:
+def test_a_misspelt_attribute_is_accepted_as_a_variable_if_the_template_uses_it(shelf: Shelf) -> None:
     shelf.put("a", subject="{{ sendAt }}", text="Hi")
     message = mail(sendAt="noon")
     assert message.misspelt() == {"sendAt": "send_at"}
@@ -94,7 +98,7 @@ def test_a_misspelt_name_that_the_template_uses_is_a_variable(shelf: Shelf) -> N
     assert templates.render("a", message.variables).subject == "noon"
 
 
-def test_a_misspelt_name_that_the_template_does_not_use_is_refused(shelf: Shelf) -> None:
+def test_a_misspelt_attribute_is_refused_if_the_template_does_not_use_it(shelf: Shelf) -> None:
     templates = in_languages(shelf)
     with pytest.raises(Invalid, match=r"sendAt: is used by nothing here; did you mean `send_at`\?"):
         templates.check_names(mail(sendAt="noon", name="Ada"))
@@ -124,7 +128,7 @@ def test_a_version_is_rendered_with_its_own_parts_only(aws: Aws, templates: Temp
     assert "x" in templates.used("a", version=publish(aws, 8, "{{ x }}").number)
 
 
-def test_an_unknown_version_is_a_fault_of_the_item(templates: Templates, shelf: Shelf) -> None:
+def test_a_message_with_an_unknown_template_version_is_refused(templates: Templates, shelf: Shelf) -> None:
     with pytest.raises(Invalid, match=r"template_version: 'a' has no version 9; leave it out"):
         templates.render("a", {}, version=9)
     with pytest.raises(Invalid, match=r"template_version: is given, and this stage publishes no templates"):
@@ -143,7 +147,7 @@ def test_a_version_is_read_once_and_the_number_of_versions_in_memory_is_bounded(
     assert templates.render("a", {}, version=MAX_COMPILED + 10).text == f"text {MAX_COMPILED + 10}"
 
 
-def test_the_variables_of_a_bundle_s_template_are_computed_once(
+def test_the_variables_of_a_bundled_template_are_computed_once(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put("a", subject="{{ name }}", text="Hi")

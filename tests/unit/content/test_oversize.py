@@ -88,7 +88,7 @@ def test_equal_content_has_the_same_name_in_any_order_of_attributes(oversize: Ov
     assert lightened(oversize, a=LARGE + "y", b=1)["payload_ref"] != plain(light)["payload_ref"]
 
 
-def test_an_item_whose_json_is_too_large_for_a_queue_is_moved_too(oversize: Oversize) -> None:
+def test_the_content_of_an_item_whose_json_is_too_large_for_a_queue_is_moved(oversize: Oversize) -> None:
     assert "payload_ref" in lightened(oversize, text="\x01" * 200_000)
     assert "payload_ref" not in lightened(oversize, text="x" * 200_000)
 

@@ -59,7 +59,7 @@ def test_a_reference_outside_the_bucket_is_refused(payloads: Payloads, ref: str)
 
 
 @pytest.mark.parametrize("key", ["k" * 1025, "ü" * 513])
-def test_a_key_longer_than_s3_allows_is_a_fault_of_the_message(payloads: Payloads, key: str) -> None:
+def test_a_reference_with_a_key_longer_than_s3_allows_is_refused(payloads: Payloads, key: str) -> None:
     with pytest.raises(Invalid, match=r"^attachments\[0\]\.ref: .*1024 bytes"):
         payloads.key("attachments[0].ref", f"s3://{BUCKET}/{key}")
 
@@ -76,7 +76,7 @@ def test_an_object_over_the_limit_is_refused(aws: Aws, payloads: Payloads) -> No
     assert str(caught.value) == "attachments[0].ref: has 5 bytes; use at most 4"
 
 
-def test_an_object_that_does_not_exist_is_named(payloads: Payloads) -> None:
+def test_a_missing_object_is_refused_and_the_error_names_its_reference(payloads: Payloads) -> None:
     with pytest.raises(Invalid) as caught:
         payloads.read("attachments[2].ref", f"s3://{BUCKET}/none", 100)
     assert caught.value.field == "attachments[2].ref"
@@ -84,13 +84,15 @@ def test_an_object_that_does_not_exist_is_named(payloads: Payloads) -> None:
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "InternalError", "SlowDown"])
-def test_an_error_of_s3_is_raised_and_not_a_fault_of_the_message(aws: Aws, code: str) -> None:
+def test_an_error_of_s3_is_raised_instead_of_a_refusal_of_the_message(aws: Aws, code: str) -> None:
     client = Meddler(aws.s3, get_object=failing(client_error(code)))
     with pytest.raises(ClientError):
         Payloads(client, BUCKET).read("payload_ref", REF, 100)  # type: ignore[arg-type]
 
 
-def test_a_payload_adds_attributes_and_does_not_override_the_items(aws: Aws, payloads: Payloads) -> None:
+def test_a_payload_adds_attributes_and_does_not_override_attributes_of_the_item(
+    aws: Aws, payloads: Payloads
+) -> None:
     put(aws, {"text": "from the payload", "subject": "from the payload", "id": "another", "city": "Arles"})
     message = mail(text=None, payload_ref=REF)
     del message.variables["text"]
@@ -106,7 +108,7 @@ def test_a_payload_adds_attributes_and_does_not_override_the_items(aws: Aws, pay
 
 
 @pytest.mark.parametrize("content", [b"", b"no", b"[]", b'"text"', b"\xff\xfe", b'{"a": "\xff"}', b"{} {}"])
-def test_a_payload_that_is_no_json_object_is_refused(aws: Aws, payloads: Payloads, content: bytes) -> None:
+def test_a_payload_that_is_not_a_json_object_is_refused(aws: Aws, payloads: Payloads, content: bytes) -> None:
     put(aws, content)
     with pytest.raises(Invalid, match=r"^payload_ref: is not a JSON object: "):
         expanded(payloads, mail(payload_ref=REF), REF)
@@ -122,7 +124,7 @@ TOO_MANY = "payload_ref: has 150001 values, by its commas and brackets; use at m
 
 
 @pytest.mark.parametrize("mark", ["[", "{", ","])
-def test_a_payload_of_more_values_than_a_senders_memory_holds_is_refused_unread(
+def test_a_payload_with_too_many_values_is_refused_before_it_is_parsed(
     aws: Aws, payloads: Payloads, mark: str
 ) -> None:
     put(aws, ('{"a": ' + mark * MAX_PAYLOAD_VALUES).encode())
@@ -156,7 +158,7 @@ class OneObject:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_largest_payload_fits_into_the_memory_that_synth_computes(shape: str) -> None:
+def test_the_largest_payload_fits_into_the_memory_of_a_sender(shape: str) -> None:
     piece = SHAPES[shape]
     marks = sum(map(piece.count, (b"[", b"{", b","))) + 1
     values = b",".join([piece] * ((MAX_PAYLOAD_VALUES - 9) // marks))

@@ -53,7 +53,7 @@ def test_a_template_cannot_reach_internals_or_change_its_variables(shelf: Shelf,
     assert variables == {"x": "text", "names": ["a"], "user": {"b": 1}, "price": 9.5}
 
 
-def test_a_variable_is_never_taken_for_a_template(shelf: Shelf) -> None:
+def test_template_syntax_in_the_value_of_a_variable_is_not_evaluated(shelf: Shelf) -> None:
     assert shelf.text("{{ x }}", x="{{ 7 * 7 }}{% include 'a' %}") == "{{ 7 * 7 }}{% include 'a' %}"
 
 
@@ -76,7 +76,7 @@ def test_a_variable_is_never_taken_for_a_template(shelf: Shelf) -> None:
         ("{% for a in range(9000) %}{% include 'b/body.txt' %}{% endfor %}", {}),
     ],
 )
-def test_work_over_the_bound_ends_with_a_sentence(
+def test_a_template_that_exceeds_the_limit_of_work_is_refused_with_a_reason(
     shelf: Shelf, source: str, variables: dict[str, Any]
 ) -> None:
     shelf.put("b", text="{% for b in range(99) %}{% endfor %}")
@@ -86,13 +86,13 @@ def test_work_over_the_bound_ends_with_a_sentence(
     )
 
 
-def test_each_rendering_has_its_own_bound(shelf: Shelf) -> None:
+def test_the_limit_of_work_applies_to_each_rendering_separately(shelf: Shelf) -> None:
     shelf.put("a", subject="Hello", text="{% for a in range(30000) %}{% endfor %}ok")
     templates = Templates(shelf.root)
     assert [templates.render("a", {}).text for _ in range(5)] == ["ok"] * 5
 
 
-def test_an_order_of_some_thousand_lines_is_within_the_bound(shelf: Shelf) -> None:
+def test_a_template_that_loops_over_four_thousand_lines_is_within_the_limit_of_work(shelf: Shelf) -> None:
     source = (
         "{% for line in lines %}{{ loop.index }}. {{ line.name }}: {{ line.price }}"
         "{% if not loop.last %},\n{% endif %}{% endfor %}"
@@ -123,7 +123,9 @@ def test_an_order_of_some_thousand_lines_is_within_the_bound(shelf: Shelf) -> No
         "{% for _ in range(999) %}{{ long }}{% endfor %}",
     ],
 )
-def test_a_recursion_or_a_large_number_ends_with_a_sentence(shelf: Shelf, source: str) -> None:
+def test_a_template_with_endless_recursion_or_a_huge_number_is_refused_with_a_short_reason(
+    shelf: Shelf, source: str
+) -> None:
     problem = shelf.problem(source, n=10**9, x="a\nb", xs=[1], long="y" * 100_000)
     assert problem.startswith("template: a/body.txt")
     assert len(problem) < 300
@@ -147,7 +149,7 @@ def test_a_template_of_thousands_of_brackets_cannot_be_read(shelf: Shelf) -> Non
 @pytest.mark.parametrize(
     "name", ["../secret.txt", "/etc/passwd", "b/../../secret.txt", "..\\\\secret.txt", "b\\0"]
 )
-def test_an_include_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
+def test_an_include_cannot_read_a_file_outside_the_template_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     shelf = Shelf(tmp_path / "templates")
     shelf.put("b", text="b")

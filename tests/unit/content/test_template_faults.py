@@ -7,7 +7,9 @@ from mailroom.errors import Invalid
 from tests.support.unit.shelf import Shelf
 
 
-def test_a_missing_variable_is_named_with_the_part_that_uses_it(shelf: Shelf) -> None:
+def test_the_error_about_a_missing_variable_names_the_variable_and_the_part_that_uses_it(
+    shelf: Shelf,
+) -> None:
     shelf.put("a", subject="Hello", html="{{ first_name }}")
     with pytest.raises(Invalid) as caught:
         shelf.render(last_name="van Gogh")
@@ -15,7 +17,7 @@ def test_a_missing_variable_is_named_with_the_part_that_uses_it(shelf: Shelf) ->
     assert caught.value.problem == "is missing; a/body.html:1 uses it, so the item must have it"
 
 
-def test_a_variable_that_is_missing_in_an_expression_is_named(shelf: Shelf) -> None:
+def test_the_error_about_a_missing_variable_in_an_expression_names_the_variable(shelf: Shelf) -> None:
     for source in (
         "{{ user.name }}",
         "{% for x in user %}{% endfor %}",
@@ -27,12 +29,14 @@ def test_a_variable_that_is_missing_in_an_expression_is_named(shelf: Shelf) -> N
 
 
 @pytest.mark.parametrize("user", [{}, {"first": "Ada"}, []])
-def test_a_missing_part_of_a_variable_is_named_with_its_path(shelf: Shelf, user: object) -> None:
+def test_the_error_about_a_missing_part_of_a_variable_names_the_path_of_the_part(
+    shelf: Shelf, user: object
+) -> None:
     problem = shelf.problem("{{ user.name }}", user=user)
     assert problem == "user.name: is missing; a/body.txt:1 uses it, so the item must have it"
 
 
-def test_an_unknown_template_is_refused_with_the_known_ones(shelf: Shelf) -> None:
+def test_an_unknown_template_is_refused_and_the_error_names_the_known_templates(shelf: Shelf) -> None:
     for name in ("welcome", "bill", "_shared"):
         shelf.put(name, subject="Hello", text="Hi")
     (shelf.root / "empty").mkdir()
@@ -44,7 +48,7 @@ def test_an_unknown_template_is_refused_with_the_known_ones(shelf: Shelf) -> Non
 
 
 @pytest.mark.parametrize("name", ["..", "../a", "/etc", "a/../a"])
-def test_a_template_name_cannot_leave_the_folder(shelf: Shelf, name: str) -> None:
+def test_a_template_name_that_is_a_path_is_refused_as_unknown(shelf: Shelf, name: str) -> None:
     shelf.put("a", subject="Hello", text="Hi")
     with pytest.raises(Invalid, match="is unknown"):
         Templates(shelf.root / "a").render(name, {})
@@ -56,7 +60,7 @@ def test_a_template_without_a_body_is_refused_with_the_files_to_add(shelf: Shelf
         shelf.render()
 
 
-def test_a_template_that_cannot_be_read_names_the_part(shelf: Shelf) -> None:
+def test_the_error_about_a_template_with_invalid_syntax_names_the_part_and_the_line(shelf: Shelf) -> None:
     assert shelf.problem("\n{% for %}").startswith("template: a/body.txt:2 cannot be read: unexpected ")
 
 
@@ -70,7 +74,7 @@ def test_a_line_break_in_a_rendered_subject_is_refused(shelf: Shelf, break_: str
 
 
 @pytest.mark.parametrize("name", ["", "  ", None])
-def test_a_subject_that_comes_out_empty_is_refused(shelf: Shelf, name: str | None) -> None:
+def test_a_subject_that_is_empty_after_rendering_is_refused(shelf: Shelf, name: str | None) -> None:
     shelf.put("a", subject="{{ name }}", text="Hi")
     with pytest.raises(Invalid, match="subject: the one of template 'a' came out empty; fill its variables"):
         shelf.render(name=name)

@@ -94,7 +94,7 @@ def test_a_missing_variable_may_have_a_default(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["items", "keys", "values", "get", "copy", "pop", "update", "clear"])
-def test_a_missing_variable_or_entry_named_like_a_method_is_missing(name: str) -> None:
+def test_a_missing_variable_or_entry_named_like_a_method_is_reported_as_missing(name: str) -> None:
     for source, variables in ((name, {}), (f"order.{name}", {"order": {"number": 7}})):
         for use in ("{{{{ {} }}}}", "{{{{ {}|length }}}}", "{{% for x in {} %}}{{% endfor %}}"):
             with pytest.raises(Invalid) as caught:
@@ -114,7 +114,7 @@ def test_a_variable_may_be_named_like_a_word_of_the_language_or_of_its_library(n
 
 
 @pytest.mark.parametrize("name", ["items", "keys", "values", "get", "copy", "pop", "update", "count"])
-def test_an_entry_of_a_map_precedes_a_method(name: str) -> None:
+def test_an_entry_of_a_map_takes_precedence_over_a_method_of_the_same_name(name: str) -> None:
     source = f"{{{{ {name} }}}}{{{{ order.{name} }}}}{{{{ order['{name}'] }}}}{{{{ orders[0].{name} }}}}"
     assert text(source, order={name: "b"}, orders=[{name: "c"}], **{name: "a"}) == "abbc"
 
@@ -176,7 +176,7 @@ def test_a_number_may_be_used_in_arithmetic_regardless_of_its_source(number: Any
         {"filter": "{% set y = 'a' ~ (x)|nosuch %}", "test": "{% set y = (x) is nosuch %}"},
     ],
 )
-def test_an_unknown_filter_or_test_is_named_with_its_line_in_a_branch_that_is_not_taken(
+def test_an_unknown_filter_or_test_is_reported_with_its_line_even_in_a_branch_that_never_runs(
     shelf: Shelf, kind: str, source: dict[str, str]
 ) -> None:
     shelf.put("a", text=f"\n{{# {source[kind]} #}}{{% if false %}}\n{source[kind]}{{% endif %}}")
@@ -199,7 +199,7 @@ def test_an_unknown_filter_or_test_is_named_with_its_line_in_a_branch_that_is_no
         *(f"{{{{ x is {name} }}}}" for name in TESTS),
     ],
 )
-def test_text_is_not_taken_for_a_filter_or_test(source: str) -> None:
+def test_known_filters_and_texts_that_resemble_an_unknown_filter_are_not_reported(source: str) -> None:
     assert [*engine_of({"a.txt": source}).faults()] == []
 
 
@@ -207,7 +207,7 @@ def test_text_is_not_taken_for_a_filter_or_test(source: str) -> None:
     "source",
     ["{{ 1 / 0 }}", "{{ 'a' + 1 }}", "{{ x() }}", "{{ x|abs }}", "{{ [] | first + 'a' }}"],
 )
-def test_a_fault_of_a_rendering_is_one_sentence_with_its_line(source: str) -> None:
+def test_an_error_while_rendering_is_reported_in_one_short_sentence_with_its_line(source: str) -> None:
     with pytest.raises(Invalid) as caught:
         text(f"\n{source}", x="y" * 100_000)
     assert re.match(r"template: a/body\.txt:2 (failed|cannot be read): .{5,200}$", str(caught.value))

@@ -32,7 +32,7 @@ def test_a_byte_order_mark_is_dropped_and_line_ends_are_normalized(
 
 
 @pytest.mark.parametrize("content", [b"Dear \xe9", "Dear {{ name }}".encode("utf-16"), b"\xff\xfe"])
-def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path, content: bytes) -> None:
+def test_the_error_about_a_file_that_is_not_utf_8_names_the_file(tmp_path: Path, content: bytes) -> None:
     write(tmp_path, content)
     write(tmp_path, b"Hello", "a/subject.txt")
     write(tmp_path, b"{% include 'a/body.txt' %}", "b/body.txt")
@@ -46,7 +46,7 @@ def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path, content: bytes) -> No
     assert str(caught.value) == expected
 
 
-def test_a_file_of_a_folder_may_change_between_two_mails(shelf: Shelf) -> None:
+def test_a_change_of_a_template_file_takes_effect_in_the_next_mail(shelf: Shelf) -> None:
     shelf.put("_parts", text="{{ name }}")
     shelf.put("a", subject="Hello", text="{% include '_parts/body.txt' %}!")
     templates = Templates(shelf.root)
@@ -81,7 +81,7 @@ def test_a_tag_without_a_template_name_has_no_reference(source: str) -> None:
     assert list[Reference](references(source)) == []
 
 
-def test_the_variables_of_a_template_are_those_of_all_its_parts(shelf: Shelf) -> None:
+def test_the_variables_of_a_template_include_the_variables_of_all_its_parts(shelf: Shelf) -> None:
     (shelf.root / "_layout").mkdir()
     (shelf.root / "_layout/base.txt").write_text("{{ base }}{% block b %}{% endblock %}")
     (shelf.root / "_layout/parts.txt").write_text("{% macro m(x) %}{{ x }}{{ seen }}{% endmacro %}")
@@ -131,7 +131,7 @@ def test_an_argument_with_unbounded_cost_may_not_come_from_a_variable(code: str,
         "{{ '{:>9}'.format(name) }}{{ '%s'|format(name) }}{{ format }}{{ 'x.format(y)' }}",
     ],
 )
-def test_a_constant_argument_is_no_fault(code: str) -> None:
+def test_a_constant_argument_is_not_reported_as_a_fault(code: str) -> None:
     assert [*engine_of({"a.txt": code}).faults()] == []
 
 

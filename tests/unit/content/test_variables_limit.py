@@ -39,11 +39,11 @@ def test_the_largest_variables_are_accepted_and_one_more_character_is_refused_wi
     assert str(caught.value) == f"item: has {MAX_VARIABLES_BYTES + 2} bytes, {WAY_OUT}"
 
 
-def test_a_message_with_its_own_content_may_be_larger() -> None:
+def test_a_message_with_its_own_content_may_exceed_the_limit_of_template_variables() -> None:
     parse(item(text="x" * 3 * MAX_VARIABLES_BYTES), CONTRACTS)
 
 
-def test_the_client_puts_no_larger_variables(aws: Aws) -> None:
+def test_the_client_refuses_template_variables_over_the_limit(aws: Aws) -> None:
     mailbox = MailboxWriter(boto3.client("dynamodb"), "mailroom-dev-mailbox")
     with pytest.raises(Invalid, match=r"^item: has 140000 bytes, and a template reads at most"):
         mailbox.entry(filled(140_000))
@@ -56,7 +56,9 @@ def put(aws: Aws, size: int) -> None:
     aws.s3.put_object(Bucket=BUCKET, Key="large.json", Body=body)
 
 
-def test_a_larger_payload_is_refused_by_its_length_and_by_its_sender(aws: Aws) -> None:
+def test_a_payload_over_the_limit_of_template_variables_is_refused_by_its_length_and_when_it_is_read(
+    aws: Aws,
+) -> None:
     message, payloads = parse(templated(payload_ref=REF), CONTRACTS), Payloads(aws.s3, BUCKET)
     put(aws, MAX_VARIABLES_BYTES)
     payloads.require_all(message)
@@ -68,14 +70,16 @@ def test_a_larger_payload_is_refused_by_its_length_and_by_its_sender(aws: Aws) -
         assert str(caught.value) == f"payload_ref: has {MAX_VARIABLES_BYTES + 1} bytes, {WAY_OUT}"
 
 
-def test_item_and_payload_count_together(aws: Aws) -> None:
+def test_the_limit_of_template_variables_applies_to_item_and_payload_together(aws: Aws) -> None:
     message, payloads = parse(filled(70_000, payload_ref=REF), CONTRACTS), Payloads(aws.s3, BUCKET)
     aws.s3.put_object(Bucket=BUCKET, Key="large.json", Body=json.dumps({"more": "x" * 70_000}).encode())
     with pytest.raises(Invalid, match="and a template reads at most"):
         parse(expanded(payloads, message, REF), CONTRACTS)
 
 
-def test_the_payload_of_a_message_with_content_of_its_own_may_be_larger(aws: Aws) -> None:
+def test_the_payload_of_a_message_with_its_own_content_may_exceed_the_limit_of_template_variables(
+    aws: Aws,
+) -> None:
     message = parse(item(text=..., subject="Hello", payload_ref=REF), CONTRACTS)
     put(aws, 3 * MAX_VARIABLES_BYTES)
     assert expanded(Payloads(aws.s3, BUCKET), message, REF)["story"]

@@ -37,7 +37,7 @@ def test_every_message_has_the_deployed_template_if_no_version_was_published(
     assert versions.bound(parse(given, CONTRACTS), given) == {**given, "template_version": 0}
 
 
-def test_a_new_version_becomes_current_within_a_minute_and_reads_are_few(
+def test_a_new_version_becomes_current_when_the_cached_version_expires(
     aws: Aws, clock: FakeClock, versions: CurrentVersions
 ) -> None:
     choose(aws, welcome=7)
@@ -85,11 +85,13 @@ def test_the_last_known_versions_remain_current_during_an_outage_of_s3(aws: Aws,
         {"id": "m", "event_type": "push", "to": "token", "platform": "android", "title": "Hi"},
     ],
 )
-def test_a_message_without_a_template_or_with_a_version_is_not_changed(given: dict[str, Any]) -> None:
+def test_a_message_without_a_template_or_with_a_version_is_not_bound_to_the_current_version(
+    given: dict[str, Any],
+) -> None:
     assert unbound(parse(given, CONTRACTS)) is None
 
 
-def test_a_mail_without_a_template_is_bound_to_the_default_one() -> None:
+def test_a_mail_without_a_template_and_content_is_bound_to_the_default_template() -> None:
     assert unbound(parse(item(), CONTRACTS)) == "default"
 
 

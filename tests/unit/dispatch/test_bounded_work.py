@@ -130,7 +130,9 @@ def test_a_domain_of_many_different_letters_is_refused_before_it_is_encoded(
     assert_linear_time(work, 16_000)
 
 
-def test_a_mail_to_far_too_many_is_refused_before_each_of_them_is_read(dispatcher: Dispatcher) -> None:
+def test_a_mail_with_far_too_many_recipients_is_refused_before_each_address_is_read(
+    dispatcher: Dispatcher,
+) -> None:
     for field in ("to", "cc", "bcc", "reply_to"):
         item = {"id": "m-1", "event_type": "mail", **RIGHT["mail"], field: ["a@é.de"] * 40_000}
         assert lines_of(lambda item=item: dispatcher.dispatch([("1", item)])) < 5000  # type: ignore[misc]
@@ -148,7 +150,7 @@ def test_the_work_on_a_providers_text_is_bounded_by_its_length(piece: str) -> No
     assert len(redact(long(piece, SIZE))) <= 300
 
 
-def test_the_quotation_in_a_fault_is_bounded_in_length() -> None:
+def test_an_error_quotes_a_long_field_and_a_long_problem_only_in_part() -> None:
     fault = Invalid(long("a", SIZE), long("b", SIZE))
     assert len(str(fault)) < 1500
     assert str(fault) == f"{fault.field}: {fault.problem}"

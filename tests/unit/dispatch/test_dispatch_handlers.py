@@ -24,7 +24,7 @@ def test_a_handler_without_a_variable_does_not_start_and_names_the_variable(
         load(name)
 
 
-def test_dispatch_queues_new_items_and_records_bad_ones(load: Load, aws: Aws) -> None:
+def test_dispatch_queues_new_items_and_records_invalid_items_with_the_reason(load: Load, aws: Aws) -> None:
     event = stream_event(
         image(**item(id="a")), image(**item(id="b", to="wrong")), image(**item(id="c", lane="bulk"))
     )
@@ -67,7 +67,9 @@ def test_dispatch_accepts_every_attribute_type_of_a_stream(load: Load, aws: Aws)
     assert aws.bodies()[0]["b"] == "AP8="
 
 
-def test_release_queues_due_messages_and_cancels_those_with_a_deleted_item(load: Load, aws: Aws) -> None:
+def test_release_queues_due_messages_and_cancels_messages_whose_item_was_deleted(
+    load: Load, aws: Aws
+) -> None:
     send_at = iso(time.time() + 3600)
     event = stream_event(*(image(**item(id=each, send_at=send_at)) for each in ("a", "b")))
     load("dispatch")(event, lambda_context())
@@ -88,7 +90,7 @@ def test_release_queues_due_messages_and_cancels_those_with_a_deleted_item(load:
     assert aws.item("b")["status"] == "cancelled"
 
 
-def test_release_processes_the_line_of_a_channel(load: Load, aws: Aws) -> None:
+def test_release_clears_the_time_of_a_channels_line_if_the_line_is_empty(load: Load, aws: Aws) -> None:
     Budget(aws.dynamodb, BUDGETS, "mail", [("0001-01-01", 1)]).join(time.time())
     load("release")({"line": "mail"}, lambda_context())
     (found,) = [each for each in aws.dynamodb.scan(TableName=BUDGETS)["Items"] if each["name"]["S"] == "mail"]

@@ -104,7 +104,7 @@ def test_a_message_of_300_kilobytes_is_dispatched(dispatcher: Dispatcher, aws: A
 
 
 @pytest.mark.parametrize(("wait", "delay"), [(-3600, 0), (0, 0), (1, 1), (60, 60), (119, 119), (120, 120)])
-def test_a_send_at_within_two_minutes_is_a_delay_of_the_queue(
+def test_a_send_at_within_two_minutes_becomes_the_delay_of_the_queue_message(
     aws: Aws, clock: FakeClock, wait: float, delay: int
 ) -> None:
     client = Meddler(aws.sqs)
@@ -138,14 +138,14 @@ def test_a_message_with_a_later_send_at_waits_in_the_ledger_and_in_no_queue(
     ],
     ids=["kept for long enough", "in its queue as a whole", "sent at once"],
 )
-def test_a_short_ttl_is_accepted_unless_the_item_is_read_back_at_its_send_at(
+def test_a_ttl_is_accepted_if_the_item_is_not_read_back_after_the_ttl(
     dispatcher: Dispatcher, aws: Aws, counted: Counted, times: dict[str, Any]
 ) -> None:
     assert dispatcher.dispatch(numbered(item(**times))) == set()
     assert "Refused" not in counted()
 
 
-def test_messages_of_a_batch_begin_to_wait_in_one_call_for_every_twenty_five(
+def test_messages_of_a_batch_are_held_in_one_call_for_every_twenty_five_messages(
     aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     client = Meddler(aws.dynamodb)

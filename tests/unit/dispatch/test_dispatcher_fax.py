@@ -143,7 +143,7 @@ def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(made: MakeDispa
         ({"attempt": 2}, "attempt: is the system's own"),
     ],
 )
-def test_a_bad_fax_fails_with_its_reason_and_does_not_stop_others(
+def test_an_invalid_fax_fails_with_its_reason_and_does_not_stop_other_faxes(
     made: MakeDispatcher, aws: Aws, changes: dict[str, Any], sentence: str
 ) -> None:
     items = (fax_item(callback_url=TOLD, **changes), fax_item(id="good"))

@@ -102,7 +102,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_item_fails_with_its_reason_and_does_not_stop_others(
+def test_an_invalid_item_fails_with_its_reason_and_does_not_stop_other_items(
     dispatcher: Dispatcher, aws: Aws, counted: Counted, case: str
 ) -> None:
     changes, sentence = BAD[case]
@@ -155,7 +155,7 @@ def test_a_sent_item_is_not_refused_if_its_record_is_repeated(
     assert aws.item()["status"] == "sent"
 
 
-def test_an_item_without_a_key_is_logged_and_does_not_stop_others(
+def test_an_item_without_a_key_is_logged_and_does_not_stop_other_items(
     dispatcher: Dispatcher, aws: Aws, log: Log
 ) -> None:
     assert dispatcher.dispatch(numbered({"a": 1}, item())) == set()

@@ -25,7 +25,9 @@ def test_only_the_entry_that_sqs_refuses_is_returned_as_failed(aws: Aws, clock: 
     assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
 
 
-def test_an_outage_of_one_queue_does_not_stop_another(aws: Aws, clock: FakeClock, counted: Counted) -> None:
+def test_an_outage_of_one_queue_does_not_stop_another_queue(
+    aws: Aws, clock: FakeClock, counted: Counted
+) -> None:
     def down(real: Callable[..., Any], **arguments: Any) -> Any:
         if arguments["QueueUrl"] == aws.urls["mail-bulk"]:
             raise client_error("ServiceUnavailable", status=503)

@@ -92,7 +92,7 @@ def test_a_code_is_mailed_unless_its_text_was_delivered(
 
 
 @pytest.mark.parametrize("receipt", [None, "sent", "delivered", "undelivered", "bounced"])
-def test_an_order_is_not_reminded_of_after_its_receipt(
+def test_the_reminder_of_an_order_is_cancelled_if_its_receipt_was_sent(
     waiting: Waiting, post: Make, monkeypatch: pytest.MonkeyPatch, receipt: Status | None
 ) -> None:
     stage = Stage(waiting, post, {})
@@ -116,7 +116,7 @@ def test_an_order_is_not_reminded_of_after_its_receipt(
         ),
     ],
 )
-def test_the_cheapest_of_three_channels_that_delivers_is_the_last(
+def test_a_recall_uses_the_next_channel_only_if_the_channel_before_has_not_delivered(
     waiting: Waiting,
     post: Make,
     monkeypatch: pytest.MonkeyPatch,

@@ -17,7 +17,7 @@ def writer(aws: Aws, clock: FakeClock) -> MailboxWriter:
     return MailboxWriter(aws.dynamodb, MAILBOX, clock=clock)
 
 
-def test_an_item_is_replaced_on_request(writer: MailboxWriter, aws: Aws) -> None:
+def test_a_put_with_if_new_false_replaces_the_stored_item(writer: MailboxWriter, aws: Aws) -> None:
     writer.put(item())
     assert writer.put(item(text="No"), if_new=False).state == "accepted"
     assert aws.item(table=MAILBOX)["text"] == "No"
@@ -64,7 +64,7 @@ def test_an_item_that_dynamodb_cannot_store_is_refused_with_the_reason(
         ReadTimeoutError(endpoint_url="https://x.example"),
     ],
 )
-def test_an_outage_is_a_failure_and_not_a_refusal(
+def test_a_put_during_an_outage_gets_the_state_failed_instead_of_refused(
     writer: MailboxWriter, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(_operation: str) -> None:

@@ -124,7 +124,7 @@ def test_a_message_whose_item_is_deleted_at_its_send_at_is_cancelled(
     ]
 
 
-def test_a_message_whose_item_is_deleted_long_after_its_send_at_has_failed(
+def test_a_message_whose_item_is_missing_long_after_its_send_at_fails_as_content_gone(
     waiting: Waiting, log: Log
 ) -> None:
     waiting.hold("m-1", SEND_AT, NOW)
@@ -211,7 +211,7 @@ def test_a_message_that_a_worker_has_claimed_since_is_not_cancelled_by_a_deleted
 # Trouble
 
 
-def test_a_message_at_fault_blocks_no_neighbour_and_is_tried_again_by_each_round(
+def test_a_message_with_unreadable_content_keeps_waiting_and_does_not_block_other_messages(
     waiting: Waiting, counted: Counted, log: Log
 ) -> None:
     waiting.hold("m-2", OUTSIDE_WINDOW, NOW, "bad")
@@ -250,7 +250,9 @@ def test_a_message_that_sqs_refuses_keeps_its_mark_and_its_content(waiting: Wait
     assert [each["id"] for each in waiting.aws.bodies("mail-bulk")] == ["m-2"]
 
 
-def test_the_lateness_of_a_round_is_that_of_its_first_due_message(waiting: Waiting, timed: Timed) -> None:
+def test_the_lateness_of_a_round_is_the_lateness_of_its_first_due_message(
+    waiting: Waiting, timed: Timed
+) -> None:
     waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
     waiting.clock.advance(90)
     waiting.release_due()

@@ -33,9 +33,7 @@ def is_closed(waiting: Waiting) -> bool:
 # The day and the pace
 
 
-def test_the_messages_that_were_put_first_are_released_first_within_the_room_of_the_day(
-    waiting: Waiting,
-) -> None:
+def test_the_messages_that_were_put_first_are_released_first_within_the_daily_limit(waiting: Waiting) -> None:
     waiting.limit(3)
     waiting.line_up("a", "b", "c", "d")
     waiting.release_line()
@@ -44,7 +42,7 @@ def test_the_messages_that_were_put_first_are_released_first_within_the_room_of_
     assert not is_closed(waiting)
 
 
-def test_a_smaller_message_does_not_overtake_a_larger_one(waiting: Waiting) -> None:
+def test_a_smaller_message_does_not_overtake_a_larger_message_in_the_line(waiting: Waiting) -> None:
     waiting.limit(3)
     waiting.line_up("a", "b", to=["a@example.com", "b@example.com"])
     waiting.hold(mail("c", lane="bulk"), DAY_USED_UP, NOW, put_at=NOW, lines_up=True)
@@ -52,7 +50,9 @@ def test_a_smaller_message_does_not_overtake_a_larger_one(waiting: Waiting) -> N
     assert ids(waiting) == ["a"]
 
 
-def test_a_handed_over_message_may_use_the_day_before_a_message_that_was_put_later(waiting: Waiting) -> None:
+def test_a_released_message_may_use_the_daily_limit_before_a_message_that_was_put_later(
+    waiting: Waiting,
+) -> None:
     waiting.limit(2)
     waiting.line_up("a", "b", "c")
     budget = waiting.budget
@@ -73,7 +73,7 @@ def test_a_lane_gets_at_most_two_minutes_of_its_pace_minus_the_messages_in_its_q
     assert not is_closed(waiting)
 
 
-def test_an_empty_line_is_closed_so_that_every_message_may_use_the_day(waiting: Waiting) -> None:
+def test_an_empty_line_is_closed_so_that_every_message_may_use_the_daily_limit(waiting: Waiting) -> None:
     waiting.limit(10)
     waiting.line_up("a", "b")
     waiting.release_line()
@@ -81,7 +81,9 @@ def test_an_empty_line_is_closed_so_that_every_message_may_use_the_day(waiting: 
     assert waiting.budget.ask(1, NOW).recipients == 1
 
 
-def test_a_message_that_joins_an_emptying_line_is_handed_over_too(waiting: Waiting) -> None:
+def test_a_message_that_joins_a_line_during_the_last_round_is_released_before_the_line_closes(
+    waiting: Waiting,
+) -> None:
     def joined(real: Any, **arguments: Any) -> Any:
         waiting.meddle()
         late = waiting.sqs
@@ -98,7 +100,9 @@ def test_a_message_that_joins_an_emptying_line_is_handed_over_too(waiting: Waiti
     assert is_closed(waiting)
 
 
-def test_a_day_without_room_hands_over_no_message_and_its_line_stays_open(waiting: Waiting) -> None:
+def test_no_message_is_released_and_the_line_stays_open_if_the_daily_limit_is_used_up(
+    waiting: Waiting,
+) -> None:
     waiting.limit(2)
     waiting.budget.ask(2)
     waiting.line_up("a")
@@ -116,7 +120,9 @@ def test_a_line_without_its_mark_is_opened_again_if_messages_wait_in_it(waiting:
     assert waiting.budget.ask(1, NOW - 59).line_at == NOW - 61
 
 
-def test_a_message_larger_than_any_day_goes_to_its_worker_which_ends_it(waiting: Waiting) -> None:
+def test_a_message_with_more_recipients_than_the_daily_limit_is_released_to_its_worker(
+    waiting: Waiting,
+) -> None:
     waiting.limit(10)
     waiting.line_up("a", to=[f"{number}@example.com" for number in range(5)])
     waiting.limit(4)
@@ -153,7 +159,9 @@ def test_a_bulk_message_does_not_join_the_line_before_its_time(waiting: Waiting)
     assert (ids(waiting), waiting.marked) == ([], ["m-1"])
 
 
-def test_a_message_that_was_cancelled_in_the_line_takes_no_room(waiting: Waiting) -> None:
+def test_a_message_that_was_cancelled_in_the_line_does_not_count_against_the_daily_limit(
+    waiting: Waiting,
+) -> None:
     waiting.limit(1)
     waiting.line_up("a", "b")
     assert waiting.ledger.cancel(mail("a").key)
@@ -193,7 +201,7 @@ def test_a_message_with_a_closed_window_is_not_read_again_before_the_opening(wai
     assert (ids(waiting), waiting.marked) == ([], ["a", "b"])
 
 
-def test_a_message_with_an_unknown_time_zone_is_left_to_the_worker(waiting: Waiting) -> None:
+def test_a_message_with_an_unknown_time_zone_is_released_to_its_worker(waiting: Waiting) -> None:
     waiting.limit(10)
     waiting.line_up("a", window=Window(from_="08:00", to="10:00", zone="Mars/Olympus"))
     waiting.release_line()

@@ -322,7 +322,7 @@ def test_an_event_does_not_suppress_an_address_that_its_message_was_not_sent_to(
     assert desk.list.find("mail", ["victim@example.com", ADA, EVE]) == {}
 
 
-def test_of_several_recipients_only_the_one_that_bounced_is_suppressed(
+def test_only_the_recipient_that_bounced_is_suppressed_if_a_mail_has_several_recipients(
     desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger, to=[f"Ada <{ADA.upper()}>", EVE])
@@ -378,7 +378,7 @@ def test_the_order_and_batching_of_a_mails_events_do_not_change_the_result(
     ("id_", "kind", "canaries"),
     [(f"{CANARY}1", "Delivery", 1), (f"{CANARY}1", "Send", 0), ("m-1", "Delivery", 0)],
 )
-def test_a_canary_counts_when_its_provider_has_delivered_it(
+def test_a_canary_is_counted_only_if_its_provider_has_delivered_it(
     desk: Desk, ledger: Ledger, counted: Counted, id_: str, kind: str, canaries: int
 ) -> None:
     _sent(ledger, id_)

@@ -58,7 +58,7 @@ def test_an_rcs_message_that_the_recipient_read_gets_the_status_delivered() -> N
     assert (sent.status, sent.facts) == ("delivered", {"sentAt": REQUESTED, "readAt": AT})
 
 
-def test_every_type_of_sms_event_in_the_api_model_of_aws_is_known() -> None:
+def test_every_type_of_sms_event_in_the_api_model_of_aws_can_be_read() -> None:
     """An unknown type would be dropped, and its message's status would stay as before."""
     model: Any = Session().get_service_model("pinpoint-sms-voice-v2")
     shapes = model.shape_for("EventType").enum

@@ -118,13 +118,15 @@ def test_an_address_that_is_not_public_is_refused_by_name_and_as_a_literal(addre
 
 
 @pytest.mark.parametrize("address", NEVER + NEVER_6)
-def test_link_local_and_metadata_addresses_are_refused_whatever_is_allowed(address: str) -> None:
+def test_link_local_and_metadata_addresses_are_refused_whatever_networks_are_allowed(address: str) -> None:
     assert reason(address) == NEVER_SENTENCE
     assert reason(address, networks=EVERYTHING) == NEVER_SENTENCE
 
 
 @pytest.mark.parametrize("address", CARRIERS)
-def test_an_address_that_carries_another_is_refused_whatever_is_allowed(address: str) -> None:
+def test_an_address_that_embeds_another_address_is_refused_whatever_networks_are_allowed(
+    address: str,
+) -> None:
     assert reason(address) == CARRIER_SENTENCE
     assert reason(address, networks=(*EVERYTHING, f"{address}/128")) == CARRIER_SENTENCE
     with pytest.raises(InvalidRequest):
@@ -153,7 +155,7 @@ def test_only_the_addresses_of_a_listed_network_are_allowed(
         assert reason(each, networks=(network,)) == NOT_PUBLIC_SENTENCE
 
 
-def test_one_bad_address_among_good_ones_refuses_the_name() -> None:
+def test_a_name_is_refused_if_one_of_its_addresses_is_not_public() -> None:
     for at in range(3):
         addresses = ["8.8.8.8", "1.1.1.1"]
         addresses.insert(at, "10.0.0.1")
@@ -161,11 +163,11 @@ def test_one_bad_address_among_good_ones_refuses_the_name() -> None:
     assert found("8.8.8.8", "2600::1").addresses == ("8.8.8.8", "2600::1")
 
 
-def test_a_refusal_does_not_quote_the_address_of_an_inner_name() -> None:
+def test_a_refusal_does_not_quote_the_private_address_of_a_name() -> None:
     assert "10.0.0.1" not in reason("10.0.0.1")
 
 
-def test_a_name_without_an_address_may_have_one_later() -> None:
+def test_a_name_without_an_address_is_a_connection_error_and_not_an_invalid_request() -> None:
     with pytest.raises(ConnectError, match=r"the name a\.example has no address"):
         found()
 
@@ -182,6 +184,6 @@ def test_the_resolver_is_called_once_with_the_remaining_time() -> None:
 
 
 @pytest.mark.parametrize("network", ["10.0.0.1/8", "ten", "10.0.0.0/33", ""])
-def test_an_invalid_network_stops_the_function_at_its_start(network: str) -> None:
+def test_a_policy_with_an_invalid_network_cannot_be_created(network: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|has host bits"):
         UrlPolicy(networks=[network])

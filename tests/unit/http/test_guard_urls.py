@@ -97,16 +97,16 @@ def test_a_text_that_is_not_a_url_is_refused(url: str) -> None:
         "https://a.example/\u202e",
     ],
 )
-def test_a_character_that_readers_of_urls_disagree_about_is_refused(url: str) -> None:
+def test_a_url_with_a_space_control_character_backslash_or_non_ascii_character_is_refused(url: str) -> None:
     assert reason(url) == ENCODE
 
 
 @pytest.mark.parametrize("scheme", ["ftp", "file", "gopher", "javascript", "ws", "httpss"])
-def test_another_scheme_is_refused(scheme: str) -> None:
+def test_a_scheme_other_than_https_and_http_is_refused(scheme: str) -> None:
     assert reason(f"{scheme}://a.example/") == f"has the scheme '{scheme}'; use https or http"
 
 
-def test_https_alone_is_the_default() -> None:
+def test_only_https_is_allowed_by_default() -> None:
     assert reason("http://a.example/", UrlPolicy()) == "has the scheme 'http'; use https"
 
 
@@ -114,7 +114,7 @@ def test_https_alone_is_the_default() -> None:
     "authority",
     ["user@a.example", "user:password@a.example", "@a.example", "a.example:443@127.0.0.1", "a%40b@127.0.0.1"],
 )
-def test_a_user_in_the_url_is_refused(authority: str) -> None:
+def test_a_url_with_a_user_name_or_password_is_refused(authority: str) -> None:
     assert reason(f"https://{authority}/") == USER
 
 
@@ -125,7 +125,7 @@ def test_an_invalid_port_is_refused(port: str) -> None:
     assert reason(f"https://a.example:{port}/") in {PORT, ENCODE}
 
 
-def test_a_port_off_the_list_is_refused_even_if_it_is_the_default_of_the_scheme() -> None:
+def test_a_port_that_is_not_allowed_is_refused_even_if_it_is_the_default_of_the_scheme() -> None:
     guard = UrlPolicy(schemes=["https", "http"], ports=[443, 8443])
     assert guard.read("https://a.example:8443/").port == 8443
     for url, port in [
@@ -139,14 +139,14 @@ def test_a_port_off_the_list_is_refused_even_if_it_is_the_default_of_the_scheme(
 @pytest.mark.parametrize(
     "authority", ["", ":443", "[::1", "::1]", "::1", "[::1]a.example", "a.example[::1]", "[]x"]
 )
-def test_a_host_that_is_missing_or_in_half_a_bracket_is_refused(authority: str) -> None:
+def test_a_url_without_a_host_or_with_unbalanced_brackets_is_refused(authority: str) -> None:
     assert reason(f"https://{authority}/") in {NO_HOST, PORT}
 
 
 @pytest.mark.parametrize(
     "host", ["", "127.0.0.1", "a.example", ":::", "1::2::3", "::1%lo", "::ffff:127.0.0.01"]
 )
-def test_brackets_hold_an_ipv6_address_or_are_refused(host: str) -> None:
+def test_a_host_in_brackets_that_is_not_an_ipv6_address_is_refused(host: str) -> None:
     expected = "has an IPv6 address with a zone; leave the zone out" if "%" in host else BRACKETS
     assert reason(f"https://[{host}]/") == expected
 
@@ -214,7 +214,9 @@ PIECES = [
 
 @settings(max_examples=300)
 @given(st.sampled_from(["https://", "http://", ""]), st.lists(st.sampled_from(PIECES), max_size=6))
-def test_the_guard_and_the_standard_library_read_a_url_alike(scheme: str, pieces: list[str]) -> None:
+def test_the_guard_and_the_standard_library_read_the_same_host_and_port_from_a_url(
+    scheme: str, pieces: list[str]
+) -> None:
     url = scheme + "".join(pieces)
     try:
         target = GUARD.read(url)

@@ -55,7 +55,9 @@ def test_any_other_status_leaves_the_outcome_unknown(status: int) -> None:
         ({"retry-after": "Sat, 21 Nov 2026 09:01:30 GMT"}, 0),
     ],
 )
-def test_the_wait_comes_from_the_headers_of_a_response(headers: dict[str, str], seconds: float) -> None:
+def test_the_wait_before_a_retry_is_read_from_the_headers_of_a_response(
+    headers: dict[str, str], seconds: float
+) -> None:
     assert retry_after(headers) == seconds
 
 
@@ -69,23 +71,25 @@ def test_the_wait_comes_from_the_headers_of_a_response(headers: dict[str, str], 
         "Sat, 21 Nov 2026 09:00:00 +0000",
     ],
 )
-def test_a_date_reads_in_every_form_that_providers_use(text: str) -> None:
+def test_a_date_is_read_in_every_format_that_providers_use(text: str) -> None:
     assert epoch(text) == NOW
 
 
-def test_a_date_that_cannot_be_read_is_not_guessed() -> None:
+def test_an_invalid_date_leaves_the_outcome_unknown() -> None:
     with pytest.raises(OutcomeUnknown):
         epoch("yesterday")
 
 
 @pytest.mark.parametrize("text", ["", "<html>", "[1]", '"text"', "null", "[" * 9000])
-def test_a_response_that_is_not_a_json_object_is_unclear(text: str) -> None:
+def test_a_response_that_is_not_a_json_object_leaves_the_outcome_unknown(text: str) -> None:
     with pytest.raises(OutcomeUnknown, match="200"):
         body_of(200, text)
 
 
 @pytest.mark.parametrize("answer", [{}, {"sid": None}, {"sid": ""}, {"sid": 7}])
-def test_a_missing_value_is_unclear(answer: dict[str, object]) -> None:
+def test_a_missing_or_invalid_value_in_a_response_leaves_the_outcome_unknown(
+    answer: dict[str, object],
+) -> None:
     with pytest.raises(OutcomeUnknown, match="sid"):
         text_of(answer, "sid")
 
@@ -100,5 +104,5 @@ def test_a_missing_value_is_unclear(answer: dict[str, object]) -> None:
         ("x" * 400, "x" * 299 + "…"),
     ],
 )
-def test_a_providers_reason_is_redacted_of_numbers_and_urls(text: str, shown: str) -> None:
+def test_phone_numbers_and_urls_are_redacted_from_the_reason_of_a_provider(text: str, shown: str) -> None:
     assert redact(text) == shown

@@ -53,7 +53,7 @@ def test_the_request_is_a_plain_post_without_cookies_or_a_proxy(
 
 
 @pytest.mark.parametrize("code", [200, 204, 299, 400, 410, 500, 599])
-def test_the_status_is_the_answer(code: int) -> None:
+def test_the_response_has_the_status_that_the_server_sent(code: int) -> None:
     with serving(status(code)) as server:
         assert post(server).status == code
 
@@ -76,7 +76,7 @@ def test_a_broken_body_does_not_change_the_status(rest: str) -> None:
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirect_is_an_answer_and_is_not_followed(code: int) -> None:
+def test_a_redirect_is_returned_as_the_response_and_is_not_followed(code: int) -> None:
     with serving(status(200)) as inner:
         with serving(status(code, f"Location: http://127.0.0.1:{inner.port}/")) as server:
             assert post(server).status == code
@@ -122,7 +122,7 @@ def test_a_slow_server_delays_a_request_only_until_the_deadline(clock: FakeClock
         assert trouble(server, Deadline(5, clock)) == "did not answer in time"
 
 
-def test_a_body_that_drips_neither_changes_the_status_nor_delays_it(clock: FakeClock) -> None:
+def test_a_slow_response_body_neither_changes_nor_delays_the_status(clock: FakeClock) -> None:
     with serving(drips(b"HTTP/1.1 200 OK\r\n\r\n", clock)) as server:
         assert post(server, Deadline(1_000_000, clock)).status == 200
 
@@ -134,7 +134,7 @@ def test_a_server_that_does_not_read_delays_a_request_only_until_the_deadline() 
         HttpClient().post(target, HEADERS, b"x" * 50_000_000, Deadline(0.2))
 
 
-def test_no_more_of_a_body_is_read_than_is_needed_to_end_it_well() -> None:
+def test_an_endless_response_body_is_not_read_to_its_end() -> None:
     read: list[int] = []
 
     def endless(sock: socket.socket) -> None:
@@ -171,7 +171,7 @@ def test_a_response_that_is_not_http_or_is_endless_is_an_error(answer: bytes, ki
 @pytest.mark.parametrize(
     "answer", [b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-A: b\r\n"]
 )
-def test_a_connection_that_breaks_within_the_head_is_an_error(answer: bytes) -> None:
+def test_a_connection_that_breaks_within_the_head_of_the_response_is_an_error(answer: bytes) -> None:
     with serving(saying(answer)) as server:
         assert trouble(server) == "broke off: RemoteDisconnected"
 
@@ -194,14 +194,14 @@ FINAL = "HTTP/1.1 201 Created\r\nX-A: b\r\nContent-Length: 2\r\n\r\nok"
         ["HTTP/1.1 103\n\n"],
     ],
 )
-def test_the_response_is_the_first_whose_status_is_not_interim(heads: list[str]) -> None:
+def test_interim_responses_are_skipped_before_the_final_response(heads: list[str]) -> None:
     with serving(saying("".join([*heads, FINAL]).encode())) as server:
         assert whole(server) == Answer(201, {"x-a": "b", "content-length": "2"}, b"ok")
         assert post(server) == Answer(201, {"x-a": "b", "content-length": "2"})
 
 
 @pytest.mark.parametrize("field", ["X-A: b\r\n", "a:" + "b" * 500 + "\r\n", "a:\n"])
-def test_heads_have_as_many_bytes_as_the_limit_and_not_one_more(field: str) -> None:
+def test_the_head_of_a_response_is_accepted_at_the_size_limit_and_refused_above_it(field: str) -> None:
     end = "Content-Length: 2\r\n\r\n"
     head = "HTTP/1.1 200 OK\r\n" + field * ((MAX_HEAD_BYTES - 100) // len(field))
     head += f"X-Rest: {'r' * (MAX_HEAD_BYTES - len(head) - len(end) - 10)}\r\n{end}"
@@ -297,7 +297,7 @@ def test_a_request_that_was_sent_is_not_repeated_at_the_next_address() -> None:
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-B: c", "a\nb", "\x00", "é"])
-def test_a_header_cannot_break_out_of_its_line(value: str) -> None:
+def test_a_request_header_with_a_line_break_or_an_invalid_character_is_refused(value: str) -> None:
     with serving(status(200)) as server:
         https, _ = connecting(port=server.port)
         target = RequestTarget("http", "hooks.example", server.port, "/", ("8.8.8.8",))

@@ -37,7 +37,7 @@ def trouble(server: Server, host: str, trusted: Path | None) -> str:
     return str(fault.value)
 
 
-def test_a_request_goes_to_the_address_under_the_hosts_name(folder: Path) -> None:
+def test_a_request_to_an_address_has_the_name_of_the_host_in_tls_and_in_the_host_header(folder: Path) -> None:
     file = folder / "hooks.example.pem"
     with serving(status(200), server_tls(file)) as server:
         assert post(server, "hooks.example", file).status == 200
@@ -45,7 +45,7 @@ def test_a_request_goes_to_the_address_under_the_hosts_name(folder: Path) -> Non
     assert f"Host: hooks.example:{server.port}".encode() in server.requests[0]
 
 
-def test_an_address_in_the_url_is_verified_as_an_address(folder: Path) -> None:
+def test_a_host_that_is_an_ip_address_is_accepted_with_a_certificate_for_that_address(folder: Path) -> None:
     file = folder / "127.0.0.1.pem"
     with serving(status(200), server_tls(file)) as server:
         assert post(server, "127.0.0.1", file).status == 200
@@ -66,7 +66,7 @@ def test_an_address_in_the_url_is_verified_as_an_address(folder: Path) -> None:
         ("late.example", "late.example", "late.example", "certificate has expired"),
     ],
 )
-def test_an_invalid_certificate_gets_no_request(
+def test_a_server_with_an_invalid_certificate_gets_no_request(
     folder: Path, presented: str, trusted: str | None, host: str, reason: str
 ) -> None:
     with serving(status(200), server_tls(folder / f"{presented}.pem")) as server:
@@ -98,7 +98,7 @@ def test_an_endless_handshake_delays_a_request_only_until_the_deadline() -> None
             HttpClient().post(target, {}, b"{}", Deadline(0.2))
 
 
-def test_a_response_that_drips_through_tls_delays_a_request_only_until_the_deadline(
+def test_a_slow_response_through_tls_delays_a_request_only_until_the_deadline(
     folder: Path, clock: FakeClock
 ) -> None:
     file = folder / "hooks.example.pem"

@@ -16,7 +16,7 @@ def test_a_name_of_this_machine_resolves_to_each_address_once() -> None:
     assert len(set(addresses)) == len(addresses)
 
 
-def test_a_name_without_addresses_is_unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_does_not_resolve_is_a_connection_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

@@ -26,13 +26,15 @@ def stored(aws: Aws) -> list[Any]:
     return aws.dynamodb.scan(TableName=CONTENTS)["Items"]
 
 
-def test_a_content_is_read_back_by_its_wait_as_it_was_written(contents: Contents) -> None:
+def test_the_content_of_a_waiting_message_is_read_back_unchanged(contents: Contents) -> None:
     bodies = {"v-1": '{"text": "ä\\u0000\U0001f600"}', "v-2": "{}"}
     contents.put([(Held(KEY, version), body) for version, body in bodies.items()])
     assert contents.get([Held(KEY, "v-1"), Held(KEY, "v-2"), Held(OTHER, "v-3")]) == bodies
 
 
-def test_thirty_contents_are_written_and_deleted_in_two_calls(aws: Aws, clock: FakeClock) -> None:
+def test_thirty_contents_are_written_in_two_calls_and_deleted_in_two_calls(
+    aws: Aws, clock: FakeClock
+) -> None:
     client: Any = Meddler(aws.dynamodb)
     contents = Contents(client, CONTENTS, clock)
     names = [Held(Key(f"m-{number}", "mail"), "v") for number in range(30)]
@@ -42,13 +44,17 @@ def test_thirty_contents_are_written_and_deleted_in_two_calls(aws: Aws, clock: F
     assert (stored(aws), client.names()) == ([], ["batch_write_item"] * 4)
 
 
-def test_a_deletion_of_one_wait_leaves_the_others_and_minds_nothing_that_is_gone(contents: Contents) -> None:
+def test_deleting_one_content_keeps_the_other_contents_and_ignores_a_missing_content(
+    contents: Contents,
+) -> None:
     contents.put([(Held(KEY, "v-1"), "{}"), (Held(KEY, "v-2"), "{}")])
     contents.delete([Held(KEY, "v-1"), Held(KEY, "v-0")])
     assert [*contents.get([Held(KEY, "v-1"), Held(KEY, "v-2")])] == ["v-2"]
 
 
-def test_an_erasure_deletes_all_contents_of_a_message_and_of_no_other(contents: Contents) -> None:
+def test_an_erasure_deletes_all_contents_of_a_message_and_keeps_contents_of_other_messages(
+    contents: Contents,
+) -> None:
     contents.put([(Held(KEY, f"v-{number}"), "{}") for number in range(30)])
     contents.put([(Held(OTHER, "v"), "{}"), (Held(Key("m-10", "mail"), "w"), "{}")])
     assert contents.erase(KEY) == 30
@@ -56,9 +62,7 @@ def test_an_erasure_deletes_all_contents_of_a_message_and_of_no_other(contents: 
     assert {*contents.get([Held(OTHER, "v"), Held(Key("m-10", "mail"), "w")])} == {"v", "w"}
 
 
-def test_a_content_that_a_crash_has_left_behind_ends_a_month_after_the_longest_wait(
-    contents: Contents, aws: Aws
-) -> None:
+def test_a_content_expires_a_month_after_the_longest_possible_wait(contents: Contents, aws: Aws) -> None:
     contents.put([(Held(KEY, "v"), "{}")])
     assert stored(aws)[0]["ttl"] == {"N": str(int(NOW) + 396 * 86_400)}
 
@@ -89,7 +93,7 @@ LARGE: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("kind", LARGE)
-def test_the_largest_item_of_a_mailbox_fits_as_a_content(contents: Contents, kind: str) -> None:
+def test_the_largest_item_of_a_mailbox_can_be_stored_as_a_content(contents: Contents, kind: str) -> None:
     body = encode(item(id="m" * 180, data=LARGE[kind]()))
     assert len(body) > ITEM_BYTES // 5
     contents.put([(Held(Key("m" * 180, "mail"), "v" * 32), body)])
@@ -103,7 +107,7 @@ def test_the_largest_item_of_a_mailbox_fits_as_a_content(contents: Contents, kin
         pytest.param(lambda: letters(1, 128), id="control characters"),
     ],
 )
-def test_an_item_that_could_not_wait_is_refused_before_it_is_queued(
+def test_an_item_too_large_to_be_stored_as_a_content_is_refused_before_it_is_queued(
     aws: Aws, clock: FakeClock, data: Callable[[], str]
 ) -> None:
     assert made(aws, clock).dispatch(numbered(item(data=data()))) == set()

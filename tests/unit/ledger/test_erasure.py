@@ -84,7 +84,7 @@ def test_erasing_does_not_cancel_a_message_that_may_have_been_sent(
     assert aws.item() == before
 
 
-def test_a_message_that_was_erased_while_it_waited_is_in_no_list_of_waits(
+def test_a_message_that_was_erased_while_it_waited_is_not_listed_as_due_and_cannot_be_held_again(
     erasure: Erasure, ledger: Ledger, aws: Aws
 ) -> None:
     due = NOW + MAX_AHEAD_SECONDS

@@ -9,7 +9,7 @@ from tests.support.unit.verbs import OWN_VERBS
 ENDING = ("complete", "fail")
 
 
-def test_marking_a_message_as_a_dead_letter_adds_only_the_time_of_the_mark(
+def test_marking_a_message_as_a_dead_letter_changes_only_the_mark_the_update_time_and_the_ttl(
     ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claimed(ledger)

@@ -31,7 +31,7 @@ def test_the_messages_of_a_stopped_run_are_found_by_their_ids(runs: Runs, aws: A
     assert RunStates(aws.dynamodb, RUNS, clock).halted(ids) == {first.id_of("ada"): STOPPED}
 
 
-def test_a_run_of_the_same_name_that_began_at_another_time_stops_no_other_messages(
+def test_messages_of_an_earlier_run_are_not_stopped_with_a_later_run_of_the_same_name(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     old = begun(runs).id_of("ada")
@@ -42,7 +42,7 @@ def test_a_run_of_the_same_name_that_began_at_another_time_stops_no_other_messag
     assert RunStates(aws.dynamodb, RUNS, clock).halted([old]) == {}
 
 
-def test_only_that_a_run_is_not_stopped_is_remembered_and_only_for_seconds(
+def test_the_state_of_a_running_run_is_cached_for_seconds_and_the_state_of_a_stopped_run_is_not(
     runs: Runs, aws: Aws, clock: FakeClock
 ) -> None:
     id_ = begun(runs).id_of("ada")
@@ -60,7 +60,7 @@ def test_only_that_a_run_is_not_stopped_is_remembered_and_only_for_seconds(
 
 
 @pytest.mark.parametrize("table", ["", RUNS])
-def test_messages_of_no_campaign_and_a_stage_without_campaigns_cost_no_read(
+def test_run_states_are_not_read_for_messages_without_a_campaign_or_in_stages_without_campaigns(
     runs: Runs, aws: Aws, clock: FakeClock, table: str
 ) -> None:
     ids = ["order-17", "a#b#c"] if table else [begun(runs).id_of("ada")]
@@ -69,5 +69,7 @@ def test_messages_of_no_campaign_and_a_stage_without_campaigns_cost_no_read(
     assert client.names() == []
 
 
-def test_a_table_that_is_not_deployed_yet_stops_nothing(runs: Runs, aws: Aws, clock: FakeClock) -> None:
+def test_messages_are_not_stopped_if_the_table_of_runs_is_not_deployed_yet(
+    runs: Runs, aws: Aws, clock: FakeClock
+) -> None:
     assert RunStates(aws.dynamodb, "not-deployed", clock).halted([begun(runs).id_of("ada")]) == {}

@@ -107,7 +107,7 @@ def test_a_status_can_be_read_even_if_send_at_is_outside_the_supported_years(
     assert of_mailbox(item, NOW).scheduled_for == due
 
 
-def test_a_status_says_why_a_message_waits_and_in_which_line(
+def test_the_status_of_a_waiting_message_contains_the_reason_and_the_line_of_its_wait(
     reader: LedgerReader, ledger: Ledger, clock: FakeClock
 ) -> None:
     hold(ledger, mail(lane="bulk"), NOW, DAY_USED_UP, lines_up=True, put_at=NOW - 60)
@@ -120,7 +120,7 @@ def test_a_status_says_why_a_message_waits_and_in_which_line(
 
 
 @pytest.mark.parametrize("end", [claimed, lambda ledger: ledger.cancel(KEY)])
-def test_a_message_that_was_claimed_or_has_ended_waits_no_more(
+def test_the_status_of_a_claimed_or_cancelled_message_contains_no_reason_for_a_wait(
     reader: LedgerReader, ledger: Ledger, end: Callable[[Ledger], object]
 ) -> None:
     hold(ledger)

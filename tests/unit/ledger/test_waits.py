@@ -47,7 +47,9 @@ def due(waits: Waits, until: float = LATER, *, lines_up: bool = False) -> list[W
 
 
 @pytest.mark.parametrize("new", [True, False])
-def test_a_held_message_says_until_when_it_waits_and_what_for(waits: Waits, aws: Aws, new: bool) -> None:
+def test_the_ledger_item_of_a_held_message_contains_the_due_time_and_the_reason_of_its_wait(
+    waits: Waits, aws: Aws, new: bool
+) -> None:
     assert waits.hold([wait(new=new)]) == [True]
     found = aws.item()
     assert (found["status"], found["scheduledFor"], found["to"]) == (
@@ -59,32 +61,32 @@ def test_a_held_message_says_until_when_it_waits_and_what_for(waits: Waits, aws:
     assert (status.waits_for, status.scheduled_for) == (OUTSIDE_WINDOW, iso(LATER))
 
 
-def test_an_item_outlives_its_wait_by_more_than_a_year_of_further_waits(waits: Waits, aws: Aws) -> None:
+def test_the_ledger_item_of_a_held_message_expires_more_than_a_year_after_its_due_time(
+    waits: Waits, aws: Aws
+) -> None:
     waits.hold([wait()])
     assert aws.item()["ttl"] == LATER + 366 * 86_400 + TTL
 
 
-def test_messages_without_an_item_are_held_in_one_call_for_every_twenty_five(
-    aws: Aws, clock: FakeClock
-) -> None:
+def test_new_messages_are_held_in_one_call_for_every_twenty_five_messages(aws: Aws, clock: FakeClock) -> None:
     client: Any = Meddler(aws.dynamodb)
     messages = [wait(mail(f"m-{number}"), f"v-{number}", new=True) for number in range(30)]
     assert Waits(client, LEDGER, TTL, clock).hold(messages) == [True] * 30
     assert client.names() == ["batch_execute_statement"] * 2
 
 
-def test_a_message_that_comes_twice_in_a_batch_waits_by_its_later_hold(waits: Waits, aws: Aws) -> None:
+def test_the_later_hold_counts_if_a_message_comes_twice_in_a_batch(waits: Waits, aws: Aws) -> None:
     assert waits.hold([wait(version="v-1", new=True), wait(version="v-2", new=True)]) == [True, True]
     assert aws.item()["wait"]["version"] == "v-2"
 
 
-def test_a_later_hold_replaces_an_earlier_one(waits: Waits) -> None:
+def test_a_later_hold_of_a_message_replaces_its_earlier_hold(waits: Waits) -> None:
     waits.hold([wait()])
     assert waits.hold([wait(version="v-2", due=LATER + 60)]) == [True]
     assert [(row.version, row.at) for row in due(waits, LATER + 60)] == [("v-2", int(LATER + 60))]
 
 
-def test_a_hold_that_cannot_be_written_raises(aws: Aws, clock: FakeClock) -> None:
+def test_an_error_of_dynamodb_during_a_hold_is_raised(aws: Aws, clock: FakeClock) -> None:
     def throttled(_real: Any, **_arguments: Any) -> Any:
         raise client_error("ThrottlingException")
 
@@ -96,7 +98,9 @@ def test_a_hold_that_cannot_be_written_raises(aws: Aws, clock: FakeClock) -> Non
 # The lists
 
 
-def test_a_row_has_what_a_round_needs_and_no_content(waits: Waits, clock: FakeClock) -> None:
+def test_the_row_of_a_waiting_message_contains_its_key_lane_reason_time_place_and_window(
+    waits: Waits, clock: FakeClock
+) -> None:
     message = mail(lane="bulk", to=["a@example.com", "b@example.com"])
     waits.hold([wait(message, due=LATER + 0.5, window=WINDOW, lines_up=True)])
     (row,) = due(waits, LATER + 1, lines_up=True)
@@ -114,7 +118,7 @@ def test_a_row_has_what_a_round_needs_and_no_content(waits: Waits, clock: FakeCl
     )
 
 
-def test_what_is_due_is_listed_by_time_and_what_is_due_later_is_not(waits: Waits) -> None:
+def test_only_due_messages_are_listed_and_each_shard_lists_its_messages_by_time(waits: Waits) -> None:
     for number in range(40):
         waits.hold([wait(mail(f"m-{number}"), due=LATER - number)])
     rows = due(waits, LATER - 10)
@@ -124,13 +128,13 @@ def test_what_is_due_is_listed_by_time_and_what_is_due_later_is_not(waits: Waits
         assert times == sorted(times)
 
 
-def test_those_who_line_up_when_they_are_due_are_listed_apart(waits: Waits) -> None:
+def test_messages_that_join_a_line_when_they_are_due_are_listed_separately(waits: Waits) -> None:
     waits.hold([wait(mail("a"), window=WINDOW, lines_up=True), wait(mail("b"), "v-2")])
     assert [row.key.id for row in due(waits)] == ["b"]
     assert [row.key.id for row in due(waits, lines_up=True)] == ["a"]
 
 
-def test_a_line_is_listed_by_place_through_all_shards(waits: Waits) -> None:
+def test_the_messages_of_a_line_are_listed_by_place_across_all_shards(waits: Waits) -> None:
     places = {f"m-{number}": NOW - 1000 + number * 7 % 40 for number in range(40)}
     for id_, place in places.items():
         waits.hold([wait(mail(id_), reason=DAY_USED_UP, due=NOW, put_at=place, lines_up=True)])
@@ -138,15 +142,13 @@ def test_a_line_is_listed_by_place_through_all_shards(waits: Waits) -> None:
     assert [*waits.line("sms")] == due(waits) == []
 
 
-def test_a_message_that_claims_a_put_in_the_future_gets_the_place_of_now(waits: Waits) -> None:
+def test_a_message_with_a_put_time_in_the_future_gets_the_current_time_as_its_place(waits: Waits) -> None:
     waits.hold([wait(reason=DAY_USED_UP, due=NOW, put_at=NOW + 500, lines_up=True)])
     (row,) = waits.line("mail")
     assert (row.at, row.place) == (int(NOW), int(NOW))
 
 
-def test_a_message_that_a_worker_has_claimed_is_listed_as_one_that_waits_no_more(
-    waits: Waits, ledger: Ledger
-) -> None:
+def test_a_claimed_message_is_listed_as_no_longer_waiting(waits: Waits, ledger: Ledger) -> None:
     waits.hold([wait()])
     claimed(ledger)
     assert [row.waits for row in due(waits)] == [False]
@@ -155,7 +157,7 @@ def test_a_message_that_a_worker_has_claimed_is_listed_as_one_that_waits_no_more
 # Marks
 
 
-def test_a_message_that_was_handed_over_is_in_no_list(waits: Waits, aws: Aws) -> None:
+def test_a_message_that_was_handed_over_to_its_queue_is_no_longer_listed(waits: Waits, aws: Aws) -> None:
     waits.hold([wait()])
     (row,) = due(waits)
     assert waits.hand_over(row)
@@ -165,7 +167,7 @@ def test_a_message_that_was_handed_over_is_in_no_list(waits: Waits, aws: Aws) ->
     assert not waits.hand_over(row)
 
 
-def test_a_mark_that_a_later_hold_has_replaced_is_neither_removed_nor_moved(waits: Waits) -> None:
+def test_a_wait_that_a_later_hold_has_replaced_is_neither_handed_over_nor_moved(waits: Waits) -> None:
     waits.hold([wait()])
     (row,) = due(waits)
     waits.hold([wait(version="v-2")])
@@ -174,7 +176,7 @@ def test_a_mark_that_a_later_hold_has_replaced_is_neither_removed_nor_moved(wait
     assert [row.version for row in due(waits)] == ["v-2"]
 
 
-def test_a_message_keeps_its_place_while_it_moves_between_the_line_and_its_time(
+def test_a_message_keeps_its_place_if_it_moves_from_a_line_to_a_later_time_and_back(
     waits: Waits, aws: Aws
 ) -> None:
     waits.hold([wait(reason=DAY_USED_UP, due=NOW, lines_up=True)])
@@ -191,7 +193,7 @@ def test_a_message_keeps_its_place_while_it_moves_between_the_line_and_its_time(
 # Those before
 
 
-def test_those_before_are_counted_by_place(waits: Waits) -> None:
+def test_the_messages_ahead_in_a_line_are_counted_by_place(waits: Waits) -> None:
     for number in range(20):
         waits.hold(
             [wait(mail(f"m-{number}"), reason=DAY_USED_UP, due=NOW, put_at=NOW - number, lines_up=True)]
@@ -201,7 +203,7 @@ def test_those_before_are_counted_by_place(waits: Waits) -> None:
     assert waits.before("sms", int(NOW)) == 0
 
 
-def test_those_before_are_counted_to_ten_thousand_and_no_further(aws: Aws, clock: FakeClock) -> None:
+def test_the_messages_ahead_in_a_line_are_counted_up_to_ten_thousand(aws: Aws, clock: FakeClock) -> None:
     def endless(_real: Any, **arguments: Any) -> Any:
         assert (arguments["Select"], arguments["Limit"]) == ("COUNT", PAGE)
         return {"Count": PAGE, "LastEvaluatedKey": {}}
@@ -211,6 +213,6 @@ def test_those_before_are_counted_to_ten_thousand_and_no_further(aws: Aws, clock
     assert len(client.calls) == MOST_COUNTED // PAGE
 
 
-def test_the_key_of_a_row_is_that_of_its_message(waits: Waits) -> None:
+def test_the_row_of_a_waiting_message_has_the_key_of_the_message(waits: Waits) -> None:
     waits.hold([wait(mail("ü#1"))])
     assert [row.key for row in due(waits)] == [Key("ü#1", "mail")]

@@ -56,7 +56,9 @@ def test_another_spelling_or_word_for_a_vital_attribute_is_refused_with_the_cont
         *(("payloadref", "payload_ref"), ("paylod_rf", "payload_ref"), ("CC", "cc"), ("Bcc", "bcc")),
     ],
 )
-def test_a_slip_or_two_of_the_fingers_in_a_vital_attribute_are_refused(wrong: str, name: str) -> None:
+def test_a_vital_attribute_with_one_or_two_typing_errors_is_reported_as_misspelt(
+    wrong: str, name: str
+) -> None:
     assert parse({**SMALL, wrong: "x"}, CONTRACTS).misspelt() == {wrong: name}
 
 
@@ -65,7 +67,7 @@ def test_a_name_that_differs_by_three_letters_is_a_variable() -> None:
     assert parse({**SMALL, **dict.fromkeys(names, "x")}, CONTRACTS).misspelt() == {}
 
 
-def test_a_name_of_any_length_is_read_without_being_compared() -> None:
+def test_a_very_long_attribute_name_is_not_reported_as_misspelt() -> None:
     names = ["send_at" * 50_000, *(f"expires_at_{number}" * 3 for number in range(20_000))]
     assert parse(item("mail", **dict.fromkeys(names, "x")), CONTRACTS).misspelt() == {}
 
@@ -103,7 +105,7 @@ EVERYDAY = """
 
 
 @pytest.mark.parametrize("channel", CONTRACTS)
-def test_common_names_of_template_variables_are_not_taken_for_misspelt_attributes(channel: str) -> None:
+def test_common_names_of_template_variables_are_not_reported_as_misspelt_attributes(channel: str) -> None:
     assert len(EVERYDAY) > 150
     names = (name for name in EVERYDAY if name not in CONTRACTS[channel].__struct_encode_fields__)
     assert parse(item(channel, **dict.fromkeys(names, "x")), CONTRACTS).misspelt() == {}
@@ -149,7 +151,7 @@ def test_a_locale_that_is_a_language_tag_is_valid(locale: str) -> None:
     parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": locale}, CONTRACTS)
 
 
-def test_a_locale_with_an_underscore_is_the_language_tag_also_for_the_template() -> None:
+def test_a_locale_with_an_underscore_is_read_as_a_language_tag_in_the_message_and_its_variables() -> None:
     item = {"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": "pt_BR"}
     message = parse(item, CONTRACTS)
     assert (message.locale, message.variables["locale"]) == ("pt-BR", "pt-BR")  # type: ignore[attr-defined]

@@ -20,13 +20,13 @@ def message(unless: Any, **changes: Any) -> Message:
 
 
 @pytest.mark.parametrize("unless", [TEXT, [TEXT]])
-def test_a_message_has_one_condition_or_a_list_of_them(unless: Any) -> None:
+def test_a_message_has_one_condition_or_a_list_of_conditions(unless: Any) -> None:
     assert message(unless).conditions == (Condition(**TEXT),) or message(unless).conditions == [
         Condition(**TEXT)
     ]
 
 
-def test_conditions_name_each_status_with_which_a_message_can_end() -> None:
+def test_a_condition_may_name_each_status_with_which_a_message_can_end() -> None:
     assert {*WORDS} == {*get_args(Status)} - {*SILENT, "retrying"} | {OUTCOME_UNKNOWN}
 
 
@@ -47,7 +47,7 @@ def test_conditions_name_each_status_with_which_a_message_can_end() -> None:
         ({**TEXT, "statuss": "sent"}, {}, "unless: "),
     ],
 )
-def test_a_condition_that_nobody_can_mean_is_refused(unless: Any, changes: Any, fault: str) -> None:
+def test_an_invalid_condition_is_refused_with_its_field(unless: Any, changes: Any, fault: str) -> None:
     with pytest.raises(Invalid) as raised:
         message(unless, **changes)
     assert str(raised.value).startswith(fault)
@@ -61,13 +61,13 @@ def test_a_condition_that_nobody_can_mean_is_refused(unless: Any, changes: Any, 
         *((word, {word}) for word in WORDS[2:]),
     ],
 )
-def test_a_condition_holds_for_its_status_and_for_those_that_prove_it(
+def test_a_condition_holds_for_its_status_and_for_the_statuses_that_prove_it(
     status: str, holds_for: set[str]
 ) -> None:
     words = {*WORDS, *get_args(Status), ""}
     assert {word for word in words if Condition("x", "sms", status).holds(word)} == holds_for
 
 
-def test_one_of_several_statuses_is_enough() -> None:
+def test_a_condition_holds_if_one_of_its_several_statuses_applies() -> None:
     condition = Condition("x", "sms", ["sent", OUTCOME_UNKNOWN])
     assert [condition.holds(word) for word in ("delivered", OUTCOME_UNKNOWN, "failed")] == [True, True, False]
