@@ -29,37 +29,37 @@ def granted(of: Budget, wanted: int, place: float = 0) -> int:
     return of.ask(wanted, place).recipients
 
 
-def test_bulk_gets_what_the_reserve_leaves_and_no_more(aws: Aws, clock: FakeClock) -> None:
+def test_bulk_gets_at_most_the_daily_limit_minus_the_reserve(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     assert [granted(mails, 40) for _ in range(4)] == [40, 40, 10, 0]
 
 
-def test_codes_within_the_reserve_take_nothing_from_bulk(aws: Aws, clock: FakeClock) -> None:
+def test_codes_within_the_reserve_do_not_reduce_the_part_of_bulk(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.count(10)
     assert granted(mails, 200) == PART
 
 
-def test_codes_beyond_the_reserve_take_from_bulk(aws: Aws, clock: FakeClock) -> None:
+def test_codes_beyond_the_reserve_reduce_the_part_of_bulk(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.count(30)
     assert granted(mails, 200) == PER_DAY - 30
 
 
-def test_codes_may_use_more_than_the_day(aws: Aws, clock: FakeClock) -> None:
+def test_codes_may_exceed_the_daily_limit(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.count(PER_DAY + 5)
     assert granted(mails, 1) == 0
     assert mails.spent() == (PER_DAY + 5, 0)
 
 
-def test_channels_have_budgets_of_their_own(aws: Aws, clock: FakeClock) -> None:
+def test_each_channel_has_its_own_budget(aws: Aws, clock: FakeClock) -> None:
     assert granted(budget(aws, clock), 200) == PART
     texts = Budget(aws.dynamodb, BUDGETS, "sms", ALWAYS, 0, clock)
     assert granted(texts, 200) == PER_DAY
 
 
-def test_what_was_granted_comes_free_when_its_last_mail_is_a_day_old(aws: Aws, clock: FakeClock) -> None:
+def test_a_grant_counts_until_its_last_possible_mail_is_a_day_old(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.ask(PART)
     sent_at_the_latest = clock.now - clock.now % HOUR + HOUR + LATEST
@@ -69,7 +69,7 @@ def test_what_was_granted_comes_free_when_its_last_mail_is_a_day_old(aws: Aws, c
     assert granted(mails, 200) == PART
 
 
-def test_it_says_when_there_is_more(aws: Aws, clock: FakeClock) -> None:
+def test_the_budget_returns_the_time_at_which_it_has_room_again(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     assert mails.room() == (PART, clock.now)
     mails.ask(PART)
@@ -79,7 +79,9 @@ def test_it_says_when_there_is_more(aws: Aws, clock: FakeClock) -> None:
     assert mails.room() == (PART, again)
 
 
-def test_it_says_when_there_are_as_many_as_somebody_wants(aws: Aws, clock: FakeClock) -> None:
+def test_the_budget_returns_the_time_at_which_it_has_room_for_a_wanted_number_of_recipients(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     mails.ask(30)
     clock.advance(3 * HOUR)
@@ -93,7 +95,9 @@ def test_it_says_when_there_are_as_many_as_somebody_wants(aws: Aws, clock: FakeC
     ]
 
 
-def test_a_worker_whose_clock_is_behind_takes_no_more_than_others(aws: Aws, clock: FakeClock) -> None:
+def test_a_worker_whose_clock_is_behind_gets_the_remaining_part_of_bulk_by_a_second_write(
+    aws: Aws, clock: FakeClock
+) -> None:
     ahead, behind = FakeClock(clock.now + HOUR), clock
     assert granted(budget(aws, ahead), 50) == 50
     client = Meddler(aws.dynamodb)
@@ -101,7 +105,9 @@ def test_a_worker_whose_clock_is_behind_takes_no_more_than_others(aws: Aws, cloc
     assert client.names() == ["update_item", "update_item"]  # it takes over where the sums begin
 
 
-def test_an_answer_that_was_lost_costs_bulk_a_part_and_gives_it_none(aws: Aws, clock: FakeClock) -> None:
+def test_a_grant_whose_write_the_sdk_repeats_counts_twice_and_is_granted_once(
+    aws: Aws, clock: FakeClock
+) -> None:
     budget(aws, clock).count(1)
     repeats = Meddler(aws.dynamodb, update_item=asked_twice)
     assert granted(budget(aws, clock, client=repeats), 30) == 30
@@ -110,7 +116,7 @@ def test_an_answer_that_was_lost_costs_bulk_a_part_and_gives_it_none(aws: Aws, c
 
 @pytest.mark.parametrize("hours", [0, 1])
 @pytest.mark.parametrize("used", [0, 15, 40, 41])
-def test_a_grant_that_is_settled_counts_what_was_used_in_its_own_hour(
+def test_a_settled_grant_counts_only_the_used_recipients_in_the_hour_of_the_grant(
     aws: Aws, clock: FakeClock, used: int, hours: int
 ) -> None:
     mails = budget(aws, clock)
@@ -123,7 +129,7 @@ def test_a_grant_that_is_settled_counts_what_was_used_in_its_own_hour(
     assert mails.spent()[0] == (PART - used) * hours  # of the second question, if an hour later
 
 
-def test_a_day_that_the_provider_has_closed_is_closed_for_bulk_for_an_hour(
+def test_bulk_gets_no_grant_for_an_hour_after_the_provider_has_closed_the_day(
     aws: Aws, clock: FakeClock
 ) -> None:
     mails = budget(aws, clock)
@@ -135,7 +141,7 @@ def test_a_day_that_the_provider_has_closed_is_closed_for_bulk_for_an_hour(
     assert granted(mails, 1) == 1
 
 
-def test_while_others_wait_a_message_that_was_put_later_gets_nothing_and_an_earlier_one_its_part(
+def test_while_messages_wait_a_later_message_gets_no_grant_and_an_earlier_message_gets_its_grant(
     aws: Aws, clock: FakeClock
 ) -> None:
     mails = budget(aws, clock)
@@ -146,7 +152,7 @@ def test_while_others_wait_a_message_that_was_put_later_gets_nothing_and_an_earl
     assert mails.spent() == (10, 10)
 
 
-def test_who_joins_an_open_line_does_not_move_it(aws: Aws, clock: FakeClock) -> None:
+def test_a_message_that_joins_an_open_line_does_not_move_the_line(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     for place in (NOW, NOW + 60, NOW - 60):
         mails.join(place)
@@ -154,7 +160,9 @@ def test_who_joins_an_open_line_does_not_move_it(aws: Aws, clock: FakeClock) -> 
     assert granted(mails, 1, NOW) == 0
 
 
-def test_a_line_that_is_moved_lets_those_ask_who_were_put_up_to_its_place(aws: Aws, clock: FakeClock) -> None:
+def test_messages_that_were_put_up_to_the_place_of_a_moved_line_get_a_grant(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     mails.join(NOW)
     mails.move_line(NOW + 60)
@@ -162,13 +170,13 @@ def test_a_line_that_is_moved_lets_those_ask_who_were_put_up_to_its_place(aws: A
     assert granted(mails, 1, NOW + 61) == 0
 
 
-def test_whoever_asks_without_a_place_is_never_in_a_line(aws: Aws, clock: FakeClock) -> None:
+def test_a_request_without_a_place_gets_a_grant_although_messages_wait(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.join(NOW)
     assert granted(mails, 1) == 1
 
 
-def test_a_line_has_the_room_of_now_and_says_from_which_place_on_messages_wait(
+def test_the_state_of_a_line_contains_the_current_room_and_the_place_from_which_messages_wait(
     aws: Aws, clock: FakeClock
 ) -> None:
     mails = budget(aws, clock)
@@ -181,7 +189,7 @@ def test_a_line_has_the_room_of_now_and_says_from_which_place_on_messages_wait(
     assert mails.line() == (0, NOW - 1, 1)
 
 
-def test_a_line_is_closed_unless_somebody_has_joined_meanwhile(aws: Aws, clock: FakeClock) -> None:
+def test_a_line_is_closed_unless_a_message_has_joined_since_it_was_read(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.join(NOW)
     seen = mails.line().joined
@@ -192,7 +200,7 @@ def test_a_line_is_closed_unless_somebody_has_joined_meanwhile(aws: Aws, clock: 
     assert granted(mails, 1, NOW) == 1
 
 
-def test_the_first_to_join_a_line_that_was_moved_before_keeps_it_open(aws: Aws, clock: FakeClock) -> None:
+def test_the_first_message_that_joins_a_moved_line_keeps_the_line_open(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.move_line(NOW)
     seen = mails.line().joined
@@ -200,7 +208,7 @@ def test_the_first_to_join_a_line_that_was_moved_before_keeps_it_open(aws: Aws, 
     assert not mails.close_line(seen)
 
 
-def test_a_limit_that_is_corrected_counts_at_the_next_question(aws: Aws, clock: FakeClock) -> None:
+def test_a_corrected_limit_applies_to_the_next_request(aws: Aws, clock: FakeClock) -> None:
     """50,000 was meant, 500 was deployed, and thousands wait in the line by then."""
     wrong = budget(aws, clock, [("0001-01-01", 500)])
     assert granted(wrong, 5_000) == 450
@@ -212,26 +220,30 @@ def test_a_limit_that_is_corrected_counts_at_the_next_question(aws: Aws, clock: 
     assert granted(wrong, 1, NOW - 1) == 0
 
 
-def test_a_question_for_all_or_nothing_takes_nothing_if_there_is_less(aws: Aws, clock: FakeClock) -> None:
+def test_an_all_or_nothing_request_gets_no_grant_if_the_budget_has_too_little_room(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     assert mails.ask(PART + 1, whole=True).recipients == 0
     assert mails.ask(PART, whole=True).recipients == PART
 
 
-def test_bulks_part_of_today_does_not_depend_on_what_was_sent(aws: Aws, clock: FakeClock) -> None:
+def test_the_part_of_bulk_does_not_depend_on_the_messages_sent_so_far(aws: Aws, clock: FakeClock) -> None:
     mails = budget(aws, clock)
     mails.ask(50)
     assert mails.part() == PART
 
 
-def test_bulk_that_was_sent_without_asking_counts_as_bulk(aws: Aws, clock: FakeClock) -> None:
+def test_bulk_that_was_sent_without_a_grant_counts_against_the_part_of_bulk(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
     mails.count(5, bulk=True)
     assert (mails.spent(), granted(mails, 200)) == ((5, 5), PART - 5)
 
 
 @pytest.mark.parametrize(("days", "left"), [(-30, 45), (0, 45), (1, 45), (2, 90), (9, 180)])
-def test_an_address_that_is_warmed_up_may_send_more_from_date_to_date(
+def test_the_daily_limit_grows_from_date_to_date_while_an_address_is_warmed_up(
     aws: Aws, clock: FakeClock, days: int, left: int
 ) -> None:
     clock.advance(days * DAY)
@@ -239,7 +251,9 @@ def test_an_address_that_is_warmed_up_may_send_more_from_date_to_date(
     assert granted(budget(aws, clock, warm_up), 1_000) == left
 
 
-def test_an_item_that_others_always_change_first_is_no_answer(aws: Aws, clock: FakeClock) -> None:
+def test_a_count_raises_contention_if_other_workers_always_change_the_item_first(
+    aws: Aws, clock: FakeClock
+) -> None:
     mails = budget(aws, clock)
 
     def outrun(real: Any, **arguments: Any) -> Any:
@@ -296,7 +310,7 @@ def most_in_a_day(sent: list[tuple[float, int]]) -> int:
 
 @given(steps=STEPS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_in_no_24_hours_bulk_sends_more_than_its_part(aws: Aws, steps: list[Step]) -> None:
+def test_bulk_never_sends_more_than_its_part_within_24_hours(aws: Aws, steps: list[Step]) -> None:
     assert most_in_a_day(walked(aws, steps)) <= PART
 
 
@@ -315,7 +329,7 @@ def walk(seed: int) -> list[Step]:
     ],
     ids=["either", "an hour too early", "a day of 22 hours"],
 )
-def test_each_bound_of_bulks_part_is_needed(
+def test_without_any_one_of_its_bounds_the_budget_would_let_bulk_exceed_its_part(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, name: str, weaker: object
 ) -> None:
     assert all(most_in_a_day(walked(aws, walk(seed))) <= PART for seed in range(40))
@@ -323,7 +337,9 @@ def test_each_bound_of_bulks_part_is_needed(
     assert any(most_in_a_day(walked(aws, walk(seed))) > PART for seed in range(40))
 
 
-def test_two_that_ask_at_once_get_no_more_than_there_is(aws: Aws, clock: FakeClock) -> None:
+def test_two_concurrent_requests_get_no_more_than_the_part_of_bulk_together(
+    aws: Aws, clock: FakeClock
+) -> None:
     other = budget(aws, clock)
     other.count(1)
     met: list[int] = []
@@ -365,7 +381,7 @@ def keeps_every_hour(mails: Budget, clock: FakeClock) -> bool:
     ],
     ids=["closed", "line", "sums"],
 )
-def test_each_other_condition_is_needed(
+def test_without_any_one_of_its_other_conditions_the_budget_would_break_a_rule(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str, weaker: str, broken: Any
 ) -> None:
     assert not broken(budget(aws, clock), clock)

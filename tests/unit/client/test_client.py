@@ -97,7 +97,9 @@ def test_send_and_entry_refuse_an_invalid_message_and_name_the_invalid_field(
 
 
 @pytest.mark.parametrize("contract", CONTRACTS.values())
-def test_what_the_client_takes_for_a_text_is_one_in_every_contract(contract: type[Message]) -> None:
+def test_each_attribute_that_the_client_checks_as_a_text_is_a_text_in_every_contract(
+    contract: type[Message],
+) -> None:
     types = get_type_hints(contract)
     assert {name: types[name] in (str, str | None) for name in TEXTS} == dict.fromkeys(TEXTS, True)
 
@@ -106,7 +108,9 @@ def test_what_the_client_takes_for_a_text_is_one_in_every_contract(contract: typ
     "changes",
     [{"event_type": "own"}, {"event_type": "sms", "to": "(617) 555-1234"}, {"ttl": Decimal(4_000_000_000)}],
 )
-def test_what_the_stage_alone_can_judge_is_put(mailroom: Mailroom, changes: dict[str, Any]) -> None:
+def test_the_client_puts_a_message_that_only_the_stage_can_check(
+    mailroom: Mailroom, changes: dict[str, Any]
+) -> None:
     assert mailroom.send(item(**changes)).state == "accepted"
 
 

@@ -59,9 +59,7 @@ def run(script: str, library: Path = LIBRARY) -> str:
     return done.stdout.strip()
 
 
-def test_the_client_refuses_a_name_a_time_or_a_text_that_is_wrong_with_no_package_but_boto3_installed() -> (
-    None
-):
+def test_the_client_refuses_an_invalid_name_time_or_text_if_only_boto3_is_installed() -> None:
     output = run("""
         from datetime import datetime
         from mailroom.client import Mailroom
@@ -77,7 +75,7 @@ def test_the_client_refuses_a_name_a_time_or_a_text_that_is_wrong_with_no_packag
     ]
 
 
-def test_the_extra_check_brings_all_that_the_client_needs_to_check_an_address() -> None:
+def test_the_extra_check_installs_every_package_that_the_client_needs_to_check_an_address() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     packages = {re.split("[>=]", each)[0].replace("numberslite", "numbers") for each in extras["check"]}
     output = run(f"""
@@ -99,7 +97,7 @@ def test_the_extra_check_brings_all_that_the_client_needs_to_check_an_address() 
 
 
 @pytest.mark.parametrize(("extra", "script"), EXAMPLES.items())
-def test_an_extra_brings_every_package_that_its_modules_import(extra: str, script: str) -> None:
+def test_an_extra_installs_every_package_that_its_modules_import(extra: str, script: str) -> None:
     output = run(f"""
         import sys
         from importlib.metadata import PackageNotFoundError, packages_distributions, requires

@@ -42,7 +42,7 @@ def worker_after_a_crash(
     ],
     ids=["nobody knows", "not found", "not found at another account", "same key", "found"],
 )
-def test_a_message_may_have_arrived_twice_only_if_an_earlier_try_is_still_in_doubt(
+def test_a_message_may_have_arrived_twice_only_if_the_outcome_of_an_earlier_try_is_unknown(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, evidence: Evidence, account: str, *, twice: bool
 ) -> None:
     worker = worker_after_a_crash(post, ledger, clock, account=account, evidence=evidence)
@@ -93,7 +93,7 @@ def test_a_message_that_was_sent_at_once_has_not_arrived_twice_although_its_even
 
 
 @pytest.mark.parametrize("arrived", [False, True])
-def test_a_message_that_an_operator_sent_again_after_it_arrived_has_arrived_twice_once_it_is_accepted(
+def test_a_message_that_is_resent_after_it_arrived_may_have_arrived_twice_when_it_is_accepted(
     ledger: Ledger, aws: Aws, *, arrived: bool
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")

@@ -45,7 +45,7 @@ def released(waiting: Waiting) -> list[str]:
     return [json.loads(entry["MessageBody"])["id"] for entry in waiting.sent]
 
 
-def test_a_message_of_a_paused_run_waits_takes_no_part_of_the_day_and_its_neighbours_are_sent(
+def test_a_message_of_a_paused_run_waits_without_using_the_daily_limit_and_others_are_sent(
     post: Make, aws: Aws, counted: Counted, people: PeopleOf
 ) -> None:
     ada = people("r")[0]
@@ -57,7 +57,7 @@ def test_a_message_of_a_paused_run_waits_takes_no_part_of_the_day_and_its_neighb
     assert counted() == {"WaitsForRun": 1, "Sent": 1}
 
 
-def test_messages_of_a_paused_run_leave_the_line_to_others_and_go_on_in_the_order_of_their_puts(
+def test_messages_of_a_paused_run_leave_the_line_and_are_released_in_order_after_the_pause(
     waiting: Waiting, runs: Runs, people: PeopleOf
 ) -> None:
     ids = people("r")
@@ -70,7 +70,7 @@ def test_messages_of_a_paused_run_leave_the_line_to_others_and_go_on_in_the_orde
     assert (waiting.marked, waiting.held) == ([], [])
 
 
-def test_a_run_that_stays_paused_does_not_keep_back_another_that_is_resumed(
+def test_a_run_that_stays_paused_does_not_delay_another_run_that_is_resumed(
     waiting: Waiting, runs: Runs, people: PeopleOf
 ) -> None:
     ids = {name: people(name) for name in ("r", "s", "t")}
@@ -82,7 +82,7 @@ def test_a_run_that_stays_paused_does_not_keep_back_another_that_is_resumed(
         assert released(waiting)[queued:] == ids[name]
 
 
-def test_a_message_that_was_cancelled_during_a_pause_leaves_no_content_after_it(
+def test_a_message_that_was_cancelled_during_a_pause_leaves_no_content_after_the_pause(
     waiting: Waiting, runs: Runs, people: PeopleOf
 ) -> None:
     ids = people("r")

@@ -31,7 +31,7 @@ def id_(runs: Runs) -> str:
     return run.id_of("ada")
 
 
-def test_a_message_of_a_stopped_run_ends_as_cancelled_and_its_neighbours_are_sent(
+def test_a_message_of_a_stopped_run_ends_as_cancelled_and_other_messages_are_sent(
     post: Make, aws: Aws, counted: Counted, id_: str
 ) -> None:
     worker = post(**BULK)
@@ -42,14 +42,14 @@ def test_a_message_of_a_stopped_run_ends_as_cancelled_and_its_neighbours_are_sen
     assert counted() == {"Cancelled": 1, "Sent": 1}
 
 
-def test_a_stopped_run_takes_no_part_of_the_day(post: Make, aws: Aws, id_: str) -> None:
+def test_a_message_of_a_stopped_run_does_not_use_the_daily_limit(post: Make, aws: Aws, id_: str) -> None:
     day = {"budgets_table": BUDGETS, "per_day": [("0001-01-01", 1)], "budgets": aws.dynamodb}
     worker = post(**BULK, **day)
     worker.handle(item(id=id_, lane="bulk"), item(id="m-2", lane="bulk"))
     assert worker.submitted == ["m-2"]
 
 
-def test_a_message_whose_run_goes_on_between_two_looks_comes_back_unsent(
+def test_a_message_is_retried_if_its_stopped_run_is_started_again_before_the_message_is_cancelled(
     post: Make, aws: Aws, runs: Runs, id_: str
 ) -> None:
     looks = iter((lambda: None, lambda: runs.begin("weekly", "r", "again", "2026-11-18T13:00:00Z")))
@@ -65,7 +65,7 @@ def test_a_message_whose_run_goes_on_between_two_looks_comes_back_unsent(
     assert worker.submitted == [id_]
 
 
-def test_messages_whose_run_cannot_be_read_come_back_unsent_and_others_are_sent(
+def test_a_message_whose_run_cannot_be_read_is_retried_and_other_messages_are_sent(
     post: Make, aws: Aws, runs: Runs, id_: str
 ) -> None:
     throttled = failing(client_error("ProvisionedThroughputExceededException"))
@@ -81,7 +81,7 @@ def test_a_lane_without_campaigns_reads_no_run(post: Make, aws: Aws, id_: str) -
     assert "batch_get_item" not in client.names()
 
 
-def test_release_cancels_the_messages_of_a_stopped_run_without_room_in_the_day(
+def test_release_cancels_the_messages_of_a_stopped_run_without_using_the_daily_limit(
     waiting: Waiting, id_: str
 ) -> None:
     waiting.limit(1)
@@ -96,7 +96,7 @@ def test_release_cancels_the_messages_of_a_stopped_run_without_room_in_the_day(
     )
 
 
-def test_release_hands_over_what_it_cannot_ask_for_to_the_worker_that_asks(
+def test_release_hands_over_a_message_to_its_worker_if_the_run_of_the_message_cannot_be_read(
     waiting: Waiting, id_: str
 ) -> None:
     throttled = failing(client_error("ProvisionedThroughputExceededException"))

@@ -220,7 +220,7 @@ def test_messages_of_a_batch_wait_in_the_order_in_which_they_were_put(
     assert line_of(aws, clock) == ["second", "third"]
 
 
-def test_while_others_wait_a_message_that_was_put_later_waits_behind_them(
+def test_a_message_waits_behind_waiting_messages_that_were_put_earlier(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = used_up(post)
@@ -233,7 +233,7 @@ def test_while_others_wait_a_message_that_was_put_later_waits_behind_them(
     assert set(line_of(aws, clock)) == {"large", "small", "same-second", "new"}
 
 
-def test_while_others_wait_messages_of_a_batch_that_were_put_before_them_are_sent(
+def test_a_message_that_was_put_before_the_waiting_messages_is_sent(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     a_day(aws, clock).join(NOW)
@@ -243,7 +243,9 @@ def test_while_others_wait_messages_of_a_batch_that_were_put_before_them_are_sen
     assert spent(aws, clock) == (1, 1)
 
 
-def test_a_message_whose_turn_has_come_is_sent(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_waiting_message_is_sent_after_the_line_has_moved_to_its_place(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     bulk = used_up(post)
     bulk.handle(to_many(20, "late"))
     clock.advance(2 * DAY)
@@ -261,7 +263,7 @@ def test_a_message_that_is_twice_in_a_batch_waits_once(post: Make, aws: Aws, clo
 
 
 @pytest.mark.parametrize(("seconds", "granted"), [(1, 2), (0.9, 11)])
-def test_bulk_asks_for_a_second_of_its_rate_only_if_it_asks_twice_within_a_second(
+def test_bulk_requests_a_second_of_its_rate_only_if_two_batches_come_within_a_second(
     post: Make, aws: Aws, clock: FakeClock, seconds: float, granted: int
 ) -> None:
     bulk = lane(post, bulk=True, pace_seconds=0.1)
@@ -282,13 +284,15 @@ def test_a_mail_to_more_recipients_than_bulks_part_of_the_day_fails_and_others_a
     assert bulk.submitted == ["all"]
 
 
-def test_a_mail_that_a_later_day_has_room_for_waits(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_mail_with_more_recipients_than_the_limit_of_today_waits_if_a_later_limit_has_room(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
     bulk = lane(post, bulk=True, per_day=(("0001-01-01", 20), ("2026-11-22", 30)))
     assert bulk.handle(to_many(27, "large")) == {}
     assert line_of(aws, clock) == ["large"]
 
 
-def test_a_limit_that_is_corrected_counts_for_the_next_batch(post: Make, aws: Aws, clock: FakeClock) -> None:
+def test_a_corrected_limit_applies_to_the_next_batch(post: Make, aws: Aws, clock: FakeClock) -> None:
     wrong = lane(post, bulk=True, per_day=(("0001-01-01", 10),))
     wrong.handle(*mails(10))
     assert line_of(aws, clock) == ["m-9"]
@@ -410,7 +414,7 @@ TO_WAIT = pytest.mark.parametrize("to_wait", [waits_for_day, waits_for_window])
 
 @TO_WAIT
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
-def test_a_message_that_an_earlier_try_has_sent_is_recorded_and_not_held(
+def test_a_message_that_a_look_up_proves_sent_is_recorded_as_sent_and_does_not_wait(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait, on_unknown: str
 ) -> None:
     """A provider may forget the key of the try while the message waits."""
@@ -422,7 +426,7 @@ def test_a_message_that_an_earlier_try_has_sent_is_recorded_and_not_held(
 
 
 @TO_WAIT
-def test_a_message_that_no_earlier_try_has_sent_is_held_after_the_evidence(
+def test_a_message_that_a_look_up_proves_unsent_waits_for_its_time(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
 ) -> None:
     after_a_crash(ledger, clock)
@@ -436,7 +440,7 @@ def test_a_message_that_no_earlier_try_has_sent_is_held_after_the_evidence(
 
 
 @TO_WAIT
-def test_a_message_in_doubt_is_held_back_by_its_doubt_and_not_by_the_time(
+def test_a_message_with_an_unknown_outcome_fails_as_outcome_unknown_and_does_not_wait_for_its_time(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
 ) -> None:
     after_a_crash(ledger, clock)
@@ -445,7 +449,7 @@ def test_a_message_in_doubt_is_held_back_by_its_doubt_and_not_by_the_time(
     assert (bulk.submitted, aws.item()["error"]["code"]) == ([], "outcome_unknown")
 
 
-def test_a_message_in_doubt_that_is_resent_without_asking_counts_in_the_day(
+def test_a_resend_of_a_message_with_an_unknown_outcome_uses_the_days_budget(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     after_a_crash(ledger, clock)
@@ -454,7 +458,7 @@ def test_a_message_in_doubt_that_is_resent_without_asking_counts_in_the_day(
     assert (bulk.submitted, spent(aws, clock)) == (["m-1"], (1, 1))
 
 
-def test_a_message_in_doubt_for_which_the_provider_takes_no_more_comes_back_with_its_doubt(
+def test_a_message_with_an_unknown_outcome_is_retried_if_the_providers_quota_is_used_up(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     after_a_crash(ledger, clock)
@@ -523,7 +527,7 @@ def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(p
     assert bulk.submitted == ["good"]
 
 
-def test_a_bulk_message_outside_its_window_is_in_no_line_and_keeps_nobody_back(
+def test_a_bulk_message_outside_its_window_is_not_in_the_line_and_does_not_delay_other_messages(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
     bulk = used_up(post)

@@ -21,7 +21,7 @@ def other(aws: Aws, status: str, *, id_: str = "other", **attributes: Any) -> No
     aws.put(LEDGER, id=id_, event_type="mail", status=status, **attributes)
 
 
-def test_a_message_whose_condition_holds_ends_as_cancelled_and_says_which(
+def test_a_message_whose_condition_holds_is_cancelled_and_its_error_names_the_condition(
     post: Make, aws: Aws, counted: Counted
 ) -> None:
     other(aws, "delivered")
@@ -49,7 +49,7 @@ def test_a_message_whose_condition_does_not_hold_is_sent(post: Make, aws: Aws, s
 @pytest.mark.parametrize(
     ("words", "ends"), [(["failed", "sent"], "sent"), (["outcome_unknown"], "cancelled")]
 )
-def test_an_unknown_outcome_counts_by_its_own_word_alone(
+def test_an_unknown_outcome_fulfils_only_the_condition_outcome_unknown(
     post: Make, aws: Aws, words: list[str], ends: str
 ) -> None:
     other(aws, "failed", error={"code": "outcome_unknown", "message": "held"})
@@ -57,7 +57,9 @@ def test_an_unknown_outcome_counts_by_its_own_word_alone(
     assert aws.item()["status"] == ends
 
 
-def test_a_message_that_comes_back_asks_again_before_its_next_submit(post: Make, aws: Aws) -> None:
+def test_the_condition_of_a_retried_message_is_checked_again_before_its_next_submit(
+    post: Make, aws: Aws
+) -> None:
     worker = post(Retry("slow down"), Sent("p-1"))
     worker.handle(follow_up())
     other(aws, "sent")
@@ -66,7 +68,7 @@ def test_a_message_that_comes_back_asks_again_before_its_next_submit(post: Make,
 
 
 @pytest.mark.parametrize("evidence", [None, Repeatable(1e12, lambda message: message)])
-def test_a_message_that_may_have_been_sent_is_held_and_neither_sent_again_nor_called_cancelled(
+def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_its_condition_holds(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, evidence: Any
 ) -> None:
     claimed(ledger, mail())
@@ -79,7 +81,9 @@ def test_a_message_that_may_have_been_sent_is_held_and_neither_sent_again_nor_ca
     assert "unless: mail other is delivered" in aws.item()["error"]["message"]
 
 
-def test_conditions_cost_one_read_however_many_they_are_and_other_messages_none(post: Make, aws: Aws) -> None:
+def test_all_conditions_of_a_message_are_read_in_one_call_and_other_messages_need_no_read(
+    post: Make, aws: Aws
+) -> None:
     dynamodb = Meddler(aws.dynamodb)
     worker = post(dynamodb=dynamodb)
     names = [{**OTHER, "id": f"other-{place % 3}"} for place in range(5)]
@@ -90,7 +94,7 @@ def test_conditions_cost_one_read_however_many_they_are_and_other_messages_none(
     assert call["RequestItems"][LEDGER]["ConsistentRead"]
 
 
-def test_a_message_whose_conditions_cannot_be_read_comes_back_unsent(post: Make, aws: Aws) -> None:
+def test_a_message_whose_conditions_cannot_be_read_is_retried_and_not_sent(post: Make, aws: Aws) -> None:
     throttled = failing(client_error("ProvisionedThroughputExceededException"))
     worker = post(dynamodb=Meddler(aws.dynamodb, batch_get_item=throttled))
     assert worker.handle(follow_up()) == {"r-0": 4}

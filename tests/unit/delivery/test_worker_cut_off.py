@@ -31,7 +31,7 @@ def cut_off(ledger: Ledger, clock: FakeClock) -> Callable[..., list[Item]]:
     return claim
 
 
-def test_of_messages_at_which_a_function_was_cut_off_one_is_sent_and_all_others_are_given_back_at_once(
+def test_one_message_of_a_cut_off_function_is_sent_and_the_others_are_returned_to_the_queue_at_once(
     post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
     worker = post()
@@ -42,7 +42,7 @@ def test_of_messages_at_which_a_function_was_cut_off_one_is_sent_and_all_others_
     )
 
 
-def test_the_others_are_given_back_before_any_message_is_worked_on(
+def test_messages_of_a_cut_off_function_are_returned_to_the_queue_before_any_message_is_prepared(
     post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
     def die(_message: Message) -> Any:
@@ -54,7 +54,7 @@ def test_the_others_are_given_back_before_any_message_is_worked_on(
     assert [*worker.visibilities.values()] == [0] * 9
 
 
-def test_messages_that_no_function_was_cut_off_at_are_sent_first(
+def test_messages_that_were_not_cut_off_are_sent_before_messages_of_a_cut_off_function(
     post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
     throttled = post(Retry("busy"))
@@ -68,9 +68,7 @@ def test_messages_that_no_function_was_cut_off_at_are_sent_first(
     assert worker.submitted[3:] == ["b"]
 
 
-def test_a_message_whose_provider_did_not_answer_is_not_worked_on_by_itself(
-    post: Make, clock: FakeClock
-) -> None:
+def test_messages_whose_provider_did_not_respond_are_sent_in_one_batch(post: Make, clock: FakeClock) -> None:
     post(TimeoutError()).handle(item(id="a"), item(id="b"))
     clock.now += LEASE + 1
     worker = post()
@@ -78,7 +76,7 @@ def test_a_message_whose_provider_did_not_answer_is_not_worked_on_by_itself(
     assert sorted(worker.submitted) == ["a", "b"]
 
 
-def test_a_message_that_was_throttled_and_later_cut_off_is_worked_on_by_itself(
+def test_messages_that_were_throttled_and_later_cut_off_are_not_sent_in_one_batch(
     post: Make, cut_off: Callable[..., list[Item]]
 ) -> None:
     post(Retry("busy")).handle(item(id="a"), item(id="b"))
@@ -86,7 +84,7 @@ def test_a_message_that_was_throttled_and_later_cut_off_is_worked_on_by_itself(
     assert len(worker.handle(*cut_off("a", "b"), receives=3)) == 1
 
 
-def test_it_begins_after_all_threads_have_ended(
+def test_a_message_of_a_cut_off_function_is_prepared_after_all_threads_have_ended(
     post: Make, aws: Aws, clock: FakeClock, cut_off: Callable[..., list[Item]]
 ) -> None:
     threads = dict[str, int]()
@@ -102,7 +100,7 @@ def test_it_begins_after_all_threads_have_ended(
     assert threads["a"] <= 1
 
 
-def test_while_the_ledger_cannot_be_read_all_messages_are_worked_on(
+def test_all_messages_of_a_cut_off_function_are_sent_if_the_ledger_cannot_be_read(
     post: Make, aws: Aws, cut_off: Callable[..., list[Item]], log: Log
 ) -> None:
     client = Meddler(aws.dynamodb, batch_get_item=failing(client_error("InternalServerError")))
@@ -113,7 +111,7 @@ def test_while_the_ledger_cannot_be_read_all_messages_are_worked_on(
 
 
 @pytest.mark.parametrize(("names", "receives"), [("abc", 1), ("a", 2)])
-def test_the_ledger_is_not_read_for_new_records_nor_for_one_record_alone(
+def test_the_ledger_is_not_read_for_new_records_or_for_a_single_record(
     post: Make, aws: Aws, names: str, receives: int
 ) -> None:
     client = Meddler(aws.dynamodb)

@@ -27,7 +27,7 @@ def test_a_suppressed_recipient_is_found_with_the_reason(suppressions: Suppressi
     assert suppressions.find("mail", [ADA, "eve@example.com", ADA]) == {ADA: BOUNCE}
 
 
-def test_a_recipient_suppressed_for_one_channel_is_not_suppressed_for_another(
+def test_a_recipient_suppressed_for_one_channel_is_not_suppressed_for_another_channel(
     suppressions: Suppressions,
 ) -> None:
     suppressions.mark(BOUNCE)

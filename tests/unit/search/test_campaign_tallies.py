@@ -63,7 +63,7 @@ def sent(ledger: Ledger, who: str, campaign: str = "spring", begun: int = BEGUN)
     return Key(id_, "mail")
 
 
-def test_each_message_of_a_run_is_counted_as_what_it_is(counting: Counting, ledger: Ledger) -> None:
+def test_each_message_of_a_run_is_counted_by_its_current_status(counting: Counting, ledger: Ledger) -> None:
     keys = [sent(ledger, f"p{at}") for at in range(10)]
     claimed(ledger, mail(id_of("waits")))
     counting.index()
@@ -75,7 +75,9 @@ def test_each_message_of_a_run_is_counted_as_what_it_is(counting: Counting, ledg
     assert counting.results() == {"sent": 7, "delivered": 1, "bounced": 1, "complained": 1}
 
 
-def test_records_that_come_late_twice_and_in_any_order_count_once(counting: Counting, ledger: Ledger) -> None:
+def test_late_repeated_and_reordered_stream_records_count_each_message_once(
+    counting: Counting, ledger: Ledger
+) -> None:
     order = random.Random(28)
     keys = [sent(ledger, f"p{at}") for at in range(40)]
     for key in keys:
@@ -88,7 +90,7 @@ def test_records_that_come_late_twice_and_in_any_order_count_once(counting: Coun
     assert counting.results() == {each: found.count(each) for each in set(found)}
 
 
-def test_what_is_sent_again_is_counted_as_what_it_becomes(counting: Counting, ledger: Ledger) -> None:
+def test_a_resent_message_is_counted_by_its_new_status(counting: Counting, ledger: Ledger) -> None:
     key = sent(ledger, "ada")
     observe(ledger, [told(key, "bounced")])
     counting.index()
@@ -101,14 +103,18 @@ def test_what_is_sent_again_is_counted_as_what_it_becomes(counting: Counting, le
     assert counting.results() == {"sent": 1}
 
 
-def test_more_than_fit_a_transaction_are_counted_by_several(counting: Counting, ledger: Ledger) -> None:
+def test_more_messages_than_fit_into_one_transaction_are_all_counted(
+    counting: Counting, ledger: Ledger
+) -> None:
     for at in range(230):
         sent(ledger, f"p{at}")
     counting.index()
     assert counting.results() == {"sent": 230}
 
 
-def test_what_only_looks_like_a_campaigns_message_is_not_counted(counting: Counting, ledger: Ledger) -> None:
+def test_a_message_whose_id_only_resembles_an_id_of_a_run_is_not_counted(
+    counting: Counting, ledger: Ledger
+) -> None:
     sent(ledger, "ada", "winter")
     ledger.complete(claimed(ledger, mail("spring#alone")), "ses", "0101")
     ledger.complete(claimed(ledger, mail("spring##")), "ses", "0101")
@@ -121,7 +127,7 @@ def test_what_only_looks_like_a_campaigns_message_is_not_counted(counting: Count
     assert (counting.results(), counting.tally()) == ({}, [])
 
 
-def test_a_run_is_listed_by_itself_and_by_how_its_messages_ended(
+def test_the_messages_of_a_run_can_be_listed_by_run_and_by_status(
     counting: Counting, ledger: Ledger, clock: FakeClock
 ) -> None:
     sent(ledger, "ada")
@@ -134,7 +140,7 @@ def test_a_run_is_listed_by_itself_and_by_how_its_messages_ended(
     assert counting.newest(filter_=Filter(campaign=of_run, status="bounced")) == [id_of("bob")]
 
 
-def test_no_part_of_a_runs_counts_goes_before_the_rest_whoever_counts_and_however_late(
+def test_all_counts_of_a_run_expire_at_the_same_time_whichever_worker_counts_and_whenever(
     aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     clock.now = BEGUN
@@ -154,9 +160,7 @@ def test_no_part_of_a_runs_counts_goes_before_the_rest_whoever_counts_and_howeve
         Retention(ledger_days=KEPT_SECONDS // DAY // 2 + 1)
 
 
-def test_a_run_that_begins_when_another_of_its_name_is_forgotten_has_counts_of_its_own(
-    counting: Counting, ledger: Ledger
-) -> None:
+def test_a_later_run_of_the_same_name_is_counted_separately(counting: Counting, ledger: Ledger) -> None:
     year = 365 * DAY
     observe(ledger, [told(sent(ledger, "ada"), "delivered")])
     sent(ledger, "ada", begun=BEGUN + year)
@@ -165,7 +169,7 @@ def test_a_run_that_begins_when_another_of_its_name_is_forgotten_has_counts_of_i
     assert (counting.results(), counting.results(BEGUN + year)) == ({"delivered": 1}, {"sent": 2})
 
 
-def test_an_erased_message_stays_counted_and_is_listed_no_more(
+def test_an_erased_message_stays_counted_and_is_no_longer_listed(
     counting: Counting, ledger: Ledger, clock: FakeClock
 ) -> None:
     key = sent(ledger, "ada")
@@ -176,7 +180,7 @@ def test_an_erased_message_stays_counted_and_is_listed_no_more(
     assert counting.newest(filter_=Filter(campaign=f"spring#{RUN}")) == []
 
 
-def test_a_worker_that_another_overtakes_counts_nothing_twice(
+def test_a_message_is_counted_once_if_two_workers_count_it_at_the_same_time(
     counting: Counting, ledger: Ledger, aws: Aws
 ) -> None:
     key = sent(ledger, "ada")
@@ -194,7 +198,9 @@ def test_a_worker_that_another_overtakes_counts_nothing_twice(
     assert counting.results() == {"delivered": 1}
 
 
-def test_where_others_never_let_go_the_batch_comes_back(counting: Counting, ledger: Ledger, aws: Aws) -> None:
+def test_a_batch_whose_transaction_always_conflicts_raises_and_is_counted_by_a_retry(
+    counting: Counting, ledger: Ledger, aws: Aws
+) -> None:
     sent(ledger, "ada")
 
     def conflict(real: Any, **_: Any) -> Any:
@@ -209,7 +215,9 @@ def test_where_others_never_let_go_the_batch_comes_back(counting: Counting, ledg
     assert counting.results() == {"sent": 1}
 
 
-def test_a_transaction_that_is_wrong_is_no_conflict(counting: Counting, ledger: Ledger, aws: Aws) -> None:
+def test_an_invalid_transaction_raises_the_error_of_dynamodb(
+    counting: Counting, ledger: Ledger, aws: Aws
+) -> None:
     sent(ledger, "ada")
 
     def wrong(real: Any, **_: Any) -> Any:

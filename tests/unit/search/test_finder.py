@@ -60,7 +60,7 @@ def pages(asked: Any) -> list[list[str]]:
         cursor = page.cursor
 
 
-def test_all_messages_come_once_in_pages_the_newest_first(
+def test_each_message_is_listed_once_in_pages_with_the_newest_messages_first(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
     ids = sent(search, ledger, clock, 120)
@@ -71,14 +71,16 @@ def test_all_messages_come_once_in_pages_the_newest_first(
 
 
 @pytest.mark.parametrize(("count", "expected"), [(0, [0]), (PAGE, [50]), (PAGE + 1, [50, 1])])
-def test_a_page_that_is_the_last_one_says_so(
+def test_the_last_page_has_no_cursor(
     search: Search, ledger: Ledger, clock: FakeClock, count: int, expected: list[int]
 ) -> None:
     sent(search, ledger, clock, count)
     assert [len(each) for each in pages(search.finder.newest)] == expected
 
 
-def test_messages_of_the_same_moment_are_neither_doubled_nor_left_out(search: Search, ledger: Ledger) -> None:
+def test_messages_that_were_put_at_the_same_moment_are_each_listed_once(
+    search: Search, ledger: Ledger
+) -> None:
     for at in range(130):
         claimed(ledger, mail(id_=f"m-{at}", to=ADA))
     search.index()
@@ -87,14 +89,18 @@ def test_messages_of_the_same_moment_are_neither_doubled_nor_left_out(search: Se
         assert (len(found), len(set(found))) == (130, 130)
 
 
-def test_a_cursor_is_stable_while_messages_come(search: Search, ledger: Ledger, clock: FakeClock) -> None:
+def test_a_cursor_continues_at_the_same_message_although_new_messages_were_put(
+    search: Search, ledger: Ledger, clock: FakeClock
+) -> None:
     ids = sent(search, ledger, clock, 60)
     first = search.finder.newest()
     sent(search, ledger, clock, 10)
     assert [each.id for each in search.finder.newest(cursor=first.cursor or "").messages] == ids[50:]
 
 
-def test_what_is_told_is_what_the_ledger_says_now(search: Search, ledger: Ledger, clock: FakeClock) -> None:
+def test_a_listed_message_has_the_current_status_and_subject_of_the_ledger(
+    search: Search, ledger: Ledger, clock: FakeClock
+) -> None:
     claim = claimed(ledger, mail(to=ADA, text=None, template="welcome"))
     search.index()
     ledger.complete(claim, "ses", "0101", {"subject": "Welcome, Ada"})
@@ -117,7 +123,7 @@ def test_what_is_told_is_what_the_ledger_says_now(search: Search, ledger: Ledger
         (Filter(campaign="a", status="retrying"), []),
     ],
 )
-def test_filters_take_what_has_all_that_is_asked_for(
+def test_only_messages_that_match_all_filters_are_listed(
     search: Search, ledger: Ledger, clock: FakeClock, wanted: Filter, ids: list[str]
 ) -> None:
     ledger.complete(claimed(ledger, mail(id_="a#1#x", to=ADA)), "ses", "0101")
@@ -141,12 +147,12 @@ def rare(search: Search, ledger: Ledger, clock: FakeClock, aws: Aws) -> str:
     return id_
 
 
-def test_a_page_with_a_filter_reads_on_until_it_has_all(search: Search, rare: str) -> None:
+def test_a_page_with_a_filter_reads_past_messages_that_do_not_match(search: Search, rare: str) -> None:
     page = search.finder.newest(Filter(template="rare"))
     assert ([message.id for message in page.messages], page.looked_back_to) == ([rare], None)
 
 
-def test_a_page_with_a_filter_ends_with_its_time_and_says_how_far_it_looked_back(
+def test_a_page_with_a_filter_ends_at_its_time_limit_and_contains_how_far_it_looked_back(
     search: Search, rare: str
 ) -> None:
     ticking = FakeClock(0)
@@ -162,7 +168,7 @@ def test_a_page_with_a_filter_ends_with_its_time_and_says_how_far_it_looked_back
     assert [*chain(*pages(asked))] == [rare]
 
 
-def test_each_page_gets_on_however_slow_its_reads_are(search: Search, rare: str) -> None:
+def test_each_page_makes_progress_however_slow_its_reads_are(search: Search, rare: str) -> None:
     hours = FakeClock(0)
 
     def leap() -> float:
@@ -175,12 +181,12 @@ def test_each_page_gets_on_however_slow_its_reads_are(search: Search, rare: str)
     assert finder.newest(Filter(template="rare"), first.cursor).cursor != first.cursor
 
 
-def test_a_status_that_no_message_has_is_refused_with_those_that_there_are(search: Search) -> None:
+def test_an_unknown_status_is_refused_with_the_list_of_valid_statuses(search: Search) -> None:
     with pytest.raises(Invalid, match=r"^status: 'bouncd' is not a status; use scheduled, .*complained$"):
         search.finder.newest(Filter(status="bouncd"))
 
 
-def test_a_row_that_was_left_over_shows_nothing(
+def test_a_stale_row_of_a_former_recipient_or_an_erased_message_is_not_listed(
     search: Search, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     hold(ledger, mail(to=ADA))
@@ -194,7 +200,7 @@ def test_a_row_that_was_left_over_shows_nothing(
     assert (search.to("bob@example.com"), search.newest()) == ([], [])
 
 
-def test_of_however_many_messages_a_page_is_read_and_no_more(
+def test_a_page_is_read_with_few_calls_although_two_hundred_messages_exist(
     search: Search, ledger: Ledger, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent(search, ledger, clock, 200)
@@ -209,19 +215,19 @@ def test_of_however_many_messages_a_page_is_read_and_no_more(
 
 
 @pytest.mark.parametrize("cursor", ["x", "1795251600000", "1795251600000#0123456789ABCDEF", "1' OR '1"])
-def test_a_cursor_that_is_none_is_refused(search: Search, cursor: str) -> None:
+def test_an_invalid_cursor_is_refused(search: Search, cursor: str) -> None:
     with pytest.raises(Invalid, match="is no page's cursor"):
         search.finder.newest(cursor=cursor)
 
 
-def test_without_a_country_of_the_stage_a_number_needs_its_own(
+def test_a_number_without_a_country_code_finds_no_message_if_the_stage_has_no_default_region(
     search: Search, ledger: Ledger, aws: Aws
 ) -> None:
     finder = Finder(aws.dynamodb, SEARCH, LEDGER, rows_with())
     assert finder.to("617 555 1234").messages == []
 
 
-def test_a_message_finds_those_that_name_it_in_their_unless(
+def test_messages_whose_unless_names_a_message_are_found_by_the_key_of_that_message(
     search: Search, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     named = Condition("m-1", "mail", "delivered"), Condition("m-1", "mail", "failed")

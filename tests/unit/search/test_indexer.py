@@ -25,7 +25,7 @@ def search(aws: Aws) -> Search:
     return Search(aws)
 
 
-def test_a_message_has_a_row_for_each_recipient_and_one_among_the_newest(
+def test_a_message_has_a_row_for_each_recipient_and_a_row_among_the_newest_messages(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
     claimed(ledger, mail(to=["Ada <Ada@Example.com>", "bob@example.com"], bcc="eve@example.com"))
@@ -38,7 +38,9 @@ def test_a_message_has_a_row_for_each_recipient_and_one_among_the_newest(
     assert place.startswith(f"{NOW_MS}#")
 
 
-def test_who_reads_the_table_without_its_key_learns_of_nobody(search: Search, ledger: Ledger) -> None:
+def test_rows_contain_no_address_and_cannot_be_matched_to_an_address_without_the_key(
+    search: Search, ledger: Ledger
+) -> None:
     claimed(ledger, mail(to="ada@example.com"))
     search.index()
     assert "ada" not in json.dumps(search.rows())
@@ -49,7 +51,7 @@ def test_who_reads_the_table_without_its_key_learns_of_nobody(search: Search, le
     }
 
 
-def test_fifty_recipients_find_the_same_mail(search: Search, ledger: Ledger) -> None:
+def test_a_mail_is_found_by_each_of_its_fifty_recipients(search: Search, ledger: Ledger) -> None:
     everybody = [f"p{at}@example.com" for at in range(50)]
     claimed(ledger, mail(to=everybody[:1], cc=everybody[1:25], bcc=everybody[25:]))
     search.index()
@@ -59,14 +61,18 @@ def test_fifty_recipients_find_the_same_mail(search: Search, ledger: Ledger) -> 
 @pytest.mark.parametrize(
     "typed", ["ada@Bücher.example", " Ada@xn--bcher-kva.example ", "Ada <ADA@BÜCHER.example>"]
 )
-def test_an_address_is_found_in_all_its_spellings(search: Search, ledger: Ledger, typed: str) -> None:
+def test_a_message_is_found_by_each_spelling_of_its_address(
+    search: Search, ledger: Ledger, typed: str
+) -> None:
     claimed(ledger, mail(to="Ada@bücher.example"))
     search.index()
     assert search.to(typed) == ["m-1"]
 
 
 @pytest.mark.parametrize("typed", ["+16175551234", "(617) 555-1234", "+1 617 555 1234"])
-def test_a_number_is_found_in_all_its_spellings(search: Search, ledger: Ledger, typed: str) -> None:
+def test_a_message_is_found_by_each_spelling_of_its_number(
+    search: Search, ledger: Ledger, typed: str
+) -> None:
     ledger.claim(Sms(id="s-1", event_type="sms", to="+16175551234", text="Hi"))
     search.index()
     assert search.to(typed) == ["s-1"]
@@ -74,7 +80,7 @@ def test_a_number_is_found_in_all_its_spellings(search: Search, ledger: Ledger, 
 
 @pytest.mark.parametrize("typed", ["+5491123456789", "+54 11 15 2345-6789", "+54 11 2345-6789"])
 @pytest.mark.parametrize("to", ["+54 9 11 2345 6789", "+541123456789"])
-def test_a_number_of_several_forms_is_found_by_each(
+def test_a_message_to_an_argentinian_number_is_found_by_each_form_of_the_number(
     search: Search, ledger: Ledger, typed: str, to: str
 ) -> None:
     ledger.claim(Sms(id="s-1", event_type="sms", to=to, text="Hi"))
@@ -82,19 +88,19 @@ def test_a_number_of_several_forms_is_found_by_each(
     assert search.to(typed) == ["s-1"]
 
 
-def test_a_devices_token_is_found_as_it_is(search: Search, ledger: Ledger) -> None:
+def test_a_push_is_found_only_by_the_exact_token_of_its_device(search: Search, ledger: Ledger) -> None:
     ledger.claim(Push(id="p-1", event_type="push", to="aB" * 40, title="Hi"))
     search.index()
     assert (search.to("aB" * 40), search.to("ab" * 40)) == (["p-1"], [])
 
 
-def test_what_was_refused_is_found_by_what_stood_in_it(search: Search, ledger: Ledger) -> None:
+def test_a_refused_message_is_found_by_its_invalid_recipient(search: Search, ledger: Ledger) -> None:
     ledger.refuse(item(to="Ada@@example"), "invalid", "to: is no address")
     search.index()
     assert search.to("ada@@Example") == ["m-1"]
 
 
-def test_who_got_a_message_in_anothers_place_finds_it_and_so_does_the_other(
+def test_a_redirected_message_is_found_by_its_recipient_and_by_its_redirect_address(
     search: Search, ledger: Ledger
 ) -> None:
     ledger.claim(mail(to="ada@example.com"), redirected_to="team@example.com")
@@ -102,7 +108,7 @@ def test_who_got_a_message_in_anothers_place_finds_it_and_so_does_the_other(
     assert search.to("ada@example.com") == search.to("team@example.com") == ["m-1"]
 
 
-def test_late_doubled_and_shuffled_records_leave_the_same_rows(
+def test_late_repeated_and_reordered_stream_records_leave_the_same_rows(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
     for at in range(20):
@@ -117,7 +123,7 @@ def test_late_doubled_and_shuffled_records_leave_the_same_rows(
     assert sorted(map(repr, search.rows())) == once
 
 
-def test_a_batch_that_was_lost_is_made_up_for_by_its_replay_months_later(
+def test_a_batch_that_was_lost_is_indexed_by_its_replay_months_later(
     search: Search, ledger: Ledger, clock: FakeClock
 ) -> None:
     claimed(ledger)
@@ -127,7 +133,9 @@ def test_a_batch_that_was_lost_is_made_up_for_by_its_replay_months_later(
     assert search.to("vincent@example.com") == ["m-1"]
 
 
-def test_a_redrive_months_later_prolongs_the_rows(search: Search, ledger: Ledger, clock: FakeClock) -> None:
+def test_a_later_change_of_the_ledger_item_prolongs_the_ttl_of_its_rows(
+    search: Search, ledger: Ledger, clock: FakeClock
+) -> None:
     claimed(ledger)
     search.index()
     clock.advance(80 * 86_400)
@@ -137,7 +145,7 @@ def test_a_redrive_months_later_prolongs_the_rows(search: Search, ledger: Ledger
     assert len(search.rows()) == 2
 
 
-def test_a_replay_after_an_erasure_brings_nobody_back(
+def test_a_replay_after_an_erasure_writes_no_row(
     search: Search, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claim = claimed(ledger, mail(to="ada@example.com"))
@@ -148,12 +156,14 @@ def test_a_replay_after_an_erasure_brings_nobody_back(
     assert search.rows() == []
 
 
-def test_a_record_of_what_the_ledger_has_forgotten_is_passed_over(search: Search) -> None:
+def test_a_stream_record_of_an_item_that_is_no_longer_in_the_ledger_writes_no_row(search: Search) -> None:
     search.index([record("gone")])
     assert search.rows() == []
 
 
-def test_an_item_of_an_earlier_version_is_found_once_its_history_says_when(search: Search, aws: Aws) -> None:
+def test_an_item_without_a_put_time_is_indexed_as_soon_as_its_history_has_a_time(
+    search: Search, aws: Aws
+) -> None:
     about = {"id": "m-1", "event_type": "mail", "to": "ada@example.com", "ttl": 9_999_999_999}
     aws.put(LEDGER, **about, status="sending", startedAt=NOW_MS)
     search.index()
@@ -163,7 +173,9 @@ def test_an_item_of_an_earlier_version_is_found_once_its_history_says_when(searc
     assert search.to("ada@example.com") == ["m-1"]
 
 
-def test_the_newest_are_spread_over_all_partitions(search: Search, ledger: Ledger) -> None:
+def test_the_rows_of_the_newest_messages_are_spread_over_all_partitions(
+    search: Search, ledger: Ledger
+) -> None:
     for at in range(100):
         claimed(ledger, mail(id_=f"m-{at}"))
     search.index()
@@ -173,7 +185,7 @@ def test_the_newest_are_spread_over_all_partitions(search: Search, ledger: Ledge
     assert len(newest) == SHARDS
 
 
-def test_what_dynamodb_did_not_take_is_asked_again_and_then_the_batch_comes_back(
+def test_rows_that_dynamodb_leaves_unprocessed_are_retried_and_the_batch_fails_after_four_calls(
     aws: Aws, ledger: Ledger
 ) -> None:
     claimed(ledger)
@@ -196,7 +208,7 @@ def test_what_dynamodb_did_not_take_is_asked_again_and_then_the_batch_comes_back
 
 
 @pytest.mark.parametrize("text", ["", "no json", "{}", '{"key": "short"}', '["key"]'])
-def test_a_secret_that_is_no_key_says_so_and_is_not_quoted(text: str) -> None:
+def test_a_search_secret_without_a_valid_key_is_refused_and_not_quoted_in_the_error(text: str) -> None:
     with pytest.raises(InvalidSecret) as raised:
         rows_with(text).partition("ada@example.com")
     assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; put its key back')

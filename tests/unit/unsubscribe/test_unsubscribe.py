@@ -50,14 +50,14 @@ def test_a_get_shows_a_button_and_never_unsubscribes(door: Door, counted: Counte
     assert (door.out(), writes(door), counted()) == (None, 0, {})
 
 
-def test_a_head_is_a_get_without_a_body(door: Door) -> None:
+def test_a_head_request_gets_the_response_of_a_get_without_its_body(door: Door) -> None:
     got, headed = door.answer(request(token())), door.answer(request(token(), "HEAD"))
     assert headed == {**got, "body": ""}
     assert (door.out(), writes(door)) == (None, 0)
 
 
 @pytest.mark.parametrize("query", [ONE_CLICK, f"{FIELD}={OUT}"])
-def test_a_query_has_no_effect(door: Door, query: str) -> None:
+def test_a_choice_in_the_query_of_the_url_has_no_effect(door: Door, query: str) -> None:
     names = dict([query.split("=")])
     for method in ("GET", "HEAD"):
         event = request(token(), method, rawQueryString=query, queryStringParameters=names, body=query)
@@ -100,7 +100,9 @@ def test_the_value_of_the_header_in_mails_is_the_body_of_a_one_click_request(doo
     assert door.out() == "one-click"
 
 
-def test_the_pages_own_button_opts_out_and_offers_the_way_back(door: Door, counted: Counted) -> None:
+def test_the_button_of_the_page_opts_out_and_the_button_of_the_next_page_opts_in_again(
+    door: Door, counted: Counted
+) -> None:
     answer = door.answer(post(token(), {FIELD: OUT}))
     assert (answer["statusCode"], door.out()) == (200, "page")
     assert f'name="{FIELD}" value="{IN}"' in answer["body"]
@@ -110,14 +112,14 @@ def test_the_pages_own_button_opts_out_and_offers_the_way_back(door: Door, count
     assert counted() == {"Unsubscribed": 1, "Resubscribed": 1}
 
 
-def test_a_page_that_is_opened_again_shows_the_present_choice(door: Door) -> None:
+def test_a_page_that_is_opened_again_shows_the_current_choice(door: Door) -> None:
     door.answer(post(token(), ONE_CLICK))
     again = door.answer(request(token()))["body"]
     assert "You are unsubscribed" in again
     assert f'name="{FIELD}" value="{IN}"' in again
 
 
-def test_a_repeat_is_answered_like_the_first_and_counted_once(
+def test_a_repeated_opt_out_gets_the_same_response_and_is_counted_once(
     door: Door, clock: FakeClock, counted: Counted
 ) -> None:
     first = door.answer(post(token(), ONE_CLICK))
@@ -173,7 +175,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("event", "status"), WRONG)
-def test_any_other_request_is_refused_with_a_page_and_changes_nothing(
+def test_an_invalid_request_is_refused_with_a_page_and_changes_no_choice(
     door: Door, counted: Counted, event: dict[str, Any], status: int
 ) -> None:
     answer = door.answer(event)
@@ -190,7 +192,7 @@ def test_the_largest_valid_form_is_accepted(door: Door, encoded: bool) -> None:
     assert door.status(post(token(), body, encoded=encoded)) == 200
 
 
-def test_an_unknown_method_is_refused_with_the_allowed_ones(door: Door) -> None:
+def test_an_unknown_method_is_refused_with_the_allowed_methods(door: Door) -> None:
     assert door.answer(request(token(), "PUT"))["headers"]["Allow"] == "GET, HEAD, POST"
 
 
@@ -199,7 +201,7 @@ def test_an_unknown_method_is_refused_with_the_allowed_ones(door: Door) -> None:
     "wrong",
     ["", "x", token()[:-2], token() + "A", tokens(NEWER).sign(tokens().read(token())), "a" * 5000],
 )
-def test_an_invalid_token_is_answered_with_a_page_without_information(
+def test_each_request_with_an_invalid_token_gets_the_same_page_with_status_404(
     door: Door, counted: Counted, method: str, wrong: str
 ) -> None:
     event = post(wrong, ONE_CLICK) if method == "POST" else request(wrong, method)
@@ -213,7 +215,7 @@ def test_an_invalid_token_is_answered_with_a_page_without_information(
 
 @pytest.mark.parametrize("trouble", [UNREACHABLE, THROTTLED, client_error("AccessDeniedException")])
 @pytest.mark.parametrize("event", [request(token()), post(token(), ONE_CLICK), post(token(), {FIELD: IN})])
-def test_an_outage_of_the_table_asks_the_reader_to_try_again_and_the_next_try_counts(
+def test_a_request_gets_503_during_an_outage_of_the_table_and_succeeds_if_it_is_repeated(
     aws: Aws, clock: FakeClock, trouble: Exception, event: dict[str, Any]
 ) -> None:
     door = Door(aws, clock, get_item=failing(trouble), update_item=failing(trouble))

@@ -49,7 +49,9 @@ def loaded(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
     sys.modules.pop("unsubscribe", None)
 
 
-def test_a_click_goes_from_the_request_into_the_table(loaded: Load, aws: Aws, clock: FakeClock) -> None:
+def test_the_handler_stores_a_one_click_opt_out_in_the_table_of_preferences(
+    loaded: Load, aws: Aws, clock: FakeClock
+) -> None:
     handler = loaded()
     assert handler(request(token()), lambda_context())["statusCode"] == 200
     assert aws.dynamodb.scan(TableName=PREFERENCES)["Items"] == []
@@ -59,7 +61,9 @@ def test_a_click_goes_from_the_request_into_the_table(loaded: Load, aws: Aws, cl
     assert found.by == "one-click"
 
 
-def test_a_click_on_a_link_of_a_new_key_is_accepted_at_once(loaded: Load, aws: Aws, clock: FakeClock) -> None:
+def test_an_opt_out_by_a_link_that_is_signed_with_a_new_key_is_accepted_at_once(
+    loaded: Load, aws: Aws, clock: FakeClock
+) -> None:
     """The function is warm, and keeps the old key for a minute."""
     handler, newer = loaded(), links(NEWER).url(ADA, TOPIC).rpartition("/")[2]
     assert handler(request(token()), lambda_context())["statusCode"] == 200
@@ -73,13 +77,15 @@ def test_a_click_on_a_link_of_a_new_key_is_accepted_at_once(loaded: Load, aws: A
     assert preferences_of(aws, clock).get(ADA, TOPIC) is not None
 
 
-def test_a_cold_start_makes_no_call(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cold_start_of_the_unsubscribe_function_makes_no_call_to_aws(
+    loaded: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refuse_calls(monkeypatch)
     loaded()
 
 
 @pytest.mark.process
-def test_neither_templates_nor_providers_are_imported() -> None:
+def test_the_unsubscribe_function_imports_neither_templates_nor_providers() -> None:
     script = (
         "import sys; import mailroom.unsubscribe.application; "
         "print([each for each in "
@@ -98,7 +104,7 @@ def test_neither_templates_nor_providers_are_imported() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_texts_of_the_stage_are_read_from_the_bundles_file(
+def test_the_texts_of_the_page_are_read_from_a_file_of_the_bundle(
     loaded: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "unsubscribe.json"

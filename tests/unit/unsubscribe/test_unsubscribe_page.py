@@ -97,7 +97,7 @@ def test_the_page_of_a_choice_has_one_button_that_posts_to_its_own_url(
 
 
 @pytest.mark.parametrize("name", ["unknown", "refused", "failed"])
-def test_the_page_of_a_fault_has_no_button_and_no_recipient(name: str) -> None:
+def test_an_error_page_has_no_form_and_does_not_contain_the_topic(name: str) -> None:
     assert Elements(PAGES[name]).of("form") == []
     assert "followers" not in PAGES[name]
 
@@ -130,7 +130,7 @@ NASTY = '<script>alert("x")</script>&\'"'
 
 
 @pytest.mark.parametrize("make", [PAGE.asking, PAGE.opted_out, PAGE.opted_in])
-def test_the_text_of_a_name_is_escaped(make: object) -> None:
+def test_the_topic_and_the_recipient_are_escaped_in_the_page(make: object) -> None:
     assert callable(make)
     html = make(Choice("<b>@<img src=x>", NASTY))
     found = Elements(html)
@@ -156,7 +156,7 @@ def test_the_content_security_policy_allows_only_the_pages_own_style_and_form() 
     )
 
 
-def test_the_address_of_the_page_reaches_no_other_site_no_cache_and_no_search_engine() -> None:
+def test_the_headers_keep_the_url_of_the_page_from_other_sites_caches_and_search_engines() -> None:
     assert HEADERS["Referrer-Policy"] == "no-referrer"
     assert HEADERS["Cache-Control"] == "no-store"
     assert HEADERS["X-Robots-Tag"].startswith("noindex")
@@ -208,7 +208,7 @@ def test_the_page_is_in_the_language_that_the_reader_prefers(accept_language: st
 
 
 @given(st.text(alphabet="de-*;q=01., \tä", max_size=5000) | st.text(max_size=2000))
-def test_an_invalid_header_leads_to_a_known_language(accept_language: str) -> None:
+def test_any_accept_language_header_leads_to_a_known_language(accept_language: str) -> None:
     assert SPEAKING.language(accept_language) in {"en", "de", "ar"}
 
 
@@ -220,7 +220,7 @@ def test_a_reader_without_a_preference_gets_the_default_language() -> None:
         assert asking(accept_language, settings=settings).of("html") == [{"lang": language, "dir": "ltr"}]
 
 
-def test_texts_of_the_settings_override_the_built_in_ones_and_these_the_default_language() -> None:
+def test_texts_of_the_settings_override_built_in_texts_which_override_the_default_language() -> None:
     found = asking("de").text
     assert (found["h1"], found["button"]) == ("„Neue <Folgende>“ abbestellen?", "Abbestellen")
     assert "Bücher & Co schreibt v***@example.com nichts mehr über Neue <Folgende>." in found["p"]
@@ -230,7 +230,7 @@ def test_texts_of_the_settings_override_the_built_in_ones_and_these_the_default_
     assert words("en") == Words()
 
 
-def test_the_page_of_a_right_to_left_language_has_that_direction() -> None:
+def test_the_page_of_a_right_to_left_language_has_the_direction_rtl() -> None:
     assert asking("ar").of("html") == [{"lang": "ar", "dir": "rtl"}]
     settings = PageSettings(languages={"az-Arab": {"asking": "…"}})
     assert asking("az-Arab-IR", settings=settings).of("html") == [{"lang": "az-Arab", "dir": "rtl"}]
@@ -240,7 +240,7 @@ def test_the_page_of_a_right_to_left_language_has_that_direction() -> None:
     ("topic", "brand", "title"),
     [("followers", "Bücher & Co", "New followers"), ("deals", "Shop B", "deals"), ("x", "Bücher & Co", "x")],
 )
-def test_a_topic_has_its_own_brand_and_title_or_else_the_pages_brand_and_its_name(
+def test_a_topic_without_a_brand_or_title_is_shown_with_the_brand_of_the_page_and_its_name(
     topic: str, brand: str, title: str
 ) -> None:
     found = asking("en", topic)
@@ -248,7 +248,7 @@ def test_a_topic_has_its_own_brand_and_title_or_else_the_pages_brand_and_its_nam
     assert found.text["p"].startswith(brand)
 
 
-def test_a_fault_is_shown_in_the_readers_language_with_the_pages_brand() -> None:
+def test_an_error_page_has_the_language_of_the_reader_and_the_brand_of_the_page() -> None:
     for page in (
         Page(SPEAKING, "de").unknown(),
         Page(SPEAKING, "de").refused(),
@@ -261,7 +261,7 @@ def test_a_fault_is_shown_in_the_readers_language_with_the_pages_brand() -> None
 
 
 @pytest.mark.parametrize("language", BUILT_IN)
-def test_a_built_in_language_has_every_text_and_placeholder_of_the_english_one(language: str) -> None:
+def test_a_built_in_language_has_every_text_and_placeholder_of_english(language: str) -> None:
     names = {key: set(re.findall(r"{\w+}", text)) for key, text in BUILT_IN[language].items()}
     assert names == {key: set(re.findall(r"{\w+}", text)) for key, text in BUILT_IN["en"].items()}
     assert language == "en" or not set(BUILT_IN[language].values()) & set(BUILT_IN["en"].values())

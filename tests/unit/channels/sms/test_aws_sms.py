@@ -125,7 +125,7 @@ def test_the_time_to_live_of_a_text_ends_when_the_text_expires(seconds_left: flo
     assert "TimeToLive" not in sent()[1]
 
 
-def test_the_bounds_of_the_time_to_live_equal_those_of_the_aws_api_model() -> None:
+def test_the_bounds_of_the_time_to_live_equal_the_bounds_in_the_aws_api_model() -> None:
     model = get_session().get_service_model("pinpoint-sms-voice-v2")
     shape = model.shape_for("TimeToLive").metadata
     assert (shape["min"], shape["max"]) == VALID_SECONDS

@@ -90,9 +90,9 @@ def test_the_error_about_a_text_of_too_many_segments_contains_the_segment_count_
         ("\u200b👍", "'\\u200b' (U+200B), '👍' (U+1F44D) make"),
     ],
 )
-def test_characters_that_require_ucs_2_are_named(text: str, subject: str) -> None:
+def test_the_reason_for_ucs_2_names_the_characters_that_require_ucs_2(text: str, subject: str) -> None:
     assert widening(text) == f"{subject} this text UCS-2: 70 characters a segment, not 160"
 
 
-def test_a_text_in_gsm_7_has_no_characters_to_be_named() -> None:
+def test_a_text_in_gsm_7_has_an_empty_reason_for_ucs_2() -> None:
     assert widening("plain {€}") == ""
