@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from msgspec import structs
 
+from mailroom.campaigns import collector
 from mailroom.campaigns.audience import Found, Page, Recipient
 from mailroom.campaigns.definition import Module, Modules
 from mailroom.campaigns.sources import audience_of
@@ -72,6 +73,30 @@ def test_all_chunks_become_dead_letters_without_a_message_if_compose_fails_for_e
     world.settle()
     assert world.mailbox() == {}
     assert len(world.queues.dead[AUDIENCE]) == 5  # pages of 4, 4 and 2 in chunks of 3
+
+
+def test_the_page_of_a_run_that_is_stopped_while_it_is_collected_ends_within_a_second_and_counts_no_error(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_campaign_world()
+    page, counted = world.people.page, []
+
+    def stopped_meanwhile(*arguments: Any) -> Found:
+        world.runs.stop("weekly", RUN, "ada")
+        return page(*arguments)
+
+    world.start()
+    world.deliver(COLLECT, 1)
+    monkeypatch.setattr(world.people, "page", stopped_meanwhile)
+    monkeypatch.setattr(collector, "count", lambda name, *_: counted.append(name))
+    started = world.clock.now
+    while (visible := world.queues.next_visible()) is not None:
+        world.clock.now = max(world.clock.now, visible)
+        world.deliver(COLLECT, 1)
+        world.deliver(AUDIENCE)
+    assert world.clock.now - started <= 1
+    assert "CollectErrors" not in counted
+    assert world.mailbox() == {}
 
 
 def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_again(

@@ -53,6 +53,8 @@ LOGGED_FAULTS = 20
 GO_ON_SECONDS = 60
 """Seconds from the new start of a stopped run to its first page. By then each worker that has read that the
 run is stopped has cancelled its message, so that the run finds the message and sends it."""
+CLAIM_AGAIN_SECONDS = 1
+"""Seconds until the record of a page whose claim was lost comes back."""
 LOOK_BACK = 0
 """Page of the message by which a run looks back at what became of its first page."""
 LOOKS = 6
@@ -202,9 +204,9 @@ class Collector(Struct, frozen=True):
         try:
             self._collect(definition, claim, request)
         except ClaimLost as lost:
-            # The exception returns the page's record to the queue, and the next claim shows the run's state.
+            # The run was stopped or started anew meanwhile, which is no error. The next claim reads its state.
             logger.info("page is not passed on", page=request.page, reason=str(lost))
-            raise
+            return CLAIM_AGAIN_SECONDS
         except Invalid as fault:
             # The fault is in the campaign and not in an entry, so a person has to correct the campaign.
             self.runs.release(claim, str(fault))
