@@ -105,7 +105,7 @@ browser: setup .local/browser/.ready ## the console in a real Chromium: tests/br
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m pytest --confcutdir tests/browser tests/browser
 
-screenshots: setup .local/browser/.ready ## draw the pictures of docs/how-to/console.md anew: docs/pictures/console-*.png
+screenshots: setup .local/browser/.ready ## draw the pictures of docs/how-to/support-team.md anew: docs/pictures/console-*.png
 	@$(CHROMIUM)
 	@.local/browser/bin/python -m tests.browser.screenshots
 

@@ -42,7 +42,7 @@ class Row:
         return all(fnmatchcase(name, pattern) for name, pattern in pairs)
 
 
-_MISSING = "S3 asks for it only if an object is missing; without it S3 answers 403, as if the fault were ours"
+_MISSING = "S3 checks it only if an object is missing. Without it S3 answers 403, as for a wrong policy"
 UNUSED = (
     *(Row(function, "s3:ListBucket", "*-payloads-*", _MISSING) for function in ("send-*", "messages-api")),
     *(
@@ -66,7 +66,7 @@ UNUSED = (
             function,
             "secretsmanager:GetSecretValue",
             "*-??????",
-            "A database's secret may be named with or without the six characters that end its ARN",
+            "A database's secret may be named with or without the six characters at its ARN's end",
         )
         for function in ("collect", "compose")
     ),
@@ -74,21 +74,21 @@ UNUSED = (
         "release",
         "sqs:SendMessage",
         "*",
-        "It puts messages into the queues of all channels in the same way; the tests let a few wait",
+        "It queues messages of all channels in the same way; the tests use a few channels",
     ),
     *(
-        Row("compose", action, resource, "A stopped run that goes on sends what its stop has cancelled")
+        Row("compose", action, resource, "A restarted run sends the messages that its stop cancelled")
         for action, resource in (("sqs:SendMessage", "*-bulk"), ("dynamodb:BatchGetItem", "*-ledger"))
     ),
-    Row("release", "dynamodb:BatchGetItem", "*-campaign-runs", "It asks for runs if their messages wait"),
+    Row("release", "dynamodb:BatchGetItem", "*-campaign-runs", "It reads runs if their messages wait"),
     Row(
         "dead-letters",
         "sqs:ChangeMessageVisibility",
         "*-dlq*",
-        "It puts back what it looks at in all dead-letter queues in the same way; the tests fill a few",
+        "It makes messages visible again in all dead-letter queues in the same way; the tests use a few",
     ),
 )
-"""Rights that no test uses. docs/reference/rights.md has the same reasons."""
+"""Permissions that no test uses. docs/reference/rights.md has the same reasons."""
 FORCED = (
     Row("dispatch", "sqs:SendMessage", "*-that-is-not-there", "a test names a queue that does not exist"),
     Row("send-mail", "ses:SendEmail", "*/mailroom-nowhere", "a test names a configuration set likewise"),
