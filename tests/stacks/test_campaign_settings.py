@@ -27,7 +27,10 @@ FILE = "campaigns/weekly/campaign.toml"
             "channel: 'sms' has no lane for campaigns; add mailroom.dev.channels.sms.lanes.bulk.",
         ),
         ({"topic": REMOVED}, "topic: is missing; mail needs a topic to opt out of."),
-        ({"template": "weekly"}, "template: 'weekly' is not a template in templates/mail/; add it, or use one "),
+        (
+            {"template": "weekly"},
+            "template: 'weekly' is not a template in templates/mail/; add it, or use one ",
+        ),
         (
             {"window": {"from": "09:00", "to": "20:00"}},
             "window: has no zone; add one such as Europe/Berlin, or add time_zone to audience.columns for "
@@ -74,7 +77,10 @@ FILE = "campaigns/weekly/campaign.toml"
             "schedule.cron: '0 13 * * 3' does not have six fields; write minutes, hours, day of month, "
             "month, day of week and year, such as '0 13 ? * WED *'.",
         ),
-        ({"schedule__cron": "cron(0 13 ? * WED *)"}, "schedule.cron: 'cron(0 13 ? * WED *)' does not have six"),
+        (
+            {"schedule__cron": "cron(0 13 ? * WED *)"},
+            "schedule.cron: 'cron(0 13 ? * WED *)' does not have six",
+        ),
         (
             {"schedule__cron": "0 13 * * * *"},
             "schedule.cron: '0 13 * * * *' needs ? as the day of month or as the day of week, and not as "
@@ -100,7 +106,10 @@ FILE = "campaigns/weekly/campaign.toml"
             f"audience.kind: 'module' needs {FILE[:-4]}py with recipients(page); add it, or use another "
             "kind.",
         ),
-        ({"audience": {"kind": "file", "key": "id"}}, "audience.location: is missing; the kind file needs it."),
+        (
+            {"audience": {"kind": "file", "key": "id"}},
+            "audience.location: is missing; the kind file needs it.",
+        ),
         (
             {"audience": {**AUDIENCES["csv"], "location": "s3://people/*.csv"}},
             "audience.location: 's3://people/*.csv' should match pattern ",

@@ -72,7 +72,10 @@ def test_a_days_canaries_do_not_make_one_bounce_a_bad_rate(whole: Templates) -> 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"channels.mail": REMOVED}, "sends mails, but channels.mail is missing; add channels.mail, or use false."),
+        (
+            {"channels.mail": REMOVED},
+            "sends mails, but channels.mail is missing; add channels.mail, or use false.",
+        ),
         (
             {"channels.mail.per_day": 288},
             "sends 288 mails a day, but channels.mail.per_day allows only 288; raise per_day, or use false.",

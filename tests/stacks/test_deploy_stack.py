@@ -113,7 +113,7 @@ def warned(section: dict[str, Any], **context: object) -> list[str]:
 
 def test_the_accounts_default_bootstrap_raises_a_warning() -> None:
     (warning,) = warned(GITHUB)
-    assert warning.startswith("mailroom.dev.deploy: is deployed by the account's default bootstrap")
+    assert warning.startswith("mailroom.dev.deploy: uses the account's default bootstrap")
 
 
 @pytest.mark.parametrize("named", ["maildev", "hnb659fds"])

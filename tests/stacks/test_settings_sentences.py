@@ -119,12 +119,14 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
         (
             "channels.sms.per_day",
             [["2026-12-02", 500], ["2026-12-01", 1000]],
-            'channels.sms.per_day: must have each date once, in ascending order and in the form "2026-12-01".',
+            "channels.sms.per_day: must have each date once, in ascending order and in the form "
+            '"2026-12-01".',
         ),
         (
             "channels.sms.per_day",
             [["1 December", 500]],
-            'channels.sms.per_day: must have each date once, in ascending order and in the form "2026-12-01".',
+            "channels.sms.per_day: must have each date once, in ascending order and in the form "
+            '"2026-12-01".',
         ),
         (
             "channels.mail",

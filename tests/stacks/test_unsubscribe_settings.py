@@ -44,9 +44,21 @@ def test_only_a_page_that_differs_from_the_built_in_one_is_bundled(
     ("key", "value", "said"),
     [
         ("languages.de", {"asking_titel": "?"}, "languages.de.asking_titel: 'asking_titel' should be "),
-        ("languages.de", {"asking": "{name} …"}, "languages.de.asking: '{name} …' has the unknown placeholder {name}; use "),
-        ("languages.de", {"asking": "{0}"}, "languages.de.asking: '{0}' has the unknown placeholder {0}; use"),
-        ("languages.de", {"asking": " "}, "languages.de.asking: ' ' must have 1 to 500 printable characters."),
+        (
+            "languages.de",
+            {"asking": "{name} …"},
+            "languages.de.asking: '{name} …' has the unknown placeholder {name}; use ",
+        ),
+        (
+            "languages.de",
+            {"asking": "{0}"},
+            "languages.de.asking: '{0}' has the unknown placeholder {0}; use",
+        ),
+        (
+            "languages.de",
+            {"asking": " "},
+            "languages.de.asking: ' ' must have 1 to 500 printable characters.",
+        ),
         ("languages.de", {"asking": "a" * 501}, "languages.de.asking: 'aaa"),
         ("languages.german", {}, "languages.german: 'german' should match pattern '^[a-z]{2,3}"),
         (
