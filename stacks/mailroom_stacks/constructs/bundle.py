@@ -70,7 +70,7 @@ LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
 REFUSED = """Is a hash missing or different? If you changed the *.in file beside it, run `make lock`.
 If not, the registry returned another file than the locked one: do not deploy it."""
 REQUIREMENTS = (PROJECT / "requirements", LAMBDAS / "requirements")
-"""Folders with the lock files of handlers' packages. The project's lock files override Mailroom's."""
+"""Folders with the lock files of handlers' packages. A lock file of the project overrides one of Mailroom."""
 # Files in packages that no function uses.
 USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
 
@@ -164,8 +164,8 @@ class Bundle:
         return digest.hexdigest()
 
     def try_bundle(self, output_dir: str, *_: object, **__: object) -> bool:
-        """Write the bundle into `output_dir`. The CDK calls this method if it has no bundle with the same
-        hash."""
+        """Write the bundle into `output_dir`. The CDK calls this method if a bundle with the same hash does
+        not exist."""
         self.build(Path(output_dir))
         return True
 

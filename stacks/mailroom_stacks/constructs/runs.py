@@ -11,7 +11,7 @@ RUNS = "campaign-runs"
 
 
 def runs_table(settings: Settings) -> str:
-    """Return the name of the table, or an empty string if the stage has no campaigns."""
+    """Return the name of the table, or an empty string for a stage without campaigns."""
     return settings.name(RUNS) if settings.campaigns.enabled else ""
 
 

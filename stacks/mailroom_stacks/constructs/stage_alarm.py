@@ -85,7 +85,7 @@ class AlarmText:
 
 @dataclass(frozen=True)
 class StageAlarm:
-    """Alarm with its metric and threshold. Dashboards draw both from here, so that a line in a dashboard is
+    """Alarm with metric and threshold. Dashboards draw both from here, so that a line in a dashboard is
     always the one of the alarm."""
 
     about: AlarmText

@@ -64,8 +64,8 @@ CONSUME = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessa
 
 
 class Worker(Construct):
-    """Queue with its dead-letter queue, function, mapping and alarms. All queues of a stage that functions
-    read are created by this class."""
+    """Queue with dead-letter queue, function, mapping and alarms. All queues of a stage that functions read
+    are created by this class."""
 
     def __init__(self, scope: Construct, settings: Settings, work: Work) -> None:
         super().__init__(scope, pascal(work.queue))

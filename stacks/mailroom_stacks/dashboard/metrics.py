@@ -94,7 +94,7 @@ class StageMetrics:
         """Build a search among Mailroom's own metrics of this stage. `around` is an expression that contains
         {} for the search.
 
-        AWS's metrics have no dimension `stage`: a search for mailroom-dev would also match mailroom-dev2.
+        AWS's metrics lack the dimension `stage`: a search for mailroom-dev would also match mailroom-dev2.
         """
         schema = f"{{Mailroom,{dimensions},stage}}"
         search = f"SEARCH('{schema} {term} stage=\"{self._settings.stage}\"', 'Sum', 300)"

@@ -51,7 +51,8 @@ def resource_kinds(action: str) -> tuple[str, ...]:
 
 
 def _spelt(action: str) -> str:
-    """Return an action in the spelling of IAM's documentation; one of S3's schemas contains s3:getObject."""
+    """Return an action in the spelling of IAM's documentation. A schema of S3, for example, contains
+    s3:getObject."""
     service, _, name = action.partition(":")
     return f"{service.lower()}:{name[0].upper()}{name[1:]}"
 

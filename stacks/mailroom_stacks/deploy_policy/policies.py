@@ -46,7 +46,7 @@ def _over_cdk_json(context: Mapping[str, object]) -> Mapping[str, Any]:
 
 
 def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:
-    """Return the account, region and names for which the policy is. If the settings have no account or
+    """Return the account, region and names for which the policy is. If the settings lack an account or
     region, the policy is for all of them in the partition `aws`. The partition is also `aws` for a region
     that is too new for the CDK."""
     region = settings.deployment.region

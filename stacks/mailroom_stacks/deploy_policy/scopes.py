@@ -28,7 +28,7 @@ class Place:
     passed_to: tuple[str, ...] = ()
     """Services that the stage's roles trust, so that the roles are passed to them."""
     key_tags: tuple[tuple[str, str], ...] = ()
-    """Tags that identify a KMS key of the stage. Without tags, the policy has no permission for any key."""
+    """Tags that identify a KMS key of the stage. Without tags, the policy does not allow actions on keys."""
     boundary: str | None = None
     """Name of the managed policy that is the permissions boundary of every role."""
 
@@ -181,8 +181,8 @@ _KINDS = {
     "iam:CreateServiceLinkedRole": ("service-role",),
     "ssm:GetParameters": ("parameter", "bootstrap"),
 }
-"""Kinds of resources that override IAM's, for actions or services for which IAM has too many kinds or too
-coarse ones."""
+"""Kinds of resources that override the kinds of IAM, for actions or services for which IAM has too many kinds
+or too coarse ones."""
 
 
 def _resources(action: str, scopes: Mapping[tuple[str, str], tuple[str, ...]]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ OWN = (
 are reserved for Mailroom."""
 ADDRESSES = ("to", "email", "cc", "bcc")
 """Further attributes that a campaign may not set under `attributes`. They would send all messages to the same
-address, or add an addressee, and a mail with several addressees has no unsubscribe link."""
+address, or add an addressee, and a mail with several addressees cannot have an unsubscribe link."""
 _STAGE = r"\{stage\}"
 # A location becomes part of an IAM policy, so it may not contain wildcards or variables of IAM.
 _LOCATION = rf"^s3://([a-z0-9.-]|{_STAGE})+/([^*?${{}}\x00-\x1f]|{_STAGE})*\.(csv|jsonl)$"

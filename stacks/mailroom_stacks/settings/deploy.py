@@ -52,8 +52,8 @@ class Deploy(Section):
     url: str | None = Field(default=None, pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*$")
     """Issuer of the tokens, if it is not github.com or gitlab.com."""
     audience: str | None = Field(default=None, pattern=r"^\S{1,255}$")
-    """Required claim `aud` of a token. null means the default of GitHub's action, sts.amazonaws.com, or for
-    other systems the issuer's URL."""
+    """Required claim `aud` of a token. null means the default of the action for GitHub, sts.amazonaws.com, or
+    for other systems the issuer's URL."""
     provider_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:iam::\d{12}:oidc-provider/\S+$")
     """ARN of an OpenID Connect provider that already exists in the account; null creates one."""
     permissions_boundary: str | None = Field(default=None, pattern=r"^[A-Za-z0-9+=,.@_-]{1,128}$")

@@ -46,7 +46,7 @@ class EnabledCampaign:
 
     @property
     def module(self) -> str | None:
-        """Path of the campaign's Python file in a bundle, or None if there is no such file."""
+        """Path of the campaign's Python file in a bundle, or None if the file does not exist."""
         return f"campaigns/{self.name}/{MODULE}" if (self.folder / MODULE).is_file() else None
 
     @property
@@ -65,8 +65,8 @@ class EnabledCampaign:
         return (*audiences, *self.chosen.databases) if self.module else ()
 
     def key(self, path: str) -> str:
-        """Return where a setting was made, for error messages: the campaign's file and the path, or the key
-        in cdk.json if the setting is overridden there."""
+        """Return the source of a setting for error messages: the campaign's file and the path, or the key in
+        cdk.json if the setting is overridden there."""
         return f"{_place(self.name, self.stage, self.overrides, path.split('.'))}{path}"
 
     def sources(self) -> dict[str, Path]:
@@ -143,8 +143,8 @@ def _place(name: str, stage: str, overrides: Mapping[str, Any], path: list[str])
 
 
 UNTOPICAL = ("sms", "push")
-"""Channels that have their own ways to stop messages, such as STOP for SMS, so that a campaign on them needs
-no topic."""
+"""Channels with their own ways to stop messages, such as STOP for SMS, so that a campaign on them does not
+need a topic."""
 
 
 def campaigns_faults(settings: Settings, campaigns: Sequence[EnabledCampaign]) -> Iterator[str]:

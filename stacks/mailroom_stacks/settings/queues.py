@@ -1,5 +1,5 @@
 """Rules of queues: waits, number of receives and retention, with the numbers derived from them. Times are in
-seconds if their names have no other unit."""
+seconds unless their names contain another unit."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
