@@ -38,8 +38,8 @@ CAMPAIGN = "  mailroom campaign start {name} --stage local --dry-run\n"
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Context of the commands that start, read or stop a local stage: if the stage cannot start, print the
-    error message instead of a traceback, and exit."""
+    """Handle errors of the commands that start, read or stop a local stage, as a context manager: print the
+    message instead of a traceback, and exit with 1."""
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
         # The local stage must not depend on the user's AWS profile.
         os.environ.pop(name, None)

@@ -1,6 +1,7 @@
-"""The baseline by hand: a mail sender as articles show the pattern, on the same adapter.
+"""Handwritten baseline: a mail sender with the pattern that articles describe, on the same adapter.
 
-One conditional PutItem before the mail, one UpdateItem after it, and a partial batch response.
+It makes one conditional PutItem before the mail and one UpdateItem after it, and returns a partial batch
+response.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Amazon SNS for push messages, in front of the emulator's: stores published messages, and simulates errors.
+"""Amazon SNS for push messages, in front of the emulator: stores published messages, and simulates errors.
 
 A word in the token of a platform endpoint determines the outcome. With `-once` after the word, it occurs
 only the first time for that token. Other requests are forwarded to the emulator, which stores endpoints, but
