@@ -48,7 +48,7 @@ console = Terminal(highlight=False)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of load and faults; default {SEED}")
-    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"their number; default {MESSAGES:,}")
+    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"messages; default {MESSAGES:,}")
     parser.add_argument("--kills", type=int, default=KILLS, help=f"killed processes; default {KILLS}")
     parser.add_argument("--rate", type=float, default=RATE, help=f"messages put per second; default {RATE:g}")
     parser.add_argument(

@@ -24,8 +24,8 @@ FAULTS: dict[Kind, str] = {
     "kill": "processes killed",
     "pump": "second pump",
     "deploy": "deployments of all functions",
-    "day": "times the day closed for bulk",
-    "stop": "time release was stopped",
+    "day": "closings of the daily limit for bulk",
+    "stop": "stop of release",
 }
 
 

@@ -97,5 +97,5 @@ def left_over(stage: StageClient) -> list[str]:
 if __name__ == "__main__":
     with starting():
         code = main()
-        console.print("\nTo send some yourself, and see them in a browser: make up")
+        console.print("\nTo send messages yourself, and see them in a browser: make up")
     sys.exit(code)

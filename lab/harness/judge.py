@@ -167,7 +167,7 @@ def faults(message: Expected, row: Mapping[str, Any], accepted: Sequence[Accepta
         yield from _submit_faults(message, acceptance)
     provider_ids = {acceptance.provider_id for acceptance in accepted} - {None}
     if provider_ids and row and row.get("provider_id") not in provider_ids:
-        yield f"{id_}: the provider does not know {row.get('provider_id')!r}, the ledger's id of it."
+        yield f"{id_}: the ledger has the provider id {row.get('provider_id')!r}, which is wrong."
 
 
 def described(row: Mapping[str, Any]) -> str:
@@ -257,7 +257,7 @@ def _unexpected(load: Sequence[Expected], observation: Observation) -> Iterator[
         if not callback.verified:
             yield f"A request about {callback.about} has a wrong signature."
         elif callback.kind == CALLBACKS and callback.about not in expected_ids:
-            yield f"No callback about {callback.about} was asked for."
+            yield f"A callback about {callback.about} was not expected."
 
 
 def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
@@ -267,14 +267,14 @@ def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
     if submit.unread:
         yield f"The provider could not fetch the document of {message.id}."
     if submit.overlaps:
-        yield f"A fax to {submit.to} met {submit.overlaps} other faxes on its line."
+        yield f"A fax to {submit.to} overlapped with {submit.overlaps} others on its line."
 
 
 def _row_faults(message: Expected, row: Mapping[str, Any]) -> Iterator[str]:
     """Yield the errors of the ledger item: its reason, its facts, or its recipients' outcomes."""
     id_, reason = message.id, error_of(row)["message"]
     if message.reason not in reason:
-        yield f"{id_}: the reason {reason!r} does not name {message.reason!r}."
+        yield f"{id_}: the reason {reason!r} does not contain {message.reason!r}."
     for name, value in message.facts.items():
         if row.get(name) != value:
             yield f"{id_}: {name} should be {value!r}; the ledger says {row.get(name)!r}."

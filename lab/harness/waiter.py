@@ -74,5 +74,5 @@ class Waiter:
             if lack != before:
                 deadline, before = self._clock() + seconds, lack
             elif self._clock() > deadline:
-                raise NotSettled(f"For {seconds:.0f} s {lack}. {self._stage.held()}")
+                raise NotSettled(f"No progress in {seconds:.0f} s: {lack}. {self._stage.held()}")
             self._sleep(POLL_SECONDS)

@@ -45,7 +45,7 @@ class Request:
         """Return a parameter of the query string that is a count. Raises ValueError."""
         text = self.query.get(name, str(default))
         if not text.isdecimal():
-            raise ValueError(f"{name}: give a count, such as 7.")
+            raise ValueError(f"{name}: must be a count, such as 7.")
         return int(text)
 
     @property

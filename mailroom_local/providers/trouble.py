@@ -91,9 +91,9 @@ class Trouble:
         body = json.loads(request.body)
         provider, shares = body.get("provider"), body.get("shares", {})
         if provider not in PROVIDERS:
-            raise ValueError(f"provider: give one of {', '.join(PROVIDERS)}.")
+            raise ValueError(f"provider: use one of {', '.join(PROVIDERS)}.")
         if not shares.keys() <= set(KINDS) or not 0 <= sum(shares.values()) <= 1:
-            raise ValueError(f"shares: give parts of 1 for any of {', '.join(KINDS)}; together at most 1.")
+            raise ValueError(f"shares: use shares of {', '.join(KINDS)} with a sum of at most 1.")
         with self._lock:
             self._shares[provider] = shares
         return self._shown()

@@ -33,7 +33,7 @@ class DeadLettersStack(StageStack):
             self,
             "Alarms",
             rule_name=settings.name("dead-letters-alarms"),
-            description="A dead-letter queue's alarm begins",
+            description="Examines dead letters when the alarm of a dead-letter queue begins",
             # The pattern matches the alarms of dead-letter queues, which `Worker` creates. Stage names
             # contain no hyphen, so it matches only alarms of this stage.
             event_pattern=events.EventPattern(
@@ -50,7 +50,7 @@ class DeadLettersStack(StageStack):
             self,
             "Schedule",
             rule_name=settings.name("dead-letters-schedule"),
-            description="An alarm that rings already says nothing of further letters",
+            description="Examines dead letters that arrive while an alarm rings",
             schedule=events.Schedule.rate(Duration.minutes(settings.times.dead_letters_period // 60)),
             targets=[target],
         )

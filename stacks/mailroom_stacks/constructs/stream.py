@@ -117,7 +117,7 @@ class StreamReader(Construct):
         text = AlarmText(
             subject=name,
             kind="gave-up",
-            meaning=f"{name} failed on records of its stream after all retries. Lambda put them into the "
+            meaning=f"{name} failed on records of its stream at every retry. Lambda put them into the "
             f"bucket of unprocessed records, which keeps them for {UNPROCESSED_DAYS} days; they are not "
             "processed automatically.",
             next_step=f"{read_log(settings, name)}, fix the cause, mailroom repair --given-up --stage "
