@@ -115,7 +115,7 @@ def fetch(url: str, method: str = "GET", body: Mapping[str, Any] | None = None) 
     """Request `url`, and return the response parsed from JSON, or None if it is empty. `body` is sent as
     JSON."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, method=method)  # noqa: S310 - the stage's own
+    request = urllib.request.Request(url, data, method=method)  # noqa: S310 - a URL of the stage
     with open_url(request, 30) as reply:
         return json.loads(reply.read() or b"null")
 

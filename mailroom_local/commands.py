@@ -1,4 +1,4 @@
-"""`mailroom up`, `down` and `inbox`: a stage on an AWS of this machine."""
+"""`mailroom up`, `down` and `inbox`: a local stage on an emulated AWS."""
 
 import os
 import signal

@@ -74,7 +74,7 @@ def _mailroom(level: str) -> Any:
     if level == "http":
         answer_at_once(clients.dynamodb(), clients.sesv2(10.0))
     else:
-        setattr(clients, "dynamodb", Methods)  # noqa: B010 - the type is another on purpose
+        setattr(clients, "dynamodb", Methods)  # noqa: B010 - the type differs on purpose
         setattr(clients, "sesv2", lambda _seconds: Methods())  # noqa: B010
     module: Any = importlib.import_module("send_mail")
     if level == "method":

@@ -179,7 +179,7 @@ class Methods:
 
     put_item = update_item
 
-    def batch_execute_statement(self, *, Statements: list[Any]) -> dict[str, Any]:  # noqa: N803 - as boto3 has it
+    def batch_execute_statement(self, *, Statements: list[Any]) -> dict[str, Any]:  # noqa: N803 - the name in boto3
         """Return the response to inserts of the ledger's claims, which all succeed."""
         return {"Responses": [{} for _ in Statements]}
 

@@ -56,6 +56,6 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     for record in event["Records"]:
         try:
             send(json.loads(record["body"]))
-        except Exception:  # noqa: BLE001 - the queue keeps the record
+        except Exception:  # noqa: BLE001 - the queue returns the record again
             failed.append({"itemIdentifier": record["messageId"]})
     return {"batchItemFailures": failed}

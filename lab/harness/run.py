@@ -69,7 +69,7 @@ class Run:
         def show(count: int) -> None:
             for future in working:
                 if future.done():
-                    future.result()  # raises the error of the work, if it failed
+                    future.result()  # raises the thread's exception, if there was one
             put(len(self.put_at) - before)
             ended(count)
 

@@ -45,7 +45,7 @@ class DelayQueue(Generic[T]):
         self._deliver = deliver
         self._most = most
         self._clock = clock
-        self._random = random.Random(SEED)  # noqa: S311 - shuffles
+        self._random = random.Random(SEED)  # noqa: S311 - only for shuffling
         self._waiting: list[tuple[float, int, T]] = []
         self._order = count()
         self._changed = threading.Condition()
@@ -65,7 +65,7 @@ class DelayQueue(Generic[T]):
         with self._changed:
             entry = (self._clock() + seconds, next(self._order), thing)
             heapq.heappush(self._waiting, entry)
-            if self._waiting[0] is entry:  # the thread waits for a later entry, so it has to wake up
+            if self._waiting[0] is entry:  # the thread waits for a later entry, so it must be woken
                 self._changed.notify()
 
     def pause(self) -> None:
@@ -124,7 +124,7 @@ class DelayQueue(Generic[T]):
 
 def post(url: str, headers: Mapping[str, str], body: bytes) -> int:
     """POST a report to this machine. Return the status of the response, or 0 if there was no response."""
-    request = Post(url, body, dict(headers), method="POST")  # noqa: S310 - the stage's own
+    request = Post(url, body, dict(headers), method="POST")  # noqa: S310 - a URL of the stage
     try:
         with open_url(request, ANSWER_SECONDS) as response:
             return response.status

@@ -192,7 +192,7 @@ class Handler(BaseHTTPRequestHandler):
         head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         self.wfile.write(head.encode("latin-1") + b"\r\n" + reply.body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
         """Log nothing: writing a line for each request would cost more than the request."""
 
 

@@ -74,7 +74,7 @@ class Trouble:
     """Faults of the submits of each provider. Thread-safe."""
 
     def __init__(self, seed: int = SEED, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - no secret
+        self._random = random.Random(seed)  # noqa: S311 - not for secrets
         self.sleep = sleep
         self._shares: dict[str, dict[Kind, float]] = {}
         self._had: Counter[tuple[str, Kind]] = Counter()

@@ -20,9 +20,9 @@ from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, ans
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
 
 ACCOUNT_SID = "AC" + "0123456789abcdef" * 2
-AUTH_TOKEN = "local"  # noqa: S105 - the simulator's
+AUTH_TOKEN = "local"  # noqa: S105 - only for the simulator
 API_KEY = "SK" + "fedcba9876543210" * 2
-API_KEY_SECRET = "local-key"  # noqa: S105 - likewise
+API_KEY_SECRET = "local-key"  # noqa: S105 - only for the simulator
 SECRET = {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}
 LOGINS = {(ACCOUNT_SID, AUTH_TOKEN), (API_KEY, API_KEY_SECRET)}
 VERSION = "2010-04-01"

@@ -12,7 +12,7 @@ from mailroom_local.providers.http import Reply, Request, json_reply
 # Headers that concern a single connection, or that the client or server of the next connection sets itself.
 HOP_BY_HOP = {
     *("connection", "keep-alive", "transfer-encoding", "content-length", "host", "date", "server"),
-    *("origin", "sec-fetch-site"),  # about the page's request to this server, which has checked them
+    *("origin", "sec-fetch-site"),  # they concern the request to this server, which has checked them
 }
 TIMEOUT_SECONDS = 60.0
 CONNECTIONS = 50

@@ -74,7 +74,7 @@ class LoggedMetrics:
         for namespace, data in by_namespace.items():
             try:
                 self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
-            except TROUBLE as trouble:  # missing metrics are no reason to stop
+            except TROUBLE as trouble:  # the pump continues without these metrics
                 print(f"metrics are lost: {trouble}", flush=True)
 
 

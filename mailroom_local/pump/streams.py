@@ -150,7 +150,7 @@ class FollowUp:
 def after(batch: StreamBatch, invoked: Invoked, max_retries: int) -> FollowUp:
     """Return the next steps after an invocation, which `batch` already counts. Splitting a batch does not
     count as a retry."""
-    if invoked.refused:  # a throttled invocation uses up no retry
+    if invoked.refused:  # a throttled invocation does not count as a retry
         return FollowUp((batch,))
     failed = first_failed(batch.records, invoked)
     if failed is None:

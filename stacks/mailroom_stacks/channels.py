@@ -98,7 +98,7 @@ class ChannelsStack(StageStack):
             maximum_concurrency=row.polling.maximum_concurrency,
             rules=row.rules,
             grants=[
-                # A message with `unless` reads the outcomes of other messages.
+                # For a message with `unless`, the sender reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 *([Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])] if needs.by_number else []),
                 *self._wait(row),

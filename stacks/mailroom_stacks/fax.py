@@ -57,11 +57,11 @@ class FaxStack(StageStack):
             channel="fax",
             loop_ends="A fax is queued again only once, in the message group of its number.",
             grants=[
-                # A message with `unless` reads the outcomes of other messages.
+                # For a message with `unless`, the sender reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
-                # If a producer put a fax into the message group of another number, the sender queues it again
-                # in the right group.
+                # If a producer puts a fax into the message group of another number, the sender queues it
+                # again in the right group.
                 Grant(["sqs:SendMessage"], [own_queue]),
                 self.secret.read(),
                 *read_payloads(self, settings),

@@ -63,7 +63,7 @@ class MailboxStack(StageStack):
             "ledger_ttl_seconds": settings.retention.ledger_days * DAY,
             "payload_bucket": self.payloads.bucket_name,
         }
-        """Fields of `environment.Common`."""
+        """Fields of `environment.Common`, which the settings of most functions have."""
         mailbox_days = settings.retention.mailbox_days
         self.put: dict[str, Any] = {
             "mailbox_table": self.mailbox.table_name,

@@ -48,7 +48,7 @@ def outcomes(
             webhook_queue_url=webhook.worker.queue.queue_url,
             retry_queue_url=fax.retry.queue.queue_url if fax else "",
             channels=sorted({*settings.channels, *(["fax"] if fax else []), "webhook"}),
-            # These two settings are unused without fax.
+            # The next two settings are not used without fax.
             max_attempts=section.max_attempts if section else 1,
             retry_delay_seconds=section.retry_delay_seconds if section else 0,
             **_events(settings),
@@ -68,7 +68,7 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
         # for longer, so both changes are indexed again.
         _changes(status=["sending", *FAILED]),
     ]
-    if campaigns:  # outcomes of campaigns' messages are counted
+    if campaigns:  # to count the outcomes of campaigns' messages
         of_campaigns: list[object] = [{"prefix": f"{name}#"} for name in campaigns]
         filters.append(_changes(id=of_campaigns, status=[{"anything-but": [*SILENT]}]))
     return StreamWork(

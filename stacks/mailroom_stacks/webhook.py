@@ -57,7 +57,7 @@ class WebhookStack(StageStack):
             rules=rules,
             channel="webhook",
             grants=[
-                # A message with `unless` reads the outcomes of other messages.
+                # For a message with `unless`, the sender reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
                 *read_payloads(self, settings),

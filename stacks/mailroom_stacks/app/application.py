@@ -125,6 +125,6 @@ class OwnChecks(AwsSolutionsChecks):
         super().__init__(scope)
         self._own = scope
 
-    def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:  # noqa: ARG002 - it names the app
+    def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:  # noqa: ARG002 - the context has the app
         """Return the findings. The CDK calls this method during synthesis."""
         return self.validate_scope(self._own)

@@ -91,7 +91,7 @@ def _prune() -> None:
     plain: list[tuple[float, Path]] = []
     bundled: list[tuple[float, Path]] = []
     for folder in ASSEMBLIES.iterdir():
-        with suppress(OSError):  # another process may be making or removing a folder
+        with suppress(OSError):  # another process may be creating or removing a folder
             kind = bundled if any(folder.glob("asset.*")) else plain
             if folder.is_dir():
                 kind.append((folder.stat().st_mtime, folder))

@@ -28,7 +28,7 @@ class Grantable:
 
     def grant_put(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant a function or role the permission to put into the table or bucket."""
-        stack = Stack.of(grantee.grant_principal)  # type: ignore[arg-type] # a role or a function is one
+        stack = Stack.of(grantee.grant_principal)  # type: ignore[arg-type] # roles and functions are constructs
         arns = [stack.format_arn(**self._arn)]
         return iam.Grant.add_to_principal(grantee=grantee, actions=[self._action], resource_arns=arns)
 

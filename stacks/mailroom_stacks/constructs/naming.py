@@ -34,7 +34,7 @@ class StageStack(Stack):
         super().__init__(
             scope,
             settings.name(part),
-            stack_name=settings.name(part),  # by default a cdk.Stage would prefix its name
+            stack_name=settings.name(part),  # by default a cdk.Stage adds its name as a prefix
             description=f"Mailroom, stage {settings.stage}: {part}",
             env=Environment(account=place.account, region=place.region),
             termination_protection=place.termination_protection,

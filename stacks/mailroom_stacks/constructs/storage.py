@@ -158,7 +158,7 @@ _RANDOM_KEY: Mapping[str, Any] = {
 RANDOM_KEY = secretsmanager.SecretStringGenerator(**_RANDOM_KEY)
 """Generator of a secret that consists of a random key."""
 RANDOM_KEY_IN_JSON = secretsmanager.SecretStringGenerator(
-    secret_string_template="{}",  # noqa: S106 - the key comes into it
+    secret_string_template="{}",  # noqa: S106 - the generated key is added
     generate_string_key="key",
     **_RANDOM_KEY,
 )
@@ -219,7 +219,7 @@ def provider_secret(
         description=description,
         # All secrets of providers are generated in the same way. Never change it: see Secret.
         generated=secretsmanager.SecretStringGenerator(
-            secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
+            secret_string_template="{}",  # noqa: S106 - only a placeholder
             generate_string_key="placeholder",
         ),
         not_rotated=f"{issuer} issues the credentials, and AWS cannot request new ones.",

@@ -210,7 +210,7 @@ def _waiting_long(worker: Worker, settings: Settings) -> None:
         f"{'' if worker.work.fifo else RECEIVED}",
         next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
-    # An empty queue reports no age.
+    # An empty queue reports no age, and the alarm does not ring.
     stage_alarm(worker, "WaitingLong", settings, text, _age(worker, settings), seconds)
 
 

@@ -85,12 +85,13 @@ class Audience(Section):
     """People who get the campaign's messages, and the source of their data."""
 
     kind: Literal["postgresql", "file", "module"]
-    """Source: the rows of a query, the lines of a file in S3, or the people that campaign.py returns."""
+    """Source of the people: the rows of a query, the lines of a file in S3, or the function `recipients` of
+    campaign.py."""
     key: str | None = Field(default=None, pattern=r"^[^\x00-\x1f]{1,255}$")
     """Column that identifies a person. It must not contain addresses, because it becomes part of message
     ids."""
     columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """Columns that may not be empty."""
+    """Columns that must have a value for each person."""
     database: DatabaseName | None = None
     """For postgresql: the name of one of the stage's databases."""
     query: Annotated[str, AfterValidator(_query)] | None = Field(default=None, min_length=1)

@@ -1,4 +1,4 @@
-"""Settings of the contents of messages: templates, and the attributes of items."""
+"""Settings of templates, and of the attributes of items."""
 
 from typing import Literal
 

@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from mailroom_stacks.settings.sections import ORIGIN, Section
 
 URLS = {"github": "https://token.actions.githubusercontent.com", "gitlab": "https://gitlab.com"}
-"""Issuers of tokens: https://docs.github.com/actions/reference/openid-connect-reference and
+"""URLs of the issuers of tokens, by provider:
+https://docs.github.com/actions/reference/openid-connect-reference and
 https://docs.gitlab.com/ci/cloud_services/aws/."""
 _AUDIENCES = {"github": "sts.amazonaws.com"}
 _NAME = r"[^:*?/\s]+"

@@ -36,13 +36,14 @@ def hours(window: dict[str, str]) -> dict[str, str]:
 
 
 class Section(BaseModel):
-    """Frozen and strict section: a misspelt key or a number in quotes stops synth."""
+    """Base class of sections, frozen and strict: a misspelt key or a number in quotes is an error at
+    synth."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class HttpProvider(Section):
-    """Section of a provider with an HTTP API."""
+    """Base class of the sections of a provider with an HTTP API."""
 
     base_url: str | None = Field(default=None, pattern=BASE_URL)
     """URL of the provider's API if it is not the default URL: https, without a slash at the end. For a local

@@ -43,7 +43,7 @@ class Times(Struct, frozen=True, kw_only=True):
     fax_mover_timeout: int = 60
     """Time-out of the function that moves faxes from the retry queue back into the fax queue."""
     webhook_timeout: int = 60
-    """Time-out of the sender of webhooks."""
+    """Time-out of the function that sends webhooks."""
     webhook_request: int = 15
     """Longest time of one whole request, from the DNS lookup to the last byte of the response. Together with
     `record` it is shorter than the time-out."""
