@@ -77,9 +77,7 @@ class AlarmText:
         page = self.page or self.kind.removesuffix("-warning")
         text = f"{self.meaning} Next: {self.next_step}. See `mailroom docs {page}`."
         if len(text) > LONGEST_DESCRIPTION:
-            raise ValueError(
-                f"{self.short}: description over {LONGEST_DESCRIPTION} characters ({len(text)}): {text}"
-            )
+            raise ValueError(f"description of {self.short} over {LONGEST_DESCRIPTION} characters: {text}")
         return text
 
 
