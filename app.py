@@ -1,4 +1,5 @@
-"""The app: settings in, stacks out. The CDK CLI runs it, or `mailroom synth` does."""
+"""The CDK app, which creates the stacks from the settings. The CDK's command line or `mailroom synth` runs
+it."""
 
 from mailroom_stacks.app.main import main
 

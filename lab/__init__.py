@@ -1,21 +1,22 @@
-"""The lab judges the product: the demo, chaos and the bench, with their one harness. No wheel has it."""
+"""The lab tests the product as a whole: the demo, chaos runs and the bench, with a common harness. It is not
+part of the wheel."""
 
 import os
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 SHORT = os.environ.get("SHORT") == "1"
-"""Whether bench, proof, chaos and oracle take their short form, which shows that they run and that their sums
-hold. The figures are of no use then."""
+"""Whether bench, proof, chaos and oracle run in their short form, which only shows that they work and that
+their sums are consistent. Its figures are not meaningful."""
 
 
 def size(whole: int, short: int) -> int:
-    """Return the number of something that a tool makes: the usual one, or that of its short form."""
+    """Return the number of items that a tool creates: `whole`, or `short` in the short form."""
     return short if SHORT else whole
 
 
 def figures(name: str) -> Path:
-    """Return the file that a tool writes its figures to. Files of short forms are never committed."""
+    """Return the file into which a tool writes its figures. Files of short forms are never committed."""
     folder = REPOSITORY / ".local" / "short" if SHORT else REPOSITORY / "lab" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / name

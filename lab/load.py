@@ -1,4 +1,5 @@
-"""Messages to put on a stage: a load of all channels that a seed draws, and some that fail or come back."""
+"""Messages to put on a stage: a random load of all channels, determined by a seed, and some messages that
+fail or bounce."""
 
 import random
 
@@ -7,20 +8,20 @@ from lab.harness.expected import CALLBACKS, MESSAGES, Expected, Item, Notice, wi
 from mailroom_local.providers.ses_events import SIMULATOR_DOMAIN
 
 PARTS = {"mail": 0.56, "sms": 0.2, "push": 0.1, "webhook": 0.1, "fax": 0.04}
-"""Part of each channel in the load. Faxes are few, because each keeps its line busy."""
+"""Share of each channel in the load. There are few faxes, because each keeps its line busy."""
 BULK, WITH_CALLBACK = 0.2, 0.1
-"""Parts of the mails that go by the bulk lane, and that have a callback URL."""
+"""Shares of the mails that use the bulk lane, and that have a callback URL."""
 AREAS = (206, 305, 312, 404, 415, 503, 512, 602, 617, 702, 713, 718, 773, 808, 916)
 DEVICES = 40
 NAMES = {"first_name": "Ada", "last_name": "Lovelace"}
-"""Variables of the template `default`, which a mail without a text has."""
+"""Variables of the template `default`, which is used for a mail without a text."""
 BOUNCES = f"bounce+awkward@{SIMULATOR_DOMAIN}"
 TWO_TIMES_BUSY, REFUSING = "+12025550112", "+12025550115"
 NO_MOBILE, LANDLINE = "+12025550141", "+12025550132"
 
 
 def draw(seed: int, count: int, providers: str) -> list[Expected]:
-    """Return so many messages; the same ones for the same seed. `providers` is the simulators' URL."""
+    """Return `count` random messages, the same for the same seed. `providers` is the simulators' URL."""
     chance = random.Random(seed)
     channels = chance.choices(list(PARTS), list(PARTS.values()), k=count)
     return [_drawn(channel, number, chance, providers) for number, channel in enumerate(channels)]
@@ -35,7 +36,7 @@ def _drawn(channel: str, number: int, chance: random.Random, providers: str) -> 
         url = f"{providers}/receiver/ok/{MESSAGES}/{id_}"
         return Expected(item | {"url": url, "payload": {"order": number}})
     if channel == "sms":
-        # The last two digits choose how the simulated number responds. Other digits may cause errors.
+        # The last two digits determine the outcome of the simulated number. Other digits could cause errors.
         to = f"+1{chance.choice(AREAS)}55501{chance.randint(70, 99)}"
         return Expected(item | {"to": to, "text": f"Hello from {id_}."})
     if channel == "push":
@@ -50,8 +51,8 @@ def _drawn(channel: str, number: int, chance: random.Random, providers: str) -> 
 
 
 def awkward(providers: str, max_attempts: int) -> list[Expected]:
-    """Return messages that fail or come back, each with the end that it must have. A fax may have
-    `max_attempts`."""
+    """Return messages that fail or bounce, each with its expected outcome. `max_attempts` is the stage's
+    limit of attempts for a fax."""
     mail = {"event_type": "mail", "to": "awkward@example.com"} | NAMES
     text = {"event_type": "sms", "text": "Hello."}
     push = {"event_type": "push", "platform": "ios", "body": "Hello."}
@@ -75,14 +76,14 @@ def awkward(providers: str, max_attempts: int) -> list[Expected]:
 
 
 def suppressed() -> list[Expected]:
-    """Return messages to recipients of `awkward` that came back for good."""
+    """Return messages to recipients of `awkward` that are suppressed after a permanent bounce."""
     mail = {"id": "awkward-bounced-before", "event_type": "mail", "to": BOUNCES} | NAMES
     text = {"id": "awkward-landline-before", "event_type": "sms", "to": LANDLINE, "text": "Hello."}
     return [Expected(item, reason="bounced", ends="suppressed") for item in (mail, text)]
 
 
 def _awkward(item: Item, name: str, **changes: object) -> Item:
-    """Return the item with these changes, without the attributes that are None."""
+    """Return the item with these changes, without attributes whose value is None."""
     changed = item | {"id": f"awkward-{name}"} | changes
     return {attribute: value for attribute, value in changed.items() if value is not None}
 
@@ -90,8 +91,8 @@ def _awkward(item: Item, name: str, **changes: object) -> Item:
 def fax(
     id_: str, line: str, *, providers: str, max_attempts: int = 1, fails: int = 0, reason: str = ""
 ) -> Expected:
-    """Return a fax to the number `line`. Its first `fails` attempts of `max_attempts` find it busy; `reason`
-    is a word of the ledger's error if the fax is not delivered."""
+    """Return a fax to the number `line`. The line is busy in its first `fails` attempts of at most
+    `max_attempts`. `reason` is a word of the ledger's error if the fax is not delivered."""
     item = {
         "id": id_,
         "event_type": "fax",

@@ -1,1 +1,1 @@
-"""AWS on one machine: emulator, deployment, stream pump, and provider simulators."""
+"""AWS on one machine: emulator, deployment, stream pump, and simulators of providers."""

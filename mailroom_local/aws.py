@@ -1,5 +1,5 @@
-"""Clients for the local stage. They carry their endpoints themselves: no profile or region of the user's can
-send local data to a real account."""
+"""AWS clients for the local stage. They set endpoint, credentials and region explicitly, so that a user's AWS
+profile or region can never cause requests to a real account."""
 
 import json
 import os
@@ -25,8 +25,9 @@ _KEY = DOT_LOCAL / "key"
 
 @cache
 def key() -> str:
-    """The emulator's only key, which is also its own secret: at random, once for this folder, and for its
-    owner to read. Whoever has the key may create functions, which run as who started the emulator."""
+    """Return the only access key that the emulator accepts, which is also its secret key. It is generated at
+    random once for this folder, and only its owner can read it. Everybody who has the key can create
+    functions, which run as the user who started the emulator."""
     if not _KEY.exists():
         _KEY.parent.mkdir(exist_ok=True)
         draft = _KEY.with_name(f"key.{os.getpid()}")
@@ -40,28 +41,29 @@ def key() -> str:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Endpoints of the local stage, all on the loopback address."""
+    """URLs of the local stage, all on the loopback address."""
 
     aws: str
     providers: str
 
     @property
     def inbox(self) -> str:
-        """URL of the messages that the providers' simulators accepted, as JSON."""
+        """URL that lists, as JSON, the messages that the providers' simulators accepted."""
         return f"{self.providers}/inbox"
 
     @property
     def received(self) -> str:
-        """URL of the requests that reached the webhook receiver, as JSON."""
+        """URL that lists, as JSON, the requests that the webhook receiver got."""
         return f"{self.providers}/receiver/received"
 
     @property
     def sns(self) -> str:
-        """SNS as the functions see it: what is pushed is kept on its way to the emulator."""
+        """URL of SNS for functions: a simulator that stores published messages and forwards the requests to
+        the emulator."""
         return f"{self.providers}/sns"
 
     def variables(self) -> dict[str, str]:
-        """The environment that points any AWS SDK or CLI at the local stage."""
+        """Return the environment variables with which any AWS SDK or CLI uses the local stage."""
         return {
             "AWS_ENDPOINT_URL": self.aws,
             "AWS_ENDPOINT_URL_S3": self.aws,
@@ -75,21 +77,21 @@ class Endpoints:
 
 
 def authorization(service: str) -> str:
-    """An Authorization header for a request by hand: the emulator reads key, service and region, and checks
-    no signature."""
+    """Return an Authorization header for a request without an SDK. The emulator reads key, service and region
+    from it, and checks no signature."""
     scope = f"{key()}/20260101/{REGION}/{service}/aws4_request"
     return f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"
 
 
 class LocalSession(boto3.Session):
-    """A session with the emulator's credentials, whatever the user's environment says."""
+    """boto3 session with the emulator's credentials, regardless of the user's environment."""
 
     def __init__(self) -> None:
         super().__init__(aws_access_key_id=key(), aws_secret_access_key=key(), region_name=REGION)
 
 
 def patient(connections: int = 10, read_timeout: float = 60) -> Config:
-    """A client configuration for the emulator: path-style S3, no proxy, no hidden retries of calls.
+    """Return a client configuration for the emulator: path-style S3, no proxy, no automatic retries.
 
     `read_timeout` is in seconds.
     """
@@ -103,21 +105,23 @@ def patient(connections: int = 10, read_timeout: float = 60) -> Config:
 
 
 def open_url(url: str | urllib.request.Request, seconds: float) -> HTTPResponse:
-    """Response to a request on this machine; bypasses any proxy. Raises HTTPError for 400 and above."""
+    """Return the response to a request to this machine, without a proxy. Raises HTTPError for a status of 400
+    or above."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
     return cast(HTTPResponse, opener.open(url, timeout=seconds))
 
 
 def fetch(url: str, method: str = "GET", body: Mapping[str, Any] | None = None) -> Any:
-    """Return the simulators' response, parsed from JSON; None if it is empty. `body` is sent as JSON."""
+    """Request `url`, and return the response parsed from JSON, or None if it is empty. `body` is sent as
+    JSON."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, method=method)  # noqa: S310 - the stage's own
+    request = urllib.request.Request(url, data, method=method)  # noqa: S310 - a URL of the stage
     with open_url(request, 30) as reply:
         return json.loads(reply.read() or b"null")
 
 
 def answers(url: str) -> bool:
-    """Whether a GET of this URL succeeds at once."""
+    """Return whether a GET of this URL gets the response 200 within a second."""
     try:
         with open_url(url, 1) as reply:
             return reply.status == 200
@@ -126,7 +130,7 @@ def answers(url: str) -> bool:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer like any other."""
+    """Handler that does not follow redirects, so that the caller gets them as responses."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

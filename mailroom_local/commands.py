@@ -1,4 +1,4 @@
-"""`mailroom up`, `down` and `inbox`: a stage on an AWS of this machine."""
+"""`mailroom up`, `down` and `inbox`: a local stage on an emulated AWS."""
 
 import os
 import signal
@@ -21,9 +21,9 @@ from mailroom_ops.shared.terminal import Terminal
 console = Terminal(highlight=False)
 
 PEOPLE = 5_000
-"""How many people the example campaign finds in the database of `mailroom up`."""
+"""Number of people in the database of `mailroom up` who get the example campaign's mail."""
 NEWEST, BEGINNING = 20, 60
-"""How many of the newest messages `inbox` shows, and how many characters of each."""
+"""Number of the newest messages that `inbox` shows, and maximum number of characters of each text."""
 NEXT_STEPS = """
 Next, in this shell:
   . .local/env
@@ -38,10 +38,10 @@ CAMPAIGN = "  mailroom campaign start {name} --stage local --dry-run\n"
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Around what starts, asks or stops a stage of this machine: a failure to start is a message, not a
-    traceback."""
+    """Handle errors of the commands that start, read or stop a local stage, as a context manager: print the
+    message instead of a traceback, and exit with 1."""
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
-        # The user's AWS profile is removed, because the local stage must not depend on it.
+        # The local stage must not depend on the user's AWS profile.
         os.environ.pop(name, None)
     # SIGTERM raises SystemExit, so that `finally` blocks run, as after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -56,27 +56,27 @@ def starting() -> Iterator[None]:
 def up() -> None:
     """Deploy the stage `local` to an emulated AWS, and leave it running, with a console for the browser.
 
-    If the stage is running, deploy over it what its settings and code have become. Messages stay.
+    If the stage is running, update it with the current settings and code. Its messages are preserved.
 
     Example: mailroom up
     """
     state = load_state(UP)
     if state and state.running:
         if lifecycle.update(UP, state, _announce):
-            console.print("The stage has the settings and the code of now. Its messages are kept.")
+            console.print("Updated to the current settings and code. The messages are preserved.")
         else:
-            console.print(f"Already running at {state.endpoints.aws}, as the settings and the code are.")
+            console.print(f"Already running at {state.endpoints.aws} with the current settings and code.")
         for template in lifecycle.published(state):
             name = template.rpartition("/")[2]
             console.print(
-                f"{template} has a published version, which goes before the file in templates/. Back to the "
+                f"{template} has a published version, which overrides the file in templates/. To use the "
                 f"file: mailroom template rollback {name} --to 0 --stage {STAGE}",
                 soft_wrap=True,
             )
         _print_console()
         return
     if state:
-        console.print("Cleaning up after a stage that did not end well.")
+        console.print("Cleaning up after a stage that was not stopped properly.")
         lifecycle.stop(UP)
     running = lifecycle.start(UP, _announce, PEOPLE, console=True)
     console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
@@ -94,13 +94,13 @@ def _announce(step: str) -> None:
 
 
 def _print_console() -> None:
-    """Print the console's URL on a line of its own, where people look for it: at the end."""
+    """Print the console's URL on a separate line at the end of the output, where people look for it."""
     console.print(f"\nThe console:\n{lifecycle.console_url(UP)}", soft_wrap=True)
 
 
 @starting()
 def down() -> None:
-    """Stop what `mailroom up` started, also after a crash.
+    """Stop the processes that `mailroom up` started, also after a crash.
 
     Example: mailroom down
     """
@@ -109,7 +109,8 @@ def down() -> None:
 
 @starting()
 def inbox() -> None:
-    """Show what the providers' simulators accepted, newest last. $MAILROOM_INBOX has all of it as JSON.
+    """Show the messages that the providers' simulators accepted, newest last. $MAILROOM_INBOX is the URL of
+    all messages as JSON.
 
     Example: mailroom inbox
     """

@@ -1,4 +1,4 @@
-"""Background processes that outlive the command which started them."""
+"""Background processes that outlive the command that started them."""
 
 import os
 import signal
@@ -22,13 +22,13 @@ EXEC_SECONDS = 1.0
 
 
 class StartError(RuntimeError):
-    """A background process did not come up; the message holds its log's tail and what to do."""
+    """A background process did not start. The message contains the end of its log and a remedy."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """A started process. `marker` is a part of its command line: a pid that the system has given to another
-    program since is never signalled."""
+    """A started process. `marker` is a part of its command line, so that no signal is sent to another program
+    to which the system has given the same pid since."""
 
     pid: int
     marker: str
@@ -39,7 +39,7 @@ class Process:
         return self.marker in _command_line(self.pid)
 
     def stop(self) -> bool:
-        """End the process and all it started; True if there was anything to end."""
+        """End the process and all its child processes. Return whether the process was running."""
         if not self.alive():
             return False
         for step in (signal.SIGTERM, signal.SIGKILL):
@@ -53,10 +53,10 @@ class Process:
 
 
 def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[str, str]) -> Process:
-    """Start a command in a session of its own (its process group is its pid), logging to `log`,
-    which only this user may read: the console's has the URL that lets one in."""
+    """Start a command in a new session, so that its process group is its pid. Its output goes to `log`, which
+    only this user may read: the console's log contains the URL with its access token."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    # An existing log is removed, because it would keep its mode, by which others might read it.
+    # An existing log is removed, because others might be able to read it: it would keep its mode.
     log.unlink(missing_ok=True)
     with open(log, "wb", opener=partial(os.open, mode=0o600)) as output:
         child = subprocess.Popen(
@@ -67,16 +67,17 @@ def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[s
             env=dict(environment),
             start_new_session=True,
         )
-    # The child is waited for by its pid, maybe by another command, so Popen must not warn that it still runs.
+    # Later code waits for the child by its pid, possibly in another command, so Popen must not warn that it
+    # still runs.
     child.returncode = 0
     process = Process(child.pid, marker)
-    # For a moment after exec, the command line of a process is empty, so that `alive` would be false.
+    # For a moment after exec, the command line of a process is empty, so that `alive` would return False.
     wait_until(process.alive, EXEC_SECONDS)
     return process
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, poll: float = POLL_SECONDS) -> bool:
-    """Whether the condition came true within so many seconds; it is asked for every `poll`."""
+    """Return whether `condition` became true within `seconds`. It is evaluated every `poll` seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -86,12 +87,13 @@ def wait_until(condition: Callable[[], bool], seconds: float, poll: float = POLL
 
 
 def free_ports(count: int, preferred: Sequence[int] = ()) -> list[int]:
-    """Free ports on the loopback address, all different: of `preferred` those that are free."""
+    """Return free and distinct ports on the loopback address. Ports of `preferred` are used if they are
+    free."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener, port in zip(sockets, [*preferred, *[0] * count], strict=False):
-            # Servers set this option too: without it, lingering connections of the last run would make a port
-            # look used.
+            # Servers set this option too: without it, closing connections of the last run would make a port
+            # seem occupied.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 listener.bind((LOOPBACK, port))
@@ -101,7 +103,8 @@ def free_ports(count: int, preferred: Sequence[int] = ()) -> list[int]:
 
 
 def kept_ports(path: Path, count: int) -> list[int]:
-    """Free ports: the last run's ports, which are in the file, if they are still free."""
+    """Return free ports, and store them in the file `path`. The ports of the last run, read from the file,
+    are used again if they are free."""
     earlier: list[int] = []
     with suppress(OSError, ValueError):
         earlier = msgspec.json.decode(path.read_bytes(), type=list[Annotated[int, Meta(ge=1024, le=65_535)]])
@@ -112,7 +115,7 @@ def kept_ports(path: Path, count: int) -> list[int]:
 
 
 def _command_line(pid: int) -> str:
-    """Return the command line of this pid; empty for a dead or defunct process."""
+    """Return the command line of the process `pid`, or an empty string if the process has ended."""
     proc = Path(f"/proc/{pid}/cmdline")
     if Path("/proc/self/cmdline").exists():
         try:

@@ -1,5 +1,5 @@
-"""hatchling's part that puts data into the wheel: the handlers, which mailroom_stacks bundles, and the pages
-of `mailroom docs`."""
+"""Build hook of hatchling, which adds data files to the wheel: the handlers that mailroom_stacks bundles, and
+the pages of `mailroom docs`."""
 
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,16 @@ PLACES = {
     "lambdas": ("mailroom_stacks/lambdas", ("*.py", "requirements/*.txt")),
     ".": ("mailroom_ops/manual", ("*.md", "docs/**/*.md", "docs/reference/*.*")),
 }
-"""Where files lie in the wheel, by their folder, and which."""
+"""Folder in the wheel and glob patterns of the files to add, by their folder in the repository."""
 
 
 class Data(BuildHookInterface):  # type: ignore[type-arg]
-    """A hook, because hatchling's `sources` cannot take the library out of the folder that both lie in, and
-    pages lie beside pictures, which the wheel leaves out."""
+    """Hook that adds the files of PLACES to the wheel. Hatchling's option `sources` is not enough: it cannot
+    separate the handlers from the library in the same folder, nor leave out the pictures beside the pages."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Name the files; an editable install finds them where they are."""
+        """Add the files to the wheel. An editable install reads them from the repository, and needs no
+        copies."""
         if version == "standard":
             for folder, (place, patterns) in PLACES.items():
                 root = Path(self.root, folder)

@@ -1,4 +1,5 @@
-"""Who the new followers are: how many, and the names of the newest, in one query for a whole chunk."""
+"""Composes the mails of the campaign: the number of a person's new followers and the names of the newest, in
+one query for a whole chunk of people."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,8 +8,9 @@ from mailroom.campaigns import Recipients
 
 NEWEST = 5
 
-# For each person the query probes the index on (followed_id, created_at) twice: for the count, and for the
-# names. Its week is that of the audience, so that everybody who was chosen for a new follower is told of one.
+# For each person, the query uses the index on (followed_id, created_at) twice: for the number, and for the
+# names. It considers the same week as the audience's query, so that everybody in the audience has a new
+# follower.
 QUERY = """
 SELECT person.id, week.followers, newest.names
 FROM unnest(%(people)s::bigint[]) AS person (id)
@@ -37,7 +39,8 @@ WHERE week.followers > 0
 
 
 def compose(recipients: Recipients) -> Mapping[str, Mapping[str, Any]]:
-    """Each one's new followers. Whoever has lost all of them since the page was collected gets no mail."""
+    """Return the new followers of each person. A person who has lost all of them since the page was collected
+    gets no mail."""
     asked = {
         "people": [int(key) for key in recipients.keys],
         "scheduled_at": recipients.scheduled_at,

@@ -1,1 +1,2 @@
-"""The bench: figures of docs/measured.md, each with its baseline measured in the same run."""
+"""The bench, which measures the figures of docs/reference/limits.md. Each baseline is measured in the same
+run."""

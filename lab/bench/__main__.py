@@ -1,5 +1,5 @@
-"""`python -m lab.bench`: measure all or the sections named, write lab/bench/results.json; with SHORT=1 only
-show that each section runs."""
+"""`python -m lab.bench`: measure all sections or the given ones, and write lab/bench/results.json. With
+SHORT=1, only check that each section runs."""
 
 import argparse
 import json
@@ -43,9 +43,9 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def main() -> None:
-    """Measure, write and print."""
+    """Measure the sections, write the figures, and print them."""
     parser = argparse.ArgumentParser(prog="python -m lab.bench", description=__doc__)
-    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 30 minutes")
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all; about 30 minutes")
     sections = parser.parse_args().section or list(SECTIONS)
     found: dict[str, Any] = {}
     lifecycle.stop(emulator.WORKSPACE)  # an earlier run that was killed may have left a stage
@@ -61,13 +61,13 @@ def main() -> None:
     about_machine = f"{date}, Python {platform.python_version()}, {machine}"
     results = figures("results.json")
     recorded: dict[str, Any] = {"measured": {}} if SHORT else json.loads(results.read_text())
-    # Figures and dates are stored by section, so that a section that was not run now keeps its earlier ones.
+    # Figures and dates are stored by section, so that a section that is not run now keeps its earlier ones.
     recorded |= found | {"measured": recorded["measured"] | dict.fromkeys(sections, about_machine)}
     results.write_text(json.dumps(recorded, indent=2) + "\n")
     console.print(f"written to {results.relative_to(REPOSITORY)}:")
     console.print_json(data=found)
-    # A sender that loses or repeats mails, by the simulators' own count, makes the run fail: its speed means
-    # nothing.
+    # A sender that loses or repeats mails, by the simulators' count, makes the run fail: its speed is not
+    # meaningful.
     if wrong := [f"{name}: {found[name]}" for name in ("rate_lost", "rate_duplicates") if found.get(name)]:
         sys.exit(", ".join(wrong))
 

@@ -1,4 +1,4 @@
-"""The adapter that the baselines send by: ours."""
+"""Mailroom's adapter for SES, with which the baselines send mails."""
 
 import os
 from pathlib import Path

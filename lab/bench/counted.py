@@ -1,4 +1,4 @@
-"""Calls, write units and log lines of a mail, counted on the functions' own requests."""
+"""Calls of AWS, write units and log lines for each mail, counted from the requests of the functions."""
 
 import re
 import sys
@@ -14,7 +14,8 @@ MAILS = size(1000, 100)
 
 
 def mails() -> dict[str, Any]:
-    """Calls by name and a mail, ledger write units and log lines a mail."""
+    """Return the number of calls for each mail, also by operation, and the ledger's write units and log lines
+    for each mail."""
     counted = in_a_process("lab.bench.counted")
     calls = counted["calls"]
     return {
@@ -27,7 +28,8 @@ def mails() -> dict[str, Any]:
 
 
 class LedgerSize:
-    """Follows items through their writes and adds up write units: the larger of old and new, per KiB."""
+    """Computes the write units of the ledger from the writes to its items: for each write, the size of the
+    item after it, rounded up to KiB."""
 
     def __init__(self, client: Any) -> None:
         self.units = 0
@@ -39,7 +41,7 @@ class LedgerSize:
             )
 
     def _update(self, request: dict[str, Any]) -> None:
-        """Count the values that an UpdateItem of the ledger sets and adds, by attribute."""
+        """Count an UpdateItem of the ledger, with the values that it sets and adds."""
         if request["TableName"] != "ledger":
             return
         names, values = request.get("ExpressionAttributeNames", {}), request["ExpressionAttributeValues"]
@@ -47,7 +49,7 @@ class LedgerSize:
         self._write({**request["Key"], **{names.get(name, name): values[value] for name, value in written}})
 
     def _insert(self, request: dict[str, Any]) -> None:
-        """INSERTs, each attribute of which is a parameter."""
+        """Count INSERT statements, in which each attribute is a parameter."""
         for statement in request["Statements"]:
             self._write(
                 dict(
@@ -68,7 +70,7 @@ class LedgerSize:
 
 
 def _count_mails() -> dict[str, Any]:
-    """Take mails through dispatch and sender."""
+    """Process mails with dispatch and the sender, and return the counts."""
     from mailroom.aws import clients
     from mailroom.telemetry import logger
 

@@ -1,9 +1,11 @@
-"""CPU time a mail: our worker beside Powertools' batch and idempotency, with clients stubbed.
+"""CPU time for each mail: Mailroom's worker compared with Powertools' batch and idempotency utilities, with
+stubbed clients.
 
-At the level `method` the request is trivial, and the figure is what the two libraries do around it. At `mail`
-the mail is rendered as well, and at `http` botocore does its part too. The two run in turn, each first as
-often as the other, in processes of their own. The least of many short runs counts, because other load only
-ever adds. A run begins without garbage, and what it makes itself is collected as in any process.
+At the level `method` the request is trivial, so the figure is the work of the two libraries. At `mail`, the
+mail is rendered as well, and at `http`, the work of botocore is included too. The two senders run alternately
+in processes of their own, and each runs first equally often. The lowest of many short runs is used, because
+other load can only increase the time. Before a run, garbage is collected; garbage of the run itself is
+collected as in any process.
 """
 
 import gc
@@ -18,14 +20,15 @@ from lab.bench.functions import Methods, answer_at_once, context, in_a_process, 
 
 MAILS = size(300, 10)
 RUNS = size(5, 1)
-"""Short ones of each process; one more warms it up."""
+"""Number of short runs in each process, after one to warm up."""
 ROUNDS = size(10, 1)
-"""Processes of each sender."""
+"""Number of processes of each sender."""
 LEVELS = ("method", "http") if SHORT else ("method", "mail", "http")
 
 
 def measure() -> dict[str, Any]:
-    """The figures, in microseconds a mail, and the ratios ours / powertools."""
+    """Return the CPU time of a mail in microseconds, by level and sender, and the ratios of Mailroom to
+    Powertools."""
     figures: dict[str, Any] = {}
     for level in LEVELS:
         runs: dict[str, list[float]] = {"mailroom": [], "powertools": []}
@@ -39,7 +42,7 @@ def measure() -> dict[str, Any]:
 
 
 class _Trivial:
-    """An adapter that makes the smallest request."""
+    """An adapter that sends the smallest possible request."""
 
     provider = "ses"
     account = ""
@@ -71,14 +74,14 @@ def _mailroom(level: str) -> Any:
     if level == "http":
         answer_at_once(clients.dynamodb(), clients.sesv2(10.0))
     else:
-        setattr(clients, "dynamodb", Methods)  # noqa: B010 - the type is another on purpose
+        setattr(clients, "dynamodb", Methods)  # noqa: B010 - the type differs on purpose
         setattr(clients, "sesv2", lambda _seconds: Methods())  # noqa: B010
     module: Any = importlib.import_module("send_mail")
     if level == "method":
         from mailroom.delivery.delivery import to_people
         from mailroom.delivery.worker import Worker
 
-        # `_Trivial` lacks `look_up`, because no outcome is unknown in this benchmark.
+        # `_Trivial` has no `look_up`, because outcomes are never unknown in this benchmark.
         trivial: Any = _Trivial(Methods())
         module.worker = Worker.of(module.settings, trivial, to_people)
     return module.handler
@@ -98,7 +101,8 @@ def _powertools(level: str) -> Any:
 
 
 def _microseconds(sender: str, level: str) -> float:
-    """Return the least microseconds per mail among a sender's runs at one level in this process."""
+    """Return the lowest CPU time for each mail, in microseconds, of a sender's runs at one level in this
+    process."""
     handler = {"mailroom": _mailroom, "powertools": _powertools}[sender](level)
     # The functions write their log lines to standard output, which is discarded.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -107,7 +111,7 @@ def _microseconds(sender: str, level: str) -> float:
 
 
 def _run(handler: Any, number: int) -> float:
-    """Seconds of CPU time for new mails."""
+    """Return the CPU time in seconds for sending MAILS new mails."""
     events = [queue_batch(first) for first in range(number * MAILS, (number + 1) * MAILS, 10)]
     gc.collect()
     started = time.process_time()

@@ -1,8 +1,9 @@
-"""Mails a second on the emulator.
+"""Mails per second on the emulator.
 
-Producer, emulator, pump, functions and providers share the machine: the figures are the machine's
-more than ours. The mails go through the same pipeline with our sender, and with the baselines' in its place,
-in turn and several times. The machine's speed drifts, so a ratio is taken round by round.
+Producer, emulator, pump, functions and providers share the machine, so the figures depend more on the machine
+than on Mailroom. The mails go through the same pipeline with Mailroom's sender and with those of the
+baselines, alternately and several times. The machine's speed varies, so the ratios are computed for each
+round.
 """
 
 import io
@@ -36,7 +37,7 @@ Announce = Callable[[str], None]
 WORKSPACE = Workspace(DOT_LOCAL / "measured")
 RUNS = size(5, 1)
 LONGEST = 300.0
-"""Seconds that one run may take."""
+"""Maximum duration of one run, in seconds."""
 WARM_UP = size(200, 10)
 LONE = size(200, 3)
 MAILS, MANY = size(1000, 50), size(10_000, 100)
@@ -49,14 +50,15 @@ HANDLERS = {
 }
 BASELINES = ("adapter", "handwritten_sender", "powertools_sender")
 PUT_BATCH = 25
-"""BatchWriteItem's own bound."""
+"""Maximum number of items in a BatchWriteItem request."""
 _numbers = counting()
-"""Numbers of mails: no id comes twice at a stage."""
+"""Numbers of mails, so that each id is used only once in a stage."""
 
 
 @contextmanager
 def running_stage(announce: Announce, *, console: bool = False) -> Iterator[State]:
-    """Start the local stage anew. The short form has one for all sections, which the bench stops."""
+    """Start a new local stage. In the short form, all sections share one stage, which the bench stops at its
+    end."""
     if SHORT and (shared := load_state(WORKSPACE)):
         yield shared
         return
@@ -69,7 +71,8 @@ def running_stage(announce: Announce, *, console: bool = False) -> Iterator[Stat
 
 
 def mails(announce: Announce) -> dict[str, Any]:
-    """Rates of 1,000 and 10,000 mails, the baselines' of 1,000, and the median ratio to each of them."""
+    """Return the rates of 1,000 and 10,000 mails, the rates of 1,000 mails by the baselines, and the median
+    ratios to them."""
     with running_stage(announce) as running:
         # The providers' events are paused: they are measured separately, and would use the senders' CPU time
         # here.
@@ -108,8 +111,8 @@ def mails(announce: Announce) -> dict[str, Any]:
 
 
 def lone_mails(announce: Announce) -> dict[str, Any]:
-    """How long a mail takes from its put to SES's yes that comes alone, in milliseconds: the median and the
-    99th percentile of LONE, with our sender and with Powertools' in its place."""
+    """Return the time of single mails from the put until SES accepts them, in milliseconds: the median and
+    the 99th percentile of LONE mails, with Mailroom's sender and with Powertools'."""
     results = {}
     with running_stage(announce) as running:
         pipeline = Pipeline(running, WORKSPACE.assembly)
@@ -123,7 +126,7 @@ def lone_mails(announce: Announce) -> dict[str, Any]:
 
 
 class Pipeline:
-    """A running stage whose mail sender can be exchanged."""
+    """A running stage whose mail sender can be replaced."""
 
     def __init__(self, running: State, assembly: Path) -> None:
         self._inbox = running.endpoints.inbox
@@ -133,15 +136,14 @@ class Pipeline:
         self._environment = configuration["Environment"]["Variables"]
         self.duplicates = 0
         self.lost = 0
-        # The table has a stream, as the ledger does: callbacks and retries depend on the stream, whichever
-        # sender writes.
+        # The table has a stream, like the ledger: callbacks and retries need the stream with any sender.
         stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
         if TABLE not in self._dynamodb.list_tables()["TableNames"]:
             create_table(self._dynamodb, TABLE, "id", StreamSpecification=stream)
         self._lambda.update_function_code(FunctionName=FUNCTION, ZipFile=_all_senders(assembly))
 
     def use(self, sender: str) -> None:
-        """Let this sender read the mail queue, and warm it up."""
+        """Replace the mail sender, and warm it up."""
         self._lambda.update_function_configuration(
             FunctionName=FUNCTION,
             Handler=HANDLERS[sender],
@@ -150,7 +152,8 @@ class Pipeline:
         self.rate(WARM_UP)
 
     def rate(self, count: int) -> float:
-        """Mails a second; what was lost or sent twice is added up."""
+        """Send `count` mails, and return the rate in mails per second. Lost mails and mails sent twice are
+        added to the counts."""
         _request("DELETE", self._inbox)
         numbers = list(islice(_numbers, count))
         started = time.monotonic()
@@ -170,7 +173,8 @@ class Pipeline:
         return count / seconds
 
     def waits(self, count: int) -> Iterator[float]:
-        """Milliseconds from the put to the acceptance of mails that come one by one."""
+        """Send `count` mails one after another, and yield the time in milliseconds from each put to the
+        acceptance."""
         for number in islice(_numbers, count):
             _request("DELETE", self._inbox)
             started = time.time()
@@ -190,7 +194,7 @@ class Pipeline:
 
 
 def _all_senders(assembly: Path) -> bytes:
-    """The deployed bundle of send_mail, with the baselines' handlers beside ours, zipped."""
+    """Return the deployed bundle of send_mail as a zip file, with the handlers of the baselines added."""
     bundle = bundle_of(assembly, "send_mail.py").source
     # All of Powertools is added, because the bundle has only the modules that Mailroom's sender imports.
     powertools = Path(aws_lambda_powertools.__file__).parent
@@ -206,7 +210,7 @@ def _all_senders(assembly: Path) -> bytes:
 
 
 def client(service: Any, running: State) -> Any:
-    """A client of the stage's AWS."""
+    """Return a client of an AWS service of the stage."""
     return LocalSession().client(service, endpoint_url=running.endpoints.aws, config=patient())
 
 
@@ -214,7 +218,7 @@ def _await(condition: Callable[[], bool], subject: str) -> None:
     deadline = time.monotonic() + LONGEST
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the {subject} did not come to an end in {LONGEST:.0f} s")
+            raise TimeoutError(f"the {subject} did not end within {LONGEST:.0f} s")
         time.sleep(0.1)
 
 

@@ -1,4 +1,5 @@
-"""The functions without AWS: their environment, the events that they get, clients that answer at once."""
+"""Runs the functions without AWS: their environment, the events that they get, and clients that respond at
+once."""
 
 import json
 import os
@@ -33,7 +34,7 @@ _NUMBERS = (
     *("MEDIA_SECONDS", "CLOCK_SKEW_SECONDS", "SIGNING_OVERLAP_SECONDS", "FAX_TTL_MINUTES", "MAX_SEGMENTS"),
     *("MAX_ATTEMPTS", "LAST_SUBMIT_RECEIVE"),
 )
-"""No figure depends on these."""
+"""Numeric variables that affect none of the figures."""
 FUNCTION = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
@@ -89,7 +90,7 @@ FUNCTION = {
     "LONGEST_FAX_SECONDS": "7200",
     "DELAYS": "[5, 15]",
 }
-"""Variables that the stacks put into the environment of all functions together."""
+"""Environment variables of all functions together, as the stacks set them."""
 ANSWERS = {
     "SendEmail": b'{"MessageId": "0100019abcdef012-00000000-0000-0000-0000-000000000000-000000"}',
     "SendMessageBatch": b'{"Successful": [], "Failed": []}',
@@ -99,14 +100,14 @@ ANSWERS = {
 
 
 def clean(**more: str) -> dict[str, str]:
-    """This process's environment, with the functions' in place of whatever AWS settings it has."""
+    """Return the environment of this process, with the functions' variables instead of its AWS settings."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return inherited | FUNCTION | more
 
 
 def in_a_process(module: str, *arguments: str, **variables: str) -> Any:
-    """The figures that a module of the bench writes by `report`, in a new process of a function's
-    environment. Raises CalledProcessError."""
+    """Run a module of the bench in a new process with a function's environment, and return the figures that
+    it writes by `report`. Raises CalledProcessError."""
     command = [sys.executable, "-m", module, *arguments]
     environment = clean(**variables)
     done = subprocess.run(
@@ -116,12 +117,12 @@ def in_a_process(module: str, *arguments: str, **variables: str) -> Any:
 
 
 def report(figures: Any) -> None:
-    """Write figures to standard error: the functions log to standard output."""
+    """Write figures to standard error, because the functions log to standard output."""
     print(json.dumps(figures), file=sys.stderr)
 
 
 def context() -> Any:
-    """Return Lambda's context of an invocation that has just begun."""
+    """Return Lambda's context object of an invocation that has just begun."""
     return SimpleNamespace(
         aws_request_id="00000000-0000-0000-0000-000000000000",
         function_name="bench",
@@ -132,13 +133,13 @@ def context() -> Any:
 
 
 def item(number: int) -> dict[str, str]:
-    """The smallest mail there is."""
+    """Return the mailbox item of the smallest possible mail."""
     person = {"email": f"reader-{number}@example.com", "first_name": "Ada", "last_name": "Lovelace"}
     return {"id": f"newsletter-{number}", "event_type": "mail", **person}
 
 
 def records(*bodies: str) -> dict[str, Any]:
-    """A batch of a queue, as Lambda hands it to a function."""
+    """Return the event of a batch of queue messages, as Lambda passes it to a function."""
     return {
         "Records": [
             {
@@ -159,7 +160,7 @@ def queue_batch(first: int, size: int = 10) -> dict[str, Any]:
 
 
 def stream_batch(first: int) -> dict[str, Any]:
-    """A DynamoDB stream batch of 100 new items."""
+    """Return the event of a DynamoDB stream with 100 new items."""
     return {"Records": [_inserted(number) for number in range(first, first + 100)]}
 
 
@@ -170,16 +171,16 @@ def _inserted(number: int) -> dict[str, Any]:
 
 
 class Methods:
-    """A client whose methods answer at once: what is left is the caller's own work."""
+    """A client whose methods return at once, so that only the work of the caller is measured."""
 
     def update_item(self, **_request: Any) -> dict[str, Any]:
-        """The ledger's write."""
+        """Return the response to a write of the ledger."""
         return {}
 
     put_item = update_item
 
-    def batch_execute_statement(self, *, Statements: list[Any]) -> dict[str, Any]:  # noqa: N803 - as boto3 has it
-        """The ledger's claims: none was there."""
+    def batch_execute_statement(self, *, Statements: list[Any]) -> dict[str, Any]:  # noqa: N803 - the name in boto3
+        """Return the response to inserts of the ledger's claims, which all succeed."""
         return {"Responses": [{} for _ in Statements]}
 
     def batch_get_item(self, **_request: Any) -> dict[str, Any]:
@@ -187,12 +188,13 @@ class Methods:
         return {"Responses": {}}
 
     def send_email(self, **_request: Any) -> dict[str, str]:
-        """SES accepts."""
+        """Return SES's response to an accepted mail."""
         return {"MessageId": "0100019abcdef012"}
 
 
 def answer_at_once(*clients: Any, calls: Counter[str] | None = None) -> None:
-    """Cut the network off: botocore builds, signs and parses, but does not send. `calls` counts."""
+    """Disconnect clients from the network: botocore builds, signs and parses, but sends nothing. `calls`
+    counts the calls by operation."""
 
     def respond(request: Any, event_name: str, **_: Any) -> Any:
         operation = event_name.rpartition(".")[2]
@@ -208,7 +210,7 @@ def answer_at_once(*clients: Any, calls: Counter[str] | None = None) -> None:
 
 
 def create_table(dynamodb: Any, name: str, *keys: str, **more: Any) -> None:
-    """A table with these keys, which are strings: the partition key first."""
+    """Create a table whose keys `keys` are strings, the partition key first."""
     kinds = zip(keys, ("HASH", "RANGE"), strict=False)
     dynamodb.create_table(
         TableName=name,

@@ -1,6 +1,7 @@
-"""The baseline by hand: a mail sender as articles show the pattern, on the same adapter.
+"""Handwritten baseline: a mail sender with the pattern that articles describe, on the same adapter.
 
-One conditional PutItem before the mail, one UpdateItem after it, and a partial batch response.
+It makes one conditional PutItem before the mail and one UpdateItem after it, and returns a partial batch
+response.
 """
 
 import json
@@ -55,6 +56,6 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     for record in event["Records"]:
         try:
             send(json.loads(record["body"]))
-        except Exception:  # noqa: BLE001 - the queue keeps the record
+        except Exception:  # noqa: BLE001 - the queue returns the record again
             failed.append({"itemIdentifier": record["messageId"]})
     return {"batchItemFailures": failed}

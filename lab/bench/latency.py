@@ -1,6 +1,6 @@
-"""Mails a function-second: the sender as it is deployed, in a process of its own, against stand-ins of
-DynamoDB, SES and SQS that answer after a set time. What memory makes of it follows from the CPU time a mail.
-"""
+"""Mails per second of function time. The deployed sender runs in a process of its own against stand-ins of
+DynamoDB, SES and SQS, which respond after a fixed time. The figures for other memory sizes are computed from
+the CPU time of a mail."""
 
 import sys
 import threading
@@ -27,8 +27,8 @@ MEMORY_MB = (128, 256, 512, 1024, 1769)
 
 
 def measure() -> dict[str, Any]:
-    """Mails a function-second, CPU a mail, and by memory what a million mails cost and how many functions
-    send 1,000 a second."""
+    """Return the mails per second of function time and the CPU time of a mail. For each memory size, also
+    return the cost of a million mails and the number of functions that send 1,000 mails per second."""
     results: dict[str, Any] = {}
     for name, delays in DELAYS_MS.items():
         with stand_ins(delays) as url:
@@ -51,7 +51,7 @@ def measure() -> dict[str, Any]:
 
 
 def _at(memory_mb: int, results: dict[str, float], at_once: int) -> dict[str, float]:
-    """Return the figures of a measured variant at a memory size."""
+    """Return the figures of a measured variant, computed for a memory size."""
     cpu = results["cpu_ms"] / 1000 / min(1, memory_mb / prices.WHOLE_VCPU_MB)
     waits = max(0.0, at_once / results["a_second"] - results["cpu_ms"] / 1000)
     rate = min(at_once / (cpu + waits), 1 / cpu)
@@ -64,7 +64,7 @@ def _at(memory_mb: int, results: dict[str, float], at_once: int) -> dict[str, fl
 
 
 class _StandIn:
-    """Answers each call of DynamoDB, SES or SQS after its time."""
+    """Responds to each call of DynamoDB, SES or SQS after the time of the service."""
 
     prefix = "/"
 
@@ -80,7 +80,7 @@ class _StandIn:
 
 @contextmanager
 def stand_ins(delays_ms: tuple[int, int, int]) -> Iterator[str]:
-    """The URL of a server that answers each call of DynamoDB, SES or SQS after its time."""
+    """Run a server that responds to calls of DynamoDB, SES and SQS after these times, and yield its URL."""
     server = SimulatorServer(0, _StandIn(delays_ms))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -91,7 +91,7 @@ def stand_ins(delays_ms: tuple[int, int, int]) -> Iterator[str]:
 
 
 def _send(module: str) -> dict[str, float]:
-    """Warm up, then send so many mails in batches of ten."""
+    """Warm up the sender, then send MAILS mails in batches of ten, and return the figures."""
     import importlib
 
     handler = importlib.import_module(module).handler
@@ -99,7 +99,7 @@ def _send(module: str) -> dict[str, float]:
     began, used = time.perf_counter(), time.process_time()
     for first in range(10, 10 + MAILS, 10):
         if handler(queue_batch(first), context())["batchItemFailures"]:
-            raise RuntimeError("a record came back; the figures would be wrong")
+            raise RuntimeError("a record failed, so the figures would be wrong")
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
     return {"a_second": round(MAILS / seconds, 1), "cpu_ms": round(cpu / MAILS * 1000, 2)}
 

@@ -1,4 +1,4 @@
-"""How much memory a process takes."""
+"""Memory that a process uses."""
 
 import subprocess
 from pathlib import Path
@@ -7,10 +7,11 @@ _EVERY_SECONDS = 0.05
 
 
 def most_megabytes(pid: int | str = "self") -> float:
-    """The most memory of a process so far, in MB of 1,048,576 bytes; 0 if it is over or the system is not
-    Linux.
+    """Return the peak memory of a process in MB of 1,048,576 bytes, or 0 if the process has ended or the
+    system is not Linux.
 
-    Not by `resource.getrusage`: its figure outlives `exec`, so that a new process starts at its parent's.
+    `resource.getrusage` is not suitable: its value is preserved by `exec`, so a new process would begin with
+    its parent's value.
     """
     try:
         text = Path(f"/proc/{pid}/status").read_text()
@@ -21,7 +22,7 @@ def most_megabytes(pid: int | str = "self") -> float:
 
 
 def most_megabytes_until_its_end(process: subprocess.Popen[bytes]) -> float:
-    """Wait for a process to end; its `most_megabytes`."""
+    """Wait for a process to end, and return its peak memory in MB."""
     maximum = 0.0
     while True:
         maximum = max(maximum, most_megabytes(process.pid))

@@ -1,4 +1,4 @@
-"""The baseline without idempotency: a mail sender that sends what the queue gives, on the same adapter."""
+"""Baseline without idempotency: a mail sender that sends every message of the queue, on the same adapter."""
 
 import json
 from typing import Any

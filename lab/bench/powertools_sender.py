@@ -1,7 +1,8 @@
-"""The baseline: a mail sender as Powertools' documentation builds one, on the same adapter.
+"""Baseline with Powertools: a mail sender as in its documentation, on the same adapter.
 
-BatchProcessor for the partial batch response, `idempotent_function` for at-most-one completion, keyed by
-the message's own id and event type. It makes two DynamoDB writes a mail, as ours does.
+It uses BatchProcessor for the partial batch response, and `idempotent_function` to complete a mail at most
+once, with the message's id and event type as key. Like Mailroom's sender, it makes two DynamoDB writes for
+each mail.
 """
 
 import os
@@ -27,7 +28,7 @@ layer = DynamoDBPersistenceLayer(table_name=os.environ["IDEMPOTENCY_TABLE"])
 
 @idempotent_function(data_keyword_argument="mail", config=config, persistence_store=layer)  # type: ignore[untyped-decorator]
 def send(mail: dict[str, Any]) -> dict[str, str]:
-    """Send a mail; a repeat gets the stored return value instead."""
+    """Send a mail. A repeated call returns the stored return value instead."""
     outcome = adapter.submit(adapter.prepare(parse(mail, {"mail": Mail})))
     if not isinstance(outcome, Sent):
         raise TypeError(f"not sent: {outcome}")

@@ -1,6 +1,8 @@
-"""CPU of a rendering: cold, which reads and compiles the template, and warm; with 1 template and with 200.
+"""CPU time of a rendering: cold, which reads and compiles the template, and warm; with one template and with
+200.
 
-Each figure is the least of many runs, each in a process of its own: other load only ever adds.
+Each figure is the lowest of many runs, each in a process of its own, because other load can only increase the
+time.
 """
 
 import os
@@ -16,7 +18,7 @@ from lab.bench.functions import in_a_process, report
 ROUNDS = size(10, 1)
 PASSES = size(400, 10)
 COUNTS = (1, size(200, 2))
-"""Counts of templates."""
+"""Numbers of templates."""
 OURS = "weekly-followers"
 VARIABLES = {
     "first_name": "Ada",
@@ -27,7 +29,8 @@ VARIABLES = {
 
 
 def measure() -> dict[str, Any]:
-    """The figures, in microseconds a rendering."""
+    """Return the CPU time of one rendering in microseconds, by figure name: cold and warm, for each number of
+    templates."""
     figures: dict[str, Any] = {}
     for kind in ("cold", "warm"):
         for count in COUNTS:
@@ -37,7 +40,7 @@ def measure() -> dict[str, Any]:
 
 
 def _measured(kind: str, root: Path, names: list[str]) -> float:
-    """Microseconds a rendering, in this process."""
+    """Return the CPU time of one rendering in this process, in microseconds."""
     from mailroom.content.templates import Templates
 
     def rendered(templates: Templates, passes: int) -> float:
@@ -52,7 +55,8 @@ def _measured(kind: str, root: Path, names: list[str]) -> float:
 
 
 def main() -> None:
-    """Entry point of the process that `measure` starts: one figure, with `count` copies of a template."""
+    """Measure one figure, with `count` copies of a template. This is the entry point of the process that
+    `measure` starts."""
     kind, count = sys.argv[1], int(sys.argv[2])
     source = REPOSITORY / "templates" / "mail" / OURS
     with tempfile.TemporaryDirectory() as folder:

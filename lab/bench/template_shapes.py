@@ -1,7 +1,8 @@
-"""CPU and memory of a rendering at worst: hostile templates and random ones, whose variables have as many
-bytes as they may have. Each rendering has a process of its own.
+"""Highest CPU time and memory of a rendering: of hostile templates and of random ones, with variables of the
+maximum size. Each rendering has a process of its own.
 
-Beside them: the memory that synth asks of a mail sender, and the CPU of a batch in that memory.
+Besides, it computes the memory that synth requires for a mail sender, and the CPU time that a batch has with
+that memory.
 """
 
 import json
@@ -32,16 +33,17 @@ COUNT = size(len(SHAPES), 2)
 RANDOM = size(200, 2)
 """Number of random templates."""
 CUT_OFF_SECONDS = 10
-"""CPU after which a rendering is killed: more than a sender has for a batch."""
+"""Seconds of CPU time after which a rendering is killed, more than a sender has for a batch."""
 ROUNDS = size(3, 1)
-"""Renderings of a template that costs much, of which the least counts: other load only ever adds."""
+"""Number of renderings of an expensive template, of which the lowest cost is used: other load can only
+increase it."""
 MUCH_SECONDS = 1.0
 MUCH_MEGABYTES = 150
-"""Costs over which a template is named in docs/reference/limits.md."""
+"""Limits of CPU seconds and megabytes. Templates above them are named in docs/reference/limits.md."""
 
 
 class Cost(NamedTuple):
-    """CPU and memory of a rendering, and how it ended."""
+    """CPU time and memory of a rendering, and its result."""
 
     seconds: float
     megabytes: int
@@ -49,12 +51,13 @@ class Cost(NamedTuple):
 
     @property
     def much(self) -> bool:
-        """Return whether the template is named in docs/reference/limits.md."""
+        """Whether the template is expensive, so that it is named in docs/reference/limits.md."""
         return self.seconds > MUCH_SECONDS or self.megabytes > MUCH_MEGABYTES
 
 
 def measure() -> dict[str, Any]:
-    """Return the figures. Worst figures are of templates that are not `much`; those are listed."""
+    """Return the figures. The highest values are those of templates that are not `much`; templates that are
+    `much` are listed."""
     hostile = {name: _least(name) for name in [*SHAPES][:COUNT]}
     generated = {name: _least(name) for name in (f"random {seed}" for seed in range(RANDOM))}
     channel = Channel(handler="send_mail", lanes={"normal": Lane(share=1)})
@@ -88,7 +91,7 @@ def _least(name: str) -> Cost:
 
 
 def cost(name: str) -> Cost:
-    """Return the cost of a template's rendering in a new process."""
+    """Render a template in a new process, and return the cost."""
     command = [sys.executable, "-m", "lab.bench.template_shapes", name]
     process = subprocess.Popen(command, cwd=REPOSITORY, env=clean(), stdout=subprocess.PIPE)
     peak = most_megabytes_until_its_end(process)
@@ -99,7 +102,7 @@ def cost(name: str) -> Cost:
 
 
 def main() -> None:
-    """Render one template in this process; write its memory before, and its cost."""
+    """Render one template in this process. Write the memory before the rendering, and the cost."""
     name = sys.argv[1]
     sources, variables = _random(int(name.split()[1])) if name.startswith("random ") else _shape(name)
     engine, body = engine_of(sources), next(part for part in sources if part.startswith("a/"))
@@ -131,7 +134,7 @@ def _shape(name: str) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def _fitted(forms: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables of the largest size that fits into the bound."""
+    """Return the variables of the largest size that is within the limit."""
     fits, over = 1, 2
     while over < MAX_VARIABLES_BYTES and _bytes(_variables(forms, over)) <= MAX_VARIABLES_BYTES:
         fits, over = over, over * 2
@@ -155,7 +158,7 @@ def _variables(forms: Mapping[str, Any], n: int) -> dict[str, Any]:
 
 
 def _value(form: Any, n: int) -> Any:
-    """Return the variable of size `n`; template_shapes.toml describes the forms."""
+    """Return a variable of size `n`. template_shapes.toml describes the forms."""
     match form:
         case {"of": value, "by": times, **more}:
             return value * (times * n) + more.get("end", type(value)())
@@ -192,7 +195,7 @@ FILTERS = {
     "number number": "abs round round(1) int float",
     "number text": "string filesizeformat pluralize tojson pprint",
 }
-"""Filters of the language by the kinds of what they take and what they give."""
+"""Filters of the template language, by the kinds of their input and output."""
 WAYS = [(*kinds.split(), use) for kinds, uses in FILTERS.items() for use in uses.split()]
 KINDS = ("text", "words", "rows", "map", "number")
 
@@ -235,7 +238,7 @@ def _statement(chance: random.Random, depth: int) -> str:
 
 
 def _expression(chance: random.Random, kind: str, depth: int) -> str:
-    """Return an expression of a kind: a variable of that kind, or one of any kind with filters."""
+    """Return a random expression whose value is of this kind: a variable, or an expression with a filter."""
     if depth == 0 or chance.random() < 0.2:
         return kind
     takes, _, use = chance.choice([way for way in WAYS if way[1] == kind])

@@ -1,1 +1,2 @@
-"""Chaos: the whole stage under load while everything around the messages breaks, judged at the providers."""
+"""Chaos: a stage under load, with faults of its functions and providers. The results are checked at the
+simulated providers."""

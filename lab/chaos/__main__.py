@@ -1,6 +1,6 @@
-"""`make chaos`: put messages while everything around them breaks, and judge at the simulators what became of
-each. Writes lab/bench/chaos.json and draws docs/pictures; with --mail resend it writes chaos_resend.json.
-Exits 1 if a message was lost or sent twice."""
+"""`make chaos`: put messages while faults occur in functions and providers, and check at the simulators the
+outcome of each message. Writes lab/bench/chaos.json and draws docs/pictures; with --mail resend it writes
+chaos_resend.json. Exits with 1 if a message was lost or sent twice."""
 
 import argparse
 import json
@@ -34,12 +34,12 @@ WORKSPACE = Workspace(DOT_LOCAL / "chaos-stage")
 TOOLS = DOT_LOCAL / "chaos" / "bin"
 """Programs of the environment that draws the picture; `make chaos` installs it."""
 SEEN = WORKSPACE.folder / "seen.json"
-"""File of all that was judged, to look up a message; the logs of the run lie beside it."""
+"""File with all observations, for looking up a message. The logs of the run are in the same folder."""
 SEED, MESSAGES, KILLS, RATE = 1, size(4000, 60), size(100, 3), 14.0
-"""Ten minutes on two cores; with SHORT=1 seconds."""
+"""Defaults for a run of ten minutes on two cores, or with SHORT=1 of some seconds."""
 END_SECONDS = 900.0
-"""After so many seconds in which no message ended, no other is waited for. What was on a killed process's
-hands comes back after its queue's visibility time-out."""
+"""Seconds without the end of any message, after which the run no longer waits. They are longer than a
+visibility timeout, after which the messages of a killed process are received again."""
 BY_RESEND = {STAGE: {"mail": {"provider": "resend"}, "channels": {"mail": {"base_url": "providers"}}}}
 SENDERS = ("mail", "mail-bulk", "sms", "push", "fax", "webhook")
 console = Terminal(highlight=False)
@@ -47,24 +47,24 @@ console = Terminal(highlight=False)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.chaos", description=__doc__)
-    parser.add_argument("--seed", type=int, default=SEED, help=f"of load and faults; default {SEED}")
-    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"default {MESSAGES:,}")
-    parser.add_argument("--kills", type=int, default=KILLS, help=f"of functions' processes; default {KILLS}")
-    parser.add_argument("--rate", type=float, default=RATE, help=f"messages put a second; default {RATE:g}")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"seed of load and faults; default {SEED}")
+    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"messages; default {MESSAGES:,}")
+    parser.add_argument("--kills", type=int, default=KILLS, help=f"killed processes; default {KILLS}")
+    parser.add_argument("--rate", type=float, default=RATE, help=f"messages put per second; default {RATE:g}")
     parser.add_argument(
-        "--mail", choices=("ses", "resend"), default="ses", help="who sends mails; default ses"
+        "--mail", choices=("ses", "resend"), default="ses", help="provider of mails; default ses"
     )
     options = parser.parse_args()
     if not TOOLS.exists():
-        sys.exit("What draws the picture is not installed: run `make chaos`, or `make .local/chaos/.ready`.")
+        sys.exit("matplotlib for the picture is missing: run `make chaos`, or `make .local/chaos/.ready`.")
     for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
-        # The user's AWS profile is removed, because the local stage must not depend on it.
+        # The local stage must not depend on the user's AWS profile.
         os.environ.pop(name, None)
     # SIGTERM raises SystemExit, so that `finally` blocks run, as after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.mail == "resend":
         stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
-        # The app prefers the context in this variable to the context in cdk.json.
+        # The context in this variable overrides the context in cdk.json.
         os.environ["CDK_CONTEXT_JSON"] = json.dumps({"mailroom": merged(stages, BY_RESEND)})
     lifecycle.stop(WORKSPACE)  # an earlier run that was killed may have left a stage
     try:
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def measure(running: State, options: argparse.Namespace) -> Report:
-    """Put everything while the faults happen, wait until all has come to rest, and judge."""
+    """Put all messages while the faults occur, wait until the pipeline is idle, and check the results."""
     stage, seed, rate = StageClient(running), options.seed, options.rate
     load = draw(seed, options.messages, running.endpoints.providers)
     faults = plan(seed, options.messages, options.kills, options.mail)
@@ -114,7 +114,8 @@ def _keep(observation: Observation) -> None:
 
 
 def announced(stage: StageClient) -> dict[Key, list[float]]:
-    """When each message was announced to be sent again in doubt (epoch seconds), from the senders' logs."""
+    """Return the times (epoch seconds) at which a sender logged that it sends a message again after an
+    unknown outcome, by message."""
     logs = LocalSession().client("logs", endpoint_url=stage.running.endpoints.aws, config=patient())
     times: dict[Key, list[float]] = defaultdict(list)
     for sender in SENDERS:
@@ -129,7 +130,7 @@ def announced(stage: StageClient) -> dict[Key, list[float]]:
 
 
 def dead(stage: StageClient) -> str:
-    """The text of all dead letters, and of all that the streams gave up on."""
+    """Return the text of all dead letters, and of all records on which streams gave up."""
     texts = [
         letter["Body"]
         for name, depth in stage.depths(dead=True).items()

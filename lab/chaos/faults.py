@@ -1,4 +1,4 @@
-"""The faults: a plan that follows from the seed, and the hand that carries it out while messages are put."""
+"""Faults of a chaos run: a plan, which the seed determines, and its execution while messages are put."""
 
 import os
 import random
@@ -34,17 +34,19 @@ FUNCTIONS = {
     "feedback": 2,
     "twilio-callbacks": 1,
 }
-"""Functions whose processes are killed, and how often in comparison."""
+"""Functions whose processes are killed, with the weight of each."""
 SHARES = {"throttled": 0.3, "error": 0.1, "timeout": 0.05, "slow": 0.2}
-"""The part of a provider's submits that meets the trouble. A time-out keeps a sender waiting for the
-longest."""
+"""Share of a provider's submits that have a fault, by fault. The share of time-outs is small, because they
+delay a sender for the longest time."""
 LASTS = 0.1
-"""How long a provider has a trouble, and `release` is stopped, as a part of the messages."""
+"""Duration of a provider's fault, and of the stop of `release`, as a share of the messages."""
 DEPLOYMENTS = 2
 DAYS, CLOSED_SECONDS = 3, 20
-"""How often the day of mail is closed for bulk, as if its quota were used up, and for how long."""
+"""Number of times that the daily limit of mail is closed for bulk, as if its quota were used up, and for how
+many seconds."""
 SPREAD_SECONDS, DOUBLED = 3.0, 0.3
-"""For so long reports of one message come in any order, and this part of them twice."""
+"""Seconds within which reports about a message arrive in random order, and the share of reports that arrive
+twice."""
 POLL_SECONDS = 0.05
 NOBODY_SECONDS = 10.0
 
@@ -53,8 +55,8 @@ _WORKER = re.compile(rf"ministack-lambda-mailroom-{STAGE}-([a-z-]+)-[a-z0-9_]{{8
 
 @dataclass(frozen=True)
 class Fault:
-    """Fault that happens when `at` messages have been put. A kill takes the first of `functions` that has a
-    process, and of its processes the one at `place` (a part of 1)."""
+    """A fault that occurs when `at` messages have been put. A kill ends a process of the first of `functions`
+    that has one; `place` (from 0 to 1) selects one of its processes."""
 
     at: int
     kind: Kind
@@ -66,8 +68,8 @@ class Fault:
 
 @dataclass(frozen=True)
 class Done:
-    """A fault that was carried out, and when (epoch seconds); `what` is the function or the provider with its
-    trouble."""
+    """A fault that has occurred, and its time (epoch seconds). `what` is the function, or the provider with
+    its fault."""
 
     kind: Kind
     what: str
@@ -75,7 +77,8 @@ class Done:
 
 
 def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]:
-    """Return the faults of a run in order, equal for equal arguments. `mail` is the provider of mails."""
+    """Return the faults of a run in order. Equal arguments give equal faults. `mail` is the provider of
+    mails."""
     chance = random.Random(seed)
     functions = FUNCTIONS | ({"resend-events": 1} if mail == "resend" else {})
     kill = [_kill(int(chance.uniform(0.02, 1) * messages), functions, chance) for _ in range(kills)]
@@ -86,8 +89,8 @@ def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]
         *_troubles(chance, messages, [provider for provider in trouble.PROVIDERS if provider not in unused])
     ]
     days = [Fault(int(chance.uniform(0.1, 0.9) * messages), "day") for _ in range(DAYS)]
-    # The release function is stopped for a while from the first closed day on, so that waiting messages
-    # accumulate.
+    # The function `release` is stopped for a while when the daily limit is closed for the first time, so that
+    # waiting messages accumulate.
     first = min(day.at for day in days)
     release = [Fault(first, "stop"), Fault(first + int(LASTS * messages), "start")]
     return sorted([*kill, pump, *deploy, *troubles, *days, *release], key=lambda fault: fault.at)
@@ -101,7 +104,8 @@ def _kill(second: int, functions: Mapping[str, int], chance: random.Random) -> F
 
 
 def _troubles(chance: random.Random, messages: int, providers: Sequence[str]) -> Iterator[Fault]:
-    """Each provider has each trouble once, one after another, with calm in between."""
+    """Yield the faults of the providers: each provider has each fault once, one after another, with a pause
+    in between."""
     room = 1 / len(trouble.KINDS)
     for provider in providers:
         for place, kind in enumerate(chance.sample(trouble.KINDS, len(trouble.KINDS))):
@@ -111,7 +115,7 @@ def _troubles(chance: random.Random, messages: int, providers: Sequence[str]) ->
 
 
 class Chaos:
-    """Carries out a plan on a running stage. `progress` answers how many messages have been put."""
+    """Executes a plan on a running stage. `progress` returns how many messages have been put."""
 
     def __init__(
         self,
@@ -129,7 +133,8 @@ class Chaos:
         self.done: list[Done] = []
 
     def run(self, stopped: Event) -> None:
-        """Carry out all faults, each at its time, until `stopped` is set; then all providers work again."""
+        """Execute all faults, each at its time, until `stopped` is set. At the end of the plan, all providers
+        work again."""
         self._stage.disorder_events(SPREAD_SECONDS, DOUBLED)
         for fault in self._faults:
             while self._progress() < fault.at:
@@ -143,7 +148,8 @@ class Chaos:
             self._stage.trouble(provider, {})
 
     def _kill(self, fault: Fault) -> str:
-        """SIGKILL: no handler, no `finally`, no last write."""
+        """Send SIGKILL to a function's process, so that no signal handler and no `finally` block runs. Return
+        the function."""
         deadline = time.monotonic() + NOBODY_SECONDS
         while time.monotonic() < deadline:
             running = workers(self._stage.running.processes["ministack"].pid)
@@ -153,7 +159,7 @@ class Chaos:
                         os.kill(pids[int(fault.place * len(pids))], signal.SIGKILL)
                         return name
             time.sleep(POLL_SECONDS)
-        raise RuntimeError(f"No function ran for {NOBODY_SECONDS:.0f} s: there is nothing to kill.")
+        raise RuntimeError(f"No function ran for {NOBODY_SECONDS:.0f} s, so none can be killed.")
 
     def _pump(self, _: Fault) -> str:
         running = self._stage.running
@@ -185,14 +191,14 @@ class Chaos:
 
 
 def workers(emulator: int) -> dict[str, list[int]]:
-    """The processes that run functions, by the function; only children of this emulator."""
+    """Return the processes that run functions, by function; only children of this emulator."""
     command = ["ps", "-axww", "-o", "pid=,ppid=,stat=,command="]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return workers_in(listed, emulator)
 
 
 def workers_in(listed: str, emulator: int) -> dict[str, list[int]]:
-    """The processes that run functions, from what `ps` printed."""
+    """Return the processes that run functions, by function, from the output of `ps`."""
     workers: dict[str, list[int]] = defaultdict(list)
     for line in listed.splitlines():
         pid, parent, state, command = line.split(maxsplit=3)

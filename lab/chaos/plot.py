@@ -1,6 +1,6 @@
 """`.local/chaos/bin/python -m lab.chaos.plot`: draw docs/pictures/chaos from lab/bench/chaos.json.
 
-It runs apart from the rest, where matplotlib is installed.
+It runs in a separate environment, in which matplotlib is installed.
 """
 
 import json

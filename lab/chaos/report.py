@@ -1,4 +1,4 @@
-"""Results of a run: lab/bench/chaos.json for programs, and a table for people."""
+"""Results of a run: a JSON file for programs, and a table for people."""
 
 import json
 import os
@@ -18,20 +18,21 @@ from lab.harness.totals import Totals
 from mailroom_ops.shared.terminal import Terminal
 
 STEP_SECONDS = 5
-"""Length of a step of the timeline."""
+"""Length of a step of the timeline, in seconds."""
 SHOWN = 20
 FAULTS: dict[Kind, str] = {
     "kill": "processes killed",
     "pump": "second pump",
     "deploy": "deployments of all functions",
-    "day": "times the day closed for bulk",
-    "stop": "time release was stopped",
+    "day": "closings of the daily limit for bulk",
+    "stop": "stop of release",
 }
 
 
 @dataclass(frozen=True)
 class Report:
-    """A run that was judged. Times are epoch seconds; `troubles` counts what befell submits, by provider."""
+    """A checked run. Times are in epoch seconds. `troubles` is the number of submits with each fault, by
+    provider."""
 
     judgement: Judgement
     seed: int
@@ -44,7 +45,7 @@ class Report:
 
     @property
     def file(self) -> Path:
-        """Path of the written report."""
+        """Path of the JSON file."""
         return figures("chaos.json" if self.mail == "ses" else f"chaos_{self.mail}.json")
 
     @cached_property
@@ -53,9 +54,9 @@ class Report:
         return Totals.of(self.judgement)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of chaos.json. `timeline` has seconds, and what was put, accepted and killed by
-        then; `marks` have the second of each other fault, `windows` a provider's trouble with its first and
-        last second."""
+        """Return the content of the JSON file. Each row of `timeline` has a second, and the numbers of
+        messages put, messages accepted and processes killed until then. `marks` has the second of each other
+        fault. `windows` has the faults of providers with their first and last second."""
         counts = Counter(fault.kind for fault in self.done)
         return {
             "messages": self.totals.sum("put"),
@@ -89,15 +90,15 @@ class Report:
         ]
 
     def write(self) -> None:
-        """Write the file, a line for each name: the timeline would fill pages."""
+        """Write the file with one line for each name, because the timeline would fill pages."""
         lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in self.as_json().items()]
         self.file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
     def show(self, console: Terminal) -> None:
-        """Print the table, the faults, and what is wrong."""
+        """Print the table, the faults, and the errors."""
         figures, judgement = self.as_json(), self.judgement
         console.print(self.totals.table(f"written to {self.file.relative_to(REPOSITORY)}"))
-        for name, state in (("waiting", "wait as dead letters"), ("failed", "failed with a reason")):
+        for name, state in (("waiting", "are dead letters"), ("failed", "failed with a reason")):
             if count := self.totals.sum(name):
                 console.print(f"{count:,} of the messages {state}.")
         sentences = [f"{figures['faults'][kind]} {words}" for kind, words in FAULTS.items()]
@@ -110,12 +111,12 @@ class Report:
         if len(judgement.wrong) > SHOWN:
             console.print(f"and {len(judgement.wrong) - SHOWN} more", style="red")
         if not judgement.wrong:
-            console.print("Nothing lost, and nothing sent twice that was not declared.", style="green")
+            console.print("Nothing was lost, or sent twice without being declared.", style="green")
 
 
 def windows(done: Sequence[Done], began: float, end: float) -> list[list[Any]]:
-    """When each provider was in trouble: provider, trouble, first and last second. What was under way when
-    the run was cut off ends with it."""
+    """Return the periods in which providers had faults: provider, fault, first and last second. A fault that
+    still lasted when the run was stopped ends with the run."""
     rows: list[list[Any]] = []
     for number, fault in enumerate(done):
         if fault.kind == "trouble":

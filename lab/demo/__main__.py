@@ -1,5 +1,6 @@
 """`make demo`: put messages on all channels on a stage of its own, kill a campaign half-way and start it
-again, and judge at the providers what became of each message. Exits 0 only if everything is right."""
+again, and check at the providers the outcome of each message. Exits with 0 only if every outcome is as
+expected."""
 
 import json
 import sys
@@ -28,7 +29,7 @@ SHOWN = 10
 
 
 def main() -> int:
-    """Return the exit code."""
+    """Run the demo, print the results, and return the exit code."""
     lifecycle.stop(DEMO)  # an earlier demo that was killed may have left a stage
     RESULT.unlink(missing_ok=True)
     try:
@@ -52,12 +53,12 @@ def main() -> int:
     if judgement.wrong:
         console.print(f"{len(judgement.wrong)} are wrong; logs: {DEMO.folder}/*.log", style="red")
         return 1
-    console.print("Everything came out as it should: nothing lost, nothing twice.", style="green")
+    console.print("Every outcome is as expected: nothing lost, nothing sent twice.", style="green")
     return 0
 
 
 def send(running: State) -> tuple[Judgement, CampaignRun]:
-    """Put everything, wait until all has come to rest, and judge."""
+    """Put all messages, wait until the pipeline is idle, and check the results."""
     stage, providers = StageClient(running), running.endpoints.providers
     attempts = int(stage.variables(stage.output("SendFaxFunctionName"))["MAX_ATTEMPTS"])
     load = draw(SEED, MESSAGES, providers)
@@ -76,7 +77,8 @@ def send(running: State) -> tuple[Judgement, CampaignRun]:
 
 
 def put_again(stage: StageClient, load: list[Expected]) -> None:
-    """Put messages a second time, as new ones and as changes; no further message may be sent for it."""
+    """Put messages a second time, once changed and once as new items after a deletion. No further message may
+    be sent for them."""
     for message in load:
         stage.put(message.item | {"note": "changed"})
         stage.delete(*message.key)
@@ -84,7 +86,7 @@ def put_again(stage: StageClient, load: list[Expected]) -> None:
 
 
 def left_over(stage: StageClient) -> list[str]:
-    """Return a sentence for each dead-letter queue and bucket that should be empty and is not."""
+    """Return a sentence for each dead-letter queue and bucket that should be empty but is not."""
     dead = {name: depth for name, depth in stage.depths(dead=True).items() if depth}
     sentences = [f"{depth} dead letters in {name}." for name, depth in dead.items()]
     if given_up := stage.given_up():
@@ -95,5 +97,5 @@ def left_over(stage: StageClient) -> list[str]:
 if __name__ == "__main__":
     with starting():
         code = main()
-        console.print("\nTo send some yourself, and see them in a browser: make up")
+        console.print("\nTo send messages yourself, and see them in a browser: make up")
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""The demo's campaign: started, killed half-way, started again."""
+"""The demo's campaign, which is started, killed half-way, and started again."""
 
 import json
 import os
@@ -26,15 +26,15 @@ POST_HEADER, ONE_CLICK = "List-Unsubscribe-Post", "List-Unsubscribe=One-Click"
 PEOPLE = 500
 """Number of people who get the campaign's mail."""
 KILLED_AT = 0.05
-"""Share of the run's messages in the mailbox at which the run is killed. Half of them follow: functions that
-compose are at work on five pages of 50 people by then."""
+"""Share of the run's messages that are in the mailbox when the run is killed. About half of the messages are
+composed nevertheless: five functions are composing 50 messages each by then."""
 SOON_SECONDS = 0.2
-"""Seconds between two looks at the mailbox: soon enough to kill the campaign half-way."""
+"""Seconds between two checks of the mailbox, short enough to kill the campaign half-way."""
 STILL_SECONDS = 1.5
 COMMAND_SECONDS = 120.0
 KILL_SECONDS = SEND_SECONDS = 180.0
 QUEUES = ("CollectQueueUrl", "AudienceQueueUrl")
-# This repeats the campaign's query, so that the check does not rely on the campaign's own query.
+# This query repeats the conditions of the campaign's query, so that the check does not depend on it.
 _WITH_NEWS = """
 SELECT id, email FROM users WHERE weekly_mail AND EXISTS (
     SELECT FROM follows
@@ -44,10 +44,10 @@ SELECT id, email FROM users WHERE weekly_mail AND EXISTS (
 
 
 class CampaignRun:
-    """A run, named by this minute as the schedule would name it."""
+    """A run of the campaign, named by the current minute, as its schedule would name it."""
 
     def __init__(self, stage: StageClient, bar: Callable[[str, int], Callable[[int], None]]) -> None:
-        """`bar` adds a bar of a name and a total, and returns the function that moves it."""
+        """`bar` adds a progress bar with a name and a total, and returns the function that updates it."""
         self._stage = stage
         moment = datetime.now(UTC).replace(second=0, microsecond=0)
         self._run = f"{moment:%Y-%m-%dT%H:%MZ}"
@@ -61,7 +61,8 @@ class CampaignRun:
 
     @cached_property
     def expected(self) -> list[Expected]:
-        """Messages to everybody who has news. Raises NotSettled if the run has not begun."""
+        """Expected messages to all people who have new followers. Raises NotSettled if the run has not
+        begun."""
         run = Runs(self._stage.dynamodb, self._stage.output("RunsTableName")).read(CAMPAIGN, self._run)
         if run is None:
             raise NotSettled("The campaign's run has not begun.")
@@ -71,27 +72,25 @@ class CampaignRun:
         ]
 
     def without_link(self, inbox: Sequence[Item]) -> list[str]:
-        """Return a sentence for each of the run's mails without a way to opt out."""
+        """Return a sentence for each of the run's mails without a link to opt out."""
         ids = [id_of_mail(mail) for mail in inbox if mail["channel"] == "mail" and not has_link(mail)]
         return [f"{id_} has no link for opting out." for id_ in ids if id_.startswith(self._prefix)]
 
     def disturb(self, stop: Event) -> None:
-        """Start the run, lose all that is queued or under way, and start it again until each of its messages
-        has ended."""
+        """Start the run, purge its queues, and start it again, until each of its messages has ended."""
         self._start_and_kill(stop)
         _end(self._start())
 
         def show(count: int) -> None:
             if stop.is_set():
-                raise NotSettled("The campaign was not waited for.")
+                raise NotSettled("The campaign was stopped before its end.")
             self._show_again(count)
 
         keys = [message.key for message in self.expected]
         Waiter(self._stage).until_ended(keys, SEND_SECONDS, show)
 
     def _start_and_kill(self, stop: Event) -> None:
-        """Start the run. When some of its messages are in the mailbox, lose all that is queued or under
-        way."""
+        """Start the run. When some of its messages are in the mailbox, purge its queues."""
         command = self._start()
         enough = int(len(self._addresses) * KILLED_AT)
 
@@ -109,7 +108,8 @@ class CampaignRun:
             raise NotSettled(f"The campaign was not killed half-way: {problem}.")
 
     def _start(self) -> "subprocess.Popen[str]":
-        """Start the run as an operator does, without waiting: a small campaign may end before the command."""
+        """Start the run by the operator's command, without waiting: a small campaign may end before the
+        command."""
         words = ("campaign", "start", CAMPAIGN, "--run", self._run, "--new", "--yes")
         return subprocess.Popen(
             [sys.executable, "-m", "mailroom_ops", *words],
@@ -121,9 +121,9 @@ class CampaignRun:
         )
 
     def _kill(self) -> int:
-        """Purge the run's queues, also of what functions still send on to them, until nothing moves. Return
-        the number of messages that are in the mailbox by then."""
-        # The first purge comes before the first look at the mailbox, which takes as long as composing a page.
+        """Purge the run's queues, repeatedly until functions compose no more messages. Return the number of
+        messages that are then in the mailbox."""
+        # The first purge precedes the first check of the mailbox, which takes as long as composing a page.
         still_since, composed = time.monotonic(), 0
         while time.monotonic() - still_since < STILL_SECONDS:
             for output in QUEUES:
@@ -140,19 +140,19 @@ class CampaignRun:
 
 
 def has_link(mail: Item) -> bool:
-    """Return whether a mail can be opted out of with one click (RFC 8058)."""
+    """Return whether a mail has a link to opt out with one click (RFC 8058)."""
     return link_of(mail) != "" and mail["content"]["headers"].get(POST_HEADER) == ONE_CLICK
 
 
 def link_of(mail: Item) -> str:
-    """Return the link for opting out of a mail; "" without one."""
+    """Return the link for opting out of a mail, or an empty string if there is none."""
     value = str(mail["content"]["headers"].get("List-Unsubscribe", ""))
     return value[1:-1] if value.startswith("<http") and value.endswith(">") else ""
 
 
 def with_news(stage: StageClient, moment: datetime) -> dict[str, str]:
-    """Return the addresses of the people who have new followers in the week before `moment` and want to hear
-    of it, by key, from the database itself."""
+    """Return the addresses of people, by key, who have new followers in the week before `moment` and have not
+    turned the mail off. They are read from the database itself."""
     secret = json.loads(stage.secrets.get_secret_value(SecretId=DATABASE_SECRET)["SecretString"])
     with connect(secret) as connection:
         return {str(key): email for key, email in connection.execute(_WITH_NEWS, {"now": moment})}

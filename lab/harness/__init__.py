@@ -1,2 +1,2 @@
-"""Load, disturb, judge: puts messages on a local stage, lets things happen to it meanwhile, and judges by the
-simulated providers what became of each. The demo and the chaos runs are two configurations."""
+"""Puts messages on a local stage, causes faults meanwhile, and checks the outcome of each message at the
+simulated providers. The demo and the chaos runs use it with different configurations."""

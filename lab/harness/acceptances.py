@@ -1,4 +1,4 @@
-"""Acceptances of the simulated providers, by message."""
+"""Requests that the simulated providers accepted, by message."""
 
 import base64
 import json
@@ -13,17 +13,19 @@ from urllib.parse import urlsplit
 from lab.harness.callbacks import ReceivedCallback, different
 from lab.harness.expected import MESSAGES, Item, Key
 
-UNKNOWN = "something that names no message"
+UNKNOWN = "a request without a message id"
 MARK = "demo_id"
-"""An entry in the data of each push that holds the message's id."""
+"""Key in the data of each push message whose value is the message's id."""
 
 
 @dataclass(frozen=True)
 class Acceptance:
     """A submit that a provider accepted, at `at` (epoch seconds). `raw` is the provider's own entry.
 
-    `delivered` says how a fax ended; what other messages came to is told by reports. `overlaps` counts faxes
-    that were under way to the same number; `unread` says that the provider could not fetch the document."""
+    `delivered` is whether a fax was delivered; the delivery of other messages is reported by events.
+    `overlaps` is the number of faxes that were in transmission to the same number. `unread` is whether the
+    provider could not fetch the document.
+    """
 
     key: Key
     at: float
@@ -38,8 +40,8 @@ class Acceptance:
 def acceptances(
     inbox: Iterable[Item], faxes: Iterable[Item], webhooks: Sequence[ReceivedCallback]
 ) -> dict[Key, list[Acceptance]]:
-    """Acceptances by message, oldest first. A webhook that came again under its webhook-id counts once, as
-    for its receiver."""
+    """Return the acceptances by message, oldest first. Repeated webhooks with the same webhook-id count once,
+    as for their receiver."""
     listed = [
         *(_of_inbox(entry) for entry in inbox if entry["channel"] in READERS),
         *(_of_fax(fax) for fax in faxes),
@@ -56,7 +58,7 @@ def acceptances(
 
 
 def id_of_mail(mail: Item) -> str:
-    """The id of the message that a mail was sent for, from its header."""
+    """Return the id of a mail's message, from its header."""
     return _decoded(mail["content"]["headers"].get("X-Correlation-ID", ""))
 
 
@@ -70,7 +72,7 @@ def _id_of_push(push: Item) -> str:
 
 
 READERS = {"mail": id_of_mail, "sms": _id_of_sms, "push": _id_of_push}
-"""Readers of the message's id in an accepted request, by channel."""
+"""Functions that return the message's id of an accepted request, by channel."""
 
 
 def _of_inbox(entry: Item) -> Acceptance:
@@ -80,7 +82,7 @@ def _of_inbox(entry: Item) -> Acceptance:
 
 
 def _of_fax(fax: Item) -> Acceptance:
-    """A fax's document has the message's id as its name."""
+    """Return the acceptance of a fax. The name of its document is the message's id."""
     return Acceptance(
         (PurePosixPath(urlsplit(fax["media_url"]).path).stem, "fax"),
         fax["created"],
@@ -93,7 +95,8 @@ def _of_fax(fax: Item) -> Acceptance:
 
 
 def _decoded(reference: str) -> str:
-    """Base64url of the id; a further attempt's has its number after a dot."""
+    """Return the id from a reference: its base64url form, and for a further attempt a dot and the number of
+    the attempt."""
     coded = reference.partition(".")[0]
     try:
         return base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode() or UNKNOWN

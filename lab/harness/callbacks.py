@@ -1,4 +1,5 @@
-"""Requests to the webhook receiver: which callbacks came, signed by whom, and what is wrong with them."""
+"""Requests to the webhook receiver: the received callbacks, whether their signatures are valid, and
+differences from the expected callbacks."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +13,13 @@ from standardwebhooks.webhooks import Webhook
 from lab.harness.expected import CALLBACKS, Notice
 
 TOLERANCE = timedelta(minutes=5)
-"""The package's own: a request whose signature is older, or newer, is refused."""
+"""Tolerance of the package standardwebhooks: a request whose signature is older or newer is refused."""
 
 
 @dataclass(frozen=True)
 class ReceivedCallback:
-    """Request at `at` (epoch seconds). `about` is the end of its path: the id of the message that it
-    reports, or is."""
+    """Request at `at` (epoch seconds). `about` is the end of its path: the id of the webhook message, or of
+    the message that a callback reports."""
 
     webhook_id: str
     kind: str
@@ -35,7 +36,7 @@ def read(received: Iterable[Mapping[str, Any]], key: str) -> list[ReceivedCallba
 
 
 def different(callbacks: Iterable[ReceivedCallback]) -> list[ReceivedCallback]:
-    """The callbacks without repeats of a webhook-id, which a receiver drops."""
+    """Return the callbacks without repetitions of a webhook-id, which a receiver ignores."""
     first: dict[str, ReceivedCallback] = {}
     for callback in callbacks:
         first.setdefault(callback.webhook_id, callback)
@@ -45,8 +46,8 @@ def different(callbacks: Iterable[ReceivedCallback]) -> list[ReceivedCallback]:
 def notice_faults(
     id_: str, callbacks: Sequence[ReceivedCallback], expected_notices: Sequence[Notice]
 ) -> list[str]:
-    """Return the errors in a message's callbacks. `expected_notices` are those that it must have, in
-    their order; `callbacks` may be about others too."""
+    """Return the errors in the callbacks of a message. `expected_notices` are the callbacks that it must
+    have, in order. `callbacks` may contain those of other messages."""
     came = _notices(callbacks, id_)
     expected_notices = _without_overtaken(came, expected_notices)
     unmatched, missing = list(came), []
@@ -80,8 +81,8 @@ def _callback(request: Mapping[str, Any], webhook: Webhook) -> ReceivedCallback:
 
 
 def _is_verified(webhook: Webhook, headers: Mapping[str, str], body: str, received: datetime) -> bool:
-    """Whether the receiver would have believed the request when it came. The package's own `verify` asks for
-    the age by the clock of now, and a run may be judged much later."""
+    """Return whether the signature was valid when the request was received. The package's own `verify`
+    compares its age with the current time, but a run may be checked much later."""
     try:
         signed = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
         expected = webhook.sign(headers["webhook-id"], signed, body)
@@ -94,7 +95,7 @@ def _is_verified(webhook: Webhook, headers: Mapping[str, str], body: str, receiv
 
 
 def _notices(callbacks: Sequence[ReceivedCallback], id_: str) -> list[Notice]:
-    """The callbacks about a message, by the payloads' own ids and in the order of their timestamps."""
+    """Return the callbacks about a message whose payloads have its id, ordered by their timestamps."""
     payloads = [
         callback.payload for callback in callbacks if callback.kind == CALLBACKS and callback.about == id_
     ]
@@ -108,7 +109,8 @@ def _notices(callbacks: Sequence[ReceivedCallback], id_: str) -> list[Notice]:
 
 
 def _place(payload: Mapping[str, Any]) -> int:
-    """The place within one second: attempts by their number, then `sent`, then what followed."""
+    """Return the order of a callback within one second: attempts by their number, then `sent`, then later
+    statuses."""
     if payload.get("status") != "tmp_fail":
         return 1_000 if payload.get("status") == "sent" else 1_001
     number = str(payload.get("message")).partition("attempt ")[2].partition(" ")[0]
@@ -116,8 +118,8 @@ def _place(payload: Mapping[str, Any]) -> int:
 
 
 def _without_overtaken(came: Sequence[Notice], expected: Sequence[Notice]) -> Sequence[Notice]:
-    """A provider's report may come in before the sender has recorded `sent`: then the message never has that
-    status, and there is no callback for it."""
+    """Return the callbacks that must have been received. If a provider's report arrives before the sender has
+    recorded `sent`, the message never has that status, and there is no callback about it."""
     first, *later = expected
     overtaken = first[0] == "sent" and any(_matches(notice, want) for notice in came for want in later)
     return later if overtaken and not any(_matches(notice, first) for notice in came) else expected

@@ -6,11 +6,11 @@ from typing import Any
 
 Item = dict[str, Any]
 Key = tuple[str, str]
-"""A message's id and event_type."""
+"""Id and event_type of a message."""
 Notice = tuple[str, str]
-"""A callback's status, and how its message starts."""
+"""Status of a callback, and the beginning of its message."""
 CALLBACKS, MESSAGES = "callbacks", "messages"
-"""The kinds of requests to the webhook receiver: in their paths, before the message's id."""
+"""Kinds of requests to the webhook receiver, which are in their paths before the message's id."""
 TITLES = {"mail": "Mail", "sms": "SMS", "push": "Push"}
 SENTENCES = {
     "sent": "{title} sent successfully",
@@ -20,17 +20,18 @@ SENTENCES = {
     "failed": "Failed to send {channel}: ",
 }
 ENDS = {"mail": "delivered", "sms": "delivered", "push": "sent", "fax": "sent", "webhook": "sent"}
-"""The final status of a good message, by channel."""
+"""Final status of a message without faults, by channel."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A mailbox item and what must become of it.
+    """A mailbox item and its expected outcome.
 
-    `reason` is empty if the message is to be sent, else a word of the ledger's error message; `ends` is the
-    final status, if it is not the usual one. `facts` are attributes that the ledger item must have,
-    `recipients` the status of each of several, `callbacks` must come in this order. A provider accepts
-    `failing` tries that fail later, before the one that succeeds."""
+    `reason` is empty if the message must be sent, or else a word of the ledger's error message. `ends` is the
+    final status if it is not the usual one. `facts` are attributes that the ledger item must have,
+    `recipients` the statuses of several recipients, and `callbacks` the callbacks in order. `failing` is the
+    number of tries that a provider accepts and that fail later, before the try that succeeds.
+    """
 
     item: Item
     reason: str = ""
@@ -58,19 +59,19 @@ class Expected:
 
     @property
     def submits(self) -> int:
-        """How many submits a provider must have accepted."""
+        """Number of submits that a provider must have accepted."""
         return self.failing + (not self.reason)
 
     @property
     def address(self) -> str:
-        """Address of the message in the provider's form; empty if the address is missing."""
+        """Address of the message in the provider's form, or an empty string if it is missing."""
         to = self.item.get("email") or self.item.get("to") or ""
         return ", ".join(to) if isinstance(to, list) else str(to)
 
 
 def with_callback(message: Expected, providers: str) -> Expected:
-    """A mail, SMS or push that tells the receiver that it was sent, and how it ended. `providers` is the
-    simulators' URL."""
+    """Return a mail, SMS or push message with callbacks to the receiver about its sending and its final
+    status. `providers` is the simulators' URL."""
     statuses = ["sent"] if not message.reason and message.status != "sent" else []
     words = {"channel": message.channel, "title": TITLES[message.channel]}
     return replace(

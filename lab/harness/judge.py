@@ -1,14 +1,14 @@
-"""The judgement: what the providers accepted, against what the system says of each message.
+"""Checks each message: compares what the providers accepted with the ledger and the expected outcome.
 
-| verdict    | of a message                                                                                  |
+| verdict    | messages                                                                                      |
 |------------|-----------------------------------------------------------------------------------------------|
 | fine       | accepted as often as expected                                                                 |
-| declared   | accepted again, each time after the sender had said that it sends again in doubt; or held as  |
-|            | `outcome_unknown`; or a webhook that came again under its webhook-id                          |
+| declared   | accepted again, each time after the sender logged that it sends again after an unknown        |
+|            | outcome; or held as `outcome_unknown`; or a webhook repeated with the same webhook-id         |
 | sent_twice | accepted more often than that; a fax: delivered more than once                                |
-| waiting    | not accepted: in a dead-letter queue, or in the bucket of what streams gave up on             |
+| waiting    | not accepted: in a dead-letter queue, or in the bucket of records on which streams gave up    |
 | failed     | not accepted: the ledger has the reason                                                       |
-| lost       | anything else that was not accepted                                                           |
+| lost       | not accepted, for none of these reasons                                                       |
 """
 
 import statistics
@@ -27,18 +27,20 @@ Ledger = Mapping[Key, Mapping[str, Any]]
 Verdict = Literal["fine", "declared", "sent_twice", "waiting", "failed", "lost"]
 BAD: set[Verdict] = {"sent_twice", "lost"}
 UNSENT = {"failed", "suppressed", "cancelled"}
-"""Statuses that end a message with a reason, and without a submit."""
+"""Final statuses of messages that were not submitted, for a recorded reason."""
 CLOCK_SECONDS = 0.002
-"""Logs and providers write whole milliseconds."""
+"""Tolerance for comparing times, in seconds, because logs and providers write whole milliseconds."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """Observations after everything has come to rest. Times are epoch seconds.
+    """Observations of a run after the pipeline is idle. Times are in epoch seconds.
 
-    `inbox` are mails, SMS and pushes as the providers have them, `faxes` their log of faxes, `requests` what
-    came to the webhook receiver. `announced` has when a sender said of a message that it sends it again in
-    doubt. `dead` is the text of all dead letters and of all that the streams gave up on."""
+    `inbox` has the mails, SMS and push messages that the providers accepted, `faxes` their log of faxes, and
+    `requests` the requests to the webhook receiver. `announced` has the times at which a sender logged that
+    it sends a message again after an unknown outcome. `dead` is the text of all dead letters, and of all
+    records on which streams gave up.
+    """
 
     inbox: Sequence[Item]
     faxes: Sequence[Item]
@@ -55,8 +57,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of some messages. `announced` counts those that were sent again in doubt, doubled or not; the
-    seconds are from put to first accepted."""
+    """Figures of a set of messages. `announced` is the number of messages that were sent again after an
+    unknown outcome, whether they arrived twice or not. Times are the seconds from the put to the first
+    acceptance."""
 
     put: int
     accepted: int
@@ -72,14 +75,15 @@ class Figures:
 
 @dataclass(frozen=True)
 class Judgement:
-    """`wrong` are sentences about anything that is not as it should be: lost and doubled messages first."""
+    """Result of the check. `wrong` has a sentence for each error: first lost messages and messages sent
+    twice."""
 
     seen: Observation
     verdicts: Mapping[Key, Verdict]
     wrong: list[str]
 
     def figures(self, keys: Iterable[Key]) -> Figures:
-        """The figures of these messages, all of which were judged."""
+        """Return the figures of these messages, which must all have been checked."""
         chosen_keys, observation = set(keys), self.seen
         counts = Counter(self.verdicts[key] for key in chosen_keys)
         accepted = [key for key in chosen_keys if observation.accepted.get(key)]
@@ -103,8 +107,8 @@ class Judgement:
 
 
 def judge(load: Sequence[Expected], observation: Observation, *, strict: bool) -> Judgement:
-    """Judge each message. With `strict` each must also come to the end that is expected of it. Without, only
-    a message that is fine must: another one is excused by what was done to the stage."""
+    """Check each message. If `strict` is true, each must also have its expected outcome. Otherwise only
+    messages with the verdict `fine` must have it, because the faults of the run excuse others."""
     doubled = _repeated_webhooks(observation.requests)
     verdicts = {
         message.key: verdict(
@@ -124,8 +128,9 @@ def judge(load: Sequence[Expected], observation: Observation, *, strict: bool) -
 
 
 def verdict(accepted: int, submits: int, declared: int, row: Mapping[str, Any], *, dead: bool) -> Verdict:
-    """Judge one message: how often a provider accepted it, and should have; how many further ones were
-    declared; its ledger item; and whether it is a dead letter."""
+    """Return the verdict on one message. `accepted` is the number of submits that a provider accepted,
+    `submits` the expected number, `declared` the number of further submits that were declared, `row` the
+    ledger item, and `dead` whether the message is a dead letter."""
     again = accepted - max(submits, 1)
     if again > 0:
         return "declared" if again <= declared else "sent_twice"
@@ -139,7 +144,8 @@ def verdict(accepted: int, submits: int, declared: int, row: Mapping[str, Any], 
 
 
 def announced_again(accepted: Sequence[float], announced: Sequence[float]) -> int:
-    """How many further acceptances follow an announcement that is younger than the acceptance before."""
+    """Return the number of repeated acceptances that follow an announcement made after the previous
+    acceptance."""
     return sum(
         any(earlier < moment <= later + CLOCK_SECONDS for moment in announced)
         for earlier, later in pairwise(accepted)
@@ -147,7 +153,7 @@ def announced_again(accepted: Sequence[float], announced: Sequence[float]) -> in
 
 
 def faults(message: Expected, row: Mapping[str, Any], accepted: Sequence[Acceptance]) -> Iterator[str]:
-    """Yield the errors of a message, in sentences; the first is the most telling."""
+    """Yield a sentence for each error of a message, the most important first."""
     id_ = message.id
     if "completedAt" not in row:
         yield f"{id_} has not ended: the ledger says {described(row)}."
@@ -161,7 +167,7 @@ def faults(message: Expected, row: Mapping[str, Any], accepted: Sequence[Accepta
         yield from _submit_faults(message, acceptance)
     provider_ids = {acceptance.provider_id for acceptance in accepted} - {None}
     if provider_ids and row and row.get("provider_id") not in provider_ids:
-        yield f"{id_}: the provider does not know {row.get('provider_id')!r}, the ledger's id of it."
+        yield f"{id_}: the ledger has the provider id {row.get('provider_id')!r}, which is wrong."
 
 
 def described(row: Mapping[str, Any]) -> str:
@@ -169,26 +175,27 @@ def described(row: Mapping[str, Any]) -> str:
 
 
 def error_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """Code and message of a ledger item's error; empty without one."""
+    """Return the code and message of a ledger item's error, or empty strings without an error."""
     error = row.get("error") or {}
     return {"code": str(error.get("code", "")), "message": str(error.get("message", ""))}
 
 
 def delivered_twice(faxes: Iterable[Acceptance]) -> dict[str, int]:
-    """The faxes that were delivered more than once, and how often."""
+    """Return the ids of the faxes that were delivered more than once, and how often."""
     delivered = Counter(fax.key[0] for fax in faxes if fax.delivered)
     return {id_: count for id_, count in delivered.items() if count > 1}
 
 
 def strangers(accepted: Iterable[Key], ids: Iterable[str]) -> list[str]:
-    """Return a sentence for each message that a provider got although `ids`, those of the load, lack it."""
+    """Return a sentence for each message that a provider accepted but that is not among `ids`, the ids of the
+    load."""
     put = set(ids)
     return [f"A provider got {id_}, which was not sent." for id_, _ in accepted if id_ not in put]
 
 
 def _times(message: Expected, observation: Observation) -> int:
-    """How often a message was accepted. A fax that was busy is submitted again, and rightly so: its
-    deliveries count, once there was one."""
+    """Return how often a message was accepted. A busy fax is correctly submitted again, so for a delivered
+    fax only deliveries count."""
     accepted = observation.accepted.get(message.key, [])
     if message.channel == "fax":
         delivered = sum(acceptance.delivered for acceptance in accepted)
@@ -204,7 +211,8 @@ def _declared(key: Key, observation: Observation) -> int:
 
 
 def _repeated_webhooks(requests: Sequence[ReceivedCallback]) -> Counter[str]:
-    """How many requests of each webhook have the webhook-id of another one: its receiver drops them."""
+    """Return, for each webhook message, the number of requests that repeat a webhook-id, which its receiver
+    ignores."""
     ids: dict[str, list[str]] = defaultdict(list)
     for request in requests:
         if request.kind == MESSAGES:
@@ -229,7 +237,7 @@ def _sentence(key: Key, bad: Verdict, observation: Observation) -> str:
 
 
 def _faults(load: Sequence[Expected], observation: Observation) -> Iterator[str]:
-    """Yield the errors of messages that must come to the end that is expected of them."""
+    """Yield the errors of messages that must have their expected outcome."""
     arrived = {request.about: request.payload for request in observation.requests if request.kind == MESSAGES}
     callbacks = different(observation.requests)
     for message in load:
@@ -242,31 +250,31 @@ def _faults(load: Sequence[Expected], observation: Observation) -> Iterator[str]
 
 
 def _unexpected(load: Sequence[Expected], observation: Observation) -> Iterator[str]:
-    """Yield an error for each arrival that belongs to none of the load's messages."""
+    """Yield an error for each received request that does not belong to a message of the load."""
     yield from strangers(observation.accepted, (message.id for message in load))
     expected_ids = {message.id for message in load if message.callbacks}
     for callback in observation.requests:
         if not callback.verified:
             yield f"A request about {callback.about} has a wrong signature."
         elif callback.kind == CALLBACKS and callback.about not in expected_ids:
-            yield f"No callback about {callback.about} was asked for."
+            yield f"A callback about {callback.about} was not expected."
 
 
 def _submit_faults(message: Expected, submit: Acceptance) -> Iterator[str]:
-    """Yield the differences of a submit: its address, its document, other faxes on its line."""
+    """Yield the errors of a submit: a wrong address, an unread document, or other faxes on its line."""
     if message.channel in ("mail", "fax") and submit.to != message.address:
         yield f"{message.id} went to {submit.to} instead of {message.address}."
     if submit.unread:
         yield f"The provider could not fetch the document of {message.id}."
     if submit.overlaps:
-        yield f"A fax to {submit.to} met {submit.overlaps} other faxes on its line."
+        yield f"A fax to {submit.to} overlapped with {submit.overlaps} others on its line."
 
 
 def _row_faults(message: Expected, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences of the ledger item: its reason, its facts, its recipients' outcomes."""
+    """Yield the errors of the ledger item: its reason, its facts, or its recipients' outcomes."""
     id_, reason = message.id, error_of(row)["message"]
     if message.reason not in reason:
-        yield f"{id_}: the reason {reason!r} does not name {message.reason!r}."
+        yield f"{id_}: the reason {reason!r} does not contain {message.reason!r}."
     for name, value in message.facts.items():
         if row.get(name) != value:
             yield f"{id_}: {name} should be {value!r}; the ledger says {row.get(name)!r}."

@@ -1,4 +1,5 @@
-"""A run: put messages on a stage, let things happen to it meanwhile, wait until all is at rest, judge."""
+"""A run: it puts messages on a stage, causes faults meanwhile, waits until the pipeline is idle, and checks
+the results."""
 
 import os
 import subprocess
@@ -21,27 +22,28 @@ from mailroom_stacks.paths import PROJECT
 
 THREADS = 4
 Disturb = Callable[[Event], None]
-"""Events on the stage while messages are put. It ends early when the event is set."""
+"""Function that causes faults on the stage while messages are put. It returns early when the event is set."""
 
 
 class Bars(Progress):
-    """A bar for each thing that is waited for."""
+    """Progress bars, one for each count that a run waits for."""
 
     def __init__(self, console: Terminal) -> None:
         columns = TextColumn("- {task.description:<28}"), BarColumn(), MofNCompleteColumn()
         super().__init__(*columns, TimeElapsedColumn(), console=console)
 
     def bar(self, name: str, total: int) -> Callable[[int], None]:
-        """A new bar; the answer shows how many there are by now, and never more than its total."""
+        """Add a bar, and return a function that sets its count, which never exceeds its total."""
         task = self.add_task(name, total=total)
         return lambda count: self.update(task, completed=min(count, total))
 
 
 class Run:
-    """A run on a stage. What does not come to rest is one of the `troubles`, and is judged all the same."""
+    """A run on a stage. If the pipeline does not become idle, this is added to the `troubles`, and the
+    results are checked nevertheless."""
 
     def __init__(self, stage: StageClient, bars: Bars, patience: float) -> None:
-        """`patience`: seconds in which no message ended, after which no other is waited for."""
+        """`patience` is the number of seconds without progress after which the run no longer waits."""
         self.stage = stage
         self.load: list[Expected] = []
         self.put_at: dict[Key, float] = {}
@@ -58,8 +60,8 @@ class Run:
         rate: float | None = None,
         disturb: Disturb = lambda _: None,
     ) -> float:
-        """Put all, `rate` a second or as fast as the stage takes them, and disturb the stage meanwhile; wait
-        until each has ended. The answer is the seconds from the first put to the last end."""
+        """Put all messages, `rate` per second or as fast as possible, while `disturb` runs. Wait until each
+        message has ended. Return the seconds from the first put to the end of the last message."""
         self.load += load
         put, ended = (self._bars.bar(f"{name} {step}", len(load)) for step in ("put", "ended"))
         before, began, stop = len(self.put_at), time.monotonic(), Event()
@@ -67,7 +69,7 @@ class Run:
         def show(count: int) -> None:
             for future in working:
                 if future.done():
-                    future.result()  # raises the error of the work, if it failed
+                    future.result()  # raises the thread's exception, if there was one
             put(len(self.put_at) - before)
             ended(count)
 
@@ -80,19 +82,19 @@ class Run:
                 for future in working:
                     self._rest(future.result)
             finally:
-                # Ctrl-C must not wait either until all remaining messages are put.
+                # After Ctrl-C, the threads must not put the remaining messages either.
                 stop.set()
         return seconds
 
     def settle(self) -> None:
-        """Wait until every report is in, and all queues are empty."""
+        """Wait until all reports have been sent, and all queues are empty."""
         self._rest(lambda: self.waiter.until_reported(self._patience))
         self._rest(lambda: self.waiter.until_quiet(self._patience))
 
     def judge(
         self, *, strict: bool, announced: Mapping[Key, Sequence[float]] | None = None, dead: str = ""
     ) -> Judgement:
-        """Judge all that was put; `announced` and `dead` as in Observation."""
+        """Check all messages that were put. `announced` and `dead` are those of Observation."""
         stage = self.stage
         requests = read(stage.requests(), webhook_key(stage))
         observation = Observation(
@@ -135,7 +137,7 @@ def put_steadily(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Put each message when its time has come, `rate` a second; at once if the schedule is behind."""
+    """Put messages at `rate` per second, each at its time, or at once if the schedule is behind."""
     began = clock()
     for number, message in enumerate(load):
         wait = began + number / rate - clock()
@@ -145,7 +147,8 @@ def put_steadily(
 
 
 def webhook_key(stage: StageClient) -> str:
-    """The key that verifies webhooks. The operator's command tells it, as the owner of a receiver asks."""
+    """Return the key that verifies webhooks, from the operator's command that prints it for the owner of a
+    receiver."""
     command = ["mailroom_ops", "webhook-key", stage.running.endpoints.providers, "--stage", STAGE]
     environment = os.environ | stage.running.variables()
     return subprocess.check_output(

@@ -1,4 +1,5 @@
-"""A running stage, as producers, operators and providers see it; also for the pipeline's tests."""
+"""Client of a running stage for the work of producers, operators and providers. Tests of the pipeline use it
+too."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -29,12 +30,12 @@ _serialize = TypeSerializer().serialize
 
 
 def typed(item: Mapping[str, Any]) -> dict[str, Any]:
-    """An item in DynamoDB's own form."""
+    """Return an item in DynamoDB's own form."""
     return {name: _serialize(value) for name, value in item.items()}
 
 
 class StageClient:
-    """Real clients against a stage that runs."""
+    """AWS clients of a running stage, and methods that use them."""
 
     def __init__(self, running: State) -> None:
         session, url = LocalSession(), running.endpoints.aws
@@ -55,7 +56,8 @@ class StageClient:
         return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
 
     def close_day(self, channel: str, until: float) -> None:
-        """Stop bulk of a channel until `until` (epoch seconds), as if the provider took no more."""
+        """Stop the bulk messages of a channel until `until` (epoch seconds), as if the provider's quota were
+        used up."""
         self.dynamodb.update_item(
             TableName=BUDGETS,
             Key={"name": {"S": channel}},
@@ -64,24 +66,24 @@ class StageClient:
         )
 
     def open_day(self, channel: str) -> None:
-        """Let bulk of a channel have its part of the day again."""
+        """Allow bulk messages of a channel again."""
         self.dynamodb.update_item(
             TableName=BUDGETS, Key={"name": {"S": channel}}, UpdateExpression="REMOVE closed_until"
         )
 
     def stop_release(self) -> None:
-        """Keep the function from running, so that messages that wait go on waiting."""
+        """Prevent the function `release` from running, so that waiting messages continue to wait."""
         name = self.output("ReleaseFunctionName")
         self.functions.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
 
     def start_release(self) -> None:
-        """Let the function run again."""
+        """Allow the function `release` to run again."""
         self.functions.delete_function_concurrency(FunctionName=self.output("ReleaseFunctionName"))
 
-    # Methods that write as a producer does.
+    # Methods that write like a producer.
 
     def put(self, *items: Item) -> None:
-        """Put items into the mailbox, each as a producer does; replaces what is there."""
+        """Put items into the mailbox, one by one like a producer. Existing items are replaced."""
         for item in items:
             self.dynamodb.put_item(TableName=MAILBOX, Item=typed(item))
 
@@ -89,7 +91,7 @@ class StageClient:
         self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))
 
     def queue_fax(self, body: str, group: str) -> None:
-        """Write to the fax queue directly, as an upstream application does: without a deduplication id."""
+        """Send a message to the fax queue directly, without a deduplication id, like another application."""
         self.sqs.send_message(QueueUrl=self.output("FaxQueueUrl"), MessageBody=body, MessageGroupId=group)
 
     # Methods for the ledger and the suppression list.
@@ -100,8 +102,8 @@ class StageClient:
         return {(row["id"], row["event_type"]): row for row in rows}
 
     def ended(self, keys: Sequence[Key]) -> set[Key]:
-        """The messages among these that have ended; at most 100 keys. A scan costs the emulator twenty times
-        as much."""
+        """Return the keys of the messages that have ended, among at most 100 `keys`. A scan would take the
+        emulator twenty times as much time."""
         requested = [typed({"id": id_, "event_type": event_type}) for id_, event_type in keys]
         answer = self.dynamodb.batch_get_item(
             RequestItems={LEDGER: {"Keys": requested, "ProjectionExpression": "id, event_type, completedAt"}}
@@ -110,65 +112,66 @@ class StageClient:
         return {(row["id"]["S"], row["event_type"]["S"]) for row in rows if "completedAt" in row}
 
     def suppressed(self) -> dict[tuple[str, str], str]:
-        """The suppression list: reasons by recipient and channel."""
+        """Return the suppression list: reasons by recipient and channel."""
         listed = Suppressions(self.dynamodb, SUPPRESSIONS).listed()
         return {(entry.recipient, entry.channel): entry.reason for entry in listed}
 
     def scan(self, table: str, **options: Any) -> Iterator[dict[str, Any]]:
-        """The items of a table, in DynamoDB's own form."""
+        """Yield the items of a table, in DynamoDB's own form."""
         pages = self.dynamodb.get_paginator("scan").paginate(TableName=table, **options)
         return (image for page in pages for image in page["Items"])
 
     # Methods for the providers' simulators.
 
     def accepted(self) -> list[Item]:
-        """Return the messages that the providers of mail, SMS, pushes and faxes accepted, newest last."""
+        """Return the messages that the providers of mail, SMS, push and fax accepted, newest last."""
         self._accepted += fetch(f"{self.running.endpoints.inbox}?after={len(self._accepted)}")
         return list(self._accepted)
 
     def faxes(self) -> list[Item]:
-        """The faxes that the providers accepted, with their ends."""
+        """Return the faxes that the providers accepted, with their end."""
         return list(fetch(f"{self.running.endpoints.providers}/faxes"))
 
     def requests(self) -> list[Item]:
-        """The requests that came to the webhook receiver, oldest first."""
+        """Return the requests that the webhook receiver got, oldest first."""
         return list(fetch(self.running.endpoints.received))
 
     def events(self) -> Item:
-        """How many reports wait at each provider, and whether they are paused."""
+        """Return the number of waiting reports of each provider, and whether they are paused."""
         return dict(fetch(f"{self.running.endpoints.providers}/events"))
 
     def pause_events(self) -> None:
-        """Hold back the providers' events and callbacks from now on."""
+        """Stop the providers' events and callbacks until they are resumed."""
         fetch(f"{self.running.endpoints.providers}/events/pause", "POST")
 
     def resume_events(self) -> None:
-        """Let the providers' events and callbacks go."""
+        """Resume the providers' events and callbacks."""
         fetch(f"{self.running.endpoints.providers}/events/resume", "POST")
 
     def disorder_events(self, spread_seconds: float, doubled: float) -> None:
-        """Let each report of a message come at any time within so long, and a part of 1 of them twice."""
+        """Deliver each report about a message at a random time within `spread_seconds`, and the share
+        `doubled` of them twice."""
         body = {"spread_seconds": spread_seconds, "doubled": doubled}
         fetch(f"{self.running.endpoints.providers}/events/disorder", "POST", body)
 
     def trouble(self, provider: str, shares: Mapping[str, float]) -> None:
-        """From now on a provider is in trouble; without shares it is in none. The words are in
+        """Set the faults of a provider; without shares it has none. The names of the faults are in
         mailroom_local/providers/trouble.py."""
         body = {"provider": provider, "shares": dict(shares)}
         fetch(f"{self.running.endpoints.providers}/trouble", "POST", body)
 
     def troubles(self) -> dict[str, dict[str, int]]:
-        """How often each provider has had each trouble."""
+        """Return how often each fault has occurred, by provider."""
         return dict(fetch(f"{self.running.endpoints.providers}/trouble")["had"])
 
-    # Methods that show what remains in queues and tables.
+    # Methods that return what is left in queues and tables.
 
     def depth(self, url: str) -> int:
-        """Messages in a queue (its URL): visible, in flight and delayed."""
+        """Return the number of messages in a queue, given by its URL: visible, in flight and delayed."""
         return depth(self.sqs, url).all
 
     def depths(self, *, dead: bool = False) -> dict[str, int]:
-        """Messages in each queue, or in each dead-letter queue."""
+        """Return the number of messages in each queue, or in each dead-letter queue."""
         urls = [url for url in self._queues if url.endswith(DEAD_LETTERS) == dead]
         return {url.rpartition("/")[2]: self.depth(url) for url in urls}
 
@@ -177,10 +180,10 @@ class StageClient:
         return self.sqs.list_queues(QueueNamePrefix=f"mailroom-{STAGE}-").get("QueueUrls", [])
 
     def given_up(self) -> int:
-        """Objects in the bucket of what the streams gave up on."""
+        """Return the number of objects in the bucket of records on which streams gave up."""
         return int(self.s3.list_objects_v2(Bucket=UNPROCESSED).get("KeyCount", 0))
 
     def held(self) -> str:
-        """Return a sentence about the work that is left in the pipeline."""
+        """Return a sentence about the messages and records that are left in the pipeline."""
         waiting = {name: depth for name, depth in (self.depths() | self.depths(dead=True)).items() if depth}
         return f"Queues: {waiting or 'all empty'}; objects that streams gave up on: {self.given_up()}."

@@ -1,4 +1,4 @@
-"""Figures of a run by channel: for programs as JSON, for people as a table."""
+"""Figures of a run by channel: as JSON for programs, and as a table for people."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ COUNTED = ("put", "accepted", "sent_twice", "declared", "lost", "failed")
 
 @dataclass(frozen=True)
 class Totals:
-    """Figures of a run."""
+    """Figures of a run, by channel."""
 
     by_channel: Mapping[str, Figures]
 
@@ -28,16 +28,16 @@ class Totals:
         )
 
     def sum(self, name: str) -> int:
-        """Return a figure of all channels together."""
+        """Return the sum of a figure over all channels."""
         return sum(int(getattr(figures, name)) for figures in self.by_channel.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Return all figures, those of all channels first."""
+        """Return all figures, first the sums over all channels."""
         channels = {channel: asdict(figures) for channel, figures in self.by_channel.items()}
         return {name: self.sum(name) for name in COUNTED} | {"by_channel": channels}
 
     def table(self, title: str) -> Table:
-        """Return the figures as a table, a channel a row."""
+        """Return the figures as a table with a row for each channel."""
         table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
         table.add_column("")
         for heading in (*COUNTED, "median", "worst"):

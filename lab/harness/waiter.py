@@ -1,4 +1,4 @@
-"""Waits for what must come, and no longer than it may take."""
+"""Waits for the progress of a pipeline, with limits."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -9,17 +9,17 @@ from lab.harness.stage_client import StageClient
 POLL_SECONDS = 0.25
 QUIET_SECONDS = 2.0
 AT_ONCE = 100
-"""Messages that are looked at together: BatchGetItem's own bound."""
+"""Number of messages that are read together, the limit of BatchGetItem."""
 Progress = Callable[[int], object]
 
 
 class NotSettled(RuntimeError):
-    """The pipeline did not come to rest in time; the message says what it still holds."""
+    """The pipeline did not become idle in time. The message describes what is left in it."""
 
 
 class Waiter:
-    """Every wait is bounded: it raises NotSettled after `seconds` in which nothing came closer. So a slow
-    machine takes longer, and is not given up."""
+    """Waits with a limit: a wait raises NotSettled after `seconds` without progress. A slow machine can
+    therefore take longer without being given up."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until_quiet(self, seconds: float) -> None:
-        """Wait until all queues have been empty for a while."""
+        """Wait until all queues have been empty for QUIET_SECONDS."""
         empty_since = self._clock()
 
         def lacking() -> str:
@@ -68,11 +68,11 @@ class Waiter:
         self.until(lacking, seconds)
 
     def until(self, missing_work: Callable[[], str], seconds: float) -> None:
-        """Wait until `missing_work` returns an empty text. The text changes as the end comes closer."""
+        """Wait until `missing_work` returns an empty text. A change of the text counts as progress."""
         deadline, before = self._clock() + seconds, ""
         while lack := missing_work():
             if lack != before:
                 deadline, before = self._clock() + seconds, lack
             elif self._clock() > deadline:
-                raise NotSettled(f"For {seconds:.0f} s {lack}. {self._stage.held()}")
+                raise NotSettled(f"No progress in {seconds:.0f} s: {lack}. {self._stage.held()}")
             self._sleep(POLL_SECONDS)

@@ -1,1 +1,2 @@
-"""The database that campaigns read: an embedded PostgreSQL, and the example campaign's people."""
+"""Database that campaigns read in the local stage: an embedded PostgreSQL, and the people of the example
+campaign."""

@@ -1,6 +1,7 @@
-"""The people of the example campaign: who they are, who follows whom, and how many get a mail for it.
+"""People of the example campaign, with their followers and the number of their mails.
 
-Everything follows from a person's number: tests can say what each mail must hold.
+All data of a person is derived from the person's number, so that tests can compute the expected content of
+each mail.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ CREATE TABLE follows (
   created_at timestamptz NOT NULL
 );
 """
-# The keys are added after the tables are filled, because that takes a fraction of the time.
+# The keys are added after the tables are filled, because loading without keys takes a fraction of the time.
 KEYS: LiteralString = """
 ALTER TABLE users ADD PRIMARY KEY (id), ADD UNIQUE (email);
 ALTER TABLE follows
@@ -39,8 +40,9 @@ _WEEK = timedelta(days=7)
 
 @dataclass(frozen=True)
 class People:
-    """Numbers 1 to `mailed` have new followers and want the mail. The next `quiet` ones have old followers
-    only; the next `unwilling` ones have new followers and have switched the mail off."""
+    """Numbers of the people in each group. People 1 to `mailed` have new followers and get the mail. The next
+    `quiet` people have only old followers. The next `unwilling` people have new followers, but have turned
+    the mail off."""
 
     mailed: int
     quiet: int = 0
@@ -51,24 +53,24 @@ class People:
         return self.mailed + self.quiet + self.unwilling
 
     def new_followers(self, number: int) -> int:
-        """How many new followers a person has: 1 to 9, and fewer if there are not so many people."""
+        """Return the number of a person's new followers: 1 to 9, or fewer if there are not enough people."""
         if self.mailed < number <= self.mailed + self.quiet:
             return 0
         return min(1 + number % 9, self.all - 1)
 
 
 def email(number: int) -> str:
-    """A person's address; one that the mail simulator delivers to."""
+    """Return a person's address, to which the mail simulator delivers."""
     return f"person-{number}@example.com"
 
 
 def first_name(number: int) -> str:
-    """A person's name, different from all others."""
+    """Return a person's first name, which is unique."""
     return f"{_NAMES[number % len(_NAMES)]} {number}"
 
 
 def create(connection: Connection[Any], people: People, at: datetime) -> None:
-    """Create the tables with these people; their new followers are of the week before `at`."""
+    """Create the tables with `people`. Their new followers began to follow in the week before `at`."""
     connection.execute(SCHEMA)
     with connection.cursor() as cursor:
         with cursor.copy("COPY users (id, email, first_name, weekly_mail) FROM STDIN") as copy:
@@ -84,7 +86,8 @@ def create(connection: Connection[Any], people: People, at: datetime) -> None:
 
 
 def _followers(people: People, number: int) -> Iterator[int]:
-    """Other people: first the new followers, newest first; then two of other weeks, if there are so many."""
+    """Yield the numbers of a person's followers: first the new ones, newest first, then up to two of other
+    weeks."""
     for step in range(1, min(people.new_followers(number) + 2, people.all - 1) + 1):
         yield (number - 1 + step) % people.all + 1
 
@@ -93,8 +96,8 @@ def _follows(people: People, number: int, at: datetime) -> Iterator[tuple[int, i
     new = people.new_followers(number)
     for place, follower in enumerate(_followers(people, number)):
         if place < new:
-            # These times are more than a day after the week's beginning, so that a run later today finds the
-            # same followers.
+            # These times are more than a day after the beginning of the week, so that a run later today finds
+            # the same followers.
             moment = at - timedelta(hours=1 + place * 16)
         else:
             moment = at - _WEEK - timedelta(days=1) if place == new else at + timedelta(days=1)

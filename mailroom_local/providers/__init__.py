@@ -1,1 +1,1 @@
-"""The providers' simulators: one HTTP server, and a module for each provider."""
+"""Simulators of providers: one HTTP server, and a module for each provider."""

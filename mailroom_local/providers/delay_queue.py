@@ -1,4 +1,4 @@
-"""Delayed reports of the simulated providers, in another order than the events happened."""
+"""Delayed reports of the simulated providers, which arrive in another order than the events happened."""
 
 import heapq
 import json
@@ -25,18 +25,18 @@ SEED = 7
 
 @dataclass
 class Disorder:
-    """A provider's reports of a message come within `spread_seconds`, each at a time of its own; `doubled`, a
-    part of 1, come twice."""
+    """Disorder of a provider's reports about a message. Each report is delayed by a random time of up to
+    `spread_seconds`. `doubled` is the share of reports that are delivered twice, from 0 to 1."""
 
     spread_seconds: float = 0.6
     doubled: float = 0.1
 
 
 class DelayQueue(Generic[T]):
-    """Delivers each thing when its time has come, several at once where several are due.
+    """Queue that delivers each item at its time, several together if several are due.
 
-    `deliver` gets at most `most` of them and returns those that are to be tried again. `start` delivers in a
-    background thread; safe for many threads.
+    `deliver` gets at most `most` items, and returns the items to retry. `start` delivers in a background
+    thread. The queue is thread-safe.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class DelayQueue(Generic[T]):
         self._deliver = deliver
         self._most = most
         self._clock = clock
-        self._random = random.Random(SEED)  # noqa: S311 - shuffles
+        self._random = random.Random(SEED)  # noqa: S311 - only for shuffling
         self._waiting: list[tuple[float, int, T]] = []
         self._order = count()
         self._changed = threading.Condition()
@@ -53,11 +53,11 @@ class DelayQueue(Generic[T]):
         self.paused = False
 
     def chance(self, share: float) -> bool:
-        """Draw whether something happens that happens in this share of cases, a part of 1."""
+        """Return True at random with the probability `share`."""
         return self._random.random() < share
 
     def report(self, thing: T) -> None:
-        """Add a report at a time of its own, perhaps twice, as the disorder says."""
+        """Add a report with a random delay, and possibly twice, according to `disorder`."""
         for _ in range(2 if self.chance(self.disorder.doubled) else 1):
             self.add(thing, self._random.uniform(0, self.disorder.spread_seconds))
 
@@ -65,27 +65,28 @@ class DelayQueue(Generic[T]):
         with self._changed:
             entry = (self._clock() + seconds, next(self._order), thing)
             heapq.heappush(self._waiting, entry)
-            if self._waiting[0] is entry:  # the thread waits for a later entry, so it has to wake up
+            if self._waiting[0] is entry:  # the thread waits for a later entry, so it must be woken
                 self._changed.notify()
 
     def pause(self) -> None:
-        """Hold back everything, also what is added from now on."""
+        """Stop delivering, also items that are added from now on."""
         with self._changed:
             self.paused = True
 
     def resume(self) -> None:
-        """Go on, with what was held back as well."""
+        """Deliver again, including the items that were held back."""
         with self._changed:
             self.paused = False
             self._changed.notify()
 
     @property
     def waiting(self) -> int:
-        """How many wait for their time."""
+        """Number of items that wait for their time."""
         return len(self._waiting)
 
     def run_due(self) -> int:
-        """Deliver what is due now, `most` at a time; how many were tried."""
+        """Deliver the items that are due now, `most` at a time. Return the number of deliveries that were
+        tried."""
         tried = 0
         while things := self._due():
             tried += len(things)
@@ -94,7 +95,7 @@ class DelayQueue(Generic[T]):
         return tried
 
     def start(self) -> None:
-        """Deliver in the background for as long as the process lives."""
+        """Deliver in a background thread until the process ends."""
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -104,7 +105,8 @@ class DelayQueue(Generic[T]):
             self.run_due()
 
     def _rest(self) -> float | None:
-        """Seconds until something may be due; None if only a change can make something due."""
+        """Return the seconds until the next item is due, or None if nothing is due until the queue is
+        changed."""
         if self.paused or not self._waiting:
             return None
         return max(0.0, self._waiting[0][0] - self._clock())
@@ -121,8 +123,8 @@ class DelayQueue(Generic[T]):
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes) -> int:
-    """POST a report to this machine. Return the status of the response, 0 if none came."""
-    request = Post(url, body, dict(headers), method="POST")  # noqa: S310 - the stage's own
+    """POST a report to this machine. Return the status of the response, or 0 if there was no response."""
+    request = Post(url, body, dict(headers), method="POST")  # noqa: S310 - a URL of the stage
     try:
         with open_url(request, ANSWER_SECONDS) as response:
             return response.status
@@ -134,8 +136,8 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> int:
 
 
 def pages(queues: Mapping[str, DelayQueue[Any]]) -> Pages:
-    """GET /events, POST /events/pause, POST /events/resume, and POST /events/disorder with the values of a
-    Disorder, which then count for all. `queues` are by the provider's name."""
+    """Return the pages GET /events, POST /events/pause, POST /events/resume, and POST /events/disorder. The
+    last takes the values of a Disorder, which then apply to all queues. `queues` are by provider."""
 
     def shown() -> dict[str, Any]:
         waiting = {name: queue.waiting for name, queue in queues.items()}

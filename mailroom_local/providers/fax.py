@@ -1,10 +1,10 @@
-"""The simulated telephone network that the fax providers share, and what the simulated numbers do.
+"""Simulated telephone network that the fax providers share, and the behaviour of its numbers.
 
-A line takes one fax at a time: a fax to a number where another fax is under way is busy, as in life, and the
-log keeps which other faxes it met.
+A line takes one fax at a time: a fax is busy if another fax to its number is in transmission, as in reality.
+The log contains the ids of those other faxes.
 
-The last two digits of a number that ends in 555 01xx choose; every other number takes every fax. `First`
-and `twice` count the submits of one document (its URL without a signature) to one number.
+The last two digits of a number that ends in 555 01xx determine the outcome. Faxes to other numbers are
+delivered. `First` and `twice` count the submits of one document (its URL without a signature) to one number.
 
 | 555 01… | what happens                                                                             |
 |---------|------------------------------------------------------------------------------------------|
@@ -78,20 +78,20 @@ TIMEOUT_SECONDS = 5.0
 
 
 def refusal_of(number: str, nth: int) -> Refusal | None:
-    """Why the provider refuses the n-th submit; None if it accepts."""
+    """Return why the provider refuses the n-th submit, or None if it accepts the submit."""
     ending = number_ending(number)
     return REFUSED.get(ending) or (REFUSED_FIRST.get(ending) if nth == 1 else None)
 
 
 def course_of(number: str, nth: int) -> Course:
-    """How the n-th submit goes on once it is accepted."""
+    """Return what happens to the n-th submit after the provider has accepted it."""
     ending = number_ending(number)
     times, at_first = FOR_SO_MANY.get(ending, (0, "delivered"))
     return at_first if nth <= times else COURSES.get(ending, "delivered")
 
 
 def document(url: str) -> str:
-    """URL without the signature, which differs at each attempt."""
+    """Return a URL without its signature, which differs in each attempt."""
     parts = urlsplit(url)
     query = [
         (name, value)
@@ -103,7 +103,7 @@ def document(url: str) -> str:
 
 @dataclass(frozen=True)
 class FaxOrder:
-    """Request to a provider."""
+    """Request to send a fax, in the same form for all providers."""
 
     provider: str
     to: str
@@ -118,7 +118,8 @@ class FaxOrder:
 
 @dataclass
 class SimulatedFax:
-    """An accepted fax; times are epoch seconds. A stuck one ends and is dialled at infinity."""
+    """An accepted fax. Times are in epoch seconds. A stuck fax has an infinite time of dialling and of its
+    end."""
 
     id: str
     order: FaxOrder
@@ -134,7 +135,7 @@ class SimulatedFax:
         self.dialled = self.created + 0.3 * (self.ends - self.created)
 
     def status(self, moment: float) -> str:
-        """The status in SignalWire's words."""
+        """Return the status at `moment`, in SignalWire's words."""
         if moment >= self.ends:
             return _ENDINGS.get(self.course, self.course)
         if moment >= self.dialled:
@@ -159,7 +160,8 @@ class SimulatedFax:
 
 
 def is_pdf(url: str) -> bool | None:
-    """Whether there is a PDF; None for any other host: the simulators ask this machine only."""
+    """Return whether the URL returns a PDF, or None for a host other than this machine, to which the
+    simulators send no requests."""
     parts = urlsplit(url)
     if parts.scheme != "http" or parts.hostname != "127.0.0.1":
         return None
@@ -171,7 +173,7 @@ def is_pdf(url: str) -> bool | None:
 
 
 class FaxLine:
-    """Faxes of all providers, in the order of acceptance; safe for many threads."""
+    """Faxes of all providers, in the order of acceptance. Thread-safe."""
 
     def __init__(
         self,
@@ -182,7 +184,8 @@ class FaxLine:
         busy_seconds: float = 0.1,
         slow_seconds: float = 5.0,
     ) -> None:
-        """No answer and failures take `busy_seconds` too."""
+        """Set the durations of faxes. Faxes without an answer and failed faxes last for `busy_seconds`
+        too."""
         self._inbox = inbox
         self.clock = clock
         self._seconds = {
@@ -197,7 +200,8 @@ class FaxLine:
         self._lock = threading.Lock()
 
     def submit(self, order: FaxOrder) -> SimulatedFax:
-        """Take a fax. Raises SubmitRefused, and NoAnswer for a fax whose course is `lost`."""
+        """Accept a fax. Raises SubmitRefused if its number is refused, and NoAnswer after accepting a fax
+        whose course is `lost`."""
         nth = self._submits.nth((order.to, document(order.media_url)))
         reason = refusal_of(order.to, nth)
         if reason is not None:
@@ -223,7 +227,7 @@ class FaxLine:
             return [fax for fax in reversed(self._faxes.values()) if fax.order.provider == provider]
 
     def cancel(self, fax: SimulatedFax, while_in: set[str]) -> bool:
-        """Stop a fax that is in one of these statuses; whether it was stopped."""
+        """Cancel a fax if its status is in `while_in`. Return whether it was cancelled."""
         with self._lock:
             moment = self.clock()
             if fax.status(moment) not in while_in:
@@ -232,8 +236,9 @@ class FaxLine:
             return True
 
     def log(self) -> list[dict[str, Any]]:
-        """Every accepted fax, under way from `created` to `ended` (None if not yet). `overlaps` names the
-        faxes that it met on its line; it is empty if a gateway sends one at a time."""
+        """Return all accepted faxes as JSON. A fax is in transmission from `created` to `ended`, which is
+        None before its end. `overlaps` has the ids of other faxes that were on the line at the same time; it
+        is empty if a gateway sends one fax at a time."""
         with self._lock:
             moment = self.clock()
             return [fax.as_json(moment) for fax in self._faxes.values()]

@@ -1,6 +1,6 @@
-"""Parts that all simulators share: requests, replies, and the HTTP server that they run in.
+"""Parts that all simulators share: requests, replies, and the HTTP server that runs them.
 
-Standard library only: the emulator's own Python imports this module as well.
+This module imports only the standard library, because the emulator's own Python imports it too.
 """
 
 import base64
@@ -24,7 +24,7 @@ E164 = re.compile(r"\+[1-9]\d{6,14}")
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request, read whole. Header names are in lower case."""
+    """An HTTP request with its complete body. Header names are in lower case."""
 
     method: str
     path: str
@@ -33,35 +33,35 @@ class Request:
 
     @property
     def route(self) -> str:
-        """Path without query and without a slash at the end."""
+        """Path without the query string and without a slash at the end."""
         return urlsplit(self.path).path.rstrip("/")
 
     @property
     def query(self) -> dict[str, str]:
-        """The query's parameters; the last one of several with the same name."""
+        """Parameters of the query string. If several have the same name, the last is used."""
         return _last(urlsplit(self.path).query)
 
     def count(self, name: str, default: int) -> int:
-        """A parameter of the query that is a count. Raises ValueError."""
+        """Return a parameter of the query string that is a count. Raises ValueError."""
         text = self.query.get(name, str(default))
         if not text.isdecimal():
-            raise ValueError(f"{name}: give a count, such as 7.")
+            raise ValueError(f"{name}: must be a count, such as 7.")
         return int(text)
 
     @property
     def form(self) -> dict[str, str]:
-        """The fields of a posted form; the last one of several with the same name."""
+        """Fields of a posted form. If several have the same name, the last is used."""
         return _last(self.body.decode())
 
     @property
     def bearer(self) -> str:
-        """The token of an `Authorization: Bearer` header; empty without one."""
+        """Token of an `Authorization: Bearer` header, or an empty string without such a header."""
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
         return token if scheme.lower() == "bearer" else ""
 
     @property
     def login(self) -> tuple[str, str] | None:
-        """User and password of an `Authorization: Basic` header; None without a valid one."""
+        """User and password of an `Authorization: Basic` header, or None without a valid header."""
         scheme, _, coded = self.headers.get("authorization", "").partition(" ")
         try:
             user, _, password = base64.b64decode(coded, validate=True).decode().partition(":")
@@ -72,7 +72,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """An HTTP answer, written whole."""
+    """An HTTP response with its complete body."""
 
     status: int
     body: bytes
@@ -80,11 +80,13 @@ class Reply:
 
 
 class NoAnswer(Exception):
-    """The provider did its work, and the connection breaks before the client learns of it."""
+    """The provider has processed the request, but the connection breaks before the client gets the
+    response."""
 
 
 class SubmitRefused(Exception):
-    """A simulated network does not take this message; `why` is the word of its table."""
+    """A simulated network refuses a message. `why` is the reason, one of the values in the network's
+    tables."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -92,21 +94,22 @@ class SubmitRefused(Exception):
 
 
 class Occurrences:
-    """How often each key came: for what happens the first time only. Safe for many threads."""
+    """Counts how often each key has occurred, for outcomes that occur only the first time. Thread-safe."""
 
     def __init__(self) -> None:
         self._counts: Counter[Hashable] = Counter()
         self._lock = threading.Lock()
 
     def nth(self, key: Hashable) -> int:
-        """Count once more: 1 at the first time."""
+        """Count an occurrence of `key`, and return its number, 1 for the first."""
         with self._lock:
             self._counts[key] += 1
             return self._counts[key]
 
     def chosen(self, addresses: Iterable[str], domain: str, fine: str) -> str:
-        """The outcome that the first address at `domain` names in its local part, before a plus label. One
-        that ends with `-once` is had once; all else is `fine`."""
+        """Return the outcome that the first address at `domain` names in its local part, before a plus label.
+        An outcome with the suffix `-once` applies only the first time. Without such an address, or later,
+        return `fine`."""
         for address in map(str.lower, addresses):
             local, _, host = address.partition("@")
             if host == domain:
@@ -117,18 +120,21 @@ class Occurrences:
 
 
 class Simulator(Protocol):
-    """A simulated provider. `server.py` has the table of all, and an example."""
+    """A simulated provider. `server.py` lists all simulators, and has an example."""
 
     prefix: str
 
     def handle(self, request: Request) -> Reply:
-        """Answer a request whose path starts with `prefix`. Raises NoAnswer to break the connection."""
+        """Return the response to a request whose path starts with `prefix`. Raises NoAnswer to break the
+        connection."""
 
 
 class Pages:
-    """Pages about a simulator, for tests and the demo: JSON by method and path, such as `GET /inbox`.
+    """Pages with information about a simulator, for tests and the demo. They return JSON, by method and path,
+    such as `GET /inbox`.
 
-    A page's function returns what is shown, or None for an empty answer; its ValueError is a 400.
+    A page's function returns the content, or None for an empty response. If it raises ValueError, the
+    response is 400.
     """
 
     def __init__(self, prefix: str, pages: Mapping[str, Callable[[Request], Any]]) -> None:
@@ -147,7 +153,7 @@ class Pages:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A connection that is kept open over many requests."""
+    """Handler of a connection that stays open for several requests."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -171,7 +177,7 @@ class Handler(BaseHTTPRequestHandler):
     def _reply(self, request: Request) -> Reply:
         host, port, *_ = self.connection.getsockname()
         if not is_meant(request.headers, f"{host}:{port}"):
-            return json_reply(HTTPStatus.FORBIDDEN, {"message": "Another site's web page asks for this."})
+            return json_reply(HTTPStatus.FORBIDDEN, {"message": "Requests from other sites are refused."})
         for simulator in self.simulators:
             if request.path.startswith(simulator.prefix):
                 return simulator.handle(request)
@@ -180,18 +186,19 @@ class Handler(BaseHTTPRequestHandler):
         return json_reply(HTTPStatus.NOT_FOUND, {"message": "No simulated provider has this path."})
 
     def _write(self, reply: Reply) -> None:
-        """Write at once, in one packet: a separate head would wait for the client's delayed ACK."""
+        """Write the response in one packet: a separate head would wait for the client's delayed ACK."""
         head = f"HTTP/1.1 {reply.status} {responses.get(reply.status, '')}\r\n"
         fields = {**reply.headers, "Content-Length": str(len(reply.body))}
         head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         self.wfile.write(head.encode("latin-1") + b"\r\n" + reply.body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
-        """Log nothing: a line per request would cost more than the request."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
+        """Log nothing: writing a line for each request would cost more than the request."""
 
 
 class SimulatorServer(ThreadingHTTPServer):
-    """Serves simulators on the loopback address; port 0 takes a free one. Refuses other sites' web pages."""
+    """HTTP server of simulators on the loopback address; port 0 chooses a free port. It refuses requests from
+    web pages of other sites."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -205,18 +212,20 @@ class SimulatorServer(ThreadingHTTPServer):
 
 
 def is_meant(headers: Mapping[str, str], address: str) -> bool:
-    """Whether a request is meant for the server at `address`, with its port, and was not made by the web page
-    of another site.
+    """Return whether a request is meant for the server at `address`, which includes the port, and was not
+    made by a web page of another site.
 
-    Any page may post to any port of this machine, and a page's name may mean this machine once the page was
-    loaded. Browsers give it away by headers that pages cannot set; programs send `Host` only.
+    Any web page can post to any port of this machine, and the name of a page's host may resolve to this
+    machine after the page was loaded. Browsers reveal this by headers that pages cannot set; programs only
+    send `Host`.
     """
     if headers.get("host") != address:
         return False
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if site is None:
         return origin in (None, f"http://{address}")
-    # A page of this server with the referrer policy no-referrer, such as the opt-out page, sends `null`.
+    # A page of this server with the referrer policy no-referrer, such as the unsubscribe page, sends the
+    # origin `null`.
     return site in ("same-origin", "none") and origin in (None, f"http://{address}", "null")
 
 
@@ -225,23 +234,25 @@ def json_reply(status: int, value: Any, headers: Mapping[str, str] | None = None
 
 
 def iso(seconds: float) -> str:
-    """Epoch seconds as 2026-11-21T09:00:00Z."""
+    """Return epoch seconds as text, such as 2026-11-21T09:00:00Z."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def iso_milliseconds(moment: datetime) -> str:
-    """A moment in UTC as 2026-11-21T09:00:00.250Z."""
+    """Return a time in UTC as text, such as 2026-11-21T09:00:00.250Z."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def epoch(text: str) -> float:
-    """Epoch seconds of an ISO 8601 time, in UTC unless it has an offset. Raises ValueError."""
+    """Return the epoch seconds of an ISO 8601 time, which is in UTC unless it has an offset. Raises
+    ValueError."""
     moment = datetime.fromisoformat(text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def number_ending(number: str) -> str:
-    """The two digits that choose what a simulated number does: xx of 555 01xx; empty for other numbers."""
+    """Return the two digits that determine the outcome of a simulated number: xx of 555 01xx; empty for other
+    numbers."""
     ending = re.search(r"55501(\d\d)$", number)
     return ending[1] if ending else ""
 

@@ -12,8 +12,8 @@ from mailroom_local.providers.http import Pages, Request, iso_milliseconds
 
 @dataclass(frozen=True)
 class Accepted:
-    """Message that a provider accepted. `to` is one string on every channel: several addresses of one
-    mail are joined by commas, as in its To header; `content` has them as a list."""
+    """Message that a provider accepted. `to` is a string on every channel: several addresses of a mail are
+    joined by commas, as in its To header. `content` has the addresses as a list."""
 
     channel: str
     to: str
@@ -23,13 +23,14 @@ class Accepted:
 
 
 def attached(name: str, content_type: str, content: bytes, content_id: str | None) -> dict[str, Any]:
-    """Return an attachment of a mail. `url` has its bytes; the HTML shows it by its `content_id`, if any."""
+    """Return the description of a mail's attachment. `url` is a data URL with its content. The HTML of the
+    mail refers to an inline attachment by its `content_id`."""
     url = f"data:{content_type};base64,{base64.b64encode(content).decode()}"
     return {"name": name, "size": len(content), "content_id": (content_id or "").strip("<>"), "url": url}
 
 
 class InboxStore:
-    """Kept in memory, newest last; safe for many threads."""
+    """Accepted messages in memory, newest last. Thread-safe."""
 
     def __init__(self) -> None:
         self._accepted: list[Accepted] = []
@@ -51,8 +52,10 @@ class InboxStore:
             self._channels.clear()
 
     def pages(self) -> Pages:
-        """GET /inbox (?after=COUNT leaves out the first so many; ?channel=mail&last=COUNT has that channel's
-        newest only, ?id=PROVIDER_ID one), /inbox/count, /inbox/channels (each one's count); DELETE /inbox."""
+        """Return the pages of the inbox. GET /inbox lists messages: with ?after=COUNT all but the first
+        COUNT, with ?channel=mail&last=COUNT the newest of that channel, with ?id=PROVIDER_ID one. GET
+        /inbox/count returns the number of messages, and GET /inbox/channels their number by channel. DELETE
+        /inbox removes all."""
         return Pages(
             "/inbox",
             {

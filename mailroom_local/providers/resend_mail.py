@@ -1,11 +1,11 @@
-"""Resend: takes mails by their keys, tells of them by signed webhooks, and keeps a list of its own.
+"""Resend: accepts mails with idempotency keys, reports events by signed webhooks, and has a suppression list.
 
-A recipient at resend.dev chooses the outcome of the whole mail; the first of them counts. Any plus label may
-follow. With `-once` (`throttled-once+7@…`) the outcome is had the first time only, for that full address.
+The first recipient at resend.dev determines the outcome of the whole mail. Its local part may have any plus
+label. With `-once` (`throttled-once+7@…`), the outcome occurs only the first time for the full address.
 
 | local part                       | what Resend does                                                     |
 |----------------------------------|----------------------------------------------------------------------|
-| delivered, bounced, complained,  | accepts; what follows, follows by events                             |
+| delivered, bounced, complained,  | accepts, then reports by events                                      |
 | suppressed, soft, failed         |                                                                      |
 | throttled                        | 429 rate_limit_exceeded                                              |
 | used-up                          | 429 daily_quota_exceeded                                             |
@@ -15,8 +15,8 @@ follow. With `-once` (`throttled-once+7@…`) the outcome is had the first time 
 | error                            | 500 application_error                                                |
 | lost-answer                      | accepts, then breaks the connection without an answer                |
 
-The simulator is stricter than Resend: what Mailroom does not use is refused. Its fields, errors and events
-are those of Resend's SDK for Node 6.38.0.
+The simulator is stricter than Resend: it refuses fields that Mailroom does not use. Its fields, errors and
+events are those of Resend's SDK for Node 6.38.0.
 """
 
 import base64
@@ -61,7 +61,8 @@ COURSES: dict[str, tuple[str, ...]] = {
     "soft": ("email.delivery_delayed", "email.bounced"),
     "failed": ("email.failed",),
 }
-"""The events after email.sent; of any other address one tells that it was delivered."""
+"""Events that follow email.sent, by the outcome that the address names. For other addresses, the event
+email.delivered follows."""
 EVENTS = [
     *("email.sent", "email.delivered", "email.delivery_delayed"),
     *("email.bounced", "email.complained", "email.suppressed", "email.failed"),
@@ -83,7 +84,7 @@ class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mail(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of `POST /emails`, as far as Mailroom uses it."""
+    """Body of `POST /emails`, with the fields that Mailroom uses."""
 
     from_: _Text = field(name="from")
     to: Annotated[list[_Text], Meta(min_length=1, max_length=50)]
@@ -99,17 +100,17 @@ class Mail(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def reached(self) -> list[str]:
-        """The bare addresses of all of to, cc and bcc, in lower case."""
+        """Addresses of to, cc and bcc without names, in lower case."""
         return [parseaddr(address)[1].lower() for address in (*self.to, *self.cc, *self.bcc)]
 
     @property
     def told(self) -> dict[str, str]:
-        """The tags by name."""
+        """Values of the tags by name."""
         return {tag.name: tag.value for tag in self.tags}
 
 
 class Outgoing(NamedTuple):
-    """An event that is to be posted."""
+    """An event to be posted to a webhook."""
 
     id: str
     url: str
@@ -117,8 +118,8 @@ class Outgoing(NamedTuple):
 
 
 class ResendSimulator:
-    """The routes under /resend. Its webhook goes to the stage's API, at the same server; safe for many
-    threads."""
+    """Simulator of the routes under /resend. It posts events to the stage's API on the same server.
+    Thread-safe."""
 
     prefix = "/resend"
 
@@ -136,7 +137,8 @@ class ResendSimulator:
         if not request.bearer:
             return error(401, "missing_api_key", "Missing API key in the authorization header.")
         if request.bearer != SECRET["api_key"]:
-            # This is Resend's observed response; its documentation differs: resend/resend-node#617
+            # This is the response that Resend was observed to return; its documentation differs:
+            # resend/resend-node#617
             return error(400, "validation_error", "API key is invalid")
         if (request.method, route) == ("POST", "/emails"):
             return self._send(request)
@@ -166,7 +168,7 @@ class ResendSimulator:
         return reply
 
     def _taken(self, request: Request) -> tuple[Reply, str]:
-        """Return the response to a new mail, and the outcome that its recipient chose."""
+        """Return the response to a new mail, and the outcome that its recipient determines."""
         try:
             mail = msgspec.json.decode(request.body, type=Mail)
         except msgspec.DecodeError as wrong:
@@ -180,7 +182,7 @@ class ResendSimulator:
         self._inbox.add(Accepted("mail", ", ".join(mail.to), email_id, content_of(mail)))
         for step, kind in enumerate(("email.sent", *self._course(mail, outcome))):
             body = json.dumps(event_of(mail, email_id, kind, self._clock() + step / 10))
-            # All deliveries of one event have the same id, as Svix does it, so the id is made once here.
+            # All deliveries of one event have the same id, as in Svix, so the id is generated once here.
             self.queue.report(Outgoing(f"msg_{uuid.uuid4().hex}", endpoint(request), body))
         return json_reply(HTTPStatus.OK, {"id": email_id}), outcome
 
@@ -194,12 +196,12 @@ class ResendSimulator:
 
 
 def endpoint(request: Request) -> str:
-    """Return the URL of the stage's webhook, at the server of a request."""
+    """Return the URL of the stage's webhook, on the server that received a request."""
     return f"http://{request.headers.get('host')}/api{EVENTS_PATH}"
 
 
 def _post_all(events: list[Outgoing]) -> list[Outgoing]:
-    """Post events. Return those that the stage neither took nor refused for good."""
+    """Post events. Return the events to retry: those with no response or a server error."""
     return [event for event in events if not 0 < _posted(event) < HTTPStatus.INTERNAL_SERVER_ERROR]
 
 
@@ -227,12 +229,12 @@ WHY: dict[str, dict[str, dict[str, str]]] = {
     },
     "email.failed": {"failed": {"reason": "reached_daily_quota"}},
 }
-"""Fields of an event's data that give the reason."""
+"""Fields of an event's data with the reason, by event type."""
 MAILBOX_FULL = {"type": "Transient", "subType": "MailboxFull", "message": "552 5.2.2 mailbox full"}
 
 
 def _account(request: Request) -> dict[str, Any]:
-    """Return the responses about the account, by path."""
+    """Return the responses to requests about the account, by path."""
     hook = {"id": "w1", "endpoint": endpoint(request), "status": "enabled", "events": EVENTS}
     used = {"used": 3, "sent": 3, "received": 0}
     return {
@@ -243,13 +245,13 @@ def _account(request: Request) -> dict[str, Any]:
 
 
 def error(status: int, name: str, message: str) -> Reply:
-    """An error as Resend writes it."""
+    """Return an error response in the form of Resend."""
     wait = {"retry-after": "1", "ratelimit-reset": "1"} if name == "rate_limit_exceeded" else None
     return json_reply(status, {"statusCode": status, "name": name, "message": message}, wait)
 
 
 def event_of(mail: Mail, email_id: str, kind: str, seconds: float) -> dict[str, Any]:
-    """The body of a webhook."""
+    """Return the body of a webhook request that reports an event."""
     full = kind == "email.bounced" and mail.reached[0].startswith("soft")
     moment = iso_milliseconds(datetime.fromtimestamp(seconds, UTC))
     data = {

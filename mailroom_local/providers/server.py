@@ -1,4 +1,4 @@
-"""The server of all provider simulators: `up` and `demo` start it.
+"""HTTP server of all provider simulators, which `up` and `demo` start.
 
 `python -m mailroom_local.providers.server --port N --emulator URL` runs it in the foreground.
 """
@@ -29,22 +29,22 @@ from mailroom_local.providers.upstream import PublicApi, Upstream
 from mailroom_local.providers.webhook_receiver import WebhookReceiver
 
 SLOW_FAX_SECONDS = 9.0
-"""Seconds, longer than a function of the local stage lives: a slow fax takes several of them."""
+"""Duration of a slow fax, longer than the time-out of a function in the local stage, so that several
+invocations watch it."""
 CREDENTIALS: dict[str, dict[str, str]] = {
     "FaxSecretName": {"project": "local", "token": "local", "api_key": "local"},
     "TwilioSecretName": TWILIO_SECRET,
     "ResendSecretName": RESEND_SECRET,
 }
-"""Secrets that the simulators accept, by the output that names the secret; a channel's output is
-{EventType}SecretName."""
+"""Credentials that the simulators accept, by the stack output with the name of their secret. The output of a
+channel is {EventType}SecretName."""
 _OWN = {name: each.simulator.split(":") for name, each in CHANNELS.items() if each.simulator}
-"""Simulators that a channel's descriptor names."""
+"""Module and class of the simulators that channels name in their descriptors, by channel."""
 CREDENTIALS |= {f"{name.capitalize()}SecretName": import_module(at).SECRET for name, (at, _) in _OWN.items()}
 
 
 def simulators(upstream: Upstream) -> dict[str, Simulator]:
-    """Every simulator by its name. The stage's adapters reach it below $MAILROOM_PROVIDERS at its
-    `prefix`."""
+    """Return all simulators by name. Functions reach each at $MAILROOM_PROVIDERS followed by its `prefix`."""
     inbox = InboxStore()
     network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
     suppressed = SuppressionList()
@@ -76,7 +76,7 @@ def simulators(upstream: Upstream) -> dict[str, Simulator]:
 
 
 class ProviderServer(SimulatorServer):
-    """The simulators in front of one emulator."""
+    """Server of the simulators, some of which forward requests to an emulator."""
 
     def __init__(self, port: int, emulator_url: str) -> None:
         self._upstream = Upstream(emulator_url)

@@ -1,12 +1,12 @@
-"""Amazon SES v2 in front of the emulator's SES: keeps what was really sent, and fails on request.
+"""Amazon SES v2 in front of the emulator's SES: stores the sent mails, and simulates errors.
 
-A recipient at simulator.amazonses.com chooses the outcome of the whole mail; the first of them counts, in
-the order to, cc, bcc. Any plus label may follow (`throttled+7@…`). With `-once` (`throttled-once+7@…`) the
-outcome is had the first time only, for that full address; after that the mail is accepted.
+The first recipient at simulator.amazonses.com, in the order to, cc, bcc, determines the outcome of the whole
+mail. Its local part may have any plus label (`throttled+7@…`). With `-once` (`throttled-once+7@…`), the
+outcome occurs only the first time for the full address; after that the mail is accepted.
 
 | local part                                   | what SES does                                         |
 |----------------------------------------------|-------------------------------------------------------|
-| success, bounce, complaint, suppressionlist, | accepts; what follows, follows by events:             |
+| success, bounce, complaint, suppressionlist, | accepts, then reports by events:                      |
 | ooto, soft, reject                           | see `ses_events.py`                                   |
 | throttled                                    | 429 TooManyRequestsException                          |
 | used-up                                      | 400 LimitExceededException: the day's quota           |
@@ -17,8 +17,9 @@ outcome is had the first time only, for that full address; after that the mail i
 | error                                        | 500 InternalServiceErrorException                     |
 | lost-answer                                  | accepts, then breaks the connection without an answer |
 
-SES refuses any other mail only if its sender is not verified. The emulator keeps identities and configuration
-sets, and answers all requests but sends: a mail would take 1.3 ms of its one core.
+SES refuses other mails only if they are invalid or their sender is not verified. The emulator stores
+identities and configuration sets, and handles all requests except sending, which would take 1.3 ms of its one
+core for each mail.
 """
 
 import base64
@@ -57,7 +58,7 @@ Refusal = tuple[int, str, str]  # HTTP status, error code, message
 
 @dataclass(frozen=True)
 class SesSimulator:
-    """The routes under /v2/email."""
+    """Simulator of the routes under /v2/email."""
 
     prefix = "/v2/email"
 
@@ -90,7 +91,8 @@ class SesSimulator:
         return json_reply(200, {"MessageId": provider_id})
 
     def _unknown(self, mail: dict[str, Any], request: Request) -> Refusal | None:
-        """The refusal of a sender that is not verified, or of a configuration set that does not exist."""
+        """Return the error for a sender that is not verified, or for a configuration set that does not
+        exist."""
         sender = mail.get("FromEmailAddress", "")
         address = parseaddr(sender)[1]
         labels = address.rpartition("@")[2].split(".")
@@ -104,7 +106,8 @@ class SesSimulator:
         return None
 
     def _has(self, path: str, request: Request) -> bool:
-        """Whether the emulator has it; what it has is not asked for again."""
+        """Return whether the emulator has the resource `path`. A resource that exists is not looked up
+        again."""
         if path not in self._known:
             look_up = Request("GET", f"{self.prefix}/{path}", request.headers, b"")
             if self.upstream.pass_on(look_up).status == 200:
@@ -113,7 +116,7 @@ class SesSimulator:
 
 
 def recipients_of(mail: dict[str, Any]) -> list[str]:
-    """Return the addresses: to, cc and bcc."""
+    """Return the addresses of to, cc and bcc."""
     destination = mail.get("Destination") or {}
     return [
         address
@@ -123,7 +126,7 @@ def recipients_of(mail: dict[str, Any]) -> list[str]:
 
 
 def refusal_of(mail: dict[str, Any]) -> Refusal | None:
-    """The error that SES answers to a request it would not take; None if it would."""
+    """Return SES's error for an invalid request, or None if the request is valid."""
     count = len(recipients_of(mail))
     if count == 0:
         return _bad("Destination is required: no recipient is given.")
@@ -146,10 +149,10 @@ def _bad(message: str) -> Refusal:
 
 
 def mime_of(mail: dict[str, Any]) -> EmailMessage:
-    """Build the MIME message of a request, with SES's defaults and without its headers.
+    """Build the MIME message of a request, with SES's defaults and without the request's own headers.
 
-    Source: https://docs.aws.amazon.com/ses/latest/dg/attachments.html, read in November 2026. A reader of
-    aws/aws-sdk-net's issue 3796 shows the part of a PDF that came without ContentTransferEncoding.
+    Source: https://docs.aws.amazon.com/ses/latest/dg/attachments.html, read in November 2026. Issue 3796 of
+    aws/aws-sdk-net shows the MIME part of a PDF that was sent without ContentTransferEncoding.
     """
     simple, message = mail["Content"]["Simple"], EmailMessage()
     for name, subtype in (("Text", "plain"), ("Html", "html")):
@@ -174,7 +177,7 @@ def mime_of(mail: dict[str, Any]) -> EmailMessage:
 
 
 def attachments_of(mail: dict[str, Any]) -> list[dict[str, Any]]:
-    """Read the attachments out of the mail, as its recipient's program does."""
+    """Parse the attachments from the MIME message, as the recipient's mail program does."""
     message: Any = message_from_bytes(mime_of(mail).as_bytes(policy=policy.SMTP), policy=policy.default)
     return [
         attached(name, part.get_content_type(), part.get_payload(decode=True) or b"", part["Content-ID"])
@@ -184,7 +187,8 @@ def attachments_of(mail: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def content_of(mail: dict[str, Any]) -> dict[str, Any]:
-    """Return the mail in the form of the inbox. Mailroom sends Simple content only."""
+    """Return the mail in the form of the inbox. Only content of the type Simple is supported, because
+    Mailroom sends no other."""
     destination = mail.get("Destination") or {}
     message = (mail.get("Content") or {}).get("Simple") or {}
     body = message.get("Body") or {}

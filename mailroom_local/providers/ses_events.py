@@ -1,20 +1,21 @@
-"""Outcome of a mail that SES accepted, and the events that report it in the JSON of SES.
+"""Outcomes of mails that SES accepted, and the events that report them in SES's JSON form.
 
-A recipient's address at simulator.amazonses.com chooses, by the part before the plus sign:
+For an address at simulator.amazonses.com, the part before the plus sign determines the events:
 
 | local part      | events after Send                                                                    |
 |-----------------|--------------------------------------------------------------------------------------|
 | bounce          | Bounce, Permanent General                                                            |
 | complaint       | Delivery, Complaint                                                                  |
 | suppressionlist | Bounce, Permanent OnAccountSuppressionList                                           |
-| ooto            | Delivery, Bounce Transient General: an automatic answer, out of office               |
+| ooto            | Delivery, Bounce Transient General: an automatic reply, out of office                |
 | soft            | DeliveryDelay, Bounce Transient MailboxFull                                          |
 | reject          | Reject, of the whole mail                                                            |
 | others          | Delivery                                                                             |
 
-Words of the label, apart by `.`, `-` or `+` (`success+soft.7@…`): `soft` as above; `truncated`: the headers
-in the events are cut short, ours among them; `early`: all events are out before SES answers. Any other
-address is delivered to. One on the account's suppression list bounces as suppressionlist does.
+The plus label can contain words, separated by `.`, `-` or `+` (`success+soft.7@…`). `soft` has the meaning
+above. With `truncated`, the headers in the events are truncated, which removes those that Mailroom added.
+With `early`, all events are published before SES responds. Mails to other addresses are delivered. An address
+on the account's suppression list has the events of suppressionlist.
 
 The events follow "Contents of event data that Amazon SES publishes to Amazon SNS" in SES's developer guide.
 """
@@ -33,7 +34,7 @@ from mailroom_local.providers.http import iso_milliseconds
 SIMULATOR_DOMAIN = "simulator.amazonses.com"
 
 Kind = Literal["delivery", "hard", "listed", "away", "full", "complaint", "delay", "reject"]
-"""An event after Send; `hard` to `full` are bounces."""
+"""Kind of an event after Send. `hard`, `listed`, `away` and `full` are bounces."""
 COURSES: dict[str, tuple[Kind, ...]] = {
     "bounce": ("hard",),
     "complaint": ("delivery", "complaint"),
@@ -68,12 +69,12 @@ BOUNCED: dict[Kind, dict[str, str]] = {
     },
     "full": {"action": "failed", "status": "5.2.2", "diagnosticCode": "smtp; 552 5.2.2 mailbox full"},
 }
-"""Fields of the reports about a recipient; an automatic reply adds none."""
+"""Fields of a bounce event that describe a recipient, by kind. An automatic reply has none."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """A recipient's address, in parts and in lower case."""
+    """Parts of a recipient's address, in lower case."""
 
     name: str
     words: frozenset[str]
@@ -81,26 +82,26 @@ class Address:
 
     @classmethod
     def of(cls, recipient: str) -> "Address":
-        """Read an address in any form that a header takes."""
+        """Parse an address in any form that is valid in a header."""
         local, _, domain = parseaddr(recipient)[1].lower().partition("@")
         name, _, label = local.partition("+")
         return cls(name, frozenset(re.split(r"[.+-]", label)), domain == SIMULATOR_DOMAIN)
 
     @property
     def course(self) -> tuple[Kind, ...]:
-        """The events after Send, in the order in which they happen."""
+        """Kinds of the events after Send, in the order in which they happen."""
         if not self.simulated:
             return DELIVERED
         return COURSES["soft"] if "soft" in self.words else COURSES.get(self.name, DELIVERED)
 
     def asks(self, word: str) -> bool:
-        """Whether the address's label contains this word."""
+        """Return whether the label of a simulator address contains `word`."""
         return self.simulated and word in self.words
 
 
 @dataclass(frozen=True)
 class AcceptedMail:
-    """A mail that SES accepted. `content` is as `ses.content_of` has it; `at` in epoch seconds."""
+    """A mail that SES accepted. `content` has the form of `ses.content_of`. `at` is in epoch seconds."""
 
     message_id: str
     content: Mapping[str, Any]
@@ -110,19 +111,19 @@ class AcceptedMail:
 
 
 def send(mail: AcceptedMail) -> Event:
-    """SES has accepted the mail."""
+    """Return the event Send, which reports that SES has accepted the mail."""
     return {"eventType": "Send", "mail": described(mail), "send": {}}
 
 
 def event(mail: AcceptedMail, kind: Kind, recipient: str, seconds: float) -> Event:
-    """Return the event about one recipient, `seconds` after the mail's acceptance."""
+    """Return the event about one recipient, which happens `seconds` after SES accepted the mail."""
     details = _details(kind, parseaddr(recipient)[1], mail.at + seconds)
     name = EVENT_TYPES[kind]
     return {"eventType": name, "mail": described(mail), name[0].lower() + name[1:]: details}
 
 
 def described(mail: AcceptedMail) -> dict[str, Any]:
-    """The part that all events of a mail share."""
+    """Return the description of the mail, which all its events contain."""
     content, sender = mail.content, mail.content["from"]
     bare = parseaddr(sender)[1]
     common = {
@@ -153,7 +154,7 @@ def described(mail: AcceptedMail) -> dict[str, Any]:
 
 
 def _headers(mail: AcceptedMail) -> list[dict[str, str]]:
-    """Cut short they end before those that the sender added."""
+    """Return the headers of a mail. Truncated headers end before those that the sender added."""
     content = mail.content
     written = {"From": content["from"], "To": ", ".join(content["to"])}
     if content["reply_to"]:
@@ -169,7 +170,7 @@ def _stamp(seconds: float) -> str:
 
 
 def _details(kind: Kind, recipient: str, seconds: float) -> Event:
-    """Return the fields that are specific to an event's type."""
+    """Return the fields that are specific to the type of an event."""
     match kind:
         case "delivery":
             return {

@@ -1,8 +1,8 @@
 """Events that SES publishes about accepted mails, and the account's suppression list.
 
-As at SES, events come in any order, some of them twice, some before the answer to SendEmail. The emulator
-lacks the suppression list. Hard bounces and complaints enter it, also those of simulator addresses, which SES
-itself leaves out: there would be no others here.
+As at SES, events arrive in any order, some of them twice, and some before the response to SendEmail. The
+emulator has no suppression list, so it is here. Addresses of hard bounces and complaints are added to it.
+Unlike SES, this includes simulator addresses, because only they bounce here.
 """
 
 import json
@@ -25,10 +25,10 @@ from mailroom_local.providers.sns import batch
 from mailroom_local.providers.upstream import Upstream
 
 EARLY = 0.05
-"""The part of the mails whose Send is out before the answer."""
+"""Share of mails whose event Send is published before the response to SendEmail."""
 BATCH = 10
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
-"""The text that SES publishes when a topic becomes an event destination."""
+"""Text that SES publishes to a topic when it becomes an event destination."""
 
 _MATCHING = {"DeliveryDelay": "DELIVERY_DELAY"}
 _LISTED: dict[Kind, str] = {"hard": "BOUNCE", "complaint": "COMPLAINT"}
@@ -36,14 +36,14 @@ SUPPRESSION_PATH = "/v2/email/suppression/addresses"
 
 
 class SuppressionList:
-    """Kept in memory; safe for many threads; ignores the case of addresses."""
+    """Suppression list in memory. It ignores the case of addresses, and is thread-safe."""
 
     def __init__(self) -> None:
         self._listed: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
     def add(self, address: str, reason: str, seconds: float, attributes: Mapping[str, str]) -> None:
-        """Put an address on the list, instead of an earlier entry. `seconds` is the epoch time."""
+        """Add an address to the list, replacing an earlier entry. `seconds` is the time in epoch seconds."""
         entry = {
             "EmailAddress": address,
             "Reason": reason,
@@ -57,7 +57,8 @@ class SuppressionList:
         return address.lower() in self._listed
 
     def handle(self, request: Request) -> Reply:
-        """Answer a PUT, or a GET or DELETE of one address; its path starts with SUPPRESSION_PATH."""
+        """Return the response to a PUT, or to a GET or DELETE of one address. The path starts with
+        SUPPRESSION_PATH."""
         if request.method == "PUT":
             put = json.loads(request.body)
             self.add(put["EmailAddress"], put["Reason"], time.time(), {})
@@ -76,14 +77,14 @@ class SuppressionList:
 
 
 class TopicMessage(NamedTuple):
-    """Message that is published to a topic."""
+    """Message to be published to a topic."""
 
     topic: str
     text: str
 
 
 class SesFeedback:
-    """Publishes the events of accepted mails; safe for many threads."""
+    """Publishes the events of accepted mails. Thread-safe."""
 
     def __init__(self, upstream: Upstream, suppressed: SuppressionList, clock: Clock = time.time) -> None:
         self._upstream = upstream
@@ -93,7 +94,8 @@ class SesFeedback:
         self.queue = DelayQueue(self._publish, BATCH, clock)
 
     def accepted(self, message_id: str, content: Mapping[str, Any], request: Request) -> None:
-        """Plan the events of a mail; returns when the early ones are published."""
+        """Schedule the events of a mail. Events that come before the response are published before this
+        method returns."""
         destinations = self._topics_of(content.get("configuration_set"), request)
         if not destinations:
             return
@@ -114,7 +116,8 @@ class SesFeedback:
                 self.queue.report(message)
 
     def _after(self, mail: AcceptedMail, addresses: list[Address]) -> list[Event]:
-        """Return the events after Send; list the addresses of hard bounces and complaints for the account."""
+        """Return the events after Send. Add the addresses of hard bounces and complaints to the account's
+        suppression list."""
         events: list[Event] = []
         for recipient, address in zip(mail.recipients, addresses, strict=True):
             if "reject" in address.course:
@@ -131,7 +134,7 @@ class SesFeedback:
         return events
 
     def _publish(self, messages: list[TopicMessage]) -> list[TopicMessage]:
-        """Publish at most ten; those that the emulator did not take."""
+        """Publish at most ten messages. Return those that the emulator did not accept."""
         by_topic: dict[str, list[TopicMessage]] = defaultdict(list)
         for each in messages:
             by_topic[each.topic].append(each)
@@ -152,7 +155,7 @@ class SesFeedback:
         return reply.status == 200
 
     def _topics_of(self, name: str | None, request: Request) -> list[dict[str, Any]]:
-        """The topics of a configuration set; looked up again while the set has none."""
+        """Return the topics of a configuration set. They are looked up again until the set has a topic."""
         if not name:
             return []
         if name not in self._destinations:
@@ -174,7 +177,7 @@ class SesFeedback:
 
 
 def _messages(published: Event, destinations: list[dict[str, Any]]) -> list[TopicMessage]:
-    """Return an event for each topic that wants events of its type."""
+    """Return an event as a message for each topic that gets events of its type."""
     name, text = published["eventType"], json.dumps(published)
     event_type = _MATCHING.get(name, name.upper())
     return [
@@ -185,5 +188,5 @@ def _messages(published: Event, destinations: list[dict[str, Any]]) -> list[Topi
 
 
 def ses_error(status: int, code: str, message: str) -> Reply:
-    """An error as SES writes it: the SDKs take the code from the header."""
+    """Return an error response in the form of SES: the SDKs read the code from a header."""
     return json_reply(status, {"message": message}, {"x-amzn-ErrorType": code})

@@ -1,4 +1,5 @@
-"""SignalWire's Compatibility API for faxes: submit, fetch, list and cancel, over the network of `fax.py`."""
+"""SignalWire's Compatibility API for faxes: submit, fetch, list and cancel. The faxes are in the network of
+`fax.py`."""
 
 import re
 from http import HTTPStatus
@@ -35,7 +36,7 @@ ERRORS = {
 
 
 class SignalWireSimulator:
-    """The routes under /signalwire/api/laml/2010-04-01/Accounts/{project}/Faxes."""
+    """Simulator of the routes under /signalwire/api/laml/2010-04-01/Accounts/{project}/Faxes."""
 
     prefix = "/signalwire"
 
@@ -119,7 +120,7 @@ class SignalWireSimulator:
 
 
 def as_json(fax: SimulatedFax, moment: float, project: str, uri: str) -> dict[str, Any]:
-    """A fax as the API shows it; `uri` is that of the list."""
+    """Return a fax in the form of the API. `uri` is the URI of the list."""
     status = fax.status(moment)
     code, message = ERRORS.get(fax.course, (None, None)) if status == "failed" else (None, None)
     delivered = status == "delivered"
@@ -163,7 +164,7 @@ def fault(form: dict[str, str]) -> Error | None:
 
 
 def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:
-    """Whether a list with this query shows the fax. Raises ValueError for a bad date."""
+    """Return whether a list with this query contains the fax. Raises ValueError for an invalid date."""
     created = int(fax.created)
     return query.get("To", fax.order.to) == fax.order.to and (
         "DateCreatedAfter" not in query or created > epoch(query["DateCreatedAfter"])

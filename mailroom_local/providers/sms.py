@@ -1,7 +1,7 @@
-"""The simulated mobile network: every accepted SMS, and what the simulated numbers do.
+"""Simulated mobile network: all accepted SMS, and the behaviour of its numbers.
 
-The last two digits of a number that ends in 555 01xx choose; every other number gets every message. `First`
-counts the submits of one content to one number.
+The last two digits of a number that ends in 555 01xx determine the outcome. Messages to other numbers are
+delivered. `First` counts the submits of the same content to the same number.
 
 | 555 01… | what happens                                                                             |
 |---------|------------------------------------------------------------------------------------------|
@@ -10,7 +10,7 @@ counts the submits of one content to one number.
 | 32      | accepted, then undelivered: landline or unreachable carrier (30006)                      |
 | 33      | accepted, then failed: unknown error (30008)                                             |
 | 34      | accepted and sent; the carrier reports nothing more                                      |
-| 40      | refused: no valid number (21211)                                                         |
+| 40      | refused: invalid number (21211)                                                          |
 | 41      | refused: a landline (21614)                                                              |
 | 42      | refused: the recipient has unsubscribed (21610)                                          |
 | 43      | refused: its country is not permitted (21408)                                            |
@@ -59,38 +59,38 @@ ANSWERED_FIRST: dict[str, Answer] = {"53": "error", "54": "lost", "57": "lost"}
 DELIVERED: tuple[Course, int | None] = ("delivered", None)
 SENT_SECONDS = 0.1
 ENDED_SECONDS = 0.3
-"""Seconds after acceptance: handed to the carrier, and ended."""
+"""Seconds after acceptance until a message is handed to the carrier, and until its final status."""
 STOP_WORDS = {"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"}
 START_WORDS = {"START", "YES", "UNSTOP"}
-"""Twilio's own: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
+"""Twilio's default keywords: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
 POOL_NUMBER = "+12025550199"
 """Number from which a Messaging Service sends."""
 
 
 def refusal_of(number: str, nth: int) -> Refusal | None:
-    """Why the provider refuses the n-th submit; None if it accepts."""
+    """Return why the provider refuses the n-th submit, or None if it accepts the submit."""
     ending = number_ending(number)
     return REFUSED.get(ending) or (REFUSED_FIRST.get(ending) if nth == 1 else None)
 
 
 def course_of(number: str) -> tuple[Course, int | None]:
-    """How a message ends once it is accepted, and the error code that says why."""
+    """Return the final status of an accepted message, and the error code of a failure."""
     return COURSES.get(number_ending(number), DELIVERED)
 
 
 def answer_to(number: str, nth: int) -> Answer:
-    """How the n-th submit is answered once it is accepted."""
+    """Return the form of the response to the n-th submit, after the provider has accepted it."""
     return ANSWERED_FIRST.get(number_ending(number), "at once") if nth == 1 else "at once"
 
 
 def is_silent(number: str) -> bool:
-    """Whether the number is one without callbacks."""
+    """Return whether messages to the number cause no callbacks."""
     return number_ending(number) == "57"
 
 
 @dataclass(frozen=True)
 class SmsOrder:
-    """Request to a provider. A text that is not given is an empty string."""
+    """Request to send an SMS. Missing texts are empty strings."""
 
     to: str
     sender: str = ""
@@ -102,13 +102,13 @@ class SmsOrder:
 
     @property
     def content(self) -> tuple[str, str, tuple[str, ...]]:
-        """Content that all submits of one message share."""
+        """Recipient, text and media, which are the same in all submits of one message."""
         return self.to, self.body, tuple(url.partition("?")[0] for url in self.media_urls)
 
 
 @dataclass(frozen=True)
 class SimulatedSms:
-    """An accepted message; times are epoch seconds. `number` is what it is sent from."""
+    """An accepted message. Times are in epoch seconds. `number` is the sender's number."""
 
     sid: str
     order: SmsOrder
@@ -120,8 +120,8 @@ class SimulatedSms:
 
     @property
     def statuses(self) -> tuple[str, ...]:
-        """Statuses that the message passes through, in Twilio's words. With a Messaging Service it starts as
-        accepted."""
+        """Statuses of the message in order, in Twilio's words. With a Messaging Service, the first is
+        `accepted`."""
         start = ("accepted", "queued") if self.order.service else ("queued",)
         match self.course:
             case "failed":
@@ -131,20 +131,21 @@ class SimulatedSms:
         return (*start, "sent", self.course)
 
     def status(self, moment: float) -> str:
-        """The status in Twilio's words."""
+        """Return the status at `moment`, in Twilio's words."""
         if moment >= self.created + ENDED_SECONDS:
             return self.statuses[-1]
         sent = moment >= self.created + SENT_SECONDS
         return "sent" if sent and "sent" in self.statuses else self.statuses[0]
 
     def sent_at(self, moment: float) -> float | None:
-        """Time at which the message was handed to the carrier; None if that has not happened."""
+        """Return the time at which the message was handed to the carrier, or None if that has not happened at
+        `moment`."""
         sent = self.created + SENT_SECONDS
         return sent if moment >= sent and "sent" in self.statuses else None
 
 
 class SmsNetwork:
-    """Accepted messages in the order of acceptance; safe for many threads."""
+    """Accepted messages in the order of acceptance. Thread-safe."""
 
     def __init__(self, inbox: InboxStore, clock: Callable[[], float] = time.time) -> None:
         self._inbox = inbox
@@ -156,7 +157,7 @@ class SmsNetwork:
         self._lock = threading.Lock()
 
     def submit(self, order: SmsOrder) -> SimulatedSms:
-        """Take a message, or raise SubmitRefused."""
+        """Accept a message, or raise SubmitRefused."""
         nth = self._submits.nth(order.content)
         reason = "unsubscribed" if order.to in self._stopped else refusal_of(order.to, nth)
         if reason is not None:
@@ -170,7 +171,8 @@ class SmsNetwork:
         return sms
 
     def receive(self, sender: str, to: str, body: str) -> SimulatedSms:
-        """A text from a phone to a number of ours. STOP and START count for all of our numbers."""
+        """Receive a message from a phone to a number of the stage. STOP and START apply to all numbers of the
+        stage."""
         sid = "SM" + uuid.uuid4().hex
         sms = SimulatedSms(sid, SmsOrder(to, sender, body=body), "delivered", None, self.clock(), 1, sender)
         with self._lock:
@@ -182,14 +184,14 @@ class SmsNetwork:
         return sms
 
     def received(self, sid: str) -> SimulatedSms | None:
-        """The text to us with this sid."""
+        """Return the received message with this SID."""
         return self._received.get(sid)
 
     def message(self, sid: str) -> SimulatedSms | None:
         return self._messages.get(sid)
 
     def messages(self) -> list[SimulatedSms]:
-        """Return the messages, newest first like the provider's list."""
+        """Return the accepted messages, newest first like the provider's list."""
         with self._lock:
             return list(reversed(self._messages.values()))
 

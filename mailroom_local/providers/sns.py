@@ -1,18 +1,19 @@
-"""Amazon SNS for pushes, in front of the emulator's SNS: keeps what was published, and fails on request.
+"""Amazon SNS for push messages, in front of the emulator: stores published messages, and simulates errors.
 
-A word in the token of a platform endpoint chooses the outcome; `-once` after the word limits it to the first
-time for that token. Everything else goes to the emulator, which keeps endpoints, but delivers to none.
+A word in the token of a platform endpoint determines the outcome. With `-once` after the word, it occurs
+only the first time for that token. Other requests are forwarded to the emulator, which stores endpoints, but
+does not deliver to them.
 
 | word in the token | what SNS does with a publish                                                  |
 |-------------------|-------------------------------------------------------------------------------|
-| disabled          | 400 EndpointDisabled (also where the endpoint's attribute Enabled is false)   |
+| disabled          | 400 EndpointDisabled (also if the endpoint's attribute Enabled is false)      |
 | throttled         | 429 Throttled                                                                 |
 | error             | 500 InternalError; nothing is published                                       |
 | lost-answer       | publishes, then breaks the connection without an answer                       |
 
-An endpoint that does not exist is 400 InvalidParameter, as at SNS; an iOS token that is not hexadecimal is
-refused when its endpoint is created. The emulator writes `app` where SNS writes `endpoint` in the ARN of an
-endpoint: the simulator translates both ways.
+For an endpoint that does not exist, the response is 400 InvalidParameter, as at SNS. An iOS token that is
+not hexadecimal is refused when its endpoint is created. In ARNs of endpoints, the emulator writes `app`
+instead of `endpoint`; the simulator translates both ways.
 """
 
 import json
@@ -51,7 +52,7 @@ FORM = "application/x-www-form-urlencoded; charset=utf-8"
 
 
 class SnsSimulator:
-    """The service under /sns."""
+    """Simulator of the service under /sns."""
 
     prefix = "/sns"
 
@@ -127,7 +128,7 @@ def _bad_token(form: Mapping[str, str]) -> bool:
 
 
 def _wrong_message(form: Mapping[str, str]) -> str:
-    """Return the error that SNS finds in a message for several platforms; an empty string if it is valid."""
+    """Return SNS's error for an invalid message for several platforms, or an empty string if it is valid."""
     if form.get("MessageStructure") != "json":
         return ""
     message = _parsed(form.get("Message"))
@@ -144,13 +145,13 @@ def _parsed(payload: Any) -> Any:
 
 
 def call(action: str, parameters: Mapping[str, str]) -> Request:
-    """A call of the simulator's own, for the emulator."""
+    """Return a request of the simulator's own to the emulator."""
     body = urlencode({"Action": action, "Version": VERSION, **parameters})
     return Request("POST", "/", {"content-type": FORM, "authorization": authorization("sns")}, body.encode())
 
 
 def attributes(form: Mapping[str, str]) -> dict[str, str]:
-    """A publish's message attributes: name and value."""
+    """Return the message attributes of a publish request, by name."""
     values = {}
     for field, name in form.items():
         if entry := re.fullmatch(r"(MessageAttributes\.entry\.\d+)\.Name", field):
@@ -169,19 +170,19 @@ def error(status: int, code: str, message: str) -> Reply:
 
 
 def text(reply: Reply, tag: str) -> str:
-    """Return the text of the first element of that name; an empty string if it is missing."""
+    """Return the text of the first element with the name `tag`, or an empty string if there is none."""
     element = re.search(f"<{tag}>([^<]*)</{tag}>", reply.body.decode())
     return element[1] if element else ""
 
 
 def value(reply: Reply, key: str) -> str:
-    """Return the value of an entry of a map; an empty string if it is missing."""
+    """Return the value of a map's entry, or an empty string if it is missing."""
     entry = re.search(f"<key>{re.escape(key)}</key><value>([^<]*)</value>", reply.body.decode())
     return entry[1] if entry else ""
 
 
 def batch(topic: str, messages: list[str]) -> Request:
-    """PublishBatch of at most ten."""
+    """Return a PublishBatch request for at most ten messages."""
     parameters: dict[str, Any] = {"TopicArn": topic}
     for number, message in enumerate(messages, 1):
         member = f"PublishBatchRequestEntries.member.{number}"

@@ -1,6 +1,6 @@
-"""Telnyx's Programmable Fax API: submit, fetch, list and cancel, over the network of `fax.py`.
+"""Telnyx's Programmable Fax API: submit, fetch, list and cancel. The faxes are in the network of `fax.py`.
 
-The simulator is stricter than Telnyx's OpenAPI description: what Mailroom does not use is refused.
+The simulator is stricter than Telnyx's OpenAPI description: it refuses fields that Mailroom does not use.
 https://developers.telnyx.com/api-reference/programmable-fax-commands
 """
 
@@ -30,7 +30,7 @@ _CANCELABLE = {"queued", "processing", "sending"}
 QUERY = {
     *("filter[created_at][gte]", "filter[direction][eq]", "filter[to][eq]", "page[number]", "page[size]"),
 }
-"""Parameters of a list that the simulator can answer."""
+"""Query parameters of a list that the simulator supports."""
 _STATUSES = {"processing": "media.processed", "busy": "failed", "no-answer": "failed", "canceled": "failed"}
 _REASONS = {
     "busy": "user_busy",
@@ -53,7 +53,7 @@ _FAULTS = {
     "media_url": ("10003", "Invalid URL"),
     "connection_id": ("10004", "Missing required parameter"),
 }
-"""Codes and titles of errors about a field; those about other fields are bad requests."""
+"""Codes and titles of errors, by field. Errors of other fields have the title Bad Request."""
 _FIELD = re.compile(r"(?:at `\$\.|field `)(\w+)")
 NOT_FOUND: Error = (404, "10005", "Resource not found", None)
 
@@ -62,7 +62,7 @@ _Number = Annotated[str, Meta(pattern=rf"^{E164.pattern}$")]
 
 
 class Submit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of a submit, as far as Mailroom sends it."""
+    """Body of a submit, with the fields that Mailroom sends."""
 
     to: _Number
     from_: _Number = field(name="from")
@@ -70,12 +70,12 @@ class Submit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     connection_id: Annotated[str, Meta(min_length=1)]
     quality: Literal["normal", "high", "very_high", "ultra_light", "ultra_dark"] = "high"
     client_state: bytes = b""
-    """Text of the sender, in base64."""
+    """Arbitrary data of the sender, in base64."""
     store_media: bool = False
 
 
 class TelnyxSimulator:
-    """The routes under /telnyx/v2/faxes."""
+    """Simulator of the routes under /telnyx/v2/faxes."""
 
     prefix = "/telnyx"
 
@@ -179,7 +179,7 @@ def as_json(fax: SimulatedFax, moment: float) -> dict[str, Any]:
 
 
 def fault(wrong: msgspec.DecodeError) -> Error:
-    """Return the error of a body that cannot be read as a submit."""
+    """Return the error for a body that is not a valid submit."""
     name = _FIELD.search(f"{wrong}")
     if name is None:
         return 400, "10015", "Bad Request", None
@@ -187,7 +187,7 @@ def fault(wrong: msgspec.DecodeError) -> Error:
 
 
 def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:
-    """Whether a list with this query shows the fax. Raises ValueError for a bad date."""
+    """Return whether a list with this query contains the fax. Raises ValueError for an invalid date."""
     created = int(fax.created)
     return (
         query.get("filter[to][eq]", fax.order.to) == fax.order.to

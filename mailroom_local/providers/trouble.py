@@ -1,18 +1,18 @@
-"""Providers that are in trouble for a while, whatever is sent and to whom: POST /trouble.
+"""Temporary faults of providers, whatever is sent and to whom: POST /trouble.
 
-The body names a provider and the part of its submits that each trouble befalls, drawn by chance:
-`{"provider": "ses", "shares": {"throttled": 0.2, "timeout": 0.05}}`. Without `shares` the provider works
-again. GET /trouble shows the shares, and how often each trouble was had.
+The body names a provider and the share of its submits that has each fault, chosen at random:
+`{"provider": "ses", "shares": {"throttled": 0.2, "timeout": 0.05}}`. Without `shares`, the provider has no
+faults again. GET /trouble returns the shares, and how often each fault has occurred.
 
-| trouble   | what the provider does with a submit                           |
+| fault     | what the provider does with a submit                           |
 |-----------|----------------------------------------------------------------|
-| throttled | answers 429 and takes nothing                                  |
-| error     | answers 500 and takes nothing                                  |
-| timeout   | takes it, and does not answer until every client has given up  |
-| slow      | takes it, and answers after SLOW_SECONDS                       |
+| throttled | responds with 429 and does not accept it                       |
+| error     | responds with 500 and does not accept it                       |
+| timeout   | accepts it, and breaks the connection after TIMEOUT_SECONDS    |
+| slow      | accepts it, and responds after SLOW_SECONDS                    |
 
-Providers are ses, resend, sns, twilio, signalwire and webhook, the receiver of webhooks. Look-ups, and what
-is asked about a fax under way, are answered as ever.
+Providers are ses, resend, sns, twilio, signalwire and webhook, the receiver of webhooks. Other requests, such
+as look-ups and requests for the status of a fax, have no faults.
 """
 
 import json
@@ -31,14 +31,16 @@ from mailroom_local.providers.http import NoAnswer, Pages, Reply, Request, Simul
 Kind = Literal["throttled", "error", "timeout", "slow"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TIMEOUT_SECONDS = 10.0
-"""Longer than any sender of the local stage waits for an answer."""
+"""Seconds after which the connection of a submit with a time-out breaks, longer than any sender of the local
+stage waits for a response."""
 SLOW_SECONDS = 2.0
 SEED = 5
 
 
 @dataclass(frozen=True)
 class Submits:
-    """How a provider's submits are told from its other requests, and refused in its own form."""
+    """Submits of a provider: a function that distinguishes them from other requests, and the provider's error
+    responses by fault."""
 
     known: Callable[[Request], bool]
     refused: Mapping[Kind, Reply]
@@ -49,7 +51,7 @@ def _posted(*ends: str) -> Callable[[Request], bool]:
 
 
 def _refused(error: Callable[..., Reply], refusals: Mapping[str, tuple[Any, ...]]) -> dict[Kind, Reply]:
-    """A provider's own refusals."""
+    """Return a provider's error responses, by fault."""
     return {"throttled": error(*refusals["throttled"]), "error": error(*refusals["error"])}
 
 
@@ -69,17 +71,17 @@ PROVIDERS: dict[str, Submits] = {
 
 
 class Trouble:
-    """Faults for the submits of each provider; safe for many threads."""
+    """Faults of the submits of each provider. Thread-safe."""
 
     def __init__(self, seed: int = SEED, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - no secret
+        self._random = random.Random(seed)  # noqa: S311 - not for secrets
         self.sleep = sleep
         self._shares: dict[str, dict[Kind, float]] = {}
         self._had: Counter[tuple[str, Kind]] = Counter()
         self._lock = threading.Lock()
 
     def around(self, provider: str, simulator: Simulator) -> Simulator:
-        """The simulator, in as much trouble as its provider is."""
+        """Return a simulator that has the current faults of its provider."""
         return _Troubled(self, provider, simulator)
 
     def pages(self) -> Pages:
@@ -89,9 +91,9 @@ class Trouble:
         body = json.loads(request.body)
         provider, shares = body.get("provider"), body.get("shares", {})
         if provider not in PROVIDERS:
-            raise ValueError(f"provider: give one of {', '.join(PROVIDERS)}.")
+            raise ValueError(f"provider: use one of {', '.join(PROVIDERS)}.")
         if not shares.keys() <= set(KINDS) or not 0 <= sum(shares.values()) <= 1:
-            raise ValueError(f"shares: give parts of 1 for any of {', '.join(KINDS)}; together at most 1.")
+            raise ValueError(f"shares: use shares of {', '.join(KINDS)} with a sum of at most 1.")
         with self._lock:
             self._shares[provider] = shares
         return self._shown()
@@ -105,7 +107,7 @@ class Trouble:
         return {"shares": shares, "had": had}
 
     def drawn(self, provider: str) -> Kind | None:
-        """Return the fault for the next submit; None if it goes through."""
+        """Return the fault of the next submit, or None if it has none."""
         with self._lock:
             shares = self._shares.get(provider)
             if not shares:
@@ -120,7 +122,7 @@ class Trouble:
 
 
 class _Troubled:
-    """A simulator whose submits have trouble."""
+    """A simulator whose submits have faults."""
 
     def __init__(self, trouble: Trouble, provider: str, simulator: Simulator) -> None:
         self.prefix = simulator.prefix

@@ -1,7 +1,7 @@
 """Twilio's Messages API: create, fetch and list messages of the simulated network, and fetch the account.
 
-A list is filtered by `To` only, as Mailroom asks. `sms.py` says which number does what, and
-`twilio_callbacks.py` posts the status callbacks.
+A list can only be filtered by `To`, as in Mailroom's requests. `sms.py` describes the behaviour of the
+numbers, and `twilio_callbacks.py` posts the status callbacks.
 """
 
 import re
@@ -20,9 +20,9 @@ from mailroom_local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, ans
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
 
 ACCOUNT_SID = "AC" + "0123456789abcdef" * 2
-AUTH_TOKEN = "local"  # noqa: S105 - the simulator's
+AUTH_TOKEN = "local"  # noqa: S105 - only for the simulator
 API_KEY = "SK" + "fedcba9876543210" * 2
-API_KEY_SECRET = "local-key"  # noqa: S105 - likewise
+API_KEY_SECRET = "local-key"  # noqa: S105 - only for the simulator
 SECRET = {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}
 LOGINS = {(ACCOUNT_SID, AUTH_TOKEN), (API_KEY, API_KEY_SECRET)}
 VERSION = "2010-04-01"
@@ -33,7 +33,7 @@ MAX_BODY = 1600
 MAX_MEDIA = 10
 MAX_VALIDITY = 36_000
 Error = tuple[int, int, str]
-"""HTTP status, Twilio's code, sentence."""
+"""HTTP status, Twilio's error code, and error message."""
 REFUSALS: dict[str, Error] = {
     "invalid": (400, 21211, "Invalid 'To' Phone Number: {to}"),
     "landline": (400, 21614, "'To' number: {to}, is not a mobile number"),
@@ -57,7 +57,7 @@ DELIVERY_ERRORS = {
 
 @dataclass(frozen=True)
 class TwilioSimulator:
-    """The routes under /twilio. `on_accepted` is called with each accepted message."""
+    """Simulator of the routes under /twilio. `on_accepted` is called with each accepted message."""
 
     prefix = "/twilio"
 
@@ -82,7 +82,8 @@ class TwilioSimulator:
         return error(405, 20004, "Method not allowed")
 
     def _account(self, request: Request) -> Reply:
-        """An API key may do everything but see the account."""
+        """Return the response to a request for the account. An API key has access to everything except the
+        account."""
         if request.login != (ACCOUNT_SID, AUTH_TOKEN):
             return error(401, 20003, "Authentication Error - invalid username")
         if request.method != "GET":
@@ -152,7 +153,7 @@ class TwilioSimulator:
 
 
 def _after(listed: list[SimulatedSms], token: str) -> int:
-    """The place behind the message that a page's token names."""
+    """Return the index after the message that a page token names."""
     sids = [sms.sid for sms in listed]
     return sids.index(token[2:]) + 1 if token[2:] in sids else len(sids)
 
@@ -166,7 +167,7 @@ def _order(request: Request) -> SmsOrder:
         form.get("MessagingServiceSid", ""),
         form.get("Body", ""),
         tuple(parse_qs(request.body.decode(), keep_blank_values=True).get("MediaUrl", ())),
-        # Twilio reads the URL's fragment itself, and does not send it.
+        # Twilio evaluates the URL's fragment itself, and does not send it.
         urldefrag(form.get("StatusCallback", "")).url,
         None if validity is None else int(validity),
     )
@@ -202,7 +203,7 @@ def as_json(sms: SimulatedSms, moment: float) -> dict[str, Any]:
 
 
 def account_as_json(moment: float) -> dict[str, Any]:
-    """The account as the API shows it: https://www.twilio.com/docs/iam/api/account."""
+    """Return the account in the form of the API: https://www.twilio.com/docs/iam/api/account."""
     uri = f"/{VERSION}/Accounts/{ACCOUNT_SID}"
     return {
         "auth_token": AUTH_TOKEN,
@@ -219,7 +220,7 @@ def account_as_json(moment: float) -> dict[str, Any]:
 
 
 def _rfc2822(seconds: float) -> str:
-    """Epoch seconds as `Thu, 24 Aug 2023 05:01:45 +0000`: whole seconds."""
+    """Return epoch seconds, rounded down, as text such as `Thu, 24 Aug 2023 05:01:45 +0000`."""
     return format_datetime(datetime.fromtimestamp(int(seconds), UTC))
 
 
@@ -250,12 +251,13 @@ def _content_fault(order: SmsOrder) -> Error | None:
 
 
 def _is_url(text: str) -> bool:
-    """Twilio wants a host without underscores."""
+    """Return whether the text is a URL that Twilio accepts: its host may not contain underscores."""
     return re.fullmatch(r"https?://[A-Za-z0-9.:-]+(?:[/?]\S*)?", text) is not None
 
 
 def _page_uri(query: Mapping[str, str], page: int, size: int, token: str = "") -> str:
-    """Return the URI of a page of a list. The token holds its place while newer messages come in."""
+    """Return the URI of a page of a list. With the token, the page stays the same while newer messages are
+    added."""
     parameters = {
         name: value for name, value in query.items() if name not in {"Page", "PageToken", "PageSize"}
     }

@@ -1,6 +1,6 @@
-"""Twilio's status callbacks: signed as Twilio signs them, in shuffled order, some of them twice.
+"""Twilio's status callbacks, signed as by Twilio, in shuffled order, and some of them twice.
 
-A callback to another host than this machine is dropped: the simulators ask this machine only.
+A callback to a host other than this machine is dropped: the simulators only send requests to this machine.
 """
 
 import time
@@ -19,11 +19,11 @@ from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, VERSION
 TRIES = 5
 THREADS = 2
 FINAL_BY_RECEIPT = {"delivered", "undelivered"}
-"""Statuses that come from the carrier's receipt, with its time."""
+"""Statuses from a receipt of the carrier, which contains a time."""
 
 
 class StatusCallback(NamedTuple):
-    """POST request and the number of its attempts."""
+    """POST request, and the number of its earlier tries."""
 
     url: str
     fields: Mapping[str, str]
@@ -31,13 +31,13 @@ class StatusCallback(NamedTuple):
 
 
 class StatusCallbacks:
-    """Posts the statuses of each message to its StatusCallback; safe for many threads."""
+    """Posts the statuses of each message to its StatusCallback. Thread-safe."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self.queue = DelayQueue(self._post_all, clock=clock)
 
     def accepted(self, sms: SimulatedSms) -> None:
-        """Plan the callbacks of a message that has a StatusCallback."""
+        """Schedule the callbacks of a message that has a StatusCallback."""
         url = sms.order.callback
         if not url or is_silent(sms.order.to):
             return
@@ -48,8 +48,8 @@ class StatusCallbacks:
             self.queue.report(StatusCallback(url, fields(sms, status)))
 
     def _post_all(self, callbacks: list[StatusCallback]) -> list[StatusCallback]:
-        """Post callbacks. Return those to be tried again: after a server error or without a response, a few
-        times."""
+        """Post callbacks. Return the callbacks to retry: those with a server error or no response, up to
+        TRIES times."""
         with ThreadPoolExecutor(THREADS) as pool:
             statuses = list(pool.map(lambda callback: post_form(callback.url, callback.fields), callbacks))
         return [
@@ -60,7 +60,7 @@ class StatusCallbacks:
 
 
 def fields(sms: SimulatedSms, status: str) -> dict[str, str]:
-    """The form that reports a status."""
+    """Return the form fields that report a status."""
     form = {
         "AccountSid": ACCOUNT_SID,
         "ApiVersion": VERSION,
@@ -81,7 +81,7 @@ def fields(sms: SimulatedSms, status: str) -> dict[str, str]:
 
 
 def post_form(url: str, form: Mapping[str, str]) -> int:
-    """POST a signed form like Twilio. Return the status of the response, 0 if none came."""
+    """POST a signed form like Twilio. Return the status of the response, or 0 if there was no response."""
     headers = {
         "Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
         "User-Agent": "TwilioProxy/1.1",

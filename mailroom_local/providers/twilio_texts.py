@@ -1,7 +1,8 @@
-"""Texts to a number at Twilio: POST /texts with From, Body and To (without it: the stage's number).
+"""Incoming messages to a number at Twilio: POST /texts with From, Body and To (default: the stage's number).
 
-`POST /twilio/inbound` of the stage gets it with Twilio's fields and signature. The page shows the answer.
-STOP keeps later messages from that number (21610) until START, as at Twilio.
+The simulator posts the message to `/twilio/inbound` of the stage's API, with Twilio's fields and signature,
+and returns the status of the response. After STOP, later messages to that phone are refused (21610) until
+START, as at Twilio.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from mailroom_local.providers.twilio import ACCOUNT_SID, VERSION
 from mailroom_local.providers.twilio_callbacks import post_form
 
 OURS = "+12025550123"
-"""The local stage's `sms.sender`."""
+"""Number of the local stage, its setting `sms.sender`."""
 
 
 def pages(network: SmsNetwork) -> Pages:
@@ -25,14 +26,15 @@ def _text(network: SmsNetwork, request: Request) -> dict[str, Any]:
     if not E164.fullmatch(sender):
         raise ValueError("From has to be a number such as +12025550170.")
     sms = network.receive(sender, form.get("To", OURS), form.get("Body", ""))
-    # The request goes to the stage's own API, under the URL that the API knows as its public one: see
+    # The request is sent to the stage's own API, at the URL that the API uses as its public URL: see
     # `PublicApi`.
     url = f"http://{request.headers['host']}/api/twilio/inbound"
     return {"sid": sms.sid, "answer": post_form(url, _fields(sms))}
 
 
 def _fields(sms: SimulatedSms) -> dict[str, str]:
-    """The form that hands a text on: https://www.twilio.com/docs/messaging/guides/webhook-request."""
+    """Return the form fields of an incoming message:
+    https://www.twilio.com/docs/messaging/guides/webhook-request."""
     return {
         "AccountSid": ACCOUNT_SID,
         "ApiVersion": VERSION,

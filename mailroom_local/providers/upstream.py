@@ -1,4 +1,4 @@
-"""The emulator behind the simulators: requests handed on to it, and the stage's own HTTP API."""
+"""The emulator behind the simulators: requests that are forwarded to it, and the stage's own HTTP API."""
 
 import json
 import threading
@@ -9,31 +9,31 @@ import urllib3
 from mailroom_local.aws import STAGE, authorization
 from mailroom_local.providers.http import Reply, Request, json_reply
 
-# Headers that belong to one connection, or that the client or the server of the next connection sets again.
+# Headers that concern a single connection, or that the client or server of the next connection sets itself.
 HOP_BY_HOP = {
     *("connection", "keep-alive", "transfer-encoding", "content-length", "host", "date", "server"),
-    *("origin", "sec-fetch-site"),  # about the page's request to this server, which has checked them
+    *("origin", "sec-fetch-site"),  # they concern the request to this server, which has checked them
 }
 TIMEOUT_SECONDS = 60.0
 CONNECTIONS = 50
-"""Connections that stay open; more may be in use."""
+"""Number of connections that stay open; more may be in use."""
 API_NAME = f"mailroom-{STAGE}"
 
 
 class Upstream:
-    """The emulator, over a pool of connections that stay open."""
+    """Client of the emulator with a pool of connections that stay open."""
 
     def __init__(self, url: str) -> None:
-        # The emulator closes idle connections, so a request may have to be sent again. If the emulator
-        # records such a request twice, that does no harm: the simulators' own inbox decides which message was
-        # sent. A response with Retry-After is the stage's own, and goes on to its client.
+        # The emulator closes idle connections, so a request may have to be sent again. It is harmless if the
+        # emulator processes such a request twice: only the simulators' own inbox determines which messages
+        # were sent. A response with Retry-After is from the stage itself, and is returned to its client.
         once_more = urllib3.Retry(1, allowed_methods=None, respect_retry_after_header=False)
         self._pool = urllib3.connection_from_url(
             url, maxsize=CONNECTIONS, timeout=TIMEOUT_SECONDS, retries=once_more
         )
 
     def pass_on(self, request: Request) -> Reply:
-        """Send the request as it came and return the response as it came. Raises urllib3's HTTPError."""
+        """Forward a request unchanged, and return the response unchanged. Raises urllib3's HTTPError."""
         headers = {name: value for name, value in request.headers.items() if name not in HOP_BY_HOP}
         response = self._pool.urlopen(
             request.method,
@@ -52,10 +52,10 @@ class Upstream:
 
 
 class PublicApi:
-    """The stage's HTTP API under a URL that a browser can open: http://127.0.0.1:PORT/api.
+    """Proxy of the stage's HTTP API under a URL that a browser can open: http://127.0.0.1:PORT/api.
 
-    API Gateway gives an API a name; the emulator gives it a path that is too long for a mail. Safe for many
-    threads.
+    API Gateway gives an API a host name, but the emulator gives it a path, which is too long for links in
+    mails. Thread-safe.
     """
 
     prefix = "/api"
@@ -74,7 +74,7 @@ class PublicApi:
         return self._upstream.pass_on(Request(request.method, path, request.headers, request.body))
 
     def _found(self) -> str:
-        """Path of the API in the emulator; empty before the stacks are deployed."""
+        """Return the path of the API in the emulator, or an empty string before the stacks are deployed."""
         signed = {"authorization": authorization("apigateway")}
         listed = json.loads(self._upstream.pass_on(Request("GET", "/v2/apis", signed, b"")).body)
         ids = [api["apiId"] for api in listed.get("items", []) if api["name"] == API_NAME]

@@ -1,19 +1,19 @@
-"""A receiver of webhooks: keeps each request as it came, and answers as the path says.
+"""Receiver of webhooks, which stores each request unchanged. The path determines the response.
 
-| path under /receiver/   | the answer                                                            |
+| path under /receiver/   | response                                                              |
 |-------------------------|-----------------------------------------------------------------------|
 | ok                      | 200                                                                   |
-| fail/<status>           | that status                                                           |
+| fail/<status>           | the given status                                                      |
 | flaky/<n>               | 503 the first n times for each webhook-id, then 200                   |
-| slow/<seconds>          | 200 after so long                                                     |
+| slow/<seconds>          | 200 after the given time                                              |
 | gone                    | 410                                                                   |
 | redirect                | 302 to /receiver/ok/redirected                                        |
 | retry-after/<seconds>   | 429 with Retry-After the first time for each webhook-id, then 200     |
-| drop                    | takes it, then breaks the connection                                  |
+| drop                    | none: the request is stored, then the connection is broken            |
 
-More parts may follow (`ok/orders/7`), to distinguish requests. GET /receiver/received lists the requests,
-oldest first (?last=COUNT: the newest only), and GET /receiver/count says how many there are. The receiver
-verifies nothing: the reader of the list does, with the key of the receiver's host.
+Further parts of the path can distinguish requests (`ok/orders/7`). GET /receiver/received lists the requests,
+oldest first (with ?last=COUNT only the newest), and GET /receiver/count returns their number. The receiver
+does not verify signatures. The reader of the list can verify them with the key of the receiver's host.
 """
 
 import base64
@@ -34,7 +34,7 @@ ALWAYS = {
 
 
 class WebhookReceiver:
-    """The routes under /receiver."""
+    """Simulator of the routes under /receiver."""
 
     prefix = "/receiver"
 
@@ -58,7 +58,7 @@ class WebhookReceiver:
         return Reply(404, _HELP)
 
     def _keep(self, path: str, request: Request) -> int:
-        """Keep the request; how often this webhook-id has come to this path before."""
+        """Store the request. Return how often the same webhook-id was received at this path before."""
         entry = {
             "received_at": iso_milliseconds(datetime.now(UTC)),
             "method": request.method,
@@ -89,7 +89,7 @@ class WebhookReceiver:
 
 
 def _body(content: bytes) -> dict[str, str]:
-    """The body as text; as base64 if it is not text."""
+    """Return the body as text, or as base64 if it is not UTF-8 text."""
     try:
         return {"body": content.decode()}
     except UnicodeDecodeError:

@@ -1,1 +1,1 @@
-"""The pump: it drives the mappings of DynamoDB streams and FIFO queues by AWS's rules."""
+"""The pump: it executes the event source mappings of DynamoDB streams and FIFO queues by AWS's rules."""

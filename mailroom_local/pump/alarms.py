@@ -1,5 +1,6 @@
-"""Evaluate alarms, so that their pages can be rehearsed: those on dead letters, and on metrics that functions
-log. The emulator has the metrics of no others, and mixes up metrics that differ in their dimensions only."""
+"""Evaluates alarms on dead letters and on metrics that functions log, so that their pages can be rehearsed.
+The emulator lacks the metrics of other alarms, and does not distinguish metrics that differ only in their
+dimensions."""
 
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 DEAD_LETTERS = "ApproximateNumberOfMessagesVisible"
-"""Metric that only alarms on dead-letter queues have."""
+"""Metric of alarms on dead-letter queues; no other alarms use it."""
 LOGGED = "Mailroom"
 """Namespace of the metrics that functions log."""
 
 
 def evaluate(cloudwatch: "CloudWatchClient", sqs: "SQSClient", moment: float) -> None:
-    """Set the state at `moment` (epoch seconds) of each alarm that can be evaluated. The emulator notifies
-    the topics of an alarm whose state changes."""
+    """Set the state of each supported alarm at `moment` (epoch seconds). The emulator notifies the topics of
+    an alarm whose state changes."""
     pages = cloudwatch.get_paginator("describe_alarms").paginate()
     for alarm in (alarm for page in pages for alarm in page["MetricAlarms"]):
         periods = alarm["EvaluationPeriods"]
@@ -42,7 +43,7 @@ def evaluate(cloudwatch: "CloudWatchClient", sqs: "SQSClient", moment: float) ->
 
 
 def _logged(cloudwatch: "CloudWatchClient", alarm: "MetricAlarmTypeDef", moment: float) -> list[float]:
-    """Return the values of the metric in the periods of the alarm; a period may lack one."""
+    """Return the values of the metric in the alarm's evaluation periods, without periods that lack data."""
     period, statistic = alarm["Period"], alarm["Statistic"]
     first = moment - moment % period - (alarm["EvaluationPeriods"] - 1) * period
     points = cloudwatch.get_metric_statistics(

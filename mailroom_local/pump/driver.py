@@ -1,11 +1,12 @@
-"""Drive the event source mappings that the emulator gets wrong, by AWS's rules, and rules of each minute.
+"""Executes, by AWS's rules, the event source mappings that the emulator handles differently, and the rules of
+each minute.
 
-The emulator drops failed stream records or retries them for ever, and works a FIFO queue's groups one after
-another. `python -m mailroom_local.pump.driver --emulator URL` disables those mappings in the emulator and
-delivers their records until the process is killed. The pump keeps no checkpoint: after a crash it delivers a
-stream again from the oldest record on, and the ledger refuses what was sent.
+The emulator drops failed stream records or retries them forever, and processes the groups of a FIFO queue one
+after another. `python -m mailroom_local.pump.driver --emulator URL` disables those mappings in the emulator
+and delivers their records until the process is killed. The pump stores no checkpoint: after a crash it
+delivers a stream again from the oldest record, and the ledger prevents messages from being sent twice.
 
-A rule that fires each minute fires every ten seconds here, so that nobody waits for it. The emulator would
+A rule with a schedule of one minute fires every ten seconds here, to save waiting time. The emulator would
 fire all of them at once, each in a process of its own; the pump fires them one after another.
 """
 
@@ -34,7 +35,7 @@ from mailroom_local.pump.metrics import LoggedMetrics
 from mailroom_local.pump.streams import FirstRecords, GivenUp, Record, StreamDelivery, StreamMapping, passes
 
 DRIVING = "driving "
-"""The pump logs this when it has taken over all mappings."""
+"""Beginning of the line that the pump logs when it has taken over all mappings."""
 IDLE_SECONDS = 0.005  # short, because the emulator itself waits for records
 # Under load, polling less often makes batches larger, and leaves CPU time to the emulator.
 BUSY_SECONDS = 0.1
@@ -45,14 +46,14 @@ EVENT_BYTES = 6 * 1024 * 1024 - 1024
 STREAMS_SECONDS = 60.0
 EACH_MINUTE = "rate(1 minute)"
 FIRE_SECONDS = 10.0
-"""Pause between two rounds of the rules of each minute."""
+"""Pause in seconds between two executions of the rules of each minute."""
 RETRIES_EXHAUSTED = "RetryAttemptsExhausted"
-# A lane that is this many batches behind stops the reader, as a shard does on AWS.
+# A reader waits for a lane that is this many batches behind, as a shard does on AWS.
 ROOM_BATCHES = 10
 
 
 class Pump:
-    """The mappings and rules of one emulator that the pump takes over."""
+    """Takes over the mappings and rules of one emulator."""
 
     def __init__(self, url: str) -> None:
         session = LocalSession()
@@ -66,7 +67,8 @@ class Pump:
         self._targets: list[tuple[str, str]] = []
 
     def run(self) -> None:
-        """Take over mappings and rules, also those of later deployments, and fire the rules; never end."""
+        """Take over mappings and rules, also those of later deployments, and fire the rules. Never
+        returns."""
         self._take_over()
         if not self._driven:
             raise SystemExit("No function is mapped to a DynamoDB stream. Deploy the stacks first.")
@@ -78,14 +80,14 @@ class Pump:
             retry_until_ok(self._take_over)
 
     def _take_over(self) -> None:
-        """Start readers and pollers of mappings that are new, and list the targets of the rules."""
+        """Start readers and pollers for new mappings, and list the targets of the rules."""
         pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
         for mapping in (mapping for page in pages for mapping in page["EventSourceMappings"]):
             uuid = mapping["UUID"]
             threads = [] if uuid in self._driven else self._threads(dict(mapping))
             if threads or (uuid in self._driven and mapping["State"] == "Enabled"):
-                # The emulator's response does not show a template's `Enabled: false`, and an update of a
-                # mapping enables it. So the mapping is disabled here.
+                # The mapping is disabled here, because the emulator's response does not show `Enabled: false`
+                # of a template, and an update of a mapping enables it again.
                 self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
                 self._driven.add(uuid)
             for thread in threads:
@@ -93,7 +95,8 @@ class Pump:
         self._targets = self._listed_targets()
 
     def _threads(self, mapping: dict[str, Any]) -> list[Thread]:
-        """Return the threads that deliver a mapping's records; none if the emulator delivers them."""
+        """Return the threads that deliver a mapping's records, or an empty list if the emulator delivers
+        them."""
         if _source(mapping, ":dynamodb:"):
             return self._readers(StreamMapping.from_api(mapping))
         if _source(mapping, ":sqs:", ".fifo"):
@@ -101,8 +104,8 @@ class Pump:
         return []
 
     def _listed_targets(self) -> list[tuple[str, str]]:
-        """Return the function and the event of each rule of each minute, which the emulator fires no more. An
-        update of a rule enables the rule again."""
+        """Return the function and the event of each rule of each minute, and disable these rules in the
+        emulator. This is repeated, because an update of a rule enables it again."""
         pages = self._events.get_paginator("list_rules").paginate()
         listed = [rule for page in pages for rule in page["Rules"]]
         rules = [rule for rule in listed if rule.get("ScheduleExpression") == EACH_MINUTE]
@@ -119,7 +122,7 @@ class Pump:
         )
 
     def _readers(self, mapping: StreamMapping) -> list[Thread]:
-        """A reader for each shard, not yet started."""
+        """Return a reader thread for each shard, not yet started."""
         described = ask_streams(self._url, "DescribeStream", StreamArn=mapping.stream)
         shards = [shard["ShardId"] for shard in described["StreamDescription"]["Shards"]]
         return [Thread(target=self._read, args=(mapping, shard), daemon=True) for shard in shards]
@@ -127,7 +130,7 @@ class Pump:
     def _read(self, mapping: StreamMapping, shard: str) -> None:
         give_up = partial(self._store_failed_batch, mapping, shard)
         delivery = StreamDelivery(mapping, partial(self._invoke, mapping), give_up)
-        # More lanes than cores would only start more function processes, each with its own cold start.
+        # More lanes than cores would only start more function processes, each with a cold start.
         count = min(mapping.parallel, os.cpu_count() or 1)
         lanes = [ShardLane(mapping.batch_size, delivery.deliver) for _ in range(count)]
         for record in read_shard(self._url, mapping, shard):
@@ -137,7 +140,7 @@ class Pump:
         return self._functions.invoke(mapping.function, event_of(records))
 
     def _store_failed_batch(self, mapping: StreamMapping, shard: str, given_up: GivenUp) -> None:
-        """Write failed records to S3, however long that takes: they must not be lost."""
+        """Write failed records to S3, and retry until that succeeds, because they must not be lost."""
         moment = datetime.now(UTC)
         print(f"gave up on {len(given_up.records)} records: {RETRIES_EXHAUSTED}", flush=True)
         key = object_key(mapping, shard, moment)
@@ -146,7 +149,8 @@ class Pump:
 
 
 def read_shard(url: str, mapping: StreamMapping, shard: str) -> Iterator[Record]:
-    """The shard's records, oldest first, that pass the mapping's filters; ends when the shard is closed."""
+    """Yield the records of a shard that match the mapping's filters, oldest first, until the shard is
+    closed."""
     iterator: str | None = None
     last, first = "", FirstRecords()
     while True:
@@ -179,8 +183,8 @@ def _iterator(url: str, stream: str, shard: str, last: str) -> str:
 
 
 def ask_streams(url: str, action: str, **parameters: Any) -> dict[str, Any]:
-    """Make a call of DynamoDB Streams, without boto3, which spends more time on reading records than all else
-    here takes. Functions get the records unchanged. Raises OSError and HTTPException."""
+    """Send a request to DynamoDB Streams without boto3, whose parsing of records would take more time than
+    the rest of the pump. Functions get the records unchanged. Raises OSError and HTTPException."""
     headers = {"Content-Type": "application/x-amz-json-1.0", "Authorization": authorization("dynamodb")}
     headers |= {"X-Amz-Target": f"DynamoDBStreams_20120810.{action}"}
     request = urllib.request.Request(url, json.dumps(parameters).encode(), headers)  # noqa: S310 - the emulator
@@ -189,7 +193,8 @@ def ask_streams(url: str, action: str, **parameters: Any) -> dict[str, Any]:
 
 
 class ShardLane:
-    """Delivers records in order while other lanes go on, in batches up to the mapping's size."""
+    """Lane of a shard, which delivers its records in order and in parallel with other lanes. A batch has up
+    to the mapping's batch size."""
 
     def __init__(self, batch_size: int, deliver: Callable[[list[Record]], None]) -> None:
         self._batch_size = batch_size
@@ -199,7 +204,7 @@ class ShardLane:
         threading.Thread(target=self._run, daemon=True).start()
 
     def put(self, record: Record) -> None:
-        """Blocks while the lane is full."""
+        """Add a record. Blocks while the lane is full."""
         self._records.put(record)
 
     def _run(self) -> None:
@@ -221,7 +226,8 @@ class ShardLane:
 
 
 def object_key(mapping: StreamMapping, shard: str, moment: datetime) -> str:
-    """Where Lambda writes: aws/lambda/<mapping>/<shard>/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-<random>, in UTC."""
+    """Return the key under which Lambda stores failed records:
+    aws/lambda/<mapping>/<shard>/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-<random>, in UTC."""
     stamp = moment.astimezone(UTC)
     return f"aws/lambda/{mapping.uuid}/{shard}/{stamp:%Y/%m/%d}/{stamp:%Y-%m-%dT%H.%M.%S}-{uuid4()}"
 
@@ -229,7 +235,7 @@ def object_key(mapping: StreamMapping, shard: str, moment: datetime) -> str:
 def failure_document(
     mapping: StreamMapping, shard: str, given_up: GivenUp, moment: datetime
 ) -> dict[str, Any]:
-    """Return the document that Lambda writes."""
+    """Return the document that Lambda stores for failed records."""
     records, last = given_up.records, given_up.last
     return {
         "requestContext": {
@@ -255,7 +261,7 @@ def failure_document(
 
 
 def event_of(records: Sequence[Record]) -> str:
-    """The function's event, from records that are serialized already."""
+    """Return the function's event as JSON, from records that are serialized already."""
     return '{"Records":[' + ",".join(record.text for record in records) + "]}"
 
 
@@ -265,7 +271,8 @@ def _source(mapping: dict[str, Any], service: str, suffix: str = "") -> bool:
 
 
 def die(trouble: threading.ExceptHookArgs) -> None:
-    """End the process: a failed thread must not leave the others running as if all were well."""
+    """End the process after an exception in a thread. Otherwise the other threads would continue as if there
+    were no error."""
     traceback.print_exception(trouble.exc_type, trouble.exc_value, trouble.exc_traceback)
     os._exit(1)
 

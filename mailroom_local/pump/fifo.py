@@ -1,8 +1,9 @@
-"""A FIFO queue's mapping by Lambda's rules: message groups in parallel, each in its order.
+"""Event source mapping of a FIFO queue by Lambda's rules: message groups are processed in parallel, and the
+messages of a group in order.
 
-The queue itself hands out no message of a group that has one in flight. A message is received only when a
-function is free, so that its visibility time-out does not run out here. Failed messages stay in the queue: it
-brings them back, or moves them to its dead-letter queue.
+The queue itself returns no message of a group that has a message in flight. A message is received only when a
+function is free, so that its visibility timeout does not end while it waits. Failed messages stay in the
+queue, which returns them again or moves them to its dead-letter queue.
 """
 
 import base64
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 AT_MOST = 6
-"""The most functions at once: each is a process, and the machine may have two cores."""
+"""Maximum number of functions at a time: each is a process, and the machine may have only two cores."""
 WAIT_SECONDS = 20
 
 
 @dataclass(frozen=True)
 class FifoMapping:
-    """The settings of one mapping. `concurrency` is how many batches are worked on at once."""
+    """Settings of a mapping. `concurrency` is the maximum number of batches that are processed at a time."""
 
     uuid: str
     function: str
@@ -35,7 +36,7 @@ class FifoMapping:
 
     @classmethod
     def from_api(cls, answer: Mapping[str, Any]) -> "FifoMapping":
-        """Read an entry of ListEventSourceMappings."""
+        """Parse an entry of the response of ListEventSourceMappings."""
         allowed = (answer.get("ScalingConfig") or {}).get("MaximumConcurrency", AT_MOST)
         return cls(
             uuid=answer["UUID"],
@@ -48,7 +49,7 @@ class FifoMapping:
 
 @dataclass(frozen=True)
 class FifoMessage:
-    """Received message: the data to delete it, and its record in Lambda's event."""
+    """Received message: the receipt handle to delete it, and its record in a Lambda event."""
 
     id: str
     receipt: str
@@ -56,7 +57,7 @@ class FifoMessage:
 
     @classmethod
     def received(cls, entry: Mapping[str, Any], queue: str) -> "FifoMessage":
-        """Read an entry of ReceiveMessage that asked for all attributes."""
+        """Parse an entry of the response of ReceiveMessage, whose request asked for all attributes."""
         attributes = entry.get("MessageAttributes") or {}
         record = {
             "messageId": entry["MessageId"],
@@ -73,7 +74,8 @@ class FifoMessage:
 
 
 def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an attribute in the form of Lambda's event, in which the lists are always empty."""
+    """Convert a message attribute of SQS to its form in a Lambda event. `stringListValues` and
+    `binaryListValues` are always empty."""
     record: dict[str, Any] = {
         "stringListValues": [],
         "binaryListValues": [],
@@ -87,10 +89,10 @@ def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def finished(batch: Sequence[FifoMessage], invoked: Invoked) -> list[FifoMessage]:
-    """The messages to delete after an invocation.
+    """Return the messages to delete after an invocation.
 
-    Nothing is deleted after an error of the function, if it never ran, or if a reported identifier is
-    missing, empty or not of this batch.
+    No message is deleted after an error of the function, if the function did not run, or if a reported
+    identifier is missing, empty or not of this batch.
     """
     if invoked.error is not None or invoked.refused:
         return []
@@ -101,7 +103,7 @@ def finished(batch: Sequence[FifoMessage], invoked: Invoked) -> list[FifoMessage
 
 
 class EmulatedQueue:
-    """`arn` names the queue; it must exist."""
+    """Queue of the emulator with the ARN `arn`, which must exist."""
 
     def __init__(self, client: "SQSClient", arn: str) -> None:
         self._client = client
@@ -109,7 +111,8 @@ class EmulatedQueue:
         self._url = client.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
 
     def receive(self, count: int) -> list[FifoMessage]:
-        """Return at most so many messages; waits for the first. Empty after a failed call."""
+        """Wait for messages, and return at most `count`. Returns an empty list if there are none, or after a
+        failed request."""
         try:
             reply = self._client.receive_message(
                 QueueUrl=self._url,
@@ -125,7 +128,7 @@ class EmulatedQueue:
         return [FifoMessage.received(entry, self._arn) for entry in reply.get("Messages", [])]
 
     def delete(self, messages: Sequence[FifoMessage]) -> None:
-        """Delete messages; one that was received again since stays, as on AWS."""
+        """Delete messages. A message that was received again since is not deleted, as on AWS."""
         for message in messages:
             retry_until_ok(lambda message=message: self._delete(message))  # type: ignore[misc]
 
@@ -137,7 +140,8 @@ class EmulatedQueue:
 
 
 class Poller:
-    """Loop of one mapping. `invoke` takes the event as JSON and must not raise."""
+    """Loop that receives messages of one mapping and invokes its function. `invoke` gets the event as JSON
+    and must not raise."""
 
     def __init__(self, mapping: FifoMapping, queue: EmulatedQueue, invoke: Callable[[str], Invoked]) -> None:
         self._mapping = mapping
@@ -150,7 +154,7 @@ class Poller:
             self.poll()
 
     def poll(self) -> None:
-        """Wait until a function is free, receive a batch for it, and start it."""
+        """Wait until a function is free, receive a batch, and invoke the function in a thread."""
         self._free.acquire()
         messages = self._queue.receive(self._mapping.batch_size)
         if not messages:

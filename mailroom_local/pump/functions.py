@@ -1,4 +1,4 @@
-"""Invokes the stage's functions, synchronously, as Lambda's pollers do."""
+"""Invokes the functions of the stage synchronously, as Lambda's pollers do."""
 
 import json
 import time
@@ -18,7 +18,8 @@ TROUBLE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Invoked:
-    """Result of an invocation. `error` is the function error (Unhandled), `refused` that it never ran."""
+    """Result of an invocation. `error` is Lambda's function error, such as Unhandled. `refused` is whether
+    the function did not run."""
 
     request_id: str = ""
     payload: Any = None
@@ -27,7 +28,8 @@ class Invoked:
 
     @property
     def reported(self) -> list[str]:
-        """The identifiers of the records that the function reports as failed; "" for one that is missing."""
+        """Identifiers of the records that the function reports as failed; an empty string for a missing
+        identifier."""
         failures = self.payload.get("batchItemFailures") if isinstance(self.payload, dict) else None
         return [
             failure.get("itemIdentifier") or "" if isinstance(failure, dict) else ""
@@ -42,7 +44,8 @@ class Functions:
         )
 
     def invoke(self, function: str, event: str) -> Invoked:
-        """Run the function on an event (JSON) and wait for the end. Catches AWS errors."""
+        """Invoke the function with an event in JSON, and wait for its end. AWS errors are returned as
+        `refused`."""
         try:
             answer = self._lambda.invoke(FunctionName=function, Payload=event)
             payload = answer["Payload"].read()
@@ -54,7 +57,7 @@ class Functions:
 
 
 def retry_until_ok(call: Callable[[], object]) -> None:
-    """Repeat the call until success, waiting in between."""
+    """Repeat `call` until it succeeds, with a pause after each failure."""
     while True:
         try:
             call()

@@ -1,5 +1,5 @@
-"""Read metrics out of the functions' logs, and evaluate alarms like CloudWatch. The emulator leaves that
-out."""
+"""Reads metrics from the functions' logs, and evaluates alarms like CloudWatch, because the emulator does
+neither."""
 
 import json
 import time
@@ -14,13 +14,14 @@ from mailroom_local.pump.functions import TROUBLE
 
 SECONDS = 5.0
 ROUNDS = 3
-"""Rounds of metrics for one evaluation of the alarms, which costs the emulator more."""
+"""Number of times that metrics are read for each evaluation of the alarms, which takes the emulator more
+time."""
 EMBEDDED = b'{"_aws":'
-"""How a line of the embedded metric format begins. Powertools writes every value as a list."""
+"""Beginning of a line in the embedded metric format. Powertools writes every value as a list."""
 
 
 class LoggedMetrics:
-    """The metrics in the emulator's log, which contains the output of every function."""
+    """Metrics in the emulator's log, which contains the output of all functions."""
 
     def __init__(self, url: str, log: Path) -> None:
         self._cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())
@@ -28,7 +29,7 @@ class LoggedMetrics:
         self._log, self._offset = log, 0
 
     def run(self) -> None:
-        """Hand metrics on and evaluate the alarms every few seconds; never ends."""
+        """Forward metrics and evaluate the alarms every few seconds. Never returns."""
         while True:
             for _ in range(ROUNDS):
                 self.forward()
@@ -39,7 +40,7 @@ class LoggedMetrics:
                 print(f"alarms are not evaluated: {trouble}", flush=True)
 
     def forward(self) -> None:
-        """Hand on what was logged since the last call."""
+        """Forward the metrics that were logged since the last call."""
         with self._log.open("rb") as log:
             log.seek(self._offset)
             logged = log.read()
@@ -73,12 +74,13 @@ class LoggedMetrics:
         for namespace, data in by_namespace.items():
             try:
                 self._cloudwatch.put_metric_data(Namespace=namespace, MetricData=data)
-            except TROUBLE as trouble:  # missing metrics are no reason to stop
+            except TROUBLE as trouble:  # the pump continues without these metrics
                 print(f"metrics are lost: {trouble}", flush=True)
 
 
 def _values(line: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], float]]:
-    """Each value of a line, by namespace, minute (epoch seconds), name, unit and dimensions.
+    """Yield each value of a line with its key: namespace, minute (epoch seconds), name, unit and dimensions.
+
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html"""
     minute = line["_aws"]["Timestamp"] // 60_000 * 60
     for directive in line["_aws"]["CloudWatchMetrics"]:

@@ -1,7 +1,9 @@
-"""A DynamoDB stream's mapping by Lambda's rules: its records, its filters, and what follows an invocation.
+"""Event source mapping of a DynamoDB stream by Lambda's rules: its records, its filters, and the steps after
+an invocation.
 
-Where AWS's documentation is silent (bisecting, and the first record of the batch is the lowest that failed),
-the batch is halved, as after a function error: then a poisoned record cannot take its neighbours along.
+AWS does not document what happens with bisecting if the first record of the batch is the lowest that failed.
+Here the batch is halved, as after a function error, so that a record that always fails does not make others
+fail.
 """
 
 import json
@@ -30,9 +32,9 @@ BACKOFF_CAP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class StreamMapping:
-    """The settings of a mapping in which the stacks' mappings differ. Each bisects a failed batch, takes
-    reports of failed records, and waits for no further records. A record is retried for some seconds at most,
-    so that none grows too old."""
+    """Settings of a mapping, limited to those in which the stacks' mappings differ. All mappings bisect a
+    failed batch, accept reports of failed records, and do without a batch window. A record is retried for at
+    most some seconds, so the maximum age of records is never reached."""
 
     uuid: str
     function: str
@@ -45,7 +47,7 @@ class StreamMapping:
 
     @classmethod
     def from_api(cls, answer: Mapping[str, Any]) -> "StreamMapping":
-        """Read an entry of ListEventSourceMappings."""
+        """Parse an entry of the response of ListEventSourceMappings."""
         filters = (answer.get("FilterCriteria") or {}).get("Filters", [])
         return cls(
             uuid=answer["UUID"],
@@ -61,7 +63,7 @@ class StreamMapping:
 
 @dataclass(frozen=True)
 class Record:
-    """Change of an item in the form of Lambda's event, serialized once."""
+    """Change of an item in the form of a Lambda event, serialized once."""
 
     sequence: str
     created: float
@@ -70,7 +72,7 @@ class Record:
 
     @classmethod
     def from_stream(cls, record: Mapping[str, Any], stream: str) -> "Record":
-        """Read an entry of GetRecords in its JSON form."""
+        """Parse an entry of the response of GetRecords, in its JSON form."""
         change = record["dynamodb"]
         return cls(
             sequence=change["SequenceNumber"],
@@ -81,20 +83,20 @@ class Record:
 
     @cached_property
     def event(self) -> dict[str, Any]:
-        """The record as the function gets it."""
+        """Record as the function gets it."""
         return dict(json.loads(self.text))
 
 
 class FirstRecords:
-    """Which records are the first that a stream tells of their item. The emulator leaves out what PartiQL
-    inserts, such as the claims of a batch: DynamoDB tells of that as INSERT, so the first record after it
-    stands for both."""
+    """Keys of the items of which the stream has had a record. The emulator's stream leaves out inserts by
+    PartiQL, such as the claims of a batch, which DynamoDB reports as INSERT. Therefore the first record of an
+    item counts as INSERT."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def told(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The record as filters see it."""
+        """Return the record for filters: the first record of an item has the event name INSERT."""
         key = json.dumps(record["dynamodb"]["Keys"], sort_keys=True)
         if record["eventName"] == "MODIFY" and key not in self._known:
             record = {**record, "eventName": "INSERT"}
@@ -103,7 +105,7 @@ class FirstRecords:
 
 
 def passes(record: Mapping[str, Any], patterns: Sequence[Mapping[str, Any]]) -> bool:
-    """A record passes if any pattern matches, or if there are none."""
+    """Return whether a record matches any of `patterns`, or `patterns` is empty."""
     return not patterns or any(_matches(record, pattern) for pattern in patterns)
 
 
@@ -123,13 +125,14 @@ def _equals(value: Any, expected: Any) -> bool:
         return bool(value == expected)
     operator, operand = next(iter(expected.items()))
     if operator not in OPERATORS:
-        raise ValueError(f"The pump does not know the filter operator {operator!r}: {sorted(OPERATORS)}.")
+        raise ValueError(f"The pump supports only the operators {sorted(OPERATORS)}, not {operator!r}.")
     return OPERATORS[operator](value, operand)
 
 
 @dataclass(frozen=True)
 class StreamBatch:
-    """Records still to be delivered together. `retries` were used up, of `invocations` so far."""
+    """Records to be delivered together. `retries` is the number of retries used so far, and `invocations` the
+    number of invocations."""
 
     records: tuple[Record, ...]
     retries: int = 0
@@ -138,15 +141,16 @@ class StreamBatch:
 
 @dataclass(frozen=True)
 class FollowUp:
-    """Next steps after an invocation: batches in their order, and records that are given up on."""
+    """Next steps after an invocation: batches to deliver, in order, and records to give up."""
 
     batches: tuple[StreamBatch, ...] = ()
     given_up: tuple[Record, ...] = ()
 
 
 def after(batch: StreamBatch, invoked: Invoked, max_retries: int) -> FollowUp:
-    """Return the next steps. `batch` counts the invocation already; a split is not a retry."""
-    if invoked.refused:  # a throttled invocation uses up no retry
+    """Return the next steps after an invocation, which `batch` already counts. Splitting a batch does not
+    count as a retry."""
+    if invoked.refused:  # a throttled invocation does not count as a retry
         return FollowUp((batch,))
     failed = first_failed(batch.records, invoked)
     if failed is None:
@@ -164,9 +168,10 @@ def after(batch: StreamBatch, invoked: Invoked, max_retries: int) -> FollowUp:
 
 
 def first_failed(records: Sequence[Record], invoked: Invoked) -> int | None:
-    """Return the first record of a retry: the lowest reported sequence number; None if all went well.
+    """Return the index of the first record to retry, which has the lowest reported sequence number, or None
+    if no record failed.
 
-    An identifier that is missing, empty or not of this batch fails the whole batch.
+    If an identifier is missing, empty or not of this batch, the whole batch has failed.
     """
     if invoked.error is not None:
         return 0
@@ -175,13 +180,13 @@ def first_failed(records: Sequence[Record], invoked: Invoked) -> int | None:
 
 
 def backoff(failures: int) -> float:
-    """Seconds before the next invocation, after so many failed ones in a row."""
+    """Return the seconds to wait before the next invocation after `failures` failed ones in a row."""
     return min(BACKOFF_CAP_SECONDS, BACKOFF_SECONDS * 2.0 ** min(failures, 10))
 
 
 @dataclass(frozen=True)
 class GivenUp:
-    """Records whose retries are used up, with their last invocation and the number of all."""
+    """Records whose retries are used up, with their last invocation and the total number of invocations."""
 
     records: tuple[Record, ...]
     last: Invoked
@@ -190,7 +195,7 @@ class GivenUp:
 
 @dataclass(frozen=True)
 class StreamDelivery:
-    """Delivers batches by these rules. `invoke` must not raise."""
+    """Delivers batches by the rules of this module. `invoke` must not raise."""
 
     mapping: StreamMapping
     invoke: Callable[[Sequence[Record]], Invoked]
@@ -198,7 +203,7 @@ class StreamDelivery:
     sleep: Callable[[float], None] = time.sleep
 
     def deliver(self, records: Sequence[Record]) -> None:
-        """Deliver in the order of the stream; return when every record was handled or given up on."""
+        """Deliver records in the order of the stream. Returns when all records were processed or given up."""
         waiting = deque([StreamBatch(tuple(records))])
         failures = 0
         while waiting:

@@ -1,1 +1,1 @@
-"""The local stage: an emulator of AWS, the stacks deployed on it, and the processes beside it."""
+"""The local stage: an emulator of AWS, the stacks deployed to it, and further processes."""

@@ -1,4 +1,5 @@
-"""`python -m mailroom_local.stage`: install what a local stage needs beside this environment."""
+"""`python -m mailroom_local.stage`: install the emulator, which a local stage needs besides this
+environment."""
 
 import sys
 

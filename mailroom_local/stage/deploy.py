@@ -1,4 +1,4 @@
-"""Deploy a cloud assembly to the emulator with boto3, as `cdk deploy` would, in a second."""
+"""Deploys a cloud assembly to the emulator with boto3, in a second, with the same result as `cdk deploy`."""
 
 import io
 import json
@@ -27,14 +27,15 @@ BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
 CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 DEPLOY_SECONDS = 120
 UNCHANGED = "No updates are to be performed"
-"""Words of CloudFormation's error for an update without a change."""
+"""Text in CloudFormation's error for an update that changes nothing."""
 PROVIDERS = "http://providers.invalid"
-"""Stands for the simulators' URL in templates: it is another at each start, and they are synthesized once."""
+"""Placeholder of the simulators' URL in templates: the URL differs at each start, but templates are
+synthesized only once."""
 
 
 @dataclass(frozen=True)
 class Asset:
-    """A file or a folder, and the place in S3 where its stack looks for it."""
+    """A file or a folder of the assembly, and the S3 bucket and key from which its stack reads it."""
 
     source: Path
     zipped: bool
@@ -42,8 +43,9 @@ class Asset:
     key: str
 
     def content(self) -> bytes:
-        """Uploaded data. For a folder: an empty archive whose comment names the folder. The emulator takes
-        the files from there: to zip, send and unpack 17,000 of them takes a core for five seconds."""
+        """Return the data to upload. For a folder it is an empty archive whose comment is the folder's path,
+        from which the emulator copies the files: zipping, uploading and unpacking 17,000 files takes five
+        seconds of CPU time."""
         if not self.zipped:
             return self.source.read_bytes()
         buffer = io.BytesIO()
@@ -54,7 +56,7 @@ class Asset:
 
 @dataclass(frozen=True)
 class StackArtifact:
-    """Stack of the assembly."""
+    """Stack of the assembly: its name, template and assets."""
 
     name: str
     template: Path
@@ -62,7 +64,7 @@ class StackArtifact:
 
 
 def read_assembly(folder: Path) -> list[StackArtifact]:
-    """Return the stacks, each after its dependencies."""
+    """Return the stacks of an assembly, each after its dependencies."""
     artifacts = json.loads((folder / "manifest.json").read_text())["artifacts"]
     stacks = {name for name, artifact in artifacts.items() if artifact["type"] == "aws:cloudformation:stack"}
     ordered = TopologicalSorter(
@@ -98,18 +100,19 @@ def _assets(folder: Path, manifest: Path) -> list[Asset]:
 
 
 def _resolved(text: str) -> str:
-    """An environment-agnostic stack names its bucket by these placeholders."""
+    """Return a text with its placeholders replaced. A stack without a fixed account and region has them in
+    the name of its asset bucket."""
     for placeholder, value in (("AccountId", ACCOUNT), ("Region", REGION), ("Partition", "aws")):
         text = text.replace("${AWS::" + placeholder + "}", value)
     return text
 
 
 class DeployError(RuntimeError):
-    """A stack could not be created or updated; the message lists CloudFormation's own reasons."""
+    """A stack could not be created or updated. The message lists the reasons of CloudFormation."""
 
 
 class EmulatorDeployment:
-    """The stacks of one assembly on one emulator."""
+    """Deployment of the stacks of one assembly to one emulator."""
 
     def __init__(self, url: str) -> None:
         session = LocalSession()
@@ -127,10 +130,10 @@ class EmulatorDeployment:
         self._secrets.create_secret(Name=name, SecretString=json.dumps(secret))
 
     def deploy(self, folder: Path, providers: str) -> dict[str, str]:
-        """Create every stack, or update a stack of that name, with the simulators' URL `providers` in place
-        of PROVIDERS, and do what a person does in a real account: verify the mail senders, put the providers'
-        credentials, create platform applications and topics for pushes. The outputs of all stacks, by their
-        names."""
+        """Create or update every stack, with the simulators' URL `providers` instead of PROVIDERS. Then do
+        what an operator does in a real account: verify the mail senders, put the providers' credentials, and
+        create platform applications and topics for push messages. Return the outputs of all stacks by
+        name."""
         self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
         stacks = read_assembly(folder)
         buckets = {asset.bucket for stack in stacks for asset in stack.assets}
@@ -153,12 +156,12 @@ class EmulatorDeployment:
         return host_key(self._secret(f"mailroom-{STAGE}-webhook-keys"), host)
 
     def database_url(self, secret: str) -> str:
-        """Return the URL by which psql and drivers connect to the database of a secret."""
+        """Return the URL with which psql and database drivers connect to the database of a secret."""
         fields = json.loads(self._secret(secret))
         return "postgresql://{username}:{password}@{host}:{port}/{dbname}".format(**fields)
 
     def published(self, bucket: str) -> list[str]:
-        """Return the templates with a published version that counts, such as mail/welcome."""
+        """Return the templates whose current version is a published one, such as mail/welcome."""
         try:
             reply = self._s3.get_object(Bucket=bucket, Key=CURRENT)
         except self._s3.exceptions.NoSuchKey:
@@ -173,15 +176,15 @@ class EmulatorDeployment:
         url = ""
         for asset in stack.assets:
             content = asset.content()
-            # CDK lists the template among the assets. CloudFormation reads a template over 51,200 bytes only
-            # from S3, so it is uploaded too.
+            # The CDK lists the template among the assets. It is uploaded too, because CloudFormation reads a
+            # template over 51,200 bytes only from S3.
             if asset.source == stack.template:
                 content = content.replace(PROVIDERS.encode(), providers.encode())
                 url = f"{self._url}/{asset.bucket}/{asset.key}"
             self._s3.put_object(Bucket=asset.bucket, Key=asset.key, Body=content)
         if not url:
             raise DeployError(
-                f"{stack.name}: {stack.template.name} is not in its asset manifest; synth anew."
+                f"{stack.name}: {stack.template.name} is not in its asset manifest; run synth again."
             )
         names = {each["StackName"] for each in self._formation.describe_stacks()["Stacks"]}
         put = self._formation.update_stack if stack.name in names else self._formation.create_stack
@@ -216,7 +219,7 @@ class EmulatorDeployment:
         return [function for page in pages for function in page["Functions"]]
 
     def _verify_senders(self, variables: Sequence[Mapping[str, str]]) -> None:
-        """The addresses that the functions may send from."""
+        """Verify the addresses from which the functions may send."""
         senders = {
             sender for settings in variables for sender in json.loads(settings.get("MAIL_SENDERS", "[]"))
         }
@@ -225,7 +228,7 @@ class EmulatorDeployment:
                 self._ses.create_email_identity(EmailIdentity=parseaddr(sender)[1])
 
     def _create_push_targets(self, variables: Sequence[Mapping[str, str]]) -> None:
-        """The platform applications and topics that the functions may publish to."""
+        """Create the platform applications and topics to which the functions may publish."""
         for settings in variables:
             for arn in json.loads(settings.get("PLATFORM_APPLICATIONS", "{}")).values():
                 _, platform, name = arn.split("/")

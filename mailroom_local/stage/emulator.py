@@ -1,4 +1,5 @@
-"""MiniStack: DynamoDB, SQS, Lambda, SES, S3, Scheduler and CloudFormation in one process."""
+"""Starts MiniStack, an emulator of DynamoDB, SQS, Lambda, SES, S3, Scheduler and CloudFormation in one
+process."""
 
 import os
 import sys
@@ -21,10 +22,11 @@ KEPT = ("PATH", "HOME", "LANG", "LC_ALL")
 
 
 def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
-    """Start the emulator and wait until it answers.
+    """Start the emulator and wait until it responds.
 
-    MiniStack hands its environment on to the functions: `AWS_ENDPOINT_URL_SESV2` and `AWS_ENDPOINT_URL_SNS`
-    send their mails and pushes to the simulators, and no stack needs to know.
+    MiniStack passes its environment on to the functions. By `AWS_ENDPOINT_URL_SESV2` and
+    `AWS_ENDPOINT_URL_SNS` they send mails and push messages to the simulators, without a change of the
+    stacks.
     """
     install()
     workspace.scratch.mkdir(parents=True, exist_ok=True)
@@ -36,13 +38,14 @@ def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
         process.stop()
         raise StartError(
             f"The emulator did not start. The end of {workspace.log(NAME)}:\n{workspace.tail(NAME)}\n"
-            "If another program took its port, try again: each start picks a free one."
+            "If another program uses its port, try again: each start chooses a free port."
         )
     return process
 
 
 def install() -> None:
-    """Create the emulator's environment if missing: the emulator pins another botocore. Raises Refused."""
+    """Create the emulator's virtual environment if it is missing. It is separate because the emulator pins
+    another version of botocore. Raises Refused."""
     installed(EMULATOR_BIN.parent, [PACKAGE / "requirements.txt"], _install)
 
 
@@ -55,18 +58,18 @@ def _install(folder: Path) -> None:
 
 
 def _command(workspace: Workspace, port: int) -> list[str]:
-    """MiniStack is an ASGI application. Its own server costs 0.8 ms of each call, uvicorn's 0.3, and the
-    emulator's one core is what bounds the whole pipeline."""
+    """Return the command that serves MiniStack, an ASGI application, with uvicorn. MiniStack's own server
+    takes 0.8 ms of each call, uvicorn 0.3, and the emulator's one core limits the whole pipeline."""
     serve = [str(UVICORN), APPLICATION, "--app-dir", str(_linked(workspace)), "--host", LOOPBACK]
-    # MiniStack writes a Date header itself. If uvicorn added a second one, the SDK in the CDK's CLI could
-    # read neither.
+    # MiniStack writes a Date header itself. If uvicorn added a second one, the AWS SDK in the CDK's CLI could
+    # not read the date.
     options = "--no-access-log --no-date-header --timeout-keep-alive 75 --timeout-graceful-shutdown 0"
     return [*serve, "--port", str(port), *options.split()]
 
 
 def _linked(workspace: Workspace) -> Path:
-    """A folder with this package alone. The emulator's Python must find no other package of ours or of the
-    environment that this one is installed in."""
+    """Return a folder that contains only a link to this package. The emulator's Python must not import other
+    packages of Mailroom or of this environment."""
     folder = workspace.scratch / "packages"
     folder.mkdir(exist_ok=True)
     link = folder / PACKAGE.name
@@ -76,7 +79,8 @@ def _linked(workspace: Workspace) -> Path:
 
 
 def _environment(workspace: Workspace, port: int) -> dict[str, str]:
-    """Only what the emulator and the functions need: a user's AWS profile or proxy must not reach them."""
+    """Return only the environment variables that the emulator and the functions need, so that they do not use
+    the user's AWS profile or proxy."""
     return {key: os.environ[key] for key in KEPT if key in os.environ} | {
         "BIND_HOST": LOOPBACK,
         "GATEWAY_PORT": str(port),

@@ -1,4 +1,4 @@
-"""Start and stop a local stage: from synthesizing the stacks to a pipeline that waits for messages."""
+"""Starts and stops a local stage: from synthesizing the stacks to a pipeline that waits for messages."""
 
 import os
 import secrets
@@ -32,19 +32,19 @@ MODULES = {
     "second-pump": "mailroom_local.pump.driver",
     "console": "mailroom_ops console",
 }
-"""The programs of a stage, by the names of their logs."""
+"""Programs of a stage, by the names of their logs."""
 PEOPLE = 50
-"""How many people of the example campaign get its mail, unless the caller wants more."""
+"""Default number of people who get the example campaign's mail."""
 DATABASE_SECRET = f"mailroom-{STAGE}-app"
-"""The secret that cdk.json names for the campaigns' database of this stage."""
+"""Name of the secret that cdk.json names for the database of the stage's campaigns."""
 NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
 
 def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, console: bool = False) -> State:
     """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
-    `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError
-    after it has ended what it started."""
+    `people` recipients of the example campaign. If `console` is true, the console is started too. Raises
+    StartError or DeployError after ending the started processes."""
     try:
         return _start(workspace, announce, people, console)
     except BaseException:
@@ -77,10 +77,10 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     _await(workspace, "providers", lambda: answers(f"{endpoints.providers}/health"))
     _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
     with database.connect() as connection:
-        # Besides the recipients, there are people without new followers, and people who want no mail.
+        # Besides the recipients, there are people without new followers, and people who turned the mail off.
         everybody = People(people, quiet=people // 10, unwilling=people // 10)
         example_people.create(connection, everybody, datetime.now(UTC))
-    # Until the pump takes over the mappings, the emulator reads the fax queue itself, one line after another.
+    # Until the pump takes over the mappings, the emulator itself reads the fax queue, one line after another.
     _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
     _write_environment(workspace, running)
     if console:
@@ -91,9 +91,9 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
 
 
 def update(workspace: Workspace, running: State, announce: Announce) -> bool:
-    """Deploy the settings and code of now over a running stage, which keeps its messages. Return whether they
-    differed. Raises StartError for a wrong setting, and for a change that would take away a table, a queue, a
-    bucket or a secret; then nothing was changed. Raises DeployError."""
+    """Deploy the current settings and code to a running stage, which keeps its messages. Return whether there
+    was a difference. Raises StartError for an invalid setting, and for a change that would remove a table,
+    queue, bucket or secret; then nothing was changed. Raises DeployError if a stack cannot be updated."""
     announce("synthesizing the stacks")
     current = _assembly()
     if current == workspace.assembly.resolve():
@@ -103,9 +103,9 @@ def update(workspace: Workspace, running: State, announce: Announce) -> bool:
     if compared.returncode:
         raise StartError(f"The stacks could not be compared with the stage:\n{compared.stdout}")
     if sentences := [str(loss) for loss in losses(compared.stdout)]:
-        anew = "Nothing was changed. To start anew, without the stage's messages: mailroom down, mailroom up."
+        anew = "Nothing was changed. To start again without the messages: mailroom down, then mailroom up."
         raise StartError("\n".join([*sentences, anew]))
-    announce("deploying what differs")
+    announce("deploying the differences")
     running.outputs = EmulatorDeployment(running.endpoints.aws).deploy(current, running.endpoints.providers)
     running.save(workspace)
     _link(workspace, current)
@@ -114,14 +114,14 @@ def update(workspace: Workspace, running: State, announce: Announce) -> bool:
 
 
 def published(running: State) -> list[str]:
-    """Return the templates whose published version goes before their file."""
+    """Return the templates whose published version overrides the file in templates/."""
     bucket = running.outputs.get("TemplatesBucketName")
     return EmulatorDeployment(running.endpoints.aws).published(bucket) if bucket else []
 
 
 def _write_environment(workspace: Workspace, running: State) -> None:
-    """Write the file that people's shells read: it has the emulator's key, the key of webhooks to this
-    machine, and the database's password."""
+    """Write the file that users source in their shells. It contains the emulator's key, the key of webhooks
+    to this machine, and the database's password."""
     deployment = EmulatorDeployment(running.endpoints.aws)
     variables = {
         **running.variables(),
@@ -129,7 +129,7 @@ def _write_environment(workspace: Workspace, running: State) -> None:
         "MAILROOM_DATABASE": deployment.database_url(DATABASE_SECRET),
     }
     exports = [f"export {name}={value}\n" for name, value in variables.items()]
-    # With this folder in the PATH, the shell finds the command `mailroom`.
+    # With this folder in PATH, the shell finds the command `mailroom`.
     exports.append(f'export PATH="{Path(sys.executable).parent}:$PATH"\n')
     workspace.environment.touch(mode=0o600)
     workspace.environment.chmod(0o600)
@@ -137,15 +137,15 @@ def _write_environment(workspace: Workspace, running: State) -> None:
 
 
 def console_url(workspace: Workspace) -> str | None:
-    """The URL that opens the console, token included; None if the console was not started."""
+    """Return the URL of the console with its access token, or None if the console was not started."""
     log = workspace.log("console")
     first = log.read_text(errors="replace").partition("\n")[0] if log.exists() else ""
     return first if first.startswith("http://") else None
 
 
 def synthesize(workspace: Workspace) -> None:
-    """Link the workspace's `assembly` to that of the local stage, which is synthesized unless it was before.
-    Raises StartError."""
+    """Link the workspace's `assembly` to the assembly of the local stage, which is synthesized if the cache
+    does not have it. Raises StartError."""
     _link(workspace, _assembly())
 
 
@@ -160,7 +160,7 @@ def _link(workspace: Workspace, folder: Path) -> None:
 
 
 def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:
-    # The CDK's validation of the templates is off: it takes five seconds of CPU time, and cfn-lint and
+    # The CDK's validation of the templates is turned off: it takes five seconds of CPU time, and cfn-lint and
     # checkov check the templates as well.
     answer = run_app(context, output, quiet=True, CDK_VALIDATION="false")
     if answer.returncode != 0:
@@ -170,7 +170,7 @@ def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> No
 
 
 def stop(workspace: Workspace) -> bool:
-    """End everything that this workspace started, also after a crash; True if anything was running."""
+    """End all processes that this workspace started, also after a crash. Return whether any was running."""
     state = load_state(workspace)
     stopped = [process.stop() for process in reversed(list(state.processes.values()))] if state else []
     for path in (workspace.state, workspace.environment):
@@ -181,12 +181,12 @@ def stop(workspace: Workspace) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Rename the folder, so that the next start begins afresh, and remove it in the background: a busy disk
-    takes many seconds for the twenty thousand files of the functions' code."""
+    """Rename the folder, so that the next start has an empty one, and remove it in the background: a busy
+    disk needs many seconds for the 20,000 files of the functions' code."""
     renamed = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
     with suppress(FileNotFoundError):
         folder.rename(renamed)
-        # The shell ends at once. The system waits for `rm` in the background, so this process need not.
+        # The shell ends at once. `rm` continues in the background, and this process need not wait for it.
         command = ["/bin/sh", "-c", 'rm -rf "$1" &', "sh", str(renamed)]
         subprocess.run(command, start_new_session=True, check=True)
 
@@ -198,7 +198,7 @@ def start_module(
     *options: str,
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Start one of MODULES, which `stop` ends with the others."""
+    """Start one of MODULES, which `stop` ends with the other processes."""
     command = [sys.executable, "-m", *MODULES[name].split(), *options]
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     environment = inherited | NO_PROXY | dict(variables or {})
@@ -210,5 +210,5 @@ def _await(workspace: Workspace, name: str, up: Callable[[], bool]) -> None:
     if not wait_until(up, START_SECONDS):
         raise StartError(
             f"{MODULES[name]} did not start. The end of {workspace.log(name)}:\n{workspace.tail(name)}\n"
-            "Try again: each start picks ports that are free."
+            "Try again: each start chooses free ports."
         )

@@ -1,4 +1,4 @@
-"""The folder of a running local stage, and the state that commands share through it."""
+"""Folder of a running local stage, and the state in it that commands share."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,11 +24,11 @@ EXPORTED = {
     "MAILROOM_SUPPRESSIONS": "SuppressionsTableName",
     "MAILROOM_FEEDBACK_TOPIC": "FeedbackTopicArn",
 }
-"""Outputs of the stacks that `.local/env` exports, by the variable's name."""
+"""Outputs of the stacks that `.local/env` exports, by the name of the variable."""
 
 
 class Workspace:
-    """Folder for each running stage, so that a demo never disturbs what `make up` left running."""
+    """Folder of one running stage. A demo has its own, so that it does not disturb the stage of `make up`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,7 +43,7 @@ class Workspace:
         return self.folder / f"{process}.log"
 
     def tail(self, process: str) -> str:
-        """The last lines of a process's log, for an error message."""
+        """Return the last lines of a process's log, for an error message."""
         path = self.log(process)
         if not path.exists():
             return ""
@@ -55,14 +55,15 @@ UP = Workspace(DOT_LOCAL)
 
 @dataclass
 class State:
-    """Running local stage."""
+    """State of a running local stage."""
 
     endpoints: Endpoints
     processes: dict[str, Process] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
 
     def save(self, workspace: Workspace) -> None:
-        """Written after each step, so that `down` finds all that a crash has left."""
+        """Write the state to the workspace. This is done after each step, so that `down` finds all processes
+        even after a crash."""
         workspace.folder.mkdir(parents=True, exist_ok=True)
         workspace.state.write_bytes(msgspec.json.encode(self))
 
@@ -72,7 +73,7 @@ class State:
         return bool(self.processes) and all(process.alive() for process in self.processes.values())
 
     def variables(self) -> dict[str, str]:
-        """Variables that `.local/env` exports."""
+        """Return the variables that `.local/env` exports."""
         exported = {name: self.outputs[output] for name, output in EXPORTED.items() if output in self.outputs}
         return self.endpoints.variables() | {
             "MAILROOM_STAGE": STAGE,
@@ -85,7 +86,7 @@ class State:
 
 
 def load_state(workspace: Workspace) -> State | None:
-    """The state of this workspace; None if the stage was not started, or its file is damaged."""
+    """Return the state of this workspace, or None if the stage was not started or the file is damaged."""
     try:
         return msgspec.json.decode(workspace.state.read_bytes(), type=State)
     except (OSError, ValueError):  # msgspec's decoding errors are ValueErrors

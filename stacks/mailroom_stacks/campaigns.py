@@ -1,4 +1,5 @@
-"""Campaigns: their schedules, the function that pages through audiences, and the one that composes."""
+"""Campaigns: their schedules, the function that reads audiences page by page, and the function that composes
+messages."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,12 +36,12 @@ from mailroom_stacks.settings.settings import Settings
 
 DEFINITIONS = "campaigns.json"
 CAMPAIGNS_MB = 512
-"""Memory of both functions, in MiB: a page has up to 10,000 people, and campaigns have code of their own."""
+"""Memory of both functions, in MiB: a page has up to 10,000 people, and a campaign may have its own code."""
 
 
 class CampaignsStack(StageStack):
-    """Functions `collect`, which reads starts and pages of audiences, and `compose`, which writes messages to
-    the collected people."""
+    """Functions `collect`, which handles starts and reads pages of audiences, and `compose`, which writes
+    messages to the collected people."""
 
     def __init__(
         self,
@@ -108,8 +109,8 @@ class CampaignsStack(StageStack):
         )
 
     def _lanes(self, settings: Settings) -> Iterator[tuple[LaneRow, sqs.IQueue]]:
-        """Yield the bulk lanes of campaigns with their queues, by name: a reference would keep the lane from
-        being removed."""
+        """Yield the bulk lanes of campaigns' channels with their queues. The queues are imported by name,
+        because a reference would prevent the removal of a lane."""
         channels = {campaign.chosen.channel for campaign in self._campaigns}
         for row in settings.lane_rows():
             if row.event_type in channels and row.lane == LANE:
@@ -117,7 +118,7 @@ class CampaignsStack(StageStack):
                 yield row, sqs.Queue.from_queue_arn(self, pascal(row.queue), arn)
 
     def _limits(self) -> dict[str, Any]:
-        """Return the fields of `CollectSettings` about the daily limits of these lanes."""
+        """Return the fields of `CollectSettings` for the daily limits of the campaigns' lanes."""
         limits = {
             row.event_type: DayLimit(
                 per_day=row.channel.days,
@@ -129,7 +130,7 @@ class CampaignsStack(StageStack):
         return {"budgets_table": self._budgets.plain_name, "limits": limits} if limits else {}
 
     def _look_at_day(self) -> list[Grant]:
-        """Return the rights to read the budgets, and the number of messages under way."""
+        """Return the permissions to read the budgets, and the number of messages in the queues."""
         if not self._limited:
             return []
         queues = [*(queue for _, queue in self._limited), self.audience.queue]
@@ -152,7 +153,7 @@ class CampaignsStack(StageStack):
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 Grant(["dynamodb:BatchGetItem"], [storage.preferences.table_arn, storage.ledger.table_arn]),
-                # If a stopped run goes on, `compose` queues the messages that the stop had cancelled.
+                # If a stopped run is continued, `compose` queues the messages that the stop had cancelled.
                 Grant(["sqs:SendMessage"], [queue.queue_arn for _, queue in self._bulk]),
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
                 *read_secrets(settings, databases),
@@ -176,8 +177,8 @@ class CampaignsStack(StageStack):
 def extras(
     settings: Settings, campaigns: Sequence[EnabledCampaign], databases: Sequence[str]
 ) -> dict[str, bytes]:
-    """Return the files of a bundle, by path: the definitions of the campaigns, their own code, and the
-    authorities' certificates of `databases`."""
+    """Return the further files of a bundle, by path: the definitions of the campaigns, their Python files,
+    and the CA certificates of `databases`."""
     definitions = {campaign.name: campaign.definition() for campaign in campaigns}
     code = {path: file for campaign in campaigns for path, file in campaign.sources().items()}
     certificates = {
@@ -191,7 +192,7 @@ def extras(
 
 
 def _named(settings: Settings, groups: Iterable[Iterable[str]]) -> list[str]:
-    """Return the stage's databases among `groups` of names."""
+    """Return the names in `groups` that are databases of the stage, in the order of the settings."""
     names = {name for group in groups for name in group}
     return [name for name in settings.databases if name in names]
 
@@ -209,16 +210,18 @@ def _connections(settings: Settings, databases: Sequence[str]) -> dict[str, Data
 
 
 LATEST_SECONDS = 3_600
-"""Age in seconds at which a start that could not be sent becomes a dead letter, for somebody to decide."""
+"""Age in seconds at which a start that could not be sent becomes a dead letter, so that an operator
+decides."""
 SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
-"""Placeholder of EventBridge Scheduler for its own time: if it sends a start twice, both have the same
-time."""
+"""Placeholder that EventBridge Scheduler replaces by the scheduled time. If it sends a start twice, both have
+the same time."""
 
 
 def _schedule(
     scope: Construct, settings: Settings, collect: Worker, campaigns: Sequence[EnabledCampaign]
 ) -> None:
-    """Send each campaign's name and the time to the collect queue, or else to its dead-letter queue."""
+    """Create the schedules, which send each campaign's name and the scheduled time to the collect queue. If
+    sending fails, they send them to its dead-letter queue."""
     name = settings.name("campaigns")
     group = scheduler.CfnScheduleGroup(scope, "Group", name=name)
     role = scheduler_role(scope, name, [collect.queue.queue_arn, collect.dead_letters.queue_arn])
@@ -252,22 +255,22 @@ UNKNOWN_SUFFIX = "-??????"
 
 
 def read_audiences(stack: Stack, campaigns: Sequence[EnabledCampaign]) -> Iterator[Grant]:
-    """Yield the right to read the files of audiences."""
+    """Yield the permission to read the files of audiences."""
     audiences = [campaign.definition().audience for campaign in campaigns]
     files = sorted({audience.location for audience in audiences if isinstance(audience, File)})
     if files:
-        # Without s3:ListBucket a missing file is reported as refused. The right to list a whole bucket would
-        # be too much for a better message.
+        # Without s3:ListBucket, S3 reports a missing file as access denied. The permission to list a whole
+        # bucket would be too broad for a better error message.
         objects = [file.removeprefix("s3://") for file in files]
         arns = [stack.format_arn(service="s3", region="", account="", resource=file) for file in objects]
         yield Grant(["s3:GetObject"], arns)
 
 
 def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant]:
-    """Yield the right to read the secrets of databases."""
+    """Yield the permission to read the secrets of databases."""
     arns = [settings.databases[name].secret_arn for name in databases]
     if arns:
-        # The end of an ARN does not show whether it includes Secrets Manager's random suffix: a secret may be
-        # called prod/app-reader.
+        # The end of an ARN does not show whether it includes the random suffix of Secrets Manager: a secret's
+        # own name may be prod/app-reader.
         either = {*arns, *(f"{arn}{UNKNOWN_SUFFIX}" for arn in arns)}
         yield Grant(["secretsmanager:GetSecretValue"], sorted(either))

@@ -15,13 +15,13 @@ from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
 from mailroom_stacks.settings.settings import Settings
 
 CANARIES_MISSED = 3
-"""Consecutive canaries that must be missing: one or two may be late."""
+"""Number of consecutive canaries that must be missing: one or two may be late."""
 
 
 def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function) -> None:
-    """Invoke `release` for each canary, and make the alarm."""
+    """Create the rule that invokes `release` for each canary, and the alarm."""
     address = TEST_ADDRESSES[settings.mail.provider]
-    # The canary's id contains the event's time, so an event that comes twice puts one canary.
+    # The canary's id contains the event's time, so an event that is delivered twice puts only one canary.
     event = events.RuleTargetInput.from_object({"canary": events.EventField.time, "to": address})
     rule = events.Rule(
         scope,
@@ -35,8 +35,8 @@ def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function
     text = AlarmText(
         kind=CANARY_ALARM,
         meaning=f"No canary was delivered for {CANARIES_MISSED * CANARY_MINUTES} minutes. A canary is a mail "
-        f"for {address} that the stage puts every {CANARY_MINUTES} minutes. Other mails do not arrive "
-        "either, or the provider's events do not.",
+        f"to {address}, which the stage sends every {CANARY_MINUTES} minutes. Other mails are probably "
+        "not delivered either, or Mailroom does not receive the provider's events.",
         next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, 'release')} (ids)",
     )
     delivered = counted(settings, "feedback", "CanaryDelivered")

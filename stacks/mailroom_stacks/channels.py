@@ -1,5 +1,5 @@
-"""Channels of the setting `channels`: a queue, dead-letter queue and sender for each lane, with the rights
-and settings of each sender."""
+"""Channels of the setting `channels`: a queue, dead-letter queue and sender function for each lane, with the
+permissions and settings of each sender."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,22 +31,23 @@ from mailroom_stacks.settings.times import Times
 
 @dataclass(frozen=True)
 class Needs:
-    """Rights and settings of a channel's sender."""
+    """Permissions and settings that a channel's sender needs."""
 
     grants: Sequence[Grant]
     kind: type[Sender]
     own: Mapping[str, Any]
     templates: str = ""
     handler: str = ""
-    """File in lambdas/ of this provider, without its ending, if it is not the row's."""
+    """Name, without .py, of the file in lambdas/ for the provider, if it differs from the channel's setting
+    `handler`."""
     by_number: bool = False
-    """Whether a look-up asks the ledger which of a provider's messages to a number belong to which
-    message."""
+    """Whether a look-up queries the ledger for the messages to a number, to find out to which message a
+    message at the provider belongs."""
 
 
 class ChannelsStack(StageStack):
-    """Stack of all channels that are a row of the settings. NEEDS has what a provider needs beside the
-    row."""
+    """Stack of all channels in the setting `channels`. NEEDS has what certain channels need besides their
+    settings there."""
 
     def __init__(
         self,
@@ -68,13 +69,14 @@ class ChannelsStack(StageStack):
             self.workers[row.event_type, row.lane] = Worker(self, settings, work)
 
     def find_unwilling(self) -> Grant:
-        """Return the right to read the suppression list and people's preferences, in one read for a batch."""
+        """Return the permission to read the suppression list and people's preferences, with one request for a
+        batch."""
         tables = (self.storage.suppressions, self.storage.preferences)
         return Grant(["dynamodb:BatchGetItem"], [table.table_arn for table in tables])
 
     def mark_suppressed(self) -> Grant:
-        """Return the right to add to the suppression list recipients who are gone according to the
-        provider."""
+        """Return the permission to add recipients to the suppression list whom the provider reports as
+        gone."""
         return Grant(["dynamodb:UpdateItem"], [self.storage.suppressions.table_arn])
 
     def unwilling(self) -> dict[str, str]:
@@ -96,12 +98,12 @@ class ChannelsStack(StageStack):
             maximum_concurrency=row.polling.maximum_concurrency,
             rules=row.rules,
             grants=[
-                # A message with `unless` reads the outcomes of other messages.
+                # For a message with `unless`, the sender reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 *([Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"])] if needs.by_number else []),
                 *self._wait(row),
                 *(read_runs(self, self.settings) if row.lane == "bulk" else []),
-                # A message of any channel may have further attributes in the payload bucket.
+                # A message of any channel may have attributes in an object of the payload bucket.
                 *read_payloads(self, self.settings),
                 *needs.grants,
             ],
@@ -125,8 +127,8 @@ class ChannelsStack(StageStack):
         )
 
     def _timing(self, row: LaneRow) -> dict[str, Any]:
-        """Return the fields of `Sender` about time: the place of waiting messages, the daily limit and the
-        window."""
+        """Return the fields of `Sender` that determine when messages may be sent: the table for waiting
+        messages, the daily limit and the window."""
         days = row.channel.days
         contents = self.storage.contents.table_name
         fields: dict[str, Any] = {"contents_table": contents, "bulk": row.lane == "bulk"}
@@ -134,18 +136,20 @@ class ChannelsStack(StageStack):
             fields["window"] = row.channel.window
             fields["runs_table"] = runs_table(self.settings)
         if days:
-            # The table is given by its name, not by a reference. CloudFormation could not remove a reference
-            # together with `per_day`, because this stack is deployed after the table's.
+            # The settings contain the table's name instead of a reference. CloudFormation could not remove a
+            # reference together with `per_day`, because this stack is deployed after the table's stack.
             fields["budgets_table"] = self.storage.budgets.plain_name
             fields["per_day"] = days
             fields["reserve"] = row.channel.lanes["normal"].reserve
         return fields
 
     def _wait(self, row: LaneRow) -> list[Grant]:
-        """Return the rights to count in the budget, and to hold messages until they may be sent."""
+        """Return the permissions to count messages in the daily budget, and to store messages until they may
+        be sent."""
         grants = [
             Grant(["dynamodb:BatchWriteItem"], [self.storage.contents.table_arn]),
-            # The first holds and the first claims of a batch are inserted together by PartiQL statements.
+            # Needed because the new ledger items of a batch, for waits and for claims, are inserted together
+            # by BatchExecuteStatement.
             Grant(["dynamodb:PartiQLInsert"], [self.storage.ledger.table_arn]),
         ]
         if row.channel.days:
@@ -154,8 +158,8 @@ class ChannelsStack(StageStack):
 
 
 class RowSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """Settings of a sender of the project's own channel; its handler reads a type of its own with these
-    names."""
+    """Settings of a sender of the project's own channel. Its handler reads them with its own type, which has
+    the same names."""
 
     provider_url: str = ""
     provider_secret_arn: str = ""
@@ -164,8 +168,8 @@ class RowSender(Sender, frozen=True, kw_only=True, rename="upper"):
 
 
 def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
-    """Return the provider's address, the secret with its credentials and the suppression list, if the row
-    names them."""
+    """Return the needs that follow from a channel's settings: the provider's URL, the secret with its
+    credentials, and the suppression list."""
     grants: list[Grant] = []
     fields = {"provider_url": channel.base_url or ""}
     if channel.secret is not None:
@@ -179,8 +183,7 @@ def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
 
 
 def _mail(stack: ChannelsStack) -> Needs:
-    """Return the needs of mail: senders' addresses, links for opting out, templates, and those of the
-    provider."""
+    """Return the needs of mail: sender addresses, unsubscribe links, templates, and those of the provider."""
     settings, secret = stack.settings, stack.feedback.resend_secret
     templates = read_templates(stack, settings, "mail/*", PUBLISHED)
     common = {
@@ -197,14 +200,14 @@ def _mail(stack: ChannelsStack) -> Needs:
         return Needs([_send_email(stack, settings), *grants], SesSender, fields, templates="mail")
     url = settings.channels["mail"].base_url or RESEND_URL
     fields = {**common, "resend_secret_arn": secret.secret_arn, "resend_base_url": url}
-    # Resend has a handler of its own, so that a sender by SES contains no code for Resend.
+    # Resend has its own handler, so that the sender for SES contains no code for Resend.
     return Needs([secret.read(), *grants], ResendSender, fields, templates="mail", handler="send_mail_resend")
 
 
 def _send_email(stack: Stack, settings: Settings) -> Grant:
     return Grant(
-        # The call is SendEmail. AWS does not document which action SES checks for a mail with headers or
-        # attachments.
+        # The function calls SendEmail. AWS does not document which of these actions SES checks for a mail
+        # with headers or attachments.
         ["ses:SendEmail", "ses:SendRawEmail"],
         [
             stack.format_arn(service="ses", resource="identity", resource_name="*"),
@@ -216,13 +219,13 @@ def _send_email(stack: Stack, settings: Settings) -> Grant:
             }
         },
         wildcard="SES checks the identity that covers the sender (address, domain or a parent domain) and, "
-        "in its sandbox, the recipient's as well; the condition holds the sender to the stage's own.",
+        "in its sandbox, the recipient's as well; the condition allows only the stage's own senders.",
     )
 
 
 def _push(stack: ChannelsStack) -> Needs:
-    """Return the needs of push: endpoints of the platform applications, topics, and making an endpoint for a
-    token."""
+    """Return the needs of push: to publish to endpoints of the platform applications and to topics, and to
+    create an endpoint for a token."""
     section = stack.settings.push
     assert section is not None  # a validation rule rejects a channel without its section
     return Needs(
@@ -249,14 +252,14 @@ def _to_endpoints(applications: list[str]) -> list[Grant]:
         Grant(
             ["sns:Publish"],
             [arn.replace(":app/", ":endpoint/", 1) + "/*" for arn in applications],
-            wildcard="SNS names the endpoints below each platform application of the stage's.",
+            wildcard="SNS generates the names of the endpoints of the stage's platform applications.",
         ),
     ]
 
 
 def _sms(stack: ChannelsStack) -> Needs:
-    """Return the needs of SMS: templates, and those of the provider. Media need no further right: Twilio gets
-    signed URLs of media in the payload bucket, and AWS reads media with the sender's rights."""
+    """Return the needs of SMS: templates, and those of the provider. Media need no further permission: Twilio
+    gets presigned URLs of media in the payload bucket, and AWS reads media with the sender's permissions."""
     section = stack.settings.sms
     assert section is not None  # a validation rule rejects a channel without its section
     of_provider = _by_twilio if section.provider == "twilio" else _by_aws
@@ -303,7 +306,7 @@ SMS_ACTIONS = ("sms-voice:SendTextMessage", "sms-voice:SendMediaMessage")
 
 
 def send_sms(stack: Stack, sender: str) -> Grant:
-    """Return the right to send as `sender`:
+    """Return the permission to send with the origination identity `sender`:
     https://docs.aws.amazon.com/sms-voice/latest/userguide/permissions-actions.html."""
     if sender.startswith("arn:"):
         return Grant(SMS_ACTIONS, [sender])
@@ -316,29 +319,30 @@ def send_sms(stack: Stack, sender: str) -> Grant:
 
 
 def _identity(sender: str) -> tuple[str, str, str]:
-    """Return the resource of an origination identity: its type, its name, and the reason for a wildcard in
+    """Return the type and name of the resource of an origination identity, and the reason for a wildcard in
     the name."""
     if sender.startswith("pool-"):
         return "pool", sender, ""
     if sender.startswith("phone-"):
         return "phone-number", sender, ""
     if sender.lstrip("+").isdigit():
-        return "phone-number", "*", "IAM knows a number by its id alone; the id or ARN as sender names it."
+        return "phone-number", "*", "A number's ARN contains its id; use the id or ARN as sender for it."
     return "sender-id", f"{sender}/*", "A sender id is registered once for each country that it sends to."
 
 
 PUBLISHED = "Publishers choose the names of templates."
 NEEDS: Mapping[str, Callable[[ChannelsStack], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
-"""Channels whose provider needs more than a row: a section of settings, templates, other rights."""
+"""Functions that return the needs of channels that have a section of settings, templates or further
+permissions."""
 
 
 MEDIA_SECONDS = 3_600
-"""Seconds in which a provider may fetch a fax's PDF or a text's media from the payload bucket. A URL ends
-with the credentials that signed it, and a function's credentials are replaced every few hours, so a longer
-time could not be kept."""
+"""Seconds for which a provider may fetch a fax's PDF or an SMS's media from the payload bucket by a presigned
+URL. The URL expires with the credentials that signed it, and a function's credentials are replaced every few
+hours, so a longer time could not be guaranteed."""
 CLOCK_SKEW_SECONDS = 60
-"""Seconds by which a provider's clock may be behind ours at a look-up of a lost submit. Generous, because
-submits that the ledger knows are left out anyway."""
+"""Seconds by which a provider's clock may be behind ours when a submit without a response is looked up. A
+large value is harmless, because the look-up ignores submits that the ledger already contains."""
 
 
 def sender_fields(
@@ -352,7 +356,7 @@ def sender_fields(
     **others: object,
 ) -> dict[str, Any]:
     """Return the fields of `environment.Sender` that every sender has. `lease`, `pace` and `submit_seconds`
-    are in seconds. `others` override fields."""
+    are in seconds. `others` overrides fields."""
     return {
         "channel": event_type,
         "queue_url": "",
@@ -370,7 +374,8 @@ def sender_fields(
 
 
 def reachable(settings: Settings, event_type: str) -> dict[str, Any]:
-    """Return the recipients that a channel's sender may reach, if the setting `recipients` limits them."""
+    """Return the fields with the recipients that a channel's sender may reach, if the setting `recipients`
+    restricts them."""
     rules = settings.recipients
     if rules is None:
         return {}

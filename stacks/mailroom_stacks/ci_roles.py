@@ -1,4 +1,4 @@
-"""Role of a CI system that deploys the stage, and role that only compares templates."""
+"""IAM roles for a CI system: one that deploys the stage, and one that only compares templates."""
 
 from collections.abc import Sequence
 
@@ -18,20 +18,20 @@ from mailroom_stacks.settings.deploy import Deploy
 from mailroom_stacks.settings.settings import Settings
 
 BOOTSTRAP_ROLES = ("deploy", "file-publishing")
-"""Roles of `cdk bootstrap` that `cdk deploy` assumes. `lookup` is left out: it may read everything in the
-account, messages and addresses too, and this app looks up nothing."""
+"""Roles of `cdk bootstrap` that `cdk deploy` assumes. The role `lookup` is left out: it may read everything
+in the account, including messages and addresses, and this app looks up nothing."""
 QUALIFIER = "@aws-cdk/core:bootstrapQualifier"
-"""Context key of the bootstrap."""
+"""Context key of the qualifier of the CDK bootstrap."""
 BOUNDARY = "@aws-cdk/core:permissionsBoundary"
 """Context key of the permissions boundary for the roles of all stacks."""
 
 
 class DeployStack(StageStack):
-    """Roles that trust one identity provider's tokens, by audience and subject, for an hour at most.
+    """Roles that trust the tokens of one identity provider, by audience and subject, for at most an hour.
 
-    A person deploys this stack, with credentials of their own and not by the bootstrap's roles. A deployer
-    can change who may deploy, unless every bootstrap's execution policies deny it. By default they allow
-    everything. `mailroom docs deploy-from-ci` explains the set-up.
+    A person deploys this stack with their own credentials, not by the roles of the bootstrap. A role that
+    deploys could change who may deploy, unless the execution policies of every bootstrap deny it. By default
+    they allow everything. `mailroom docs deploy-from-ci` explains the set-up.
     """
 
     def __init__(self, scope: Construct, settings: Settings, section: Deploy) -> None:
@@ -39,7 +39,7 @@ class DeployStack(StageStack):
         self._section = section
         self._qualifier = section.qualifier or self.node.try_get_context(QUALIFIER)
         self._warn_of_the_default_bootstrap(settings)
-        # The CDK's context would apply the stage's permissions boundary also to these two roles, which only
+        # The CDK would apply the permissions boundary from the context also to these two roles, which only
         # assume roles of the bootstrap or read templates.
         iam.PermissionsBoundary.of(self).clear()
         self._provider_arn = section.provider_arn or (
@@ -55,14 +55,14 @@ class DeployStack(StageStack):
             publish(self, DeployReaderRoleArn=reader.role_arn)
 
     def _warn_of_the_default_bootstrap(self, settings: Settings) -> None:
-        """Warn of the account's default bootstrap, unless the settings or the context name it: then it is
-        meant."""
+        """Warn if the stage is deployed by the account's default bootstrap, unless the settings or the
+        context set a qualifier."""
         if not self._qualifier:
             Annotations.of(self).add_warning_v2(
                 "mailroom:default-bootstrap",
-                f"mailroom.{settings.stage}.deploy: is deployed by the account's default bootstrap, whose "
-                "execution role is every app's and has AdministratorAccess unless it was made with other "
-                "policies; so its subjects may do anything in the account. Bootstrap with a qualifier and "
+                f"mailroom.{settings.stage}.deploy: uses the account's default bootstrap. All apps share its "
+                "execution role, which has AdministratorAccess unless the bootstrap had other policies, "
+                "so the subjects may do anything in the account. Bootstrap with a qualifier and "
                 "the policies of `mailroom policy`, and set deploy.qualifier.",
             )
 
@@ -79,8 +79,8 @@ class DeployStack(StageStack):
         return {"StringEquals": audience | subject}
 
     def _through_bootstrap(self) -> Grant:
-        """Return the right to assume the bootstrap's roles, by which `cdk deploy` makes its calls.
-        CloudFormation acts as a third role, so the rights of a deployment are those of the bootstrap's
+        """Return the permission to assume the roles of the bootstrap, with which `cdk deploy` sends its
+        requests. CloudFormation uses a third role, so a deployment has the permissions of the bootstrap's
         execution policies."""
         qualifier = self._qualifier or DefaultStackSynthesizer.DEFAULT_QUALIFIER
         names = [f"cdk-{qualifier}-{short}-role-{self.account}-{self.region}" for short in BOOTSTRAP_ROLES]
@@ -90,7 +90,7 @@ class DeployStack(StageStack):
         return Grant(["sts:AssumeRole"], arns)
 
     def _read_templates(self, settings: Settings) -> Grant:
-        """Return the rights of `cdk diff --no-change-set`."""
+        """Return the permissions that `cdk diff --no-change-set` needs."""
         stacks = self.format_arn(
             service="cloudformation", resource="stack", resource_name=f"{settings.name('*')}/*"
         )
@@ -102,8 +102,8 @@ class DeployStack(StageStack):
 
 
 def set_deploy_context(scope: Construct, settings: Settings) -> None:
-    """Apply the stage's permissions boundary to every role, and its own bootstrap to every stack, if the
-    settings name them. Must be called before the first stack is made."""
+    """Set the context so that the stage's permissions boundary applies to every role, and its own bootstrap
+    to every stack, if the settings have them. Must be called before the first stack is created."""
     section = settings.deploy
     if section and section.qualifier:
         scope.node.set_context(QUALIFIER, section.qualifier)
@@ -112,11 +112,12 @@ def set_deploy_context(scope: Construct, settings: Settings) -> None:
 
 
 def warn_where_unpinned(stack: Stack, settings: Settings) -> None:
-    """Warn at each `cdk diff` and `cdk deploy` that a protected stage could land in the wrong account."""
+    """Add a warning, shown by each `cdk diff` and `cdk deploy`, if a protected stage could be deployed to a
+    wrong account."""
     place = settings.deployment
     if place.termination_protection and not (place.account and place.region):
         Annotations.of(stack).add_warning_v2(
             "mailroom:unpinned",
-            f"mailroom.{settings.stage}.deployment: is protected and not pinned; set account and region, or "
-            "a deployment with other credentials makes a second stage.",
+            f"mailroom.{settings.stage}.deployment: is protected but has no account or region; set both, or "
+            "a deployment with other credentials creates a second stage.",
         )

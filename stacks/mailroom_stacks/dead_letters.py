@@ -1,4 +1,4 @@
-"""Function that examines dead letters, when an alarm begins and periodically."""
+"""Function that examines dead letters when an alarm begins, and periodically."""
 
 from collections.abc import Sequence
 
@@ -19,22 +19,23 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class DeadLettersStack(StageStack):
-    """Function `dead-letters`, which receives dead letters, records their causes, and deletes none."""
+    """Function `dead-letters`, which receives dead letters and records their causes, but does not delete
+    them."""
 
     def __init__(
         self, scope: Construct, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
     ) -> None:
         super().__init__(scope, settings, "dead-letters")
         function = self._function(settings, storage, workers)
-        # A late invocation is useless: the next one sees the same dead letters.
+        # A late invocation is useless, because the next one receives the same dead letters.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
         alarms = events.Rule(
             self,
             "Alarms",
             rule_name=settings.name("dead-letters-alarms"),
-            description="A dead-letter queue's alarm begins",
-            # The pattern matches the alarms of dead-letter queues, which `Worker` makes. Names of stages
-            # contain no hyphen, so it matches only this stage.
+            description="Examines dead letters when the alarm of a dead-letter queue begins",
+            # The pattern matches the alarms of dead-letter queues, which `Worker` creates. Stage names
+            # contain no hyphen, so it matches only alarms of this stage.
             event_pattern=events.EventPattern(
                 source=["aws.cloudwatch"],
                 detail_type=["CloudWatch Alarm State Change"],
@@ -49,7 +50,7 @@ class DeadLettersStack(StageStack):
             self,
             "Schedule",
             rule_name=settings.name("dead-letters-schedule"),
-            description="An alarm that rings already says nothing of further letters",
+            description="Examines dead letters that arrive while an alarm rings",
             schedule=events.Schedule.rate(Duration.minutes(settings.times.dead_letters_period // 60)),
             targets=[target],
         )
@@ -66,8 +67,8 @@ class DeadLettersStack(StageStack):
             FunctionSpec(
                 function="dead-letters",
                 timeout_seconds=settings.times.dead_letters_timeout,
-                remedy="No function examines the dead letters, so their causes stay unknown. They stay in "
-                "their queues: read the log of dead-letters, fix what it says, and wait for its next pass.",
+                remedy="The dead letters are not examined, so their causes stay unknown. They stay in "
+                "their queues: fix the cause in the log of dead-letters, and wait for its next invocation.",
                 grants=[
                     Grant(
                         [f"sqs:{action}" for action in look],

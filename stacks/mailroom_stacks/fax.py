@@ -1,4 +1,4 @@
-"""Fax gateway: the faxes of a line one after the other, and the queue of further attempts."""
+"""Fax gateway: it sends the faxes of a line one after the other, and has a queue for further attempts."""
 
 from typing import Final
 
@@ -21,14 +21,14 @@ from mailroom_stacks.settings.fax import Fax, fax_rules, mover_rules
 from mailroom_stacks.settings.settings import Settings
 
 TTL_MINUTES = 5
-"""Minutes in which the provider may retry by itself: short, because the retries here govern."""
+"""Minutes in which the provider may retry by itself. It is short, because Mailroom makes the retries."""
 QUALITY: Final = "fine"
-"""Resolution of faxes."""
+"""Resolution of faxes at the provider."""
 
 
 class FaxStack(StageStack):
-    """Functions `send-fax`, which reads the FIFO queue, and `retry-fax`, which moves faxes from the retry
-    queue back onto it."""
+    """Functions `send-fax`, which reads the FIFO fax queue, and `retry-fax`, which moves faxes from the retry
+    queue back into the fax queue."""
 
     def __init__(self, scope: Construct, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "fax")
@@ -36,7 +36,7 @@ class FaxStack(StageStack):
             self,
             settings,
             "fax",
-            'The fax provider\'s: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
+            'Credentials of the provider: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
             construct_id="Secret",
         )
         self.worker = Worker(self, settings, self._send(settings, fax, storage))
@@ -55,13 +55,13 @@ class FaxStack(StageStack):
             maximum_concurrency=fax.concurrent_calls,
             rules=rules,
             channel="fax",
-            loop_ends="A fax is queued again once: under the group of its line, where it stays.",
+            loop_ends="A fax is queued again only once, in the message group of its number.",
             grants=[
-                # A message with `unless` reads the outcomes of other messages.
+                # For a message with `unless`, the sender reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [ledger]),
                 Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
-                # If a producer put a fax into the message group of another number, the sender queues it again
-                # in the right group.
+                # If a producer puts a fax into the message group of another number, the sender queues it
+                # again in the right group.
                 Grant(["sqs:SendMessage"], [own_queue]),
                 self.secret.read(),
                 *read_payloads(self, settings),

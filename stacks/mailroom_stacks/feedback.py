@@ -1,5 +1,5 @@
-"""Events of providers on one queue, from SES and AWS SMS by a topic, from Twilio and Resend by the API; and
-alarms of SES's reputation of the account."""
+"""Queue of providers' events, which SES and AWS SMS publish to a topic, and Twilio and Resend send to the
+API; and alarms of the account's reputation at SES."""
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_ses as ses
@@ -31,19 +31,23 @@ EVENTS = [
     *(Sending.SEND, Sending.DELIVERY, Sending.BOUNCE, Sending.COMPLAINT, Sending.REJECT),
     *(Sending.RENDERING_FAILURE, Sending.DELIVERY_DELAY),
 ]
-"""Events without opens and clicks, for which SES would rewrite the mails."""
+"""Events of SES that are published. Opens and clicks are left out, because for them SES would rewrite the
+mails."""
 HOUR = 3_600
 LEAST_MAILS = 100
-"""Mails of a day from which on a rate counts: one bounce of ten mails proves no bad list."""
+"""Number of mails in a day from which a rate is meaningful: one bounce of ten mails is not evidence of a bad
+list."""
 
 
 class FeedbackStack(StageStack):
-    """Function `feedback`, which reads the queue and writes the ledger and the suppression list."""
+    """Function `feedback`, which reads the queue of events, and writes the ledger and the suppression
+    list."""
 
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "feedback")
         self.topic = EventTopic(self, "Topic", settings, name="feedback")
-        # A stage with Resend has SES's events too: events of mails that SES sent earlier still arrive.
+        # A stage that sends by Resend also gets SES's events, because events of mails that SES sent earlier
+        # still arrive.
         self._mail_events(settings)
         self.resend_secret: Secret | None = None
         if settings.mail.provider == "ses":
@@ -53,7 +57,7 @@ class FeedbackStack(StageStack):
                 self,
                 settings,
                 "resend",
-                'Resend\'s: {"api_key", "webhook_secret"}, the second of the webhook that posts to the API',
+                'Credentials of Resend: {"api_key", "webhook_secret"}, the second of the webhook to the API',
                 issuer="Resend",
             )
         if settings.sms_configuration_set:
@@ -64,19 +68,20 @@ class FeedbackStack(StageStack):
                 self,
                 settings,
                 "twilio",
-                'Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where requests go '
-                "by a key; callbacks are signed with the token",
+                'Credentials of Twilio: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" if '
+                "requests use a key; callbacks are signed with the token",
                 issuer="Twilio",
             )
         self.worker = Worker(self, settings, self._work(settings, storage))
-        # The subscription is not raw, because the envelope of SNS contains the topic of an event.
+        # The subscription does not use raw delivery, because the function needs the topic of an event from
+        # the envelope of SNS.
         subscription = self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
         hold_logical_id(subscription.node.default_child, self.topic)  # type: ignore[arg-type] # it is a CfnResource
         publish(self, ConfigurationSetName=settings.name(), FeedbackTopicArn=self.topic.topic_arn)
 
     def _mail_events(self, settings: Settings) -> None:
-        """Make SES's configuration set, which keeps SES's own suppression list, counts reputation and
-        publishes events."""
+        """Create SES's configuration set, which adds bounces and complaints to SES's suppression list,
+        computes reputation metrics, and publishes events."""
         mail = ses.ConfigurationSet(
             self,
             "Mail",
@@ -85,7 +90,7 @@ class FeedbackStack(StageStack):
             reputation_metrics=True,
         )
         self.topic.let_use_key("ses.amazonaws.com")
-        # The event destination also permits SES to publish to the topic, for this configuration set alone.
+        # The event destination also allows SES to publish to the topic, for this configuration set only.
         mail.add_event_destination(
             "Events",
             configuration_set_event_destination_name=settings.name("feedback"),
@@ -94,7 +99,8 @@ class FeedbackStack(StageStack):
         )
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
-        # `twilio-callbacks` classifies texts by Twilio, so `feedback` needs words only for AWS.
+        # The function `twilio-callbacks` classifies messages received by Twilio, so `feedback` needs the stop
+        # and start words only for AWS.
         texts = None if settings.twilio else settings.sms
         times = settings.times
         return Work(
@@ -121,18 +127,19 @@ class FeedbackStack(StageStack):
 
 
 def watch_reputation(scope: Construct, settings: Settings) -> None:
-    """Make two alarms a rate, one of which warns. The rates are those of the whole account, because SES
-    judges the account. The alarms ring only if the account sent LEAST_MAILS or more on the last day."""
+    """Create two alarms for each rate, one of which is a warning. The rates are those of the whole account,
+    because SES reviews accounts. The alarms ring only if the account sent at least LEAST_MAILS in the last 24
+    hours."""
     bounces = (
-        "bounced for good. SES looks into an account at 5 %, and may pause its sending: addresses are old, "
-        "made up, or bought",
+        "bounced permanently. SES reviews an account at 5 %, and may pause its sending. Addresses are old, "
+        "invented, or bought",
         f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which "
         "producer or campaign do they come from?), and stop that one (mailroom campaign list --stage "
         f"{settings.stage} names it)",
     )
     complaints = (
-        "were reported as spam. SES looks into an account at 0.1 %, and may pause its sending: people get "
-        "what they did not ask for, or cannot opt out of",
+        "were reported as spam. SES reviews an account at 0.1 %, and may pause its sending. People get "
+        "messages that they do not want, or cannot opt out of",
         f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which topic "
         f"or campaign do they come from?), stop that one (mailroom campaign list --stage {settings.stage} "
         "names it), and see that its mails have a topic, so that recipients can opt out",
@@ -145,11 +152,12 @@ def _pair(
     scope: Construct, settings: Settings, of: str, words: tuple[str, str], thresholds: tuple[float, float]
 ) -> None:
     meaning, look = words
-    # All metrics of an expression have its period, so the rate is the day's highest. The day is the last 24
-    # hours: CloudWatch's window slides unless an alarm asks for another (EvaluationWindow of PutMetricAlarm).
+    # All metrics of an expression have its period, so `rate` is the highest rate of the last 24 hours:
+    # CloudWatch's window slides unless an alarm requests another (EvaluationWindow of PutMetricAlarm).
     hourly = metric("AWS/SES", f"Reputation.{of}Rate", "Maximum", period=HOUR).with_(label=f"{of.lower()}s")
     rate = MathExpression(
-        # SES leaves canaries out of its rates, but may count them as sent, so they raise the threshold.
+        # SES does not include canaries in its rates, but may count them as sent, so the threshold includes
+        # them.
         expression=f"IF(sent >= {LEAST_MAILS + settings.monitoring.canaries_a_day}, rate, 0)",
         using_metrics={
             "rate": hourly,
@@ -164,16 +172,16 @@ def _pair(
             meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
             next_step=look,
         )
-        # According to SES's developer guide, a period without data has the rate of the one before.
+        # According to SES's developer guide, the rate of a period without data is that of the period before.
         name = f"{of}Rate{'Warning' if suffix else ''}"
         missing = TreatMissingData.IGNORE
         stage_alarm(scope, name, settings, text, rate, threshold, drawn=hourly, missing=missing)
 
 
 def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
-    """Make the configuration set `name`, whose events go to `topic`. Texts of people to the account's numbers
-    may go there too. AWS does not document which resource publishes those, so the policy is that of "Topic
-    policies for Amazon SNS topics" in the service's user guide."""
+    """Create the configuration set `name`, whose events go to `topic`. Text messages that people send to the
+    account's numbers may go there too. AWS does not document which resource publishes those, so the policy is
+    that of "Topic policies for Amazon SNS topics" in the service's user guide."""
     kind = smsvoice.CfnConfigurationSet
     topic.let_publish("sms-voice.amazonaws.com", stack.format_arn(service="sms-voice", resource="*"))
     configuration_set = kind(
@@ -189,6 +197,6 @@ def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
             )
         ],
     )
-    # SMS rejects the configuration set until it may publish to the topic.
+    # AWS End User Messaging rejects the configuration set until it has permission to publish to the topic.
     configuration_set.node.add_dependency(topic)
     publish(stack, SmsConfigurationSetName=name)

@@ -1,4 +1,4 @@
-"""Tables and buckets, which must outlive every deployment."""
+"""Tables and buckets of a stage, which every deployment must preserve."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class MailboxStack(StageStack):
-    """Data of a stage. Producers write the mailbox, functions the ledger and the suppression list, recipients
-    their preferences; contents too large for an item are in the bucket."""
+    """Data of a stage. Producers write the mailbox, functions the ledger and the suppression list, and
+    recipients their preferences. Messages that are too large for an item are in the payload bucket."""
 
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, settings, "mailbox")
@@ -26,7 +26,7 @@ class MailboxStack(StageStack):
         self.ledger.add_index("failures", "failed_on", "completedAt", ["error", "to", "attempts"])
         self.ledger.add_index(LINES, "line", "submittedAt", ["provider_ids"])
         self.ledger.add_index(INDEX, "waits_in", "waits_at", PROJECTED)
-        # Contents are apart from the ledger, whose small items change more often.
+        # Contents have a separate table, because the small items of the ledger change more often.
         self.contents = Table(
             self,
             "Contents",
@@ -36,17 +36,19 @@ class MailboxStack(StageStack):
             sort_key="version",
             time_to_live_attribute=TTL,
         )
-        # Suppressions have no stream and no TTL: a bounce or complaint counts until an operator lifts it.
+        # Suppressions have no stream and no TTL: a bounce or complaint is valid until an operator lifts the
+        # suppression.
         self.suppressions = Table(
             self, "Suppressions", settings, name="suppressions", key="recipient", sort_key="channel"
         )
-        # Preferences have no TTL either: an opt-out does not end by itself.
+        # Preferences have no TTL either: an opt-out does not expire.
         self.preferences = Table(
             self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
         )
-        # The index counts the opt-outs of a topic since a campaign. An item leaves it if the person opts in.
+        # The index is for counting the opt-outs of a topic since a campaign. If a person opts in again, the
+        # item leaves the index.
         self.preferences.add_index(TOPICS, "topic", "opted_out_at")
-        # Budgets have a table of their own: in the ledger, each batch that is counted would invoke a function
+        # Budgets have a separate table: in the ledger, each batch that is counted would invoke a function
         # through the stream.
         self.budgets = Table(self, "Budgets", settings, name="budgets", key="name")
         self.search = Search(self, settings) if settings.search else None
@@ -61,13 +63,13 @@ class MailboxStack(StageStack):
             "ledger_ttl_seconds": settings.retention.ledger_days * DAY,
             "payload_bucket": self.payloads.bucket_name,
         }
-        """Fields of `environment.Common`."""
+        """Fields of `environment.Common`, which the settings of most functions have."""
         mailbox_days = settings.retention.mailbox_days
         self.put: dict[str, Any] = {
             "mailbox_table": self.mailbox.table_name,
             "mailbox_ttl_seconds": (mailbox_days or 0) * DAY,
         }
-        """Fields of a function that puts items into the mailbox."""
+        """Fields of the settings of a function that puts items into the mailbox."""
         publish(self, PayloadBucketName=self.payloads.bucket_name)
         tables = {"mailbox-table": self.mailbox.table_name, "ledger-table": self.ledger.table_name}
         name_for_others(self, settings, {**tables, "payload-bucket": self.payloads.bucket_name})

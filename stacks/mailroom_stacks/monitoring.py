@@ -24,8 +24,9 @@ MINUTES_IN_A_ROW = 5
 
 
 class MonitoringStack(StageStack):
-    """Topics, alarms of the whole stage and of the account, and dashboards. Made last, because dashboards
-    show the parts of all other stacks, and deployed first: it takes only names from them."""
+    """Topics, alarms of the whole stage and of the account, and dashboards. The stack is created last,
+    because dashboards show the parts of all other stacks, and deployed first: it uses only the names of those
+    parts."""
 
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, settings, "monitoring")
@@ -52,17 +53,19 @@ class MonitoringStack(StageStack):
         name_for_others(self, settings, topics)
 
     def _topics(self, settings: Settings) -> tuple[EventTopic, EventTopic]:
-        """Make the topics of alarms that begin, and of alarms that end. People subscribe to the first.
-        Programs need both: an incident that stays open would swallow the next alarm of the same name."""
+        """Create the topics for alarms that begin and for alarms that end. People subscribe to the first.
+        Programs need both: an incident that is never closed would hide the next alarm with the same name."""
         begins = EventTopic(self, "Alarms", settings, name=BEGUN)
         ends = EventTopic(self, "AlarmsEnded", settings, name=ENDED, key=begins.key)
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
         for topic in (begins, ends):
             topic.let_publish("cloudwatch.amazonaws.com", alarms)
-        # A new alarm goes from no data to OK: some 70 alarms do so on the first day, and need no notice. No
-        # alarm of a stage goes from ALARM to no data, because each defines the meaning of missing data.
+        # Each new alarm changes from no data to OK, about 70 alarms in a new stage, which needs no
+        # notification. No alarm of a stage changes from ALARM to no data, because each defines the treatment
+        # of missing data.
         rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
-        # AWS Health's events lack the field: an incident service would open an incident that no alarm ends.
+        # AWS Health's events do not have this field. An incident service would open an incident for them that
+        # no alarm ends.
         alarm = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.exists_filter())
         for url in settings.monitoring.urls:
             begins.add_subscription(
@@ -81,8 +84,8 @@ class MonitoringStack(StageStack):
         quota = settings.monitoring.concurrency_quota
         text = AlarmText(
             kind="concurrency",
-            meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that Lambda lets this account run at once "
-            "in this region are in use, by all applications together. At all of them Lambda runs no more.",
+            meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that this account may run at a time in "
+            "this region are in use, by all applications together. At the quota, Lambda throttles functions.",
             next_step="aws lambda get-account-settings, then raise the quota in Service Quotas and "
             "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --channel mail "
             f"--messages 100000 --stage {settings.stage})",
@@ -92,13 +95,13 @@ class MonitoringStack(StageStack):
         stage_alarm(self, "Concurrency", settings, text, claimed, many, periods=MINUTES_IN_A_ROW)
 
     def _drops(self, settings: Settings) -> None:
-        """Make one alarm of what AWS's services drop between the parts of a stage, and report as a metric
-        alone. An alarm is paid for by its metrics."""
+        """Create one alarm for everything that AWS services drop between the parts of a stage and report only
+        as a metric. It is one alarm, although CloudWatch charges for each of its metrics."""
         failed = "NumberOfNotificationsFailed"
         rule = {"RuleName": settings.name("dead-letters-schedule")}
         dropped = {
-            # This metric counts all functions of the account: no function of a stage is in a loop that Lambda
-            # ends.
+            # This metric counts all functions of the account, because no function of a stage is in a loop
+            # that Lambda ends.
             "loops": metric("AWS/Lambda", "RecursiveInvocationsDropped", "Sum"),
             "passes": metric("AWS/Events", "FailedInvocations", "Sum", rule),
             "events": metric("AWS/SNS", failed, "Sum", {"TopicName": settings.name("feedback")}),
@@ -106,9 +109,9 @@ class MonitoringStack(StageStack):
         }
         text = AlarmText(
             kind="aws-drops",
-            meaning="AWS dropped something between two parts: SNS an event of a provider or a notice of an "
-            "alarm, EventBridge a pass over the dead letters, or Lambda an invocation of any application of "
-            "the account that it took for a loop. A policy or key has probably changed since the deployment.",
+            meaning="AWS dropped an event between two parts: SNS a provider's event or a "
+            "notification of an alarm, EventBridge an examination of dead letters, or Lambda an invocation "
+            "that it considers a loop. A policy or key has probably changed since the deployment.",
             next_step=f"mailroom doctor --stage {settings.stage} (what is missing?)",
         )
         total = cloudwatch.MathExpression(
@@ -118,7 +121,7 @@ class MonitoringStack(StageStack):
 
 
 def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloudwatch.IWidget]]) -> None:
-    """Make a dashboard of a day, in which each graph keeps its own period."""
+    """Create a dashboard that shows a day, in which each graph keeps its own period."""
     dashboard = cloudwatch.Dashboard(
         stack,
         construct_id,
@@ -129,8 +132,8 @@ def _dashboard(stack: Stack, construct_id: str, name: str, rows: list[list[cloud
     )
     resource = dashboard.node.default_child
     assert isinstance(resource, cloudwatch.CfnDashboard)
-    # With another logical id, CloudFormation would make a new dashboard of that name, and then delete it with
-    # the old one.
+    # With another logical id, CloudFormation would create a new dashboard with the same name, and then delete
+    # it together with the old one.
     resource.override_logical_id(construct_id)
 
 
@@ -146,11 +149,12 @@ def _known_queues(stack: StageStack, settings: Settings) -> None:
 
 
 HEALTH_SERVICES = ("APIGATEWAY", "DYNAMODB", "EVENTS", "KMS", "LAMBDA", "S3", "SES", "SNS", "SQS")
-"""Services that a stage uses, by the names that AWS Health has for them."""
+"""Services that a stage uses, by their names in AWS Health."""
 
 
 def _tell_of_health(stack: Stack, settings: Settings, topic: EventTopic) -> None:
-    """Publish AWS Health's events about these services in this account and region to the alarms' topic."""
+    """Create the rule that publishes AWS Health's events about HEALTH_SERVICES in this account and region to
+    `topic`."""
     name = settings.name("health")
     alarms = events.CfnRule.TargetProperty(id="Alarms", arn=topic.topic_arn)
     pattern = {"source": ["aws.health"], "detail": {"service": [*HEALTH_SERVICES]}}

@@ -1,4 +1,5 @@
-"""Channels of the project, for processes that know every channel: commands, and the local stage."""
+"""Makes the project's own channels importable in processes that use every channel: commands, and the local
+stage."""
 
 import json
 import os
@@ -12,9 +13,9 @@ from mailroom_stacks.paths import CDK_JSON, PROJECT
 
 
 def announce() -> None:
-    """Let this process and its children find the channels for which stages of cdk.json name a module. Must be
-    called before the table of channels is imported. A cdk.json that cannot be read has no channels here;
-    commands that need the file report its fault."""
+    """Set the environment and import path so that this process and its children find the modules that stages
+    of cdk.json name for their channels. Must be called before the module `contracts` is imported. If cdk.json
+    is invalid, the function does nothing; commands that need the file report the error."""
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
         stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
         if modules := dict(_modules(stages)):

@@ -7,31 +7,31 @@ import mailroom
 
 STACKS = Path(__file__).parent
 LIBRARY = Path(mailroom.__file__).parents[1]
-"""Folder of the functions' library."""
+"""Folder that contains the functions' library `mailroom`."""
 _SHIPPED = STACKS / "lambdas"
 LAMBDAS = _SHIPPED if _SHIPPED.is_dir() else LIBRARY
-"""Folder of handlers and their requirements: a part of this package in the wheel, beside the library in the
-repository."""
+"""Folder of handlers and their requirements: in the wheel a folder of this package, in the repository the
+folder of the library."""
 
 
 def _project() -> Path:
-    """Return the nearest folder with a cdk.json, from here upwards; without one, the folder of this
-    interpreter's environment, as `.venv` lies in a project."""
+    """Return the current folder or its nearest parent that contains a cdk.json. If there is none, return the
+    parent of this interpreter's environment, because `.venv` is usually in the project's folder."""
     here = Path.cwd()
     above = (folder for folder in (here, *here.parents) if (folder / "cdk.json").is_file())
     return next(above, Path(sys.prefix).parent)
 
 
 PROJECT = _project()
-"""Folder of cdk.json: a team's own, or the repository."""
+"""Folder of cdk.json: a team's project, or the repository."""
 CDK_JSON = PROJECT / "cdk.json"
 TEMPLATES = PROJECT / "templates"
 CAMPAIGNS = PROJECT / "campaigns"
 CHANNELS = PROJECT / "channels"
-"""Channels of the project's own."""
+"""Folder of the project's own channels."""
 CAMPAIGN_FILE = "campaign.toml"
-"""The settings of a campaign, in its folder."""
+"""Name of the file with the settings of a campaign, in the campaign's folder."""
 DOT_LOCAL = PROJECT / ".local"
-"""Folder of files that can be made again."""
+"""Folder of generated files, which can be deleted."""
 BUNDLES = DOT_LOCAL / "bundles"
 ASSEMBLIES = DOT_LOCAL / "assemblies"

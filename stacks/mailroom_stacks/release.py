@@ -1,4 +1,4 @@
-"""The function `release`, with the rules that invoke it every minute, and the alarms of what it releases."""
+"""The function `release`, with the rules that invoke it every minute, and the alarm of late releases."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,14 +25,14 @@ FUNCTION = "release"
 MINUTE = 60
 TIMEOUT_SECONDS = 60
 LEASE_MARGIN_SECONDS = 15
-"""Seconds for which a round's lease outlives its function's time-out."""
+"""Seconds by which the lease of one invocation is longer than the function's time-out."""
 LATE_SECONDS = 300
-"""Lateness of the oldest message that is due, in seconds, from which on an alarm rings."""
+"""Lateness of the oldest due message, in seconds, at which an alarm rings."""
 
 
 class Release(Construct):
-    """Function that hands over waiting messages: a round for each shard of due messages, and one for each
-    channel's line."""
+    """Function that puts due messages into their queues. Each minute it is invoked once for each shard of
+    waiting messages, and once for each channel, for messages that wait for the channel's daily limit."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class Release(Construct):
         grants: Sequence[Grant],
         line_arns: Sequence[str],
     ) -> None:
-        """`dispatch` and `grants`: settings and rights of `dispatch`, which this function needs as well.
-        `line_arns`: queues that get the messages of a line."""
+        """`dispatch` has the settings of the function `dispatch` and `grants` its permissions, which this
+        function needs as well. `line_arns` are the queues of messages that wait for a daily limit."""
         super().__init__(scope, "Release")
         lines = {
             row.event_type: LineSettings(
@@ -52,7 +52,7 @@ class Release(Construct):
                 per_day=row.channel.days,
                 reserve=row.channel.lanes["normal"].reserve,
             )
-            # Channels whose bulk lane was removed are included: messages may still wait in their lines.
+            # Channels without a bulk lane are included: if the lane was removed, messages may still wait.
             for row in sorted(settings.lane_rows(), key=lambda row: row.lane == "bulk")
         }
         ledger, canary = storage.ledger.table_arn, settings.monitoring.canary
@@ -64,8 +64,8 @@ class Release(Construct):
                 function=FUNCTION,
                 timeout_seconds=TIMEOUT_SECONDS,
                 memory_mb=settings.release.memory_mb,
-                remedy="What waits is not handed over until it runs again. Nothing is lost: each minute it "
-                "tries anew.",
+                remedy="Waiting messages are not queued until it succeeds. Nothing is lost: it is invoked "
+                "again each minute.",
                 comes_back_seconds=MINUTE,
                 grants=[
                     *grants,
@@ -102,7 +102,8 @@ class Release(Construct):
 def _every_minute(
     scope: Construct, settings: Settings, function: lambda_.Function, kind: str, value: int | str
 ) -> None:
-    """Invoke the function for one part, by a rule of its own: EventBridge allows five targets a rule."""
+    """Create the rule that invokes the function for one shard or channel. Each has its own rule, because
+    EventBridge allows only five targets per rule."""
     rule = events.Rule(
         scope,
         f"Every-{kind}-{value}",
@@ -110,7 +111,7 @@ def _every_minute(
         description=f"Releases the messages that waited, of {kind} {value}",
         schedule=events.Schedule.rate(Duration.minutes(1)),
         targets=[
-            # A failed invocation is not retried: the next minute's round sends the rest.
+            # A failed invocation is not retried: the invocation of the next minute continues its work.
             targets.LambdaFunction(
                 function,
                 event=events.RuleTargetInput.from_object({kind: value}),
@@ -123,12 +124,13 @@ def _every_minute(
 
 
 def _watch(scope: Construct, settings: Settings) -> None:
-    """Ring if something is released late, or if no round ends any more: each round reports its lateness."""
+    """Create an alarm that rings if messages are released late, or if no invocation has ended recently: each
+    invocation reports its lateness."""
     text = AlarmText(
         kind="release-late",
-        meaning=f"Messages that wait are handed over more than {LATE_SECONDS} s after their time, or no "
-        f"round of {FUNCTION} has ended for five minutes. They stay where they wait; none of them is lost.",
-        next_step=f"{read_log(settings, FUNCTION)}; it goes on by itself as soon as rounds end again",
+        meaning=f"Waiting messages are queued more than {LATE_SECONDS} s after their time, or no invocation "
+        f"of {FUNCTION} has succeeded for five minutes. The messages still wait; none of them is lost.",
+        next_step=f"{read_log(settings, FUNCTION)}; messages are queued as soon as invocations succeed again",
     )
     lateness = counted(settings, FUNCTION, "ReleaseLate", "Maximum").with_(period=Duration.minutes(1))
     missing = TreatMissingData.BREACHING

@@ -1,5 +1,5 @@
-"""Routing of messages from the mailbox's stream to the channels' queues, also after a wait, and from the
-ledger's stream to callbacks."""
+"""Routing of messages from the mailbox's stream to the channels' queues, if necessary after a wait, and of
+outcomes from the ledger's stream to callbacks."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from mailroom_stacks.webhook import WebhookStack
 def outcomes(
     settings: Settings, storage: MailboxStack, webhook: WebhookStack, fax: FaxStack | None
 ) -> StreamWork:
-    """Return how `outcomes` reads the ledger's stream."""
+    """Return the specification of the function `outcomes`, which reads the ledger's stream."""
     section = settings.fax
     queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
     return StreamWork(
@@ -48,7 +48,7 @@ def outcomes(
             webhook_queue_url=webhook.worker.queue.queue_url,
             retry_queue_url=fax.retry.queue.queue_url if fax else "",
             channels=sorted({*settings.channels, *(["fax"] if fax else []), "webhook"}),
-            # These two settings are unused without fax.
+            # The next two settings are not used without fax.
             max_attempts=section.max_attempts if section else 1,
             retry_delay_seconds=section.retry_delay_seconds if section else 0,
             **_events(settings),
@@ -57,18 +57,18 @@ def outcomes(
 
 
 def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> StreamWork:
-    """Return how `index-messages` reads the ledger's stream for search, within the bounds of `outcomes`.
-    Search has a reader of its own, so that its faults hold up no callback and no further attempt of a fax.
-    DynamoDB advises at most two readers of a stream
+    """Return the specification of the function `index-messages`, which reads the ledger's stream for search.
+    Search has its own function, so that its errors do not delay callbacks and further attempts of faxes.
+    DynamoDB recommends at most two readers of a stream
     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html)."""
     campaigns = sorted(settings.campaigns.enabled)
     filters = [
         '{"eventName":["INSERT"]}',
-        # A claim may name other recipients than the hold before it, and rows of late failures are kept for
-        # longer, so both changes are indexed again.
+        # A claim may have other recipients than the wait before it, and search keeps rows of failed messages
+        # for longer, so both changes are indexed again.
         _changes(status=["sending", *FAILED]),
     ]
-    if campaigns:  # outcomes of campaigns' messages are counted
+    if campaigns:  # to count the outcomes of campaigns' messages
         of_campaigns: list[object] = [{"prefix": f"{name}#"} for name in campaigns]
         filters.append(_changes(id=of_campaigns, status=[{"anything-but": [*SILENT]}]))
     return StreamWork(
@@ -82,9 +82,10 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
 
 
 def _filters(settings: Settings, fax: FaxStack | None) -> Iterator[str]:
-    """Yield the patterns of the ledger's changes that have consequences; Lambda ignores other changes."""
+    """Yield the filter patterns of the ledger's changes that `outcomes` handles; Lambda does not pass it
+    other changes."""
     if settings.outcomes.event_bus is not None:
-        # This pattern also matches everything that the patterns below match.
+        # This pattern also matches everything that the following patterns match.
         yield _changes(status=[{"anything-but": [*SILENT]}])
         return
     yield _changes(callback_url=[{"exists": True}], status=[{"anything-but": [*SILENT]}])
@@ -100,9 +101,10 @@ def _changes(**attributes: list[object]) -> str:
 
 
 def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
-    """Return the right to put events of this stage and of this type, in the form of AWS's own example:
-    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-bus-example-policy-cross-account-custom-bus-source.html
-    """
+    """Return the permission to put events with this stage's source and the detail type of outcomes, as in
+    AWS's example:
+
+    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-bus-example-policy-cross-account-custom-bus-source.html"""
     bus = settings.outcomes.event_bus
     if bus is None:
         return []
@@ -128,8 +130,8 @@ def _event_source(settings: Settings) -> str:
 
 
 class RoutingStack(StageStack):
-    """Functions `dispatch`, which reads the mailbox's stream, `outcomes`, which reads that of the ledger, and
-    `release`, which hands over waiting messages."""
+    """Functions `dispatch`, which reads the mailbox's stream, `outcomes`, which reads the ledger's stream,
+    and `release`, which queues messages after a wait."""
 
     def __init__(
         self,
@@ -157,7 +159,7 @@ class RoutingStack(StageStack):
         fields: dict[str, Any] = {
             **storage.common,
             "routes": routes,
-            # Queue that delays messages, for a channel whose own queue cannot.
+            # Queues that delay messages, for channels whose own queue cannot.
             "delayed_routes": {"fax": fax.retry.queue.queue_url} if fax else {},
             "default_region": settings.default_region,
             "callback_schemes": settings.url_schemes,
@@ -182,4 +184,4 @@ class RoutingStack(StageStack):
         lines = [worker.queue.queue_arn for (_, lane), worker in by_lane.items() if lane == "bulk"]
         Release(self, settings, storage, fields, grants, lines)
         self.workers = reached
-        """Workers of the channels' queues."""
+        """Workers of the queues to which `dispatch` sends messages."""

@@ -17,14 +17,16 @@ from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
 
 QUIET_PERIODS = 12
-"""Periods of five minutes, beyond the longest wait between two tries."""
+"""Number of periods of five minutes that are added to the longest wait between two tries."""
 
 SIGNING_OVERLAP_SECONDS = 86_400
-"""Seconds in which the signing secret's previous value signs as well, so that receivers can change over."""
+"""Seconds for which requests are also signed with the previous value of the signing secret, so that receivers
+have time to change their keys."""
 
 
 class WebhookStack(StageStack):
-    """Queue, sender and secret. The queue is fair by endpoint: a message's group is its host."""
+    """Queue, sender and secret of webhooks. The queue is fair to endpoints: the group of a message is the
+    host of its URL."""
 
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "webhook")
@@ -33,12 +35,12 @@ class WebhookStack(StageStack):
             "KeysSecret",
             settings,
             name="webhook-keys",
-            description="What each host's key is derived from, for nobody to have: `mailroom webhook-key` "
-            "prints a host's, which its receivers verify with",
+            description="Secret from which each host's key is derived; do not share it. `mailroom "
+            "webhook-key` prints a host's key, with which its receivers verify webhooks",
             # Never change how the key is generated: see Secret.
             generated=RANDOM_KEY,
-            not_rotated="Putting a new value rotates it, and the one before goes on signing for a while: "
-            "receivers have to learn the new one, so people choose when.",
+            not_rotated="An operator rotates it by putting a new value; the previous value also signs for a "
+            "day. Receivers need the new keys, so an operator must choose the time.",
         )
         self.worker = Worker(self, settings, self._work(settings, storage))
         keeps_failing(self, settings)
@@ -55,7 +57,7 @@ class WebhookStack(StageStack):
             rules=rules,
             channel="webhook",
             grants=[
-                # A message with `unless` reads the outcomes of other messages.
+                # For a message with `unless`, the sender reads the outcomes of other messages.
                 Grant(["dynamodb:UpdateItem", "dynamodb:BatchGetItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
                 *read_payloads(self, settings),
@@ -69,7 +71,7 @@ class WebhookStack(StageStack):
                     lease=rules.lease,
                     pace=0,
                     submit_seconds=times.webhook_request,
-                    # The webhook's own delays override these two, which every sender needs.
+                    # The setting `delays_seconds` overrides these two fields, which every sender needs.
                     backoff_seconds=min(webhook.delays_seconds),
                     backoff_cap_seconds=max(webhook.delays_seconds),
                 ),
@@ -85,19 +87,19 @@ class WebhookStack(StageStack):
 
 
 def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
-    """Make an alarm that rings from the first late try that fails, until none has failed for longer than the
-    longest wait between two tries: an endpoint that stays dead is one alarm."""
+    """Create an alarm that rings from the first late try that fails, until no such try has failed for longer
+    than the longest wait between two tries. An endpoint that fails for days thus causes only one alarm."""
     webhook = settings.webhook
     longest = max(*webhook.delays_seconds, settings.times.retry_after_cap)
     periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS
     tries = len(webhook.delays_seconds) + 1
     text = AlarmText(
         kind="webhooks-failing",
-        meaning=f"An endpoint goes on failing: try {tries_that_may_fail(tries) + 1} of {tries}, or a later "
-        "one, has failed. Callbacks to other endpoints go on. Those to this one wait for their next tries, "
-        "and become dead letters after the last.",
-        next_step=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name "
-        "the host), and ask its owner; an owner who wants no more callbacks answers 410",
+        meaning=f"An endpoint keeps failing: try {tries_that_may_fail(tries) + 1} of {tries}, or a "
+        "later try, has failed. Callbacks to other endpoints are sent. Callbacks to this one wait for their "
+        "next try, and become dead letters after the last.",
+        next_step=f"{read_log(settings, 'send-webhook')} (lines with 'an endpoint keeps failing' name the "
+        "host), and ask its owner; to end the callbacks, the endpoint must respond with 410",
     )
     failing = counted(settings, "send-webhook", "WebhooksFailing")
     stage_alarm(stack, "KeepsFailing", settings, text, failing, 1, periods=periods, at_least=1)

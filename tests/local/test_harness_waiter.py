@@ -63,7 +63,9 @@ def test_the_waiter_reads_messages_in_several_calls_and_no_ended_one_twice() -> 
 
 def test_the_waiter_gives_up_in_time_and_reports_the_number_of_ended_messages() -> None:
     stage = Stage([1])
-    with pytest.raises(NotSettled, match=r"For 10 s 1 of 3 messages have ended\. Queues: all empty\."):
+    with pytest.raises(
+        NotSettled, match=r"No progress in 10 s: 1 of 3 messages have ended\. Queues: all empty\."
+    ):
         stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert 10 < stage.now < 11
 

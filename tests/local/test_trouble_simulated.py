@@ -108,4 +108,4 @@ def test_a_part_of_the_submits_has_trouble_until_the_provider_works_again() -> N
 def test_an_invalid_trouble_is_refused_with_the_valid_ones(wrong: dict[str, Any]) -> None:
     status, answer = Bench("ses").post(wrong)
     assert status == 400
-    assert "give" in answer["message"]
+    assert "use" in answer["message"]

@@ -146,7 +146,7 @@ def test_a_wrong_answer_at_a_terminal_leaves_the_file_unwritten(file: Path) -> N
         ((), "--stage: is missing"),
         (("--stage", "No", *MAIL), "mailroom.No.stage: 'No' should match pattern"),
         (("--stage", "trial"), "mailroom.trial.mail.senders: is missing; add it"),
-        (("--stage", "trial", "--channels", "pigeon", *MAIL), "'send_pigeon' is none of Mailroom's"),
+        (("--stage", "trial", "--channels", "pigeon", *MAIL), "'send_pigeon' is not a handler of Mailroom"),
         (
             ("--stage", "trial", "--channels", "", *MAIL),
             "trial.channels: {} should have at least 1 item",

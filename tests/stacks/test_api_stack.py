@@ -279,13 +279,13 @@ ROLE = "arn:aws:iam::111122223333:role/shop"
 )
 def test_an_invalid_prefix_is_named(prefix: str) -> None:
     assert refused_prefix({ROLE: prefix}) == (
-        f".{ROLE}: {prefix!r} is not a prefix of keys; write it like shop/, of letters, digits and !_.*'()-."
+        f".{ROLE}: {prefix!r} is not a key prefix; use one such as shop/, of letters, digits and !_.*'()-."
     )
 
 
 def test_the_prefix_that_the_api_itself_uses_is_refused() -> None:
     assert refused_prefix({ROLE: "oversize/"}).startswith(
-        f".{ROLE}: 'oversize/' is where the API puts what is "
+        f".{ROLE}: 'oversize/' is reserved for messages that are "
     )
 
 
@@ -300,8 +300,8 @@ def test_a_valid_prefix_is_accepted(prefix: str) -> None:
 )
 def test_a_caller_that_cannot_sign_by_iam_is_named(caller: str) -> None:
     assert refused_prefix({caller: "shop/"}) == (
-        f": {caller!r} is not a caller that signs by IAM; write a role as "
-        "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
+        f": {caller!r} is not the ARN of a role or user; write a role as "
+        "arn:aws:iam::<account>:role/<name>, without its path."
     )
 
 

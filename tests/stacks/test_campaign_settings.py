@@ -20,22 +20,25 @@ FILE = "campaigns/weekly/campaign.toml"
         ({"channel": REMOVED}, "channel: is missing; add it."),
         (
             {"channel": "fax"},
-            "channel: 'fax' is no channel of the stage that campaigns may use; use mail or sms.",
+            "channel: 'fax' is not a channel that campaigns of the stage can use; use mail or sms.",
         ),
         (
             {"channel": "sms"},
             "channel: 'sms' has no lane for campaigns; add mailroom.dev.channels.sms.lanes.bulk.",
         ),
-        ({"topic": REMOVED}, "topic: is missing; mail needs what people can opt out of."),
-        ({"template": "weekly"}, "template: 'weekly' is not below templates/mail/; add it, or use one "),
+        ({"topic": REMOVED}, "topic: is missing; mail needs a topic to opt out of."),
+        (
+            {"template": "weekly"},
+            "template: 'weekly' is not a template in templates/mail/; add it, or use one ",
+        ),
         (
             {"window": {"from": "09:00", "to": "20:00"}},
-            "window: has no zone; name one like Europe/Berlin, or time_zone among audience.columns, for each "
-            "recipient's own.",
+            "window: has no zone; add one such as Europe/Berlin, or add time_zone to audience.columns for "
+            "the zone of each recipient.",
         ),
         (
             {"window": {"from": "09:00", "to": "20:00", "zone": "Berlin"}},
-            "window: {'from': '09:00', 'to': '20:00', 'zone': 'Berlin'} has a wrong zone: 'Berlin' is no ",
+            "window: {'from': '09:00', 'to': '20:00', 'zone': 'Berlin'} is not valid: zone 'Berlin' is no ",
         ),
         (
             {"unless": {"column": "push_id", "event_type": "push", "status": ["sennt"]}},
@@ -43,38 +46,41 @@ FILE = "campaigns/weekly/campaign.toml"
         ),
         (
             {"unless": {"column": "push_id", "event_type": "push", "status": ["sent"]}},
-            "unless.event_type: 'push' is no channel of the stage; use mail or sms.",
+            "unless.event_type: 'push' is not a channel of the stage; use mail or sms.",
         ),
         (
             {"attributes": {"window": "always"}},
-            "attributes: {'window': 'always'} sets 'window', which a campaign may not set; remove it there.",
+            "attributes: {'window': 'always'} sets 'window', which is not allowed in attributes; remove it.",
         ),
         (
             {"attributes": {"id": "one"}},
-            "attributes: {'id': 'one'} sets 'id', which a campaign may not set; remove it there.",
+            "attributes: {'id': 'one'} sets 'id', which is not allowed in attributes; remove it.",
         ),
         *(
             (
                 {"attributes": {name: "ann@example.com"}},
-                f"attributes: {{'{name}': 'ann@example.com'}} sets {name!r}, and everybody's message would "
-                "go there; remove it, for the audience says who gets which message.",
+                f"attributes: {{'{name}': 'ann@example.com'}} sets {name!r}, so that all messages would "
+                "have the same address; remove it, because the addresses come from the audience.",
             )
             for name in ("to", "email", "cc", "bcc")
         ),
         *(
             (
                 {"topic": topic},
-                f"topic: {topic!r} is not a topic's name; use 1 to 64 printable characters.",
+                f"topic: {topic!r} is not a valid topic; use 1 to 64 printable characters.",
             )
             for topic in ("", "x" * 65, "a\u00a0b", "news\u2028", "\u202enews")
         ),
         ({"schedule__cron": REMOVED}, "schedule.cron: is missing; add it."),
         (
             {"schedule__cron": "0 13 * * 3"},
-            "schedule.cron: '0 13 * * 3' is not six fields; write minutes, hours, day of month, month, day "
-            "of week and year, such as '0 13 ? * WED *'.",
+            "schedule.cron: '0 13 * * 3' does not have six fields; write minutes, hours, day of month, "
+            "month, day of week and year, such as '0 13 ? * WED *'.",
         ),
-        ({"schedule__cron": "cron(0 13 ? * WED *)"}, "schedule.cron: 'cron(0 13 ? * WED *)' is not six"),
+        (
+            {"schedule__cron": "cron(0 13 ? * WED *)"},
+            "schedule.cron: 'cron(0 13 ? * WED *)' does not have six",
+        ),
         (
             {"schedule__cron": "0 13 * * * *"},
             "schedule.cron: '0 13 * * * *' needs ? as the day of month or as the day of week, and not as "
@@ -84,23 +90,26 @@ FILE = "campaigns/weekly/campaign.toml"
             {"schedule__time_zone": "Europe/Bonn"},
             "schedule.time_zone: 'Europe/Bonn' is not a time zone; use a name such as Europe/Berlin or UTC.",
         ),
-        ({"audience__query": REMOVED}, "audience.query: is missing; postgresql needs it."),
+        ({"audience__query": REMOVED}, "audience.query: is missing; the kind postgresql needs it."),
         (
             {"audience__query": "SELECT * FROM users WHERE name LIKE 'a%'"},
-            "audience.query: \"SELECT * FROM users WHERE name LIKE 'a%'\" has a % that begins no "
-            "%(scheduled_at)s; write each other one twice: %%.",
+            "audience.query: \"SELECT * FROM users WHERE name LIKE 'a%'\" has a % that is not part of "
+            "%(scheduled_at)s; write %% for a literal %.",
         ),
         (
             {"audience__database": "crm"},
-            "audience.database: 'crm' is not in mailroom.dev.databases; add it there, or use one that is "
-            "there: app, shop.",
+            "audience.database: 'crm' is not in mailroom.dev.databases; add it there, or use one of: app, "
+            "shop.",
         ),
         (
             {"audience": AUDIENCES["module"]},
             f"audience.kind: 'module' needs {FILE[:-4]}py with recipients(page); add it, or use another "
             "kind.",
         ),
-        ({"audience": {"kind": "file", "key": "id"}}, "audience.location: is missing; file needs it."),
+        (
+            {"audience": {"kind": "file", "key": "id"}},
+            "audience.location: is missing; the kind file needs it.",
+        ),
         (
             {"audience": {**AUDIENCES["csv"], "location": "s3://people/*.csv"}},
             "audience.location: 's3://people/*.csv' should match pattern ",
@@ -124,7 +133,7 @@ def test_a_campaign_on_a_custom_channel_needs_a_topic(tmp_path: Path) -> None:
     row = {"handler": "send_push", "messages_per_second": 1, "lanes": HALVES}
     folder = put(tmp_path, channel="chat", template=REMOVED, topic=REMOVED)
     said = refused(folder, "weekly", channels__chat=row)
-    assert said.startswith(f"{FILE}: topic: is missing; chat needs what people can opt out of.")
+    assert said.startswith(f"{FILE}: topic: is missing; chat needs a topic to opt out of.")
 
 
 @pytest.mark.parametrize("topic", ["", "n", "x" * 64, "x" * 65, "Neues für dich", "a\u00a0b", "a\u0085", "…"])
@@ -147,7 +156,7 @@ def test_a_doubled_percent_sign_is_kept_for_sql(tmp_path: Path) -> None:
 def test_a_long_query_is_shown_by_its_beginning(tmp_path: Path) -> None:
     query = "SELECT " + "column_of_many, " * 100 + "LIKE 'a%'"
     said = refused(put(tmp_path, audience__query=query), "weekly")
-    assert "… has a % that begins no" in said
+    assert "… has a % that is not part of" in said
     assert len(said) < 300
 
 
@@ -175,7 +184,7 @@ def test_a_date_in_the_attributes_is_kept_as_its_text(tmp_path: Path) -> None:
 def test_an_unknown_campaign_is_named_with_the_known_ones(tmp_path: Path) -> None:
     assert refused(put(tmp_path), "monthly") == (
         "mailroom.dev.campaigns.enabled: 'monthly' has no file campaigns/monthly/campaign.toml; add it, or "
-        "name one that is there: weekly."
+        "use one of: weekly."
     )
 
 
@@ -195,7 +204,7 @@ def test_an_invalid_override_of_a_campaign_is_named_with_its_setting(
 
 def test_an_override_of_a_disabled_campaign_is_refused(tmp_path: Path) -> None:
     assert refused(put(tmp_path), "weekly", campaigns__overrides={"monthly": {}}) == (
-        "mailroom.dev.campaigns.overrides.monthly: is not enabled; enable it, or remove this."
+        "mailroom.dev.campaigns.overrides.monthly: is not enabled; enable it, or remove this key."
     )
 
 

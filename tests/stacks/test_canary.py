@@ -72,15 +72,18 @@ def test_a_days_canaries_do_not_make_one_bounce_a_bad_rate(whole: Templates) -> 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"channels.mail": REMOVED}, "is a mail, and channels.mail is missing; add the row, or use false."),
+        (
+            {"channels.mail": REMOVED},
+            "sends mails, but channels.mail is missing; add channels.mail, or use false.",
+        ),
         (
             {"channels.mail.per_day": 288},
-            "sends 288 mails a day, and channels.mail.per_day has room for 288; raise per_day, or use false.",
+            "sends 288 mails a day, but channels.mail.per_day allows only 288; raise per_day, or use false.",
         ),
         (
             {"recipients": {"only": ["example.com"]}},
-            "goes to success@simulator.amazonses.com, whom recipients.only does not name; add the address, "
-            "or use false.",
+            "sends to success@simulator.amazonses.com, which recipients.only does not contain; add it, or "
+            "use false.",
         ),
     ],
 )

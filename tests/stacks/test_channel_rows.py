@@ -81,8 +81,8 @@ def test_a_local_server_is_accepted_as_a_provider_in_the_stage_local_only(chats:
 @pytest.mark.parametrize("event_type", ["mail", "twilio", "unsubscribe"])
 def test_the_secret_of_a_row_has_a_name_of_its_own(event_type: str) -> None:
     assert refusal(f"channels.{event_type}", CHAT) == (
-        f"mailroom.dev.channels.{event_type}.secret: {event_type!r} is a name of Mailroom's own; remove the "
-        "secret, or give the channel another name."
+        f"mailroom.dev.channels.{event_type}.secret: the name {event_type!r} is reserved for Mailroom; "
+        "remove the secret, or rename the channel."
     )
 
 

@@ -17,9 +17,9 @@ def app(**settings: Any) -> dict[str, dict[str, Any]]:
 def test_a_missing_file_of_certificates_is_named(tmp_path: Path) -> None:
     databases = app(ca_file="campaigns/rds.pem")
     assert refused(put(tmp_path, module=MODULE), "weekly", databases=databases) == (
-        "mailroom.dev.databases.app.ca_file: 'campaigns/rds.pem' is not there; put it there (that of RDS is "
-        "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem), or set it to null for the "
-        "system's."
+        "mailroom.dev.databases.app.ca_file: 'campaigns/rds.pem' does not exist; add it (for RDS: "
+        "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem), or use null for the CA "
+        "certificates of the system."
     )
 
 

@@ -283,7 +283,7 @@ def test_only_the_stages_tags_restrict_the_access_to_keys() -> None:
 def test_a_policy_for_keys_without_the_stages_tag_is_refused(tags: dict[str, str]) -> None:
     template = key_with(**tags)
     place = place_of(load(STAGES, "dev"), [template], QUALIFIER)
-    with pytest.raises(UnscopedError, match=r"have no tag `stage` to be held by; add it to deployment.tags"):
+    with pytest.raises(UnscopedError, match=r"have no tag `stage`; add it to deployment.tags"):
         statements(needed_actions([template]), place)
 
 
@@ -333,7 +333,7 @@ def test_a_role_cannot_be_made_or_changed_without_the_boundary_if_there_is_one()
 
 
 def test_an_unknown_resource_type_is_refused() -> None:
-    with pytest.raises(UnscopedError, match=r"^ec2:CreateVpc: no scope is known for its resources \("):
+    with pytest.raises(UnscopedError, match=r"^ec2:CreateVpc: no rule restricts its resources \("):
         statements({"AWS::EC2::VPC": ["ec2:CreateVpc"]}, Place("qa"))
 
 

@@ -113,7 +113,7 @@ def warned(settings: Settings) -> list[str]:
 
 def test_a_protected_stage_without_a_pinned_account_raises_a_warning() -> None:
     (warning,) = warned(accepted("deployment", UNPINNED))
-    assert warning.startswith("mailroom.dev.deployment: is protected and not pinned; set account and region")
+    assert warning.startswith("mailroom.dev.deployment: is protected but has no account or region; set both")
 
 
 def test_a_pinned_stage_raises_no_warning() -> None:

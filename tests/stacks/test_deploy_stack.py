@@ -113,7 +113,7 @@ def warned(section: dict[str, Any], **context: object) -> list[str]:
 
 def test_the_accounts_default_bootstrap_raises_a_warning() -> None:
     (warning,) = warned(GITHUB)
-    assert warning.startswith("mailroom.dev.deploy: is deployed by the account's default bootstrap")
+    assert warning.startswith("mailroom.dev.deploy: uses the account's default bootstrap")
 
 
 @pytest.mark.parametrize("named", ["maildev", "hnb659fds"])
@@ -212,7 +212,7 @@ def test_each_provider_has_its_issuer_and_its_audience(
 def test_a_subject_that_allows_other_repositories_branches_or_pull_requests_stops_synth(subject: str) -> None:
     said = refusal("deploy", {**GITHUB, "subjects": [MAIN, subject]})
     assert said.startswith("mailroom.dev.deploy: ")
-    assert f"{subject!r}, which lets in too many; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in said
+    assert f"{subject!r}, which matches too much; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in said
 
 
 @pytest.mark.parametrize("subject", ["repo:*", "repo:acme/mailroom:*", "repo:acme/mailroo?:pull_request"])
@@ -235,7 +235,7 @@ def test_a_wildcard_at_the_end_of_a_name_is_accepted(name: str) -> None:
 
 def test_a_subject_with_all_branches_of_gitlab_stops_synth() -> None:
     section = {"provider": "gitlab", "subjects": ["project_path:acme/mailroom:ref_type:branch:ref:*"]}
-    assert "which lets in too many; use project_path:GROUP/PROJECT" in refusal("deploy", section)
+    assert "which matches too much; use project_path:GROUP/PROJECT" in refusal("deploy", section)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_subject_with_all_branches_of_gitlab_stops_synth() -> None:
 )
 def test_the_rules_of_a_known_issuer_apply_under_any_provider_name(url: str) -> None:
     section = {"provider": "other", "url": url, "subjects": ["repo:acme/mailroom:pull_request"]}
-    assert "which lets in too many; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in refusal("deploy", section)
+    assert "which matches too much; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in refusal("deploy", section)
 
 
 def test_a_host_that_resembles_a_known_issuer_is_another_issuer() -> None:

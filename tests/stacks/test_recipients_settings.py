@@ -16,8 +16,8 @@ from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import IOS, NEWS, OTHERWISE, PUSH, PUSH_ROW
 
 KINDS = (
-    "write an address (ada@example.com), a domain (example.com; letters beyond ASCII as xn--), how numbers "
-    "begin (+1202555; four digits or more), or CHANNEL:RECIPIENT (push:arn:aws:sns:…)"
+    "use an address (ada@example.com), a domain (example.com; letters beyond ASCII as xn--), a number "
+    "prefix (+1202555; four digits or more), or CHANNEL:RECIPIENT (push:arn:aws:sns:…)"
 )
 ENDPOINT = IOS.replace(":app/", ":endpoint/") + "/0f5e8a3c"
 REACHABLE = OTHERWISE["recipients"]
@@ -57,7 +57,7 @@ def test_addresses_and_domains_are_compared_in_lower_case() -> None:
     ],
 )
 def test_an_invalid_recipient_is_refused_with_the_valid_kinds(entry: str) -> None:
-    said = f"mailroom.dev.recipients.only.0: {entry!r} is no recipient; {KINDS}."
+    said = f"mailroom.dev.recipients.only.0: {entry!r} is not a recipient; {KINDS}."
     assert refusal("recipients", {"only": [entry]}) == said
 
 

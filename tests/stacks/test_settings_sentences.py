@@ -36,8 +36,8 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         (
             "channels.mail.handler",
             "send_pigeon",
-            "'send_pigeon' is none of Mailroom's and has no file channels/send_pigeon.py; add it, or name "
-            "another.",
+            "'send_pigeon' is not a handler of Mailroom, and there is no file channels/send_pigeon.py; add "
+            "it, or use another handler.",
         ),
     ],
 )
@@ -52,81 +52,81 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
         (
             "channels.mail.lanes.bulk.share",
             0.6,
-            "channels.mail.lanes: the shares normal 0.5 + bulk 0.6 = 1.1 are over 1; lower them to 1 in all.",
+            "channels.mail.lanes: the shares normal 0.5 + bulk 0.6 = 1.1 exceed 1; lower them to 1 in total.",
         ),
         (
             "channels.mail.lanes.bulk.maximum_concurrency",
             1000,
-            "channels.mail.lanes.bulk.maximum_concurrency: 1000 workers leave 2000 s between submits; with "
-            "submit_seconds 10 and 5 to record that must be under timeout_seconds 60; lower it, or raise "
-            "timeout_seconds.",
+            "channels.mail.lanes.bulk.maximum_concurrency: with 1000 workers, each waits 2000 s between "
+            "submits; this, submit_seconds 10 and 5 s to record must be under timeout_seconds 60 in total; "
+            "lower it, or raise timeout_seconds.",
         ),
         (
             "channels.mail.longest_throttling_seconds",
             172_800,
-            "channels.mail.longest_throttling_seconds: gives 406 receives, which may take 370360 s (the "
-            "longest wait or visibility after each), and SQS deletes silently what is older than 4 days; "
-            "they may take 259200 s, a day less; lower it.",
+            "channels.mail.longest_throttling_seconds: leads to 406 receives, which may take 370360 s (the "
+            "longest wait or visibility timeout after each); the limit is 259200 s, one day less than the 4 "
+            "days after which SQS deletes a message; lower it.",
         ),
         (
             "retention.mailbox_days",
             28,
             "retention.mailbox_days: 28 would lose the item of a message that can still be redelivered; use "
-            "29 or more (the fax queue's 14 + 14 in the dead-letter queue + 1), or null.",
+            "29 or more (14 in the fax queue + 14 in the dead-letter queue + 1), or null.",
         ),
         (
             "retention.payload_days",
             28,
-            "retention.payload_days: 28 would lose the content of a message that can still be "
-            "redelivered; use 29 or more (the fax queue's 14 + 14 in the dead-letter queue + 1).",
+            "retention.payload_days: 28 would lose the content of a message that can still be redelivered; "
+            "use 29 or more (14 in the fax queue + 14 in the dead-letter queue + 1).",
         ),
         (
             "channels.mail.lanes.normal",
             REMOVED,
-            "channels.mail.lanes.normal: is missing; a message without a lane goes there.",
+            "channels.mail.lanes.normal: is missing; add it for messages without `lane`.",
         ),
         (
             "channels.fax",
             MAIL,
-            "channels.fax: is not a row of channels; set it in the section 'fax'.",
+            "channels.fax: is not allowed in channels; use the section 'fax'.",
         ),
         (
             "channels.mail.handler",
             "send_fax",
-            "channels.mail: its function 'send-fax' exists already; give it another name.",
+            "channels.mail: function 'send-fax' exists; rename the channel or handler.",
         ),
         (
             "channels.pigeon",
             MAIL,
-            "channels.pigeon: its function 'send-mail' exists already; give it another name.",
+            "channels.pigeon: function 'send-mail' exists; rename the channel or handler.",
         ),
         (
             "channels.feedback",
             MAIL,
-            "channels.feedback: its queue 'feedback' exists already; give it another name.",
+            "channels.feedback: queue 'feedback' exists; rename the channel or handler.",
         ),
         (
             "channels.pigeon",
             {**MAIL, "handler": "twilio_callbacks"},
-            "channels.pigeon: its function 'twilio-callbacks' exists already; give it another name.",
+            "channels.pigeon: function 'twilio-callbacks' exists; rename the channel or handler.",
         ),
         (
             "channels.mail",
             {**MAIL, "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}},
-            "channels.mail.lanes.normal.reserve: is missing; without one a campaign uses up all of per_day. "
-            "Use 0.1, or as much as codes and receipts need.",
+            "channels.mail.lanes.normal.reserve: is missing; without it, a campaign can use up per_day. Use "
+            "0.1, or the share that urgent messages such as codes need.",
         ),
         (
             "channels.sms.per_day",
             [["2026-12-02", 500], ["2026-12-01", 1000]],
-            'channels.sms.per_day: has to be in the order of its dates, each like "2026-12-01" and there '
-            "once.",
+            "channels.sms.per_day: must have each date once, in ascending order and in the form "
+            '"2026-12-01".',
         ),
         (
             "channels.sms.per_day",
             [["1 December", 500]],
-            'channels.sms.per_day: has to be in the order of its dates, each like "2026-12-01" and there '
-            "once.",
+            "channels.sms.per_day: must have each date once, in ascending order and in the form "
+            '"2026-12-01".',
         ),
         (
             "channels.mail",
@@ -135,31 +135,31 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
                 "per_day": 60,
                 "lanes": {"normal": {"share": 0.5, "reserve": 0.5}, "bulk": {"share": 0.5}},
             },
-            "channels.mail.per_day: 60 with a reserve of 0.5 leaves bulk 30, and a message may have 50 "
+            "channels.mail.per_day: 60 with a reserve of 0.5 leaves 30 for bulk, but a message may have 50 "
             "recipients; use 102 or more, or a smaller reserve.",
         ),
         (
             "api.callers",
             {"shop": {"per_day": 100}},
-            "api.callers: 'shop' is not a caller that signs by IAM; write a role as "
-            "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN.",
+            "api.callers: 'shop' is not the ARN of a role or user; write a role as "
+            "arn:aws:iam::<account>:role/<name>, without its path.",
         ),
         (
             "channels.mail.window",
             {"from": "9:00", "to": "20:00", "zone": "UTC"},
-            "channels.mail.window: {'from': '9:00', 'to': '20:00', 'zone': 'UTC'} has a wrong from: '9:00' "
+            "channels.mail.window: {'from': '9:00', 'to': '20:00', 'zone': 'UTC'} is not valid: from '9:00' "
             "is no time of day; use one like 09:00.",
         ),
         (
             "channels.mail.window",
             {"from": "09:00", "until": "20:00"},
-            "channels.mail.window: {'from': '09:00', 'until': '20:00'} is no window (Object contains unknown "
-            "field `until`); use from, to, days and zone.",
+            "channels.mail.window: {'from': '09:00', 'until': '20:00'} is not a window (Object contains "
+            "unknown field `until`); use from, to, days and zone.",
         ),
         (
             "channels.mail.window",
             {"from": "09:00", "to": "20:00"},
-            "channels.mail.window.zone: is missing; name a time zone like Europe/Berlin.",
+            "channels.mail.window.zone: is missing; add a time zone such as Europe/Berlin.",
         ),
         (
             "mail.senders",

@@ -42,8 +42,8 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
 
 def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
     assert refusal("sms.stop_words", ["arrêt", "🛑!"]) == (
-        "mailroom.dev.sms.stop_words.1: '🛑!' has no letter and no digit; case, blanks and punctuation do "
-        "not count."
+        "mailroom.dev.sms.stop_words.1: '🛑!' needs a letter or a digit; case, spaces and punctuation are "
+        "ignored."
     )
 
 
@@ -53,12 +53,12 @@ def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
         (
             "sms",
             None,
-            "sms: is missing, and channels.sms is there; add the section, or remove the row.",
+            "sms: is missing, but channels.sms needs it; add sms, or remove channels.sms.",
         ),
         (
             "channels.push",
             PUSH_ROW,
-            "push: is missing, and channels.push is there; add the section, or remove the row.",
+            "push: is missing, but channels.push needs it; add push, or remove channels.push.",
         ),
         (
             "sms.sender",
@@ -87,9 +87,9 @@ def test_a_word_without_letters_and_digits_is_named_with_its_place() -> None:
         (
             "channels.sms.messages_per_second",
             100.5,
-            "api.requests_per_second: 1000 would turn away status callbacks, and Twilio does not repeat what "
-            "was answered 429; use 1677 or more (5 x channels.sms.messages_per_second 100.5 / "
-            "their share 0.3).",
+            "api.requests_per_second: 1000 would throttle status callbacks, and Twilio does not repeat "
+            "callbacks that got 429; use 1677 or more (5 x channels.sms.messages_per_second 100.5 / their "
+            "share 0.3).",
         ),
         (
             "monitoring.concurrency_quota",

@@ -95,4 +95,4 @@ def test_a_plain_run_prints_the_stacks_and_sends_warnings_to_standard_error(
     assert [line.partition(":")[0] for line in said.out.splitlines()] == [
         each.stack_name for each in written.stacks
     ]
-    assert "warning: mailroom.prod.deployment: is protected and not pinned;" in said.err
+    assert "warning: mailroom.prod.deployment: is protected but has no account or region;" in said.err

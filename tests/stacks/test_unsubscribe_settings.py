@@ -44,19 +44,31 @@ def test_only_a_page_that_differs_from_the_built_in_one_is_bundled(
     ("key", "value", "said"),
     [
         ("languages.de", {"asking_titel": "?"}, "languages.de.asking_titel: 'asking_titel' should be "),
-        ("languages.de", {"asking": "{name} …"}, "languages.de.asking: '{name} …' has {name}, and nothing "),
-        ("languages.de", {"asking": "{0}"}, "languages.de.asking: '{0}' has {0}, and nothing stands for it"),
-        ("languages.de", {"asking": " "}, "languages.de.asking: ' ' is not 1 to 500 printable characters."),
+        (
+            "languages.de",
+            {"asking": "{name} …"},
+            "languages.de.asking: '{name} …' has the unknown placeholder {name}; use ",
+        ),
+        (
+            "languages.de",
+            {"asking": "{0}"},
+            "languages.de.asking: '{0}' has the unknown placeholder {0}; use",
+        ),
+        (
+            "languages.de",
+            {"asking": " "},
+            "languages.de.asking: ' ' must have 1 to 500 printable characters.",
+        ),
         ("languages.de", {"asking": "a" * 501}, "languages.de.asking: 'aaa"),
         ("languages.german", {}, "languages.german: 'german' should match pattern '^[a-z]{2,3}"),
         (
             "default_language",
             "fr",
-            "languages.fr: has no words, and only en and de are built in; add its words.",
+            "languages.fr: is missing, and only en and de have built-in words; add its words.",
         ),
         ("default_language", "Deutsch", "default_language: 'Deutsch' should match pattern '^[a-z]{2,3}"),
-        ("brand", "", "brand: '' is not 1 to 100 printable characters."),
-        ("brand", "a\u202eb", "brand: 'a\\u202eb' is not 1 to 100 printable characters."),
+        ("brand", "", "brand: '' must have 1 to 100 printable characters."),
+        ("brand", "a\u202eb", "brand: 'a\\u202eb' must have 1 to 100 printable characters."),
     ],
 )
 def test_an_invalid_text_of_the_page_is_named_with_the_valid_form(key: str, value: object, said: str) -> None:

@@ -8,8 +8,8 @@ from tests.support.stacks.refusals import accepted, refusal
 @pytest.mark.parametrize("network", ["10.1.0.1/16", "intranet"])
 def test_a_network_that_is_not_in_cidr_is_refused(network: str) -> None:
     assert refusal("webhook.allowed_networks", [network]) == (
-        f"mailroom.dev.webhook.allowed_networks.0: {network!r} is not a network; write it like 10.1.0.0/16, "
-        "all bits past the prefix zero."
+        f"mailroom.dev.webhook.allowed_networks.0: {network!r} is not a CIDR block without host bits; use "
+        "one such as 10.1.0.0/16."
     )
 
 
@@ -24,9 +24,9 @@ def test_a_network_that_holds_more_than_metadata_may_be_opened(network: str) -> 
         (
             "webhook.delays_seconds",
             [39_600] * 8,
-            "webhook.delays_seconds: gives 9 receives, which may take 320040 s (the longest wait or "
-            "visibility after each), and SQS deletes silently what is older than 4 days; they may take "
-            "259200 s, a day less; lower it.",
+            "webhook.delays_seconds: leads to 9 receives, which may take 320040 s (the longest wait or "
+            "visibility timeout after each); the limit is 259200 s, one day less than the 4 days after "
+            "which SQS deletes a message; lower it.",
         ),
     ],
 )

@@ -145,7 +145,7 @@ def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_takes_a_
     environment: Environment, team: Path, stage: dict[str, str]
 ) -> None:
     before = (team / "cdk.json").read_text()
-    assert "as the settings and the code are" in environment.answer("mailroom", "up")
+    assert "with the current settings and code" in environment.answer("mailroom", "up")
     change(team, "channels", "telegram", value=None)
     refused = environment.run("mailroom", "up")
     assert refused.returncode == 1
@@ -153,7 +153,7 @@ def test_a_changed_setting_is_deployed_over_the_running_stage_unless_it_takes_a_
     assert "Nothing was changed." in refused.stderr
     (team / "cdk.json").write_text(before)
     change(team, "channels", "mail", "memory_mb", value=300)
-    assert "Its messages are kept." in environment.answer("mailroom", "up")
+    assert "The messages are preserved." in environment.answer("mailroom", "up")
     said = environment.answer("mailroom", "status", "a-mail", "--stage", "local", variables=stage)
     assert "provider  resend " in said
 
@@ -182,7 +182,7 @@ def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_dou
     environment.answer("mailroom", "update", str(wheel))
     environment.install()
     assert environment.answer("mailroom", "--version") == f"mailroom {number}.1\n"
-    assert "Its messages are kept." in environment.answer("mailroom", "up")
+    assert "The messages are preserved." in environment.answer("mailroom", "up")
     until(lambda: len(kept(stage)) == 200, 60, lambda: f"{len(kept(stage))} arrived")
     assert {*Counter(kept(stage)).values()} == {1}
 

@@ -1,20 +1,22 @@
-"""MiniStack's application, as uvicorn serves it, with what our stage needs beside it.
+"""MiniStack's ASGI application with the changes that the local stage needs.
 
-- MiniStack answers every caller by any name, and lets every web page read the answer: a page could create a
-  function here and run it. This application refuses the web pages of others.
-- MiniStack takes any key: another user of the machine could create a function, which would run as who started
-  the stage. This application takes the stage's own key alone, but for what is open on AWS too: the HTTP API's
-  routes, which check for themselves. Functions get the same key.
-- MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
-  name, ARN and outputs stay. No alarm is evaluated here: MiniStack mixes up what has the same metric name, so
-  that a slow function would ring for all functions. The pump evaluates those that a local stage has data for.
-- MiniStack generates another secret at each start, and receivers would have to learn a new webhook key.
-  Here a generated secret follows from the stage's key and the secret's name, in letters and digits: it is
-  the same after `down` and `up`.
-- It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
-  up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
-  function writes to its folder, which is read-only on AWS. An archive's comment names a folder that has
-  more of the code; it is copied, because that folder may be removed while the stage runs.
+- MiniStack answers every caller under any host name, and lets every web page read the response: a page could
+  create a function and run it. This application refuses requests from web pages of other sites.
+- MiniStack accepts any key: another user of the machine could create a function, which would run as the user
+  who started the stage. This application accepts only the stage's own key, except for requests that AWS does
+  not authenticate either: the routes of the HTTP API, whose functions check the caller. Functions get the
+  same key.
+- MiniStack's CloudFormation rejects alarms on metric math. Here such an alarm is replaced by an alarm on its
+  first metric; its name, ARN and outputs stay the same. MiniStack does not evaluate alarms here: it does not
+  distinguish metrics with the same name, so a slow function would trigger the alarms of all functions. The
+  pump evaluates the alarms for which a local stage has data.
+- MiniStack generates another secret at each start, so receivers would need a new webhook key. Here a
+  generated secret is derived from the stage's key and the secret's name, in letters and digits: it is the
+  same after `down` and `up`.
+- MiniStack unpacks a function's code again for each worker, a thousand files and more, which takes its one
+  core for up to half a second. Here the code is unpacked once, and the workers' folders are links to it.
+  Functions do not write to this folder, which is read-only on AWS. The comment of an archive is the path of a
+  folder with more of the code, which is copied, because that folder may be removed while the stage runs.
 
 prompt.py saves time too. This folder runs with the emulator's own Python and packages.
 """
@@ -88,13 +90,13 @@ def _of_key(properties: dict[str, Any]) -> Any:
 
 
 def _is_known(scope: Any, headers: dict[str, str]) -> bool:
-    """Whether a request has the stage's key, or needs none."""
+    """Return whether a request has the stage's key, or needs none."""
     query = unquote(scope["query_string"].decode("latin-1"))
     credential = _CREDENTIAL.search(headers.get("authorization", "")) or _CREDENTIAL.search(query)
     if credential is None:
         return OPEN.fullmatch(scope["path"]) is not None
     # The second comparison accepts credentials that STS issued to a client with the stage's key, such as the
-    # CDK's for the role that deploys.
+    # credentials of the CDK for its deploy role.
     return hmac.compare_digest(credential[1].encode(), KEY.encode()) or credential[1] in sts._sessions
 
 
@@ -103,7 +105,7 @@ def _credentials(_: dict[str, Any]) -> dict[str, str]:
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    """The ASGI application."""
+    """Pass a request to MiniStack, or respond with 403 if it is not allowed."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
     if scope["type"] == "lifespan" or (is_meant(headers, OWN) and _is_known(scope, headers)):
         await ministack(scope, receive, send)
@@ -117,11 +119,11 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 class Shared(zipfile.ZipFile):
-    """An archive that is unpacked in one folder only."""
+    """Archive that is unpacked only once, into a shared folder."""
 
     def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
-        """Make the empty folder `path` a link to the unpacked archive, and remove the archive's
-        file: 24 MB for each worker is more than a busy disk takes without waiting."""
+        """Replace the empty folder `path` by a link to the unpacked archive, and remove the archive's file: a
+        busy disk cannot hold 24 MB for each worker without delays."""
         archive = Path(str(self.filename))
         content = archive.read_bytes()
         shared = Path(tempfile.gettempdir(), f"code-{hashlib.sha256(content).hexdigest()}")

@@ -1,5 +1,5 @@
-"""MiniStack without its delay between polls: for a stream's records, and for messages whose time
-has come."""
+"""Removes MiniStack's delays between polls: for records of streams, and for messages whose delay has
+ended."""
 
 import asyncio
 import threading
@@ -9,17 +9,18 @@ from typing import Any
 
 Handle = Callable[..., Awaitable[Any]]
 RECORDS_SECONDS = 10.0
-"""For so long GetRecords waits for a first record."""
+"""Seconds for which GetRecords waits for a first record."""
 LOOK_SECONDS = 0.02
 TICK_SECONDS = 0.1
 _NO_RECORDS = b'{"Records": []'
 
 
 def waiting(handle: Handle, count: Callable[[], int]) -> Handle:
-    """DynamoDB Streams whose GetRecords waits for records, as SQS's ReceiveMessage does for messages: to ask
-    again and again costs two processes thirty times what a look in here does.
+    """Return a handler of DynamoDB Streams whose GetRecords waits for records, as SQS's ReceiveMessage does
+    for messages. Repeated requests of a client would take thirty times the CPU time of polling in this
+    process.
 
-    `count` returns how many records all streams have had: a stream is read again when that number changes.
+    `count` returns the total number of records of all streams; when it changes, a stream is read again.
     """
 
     async def handled(*request: Any) -> Any:
@@ -36,8 +37,8 @@ def waiting(handle: Handle, count: Callable[[], int]) -> Handle:
 
 
 def ticking(wake: threading.Event) -> None:
-    """Have queues looked at ten times a second. What is sent wakes their poller anyway; what was delayed, or
-    comes back, would wait for up to a second more."""
+    """Start a thread that wakes the poller of queues ten times a second. A sent message wakes it anyway, but
+    a delayed or returned message would wait for up to a second longer."""
 
     def tick() -> None:
         while True:

@@ -1,1 +1,1 @@
-"""The CDK app: its settings checked, its stacks made, its assembly kept."""
+"""The CDK app: it validates settings, builds the stacks, and caches assemblies."""

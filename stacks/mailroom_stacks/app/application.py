@@ -1,4 +1,4 @@
-"""Builds a stage's stacks and writes them out."""
+"""Builds the stacks of a stage and writes their cloud assembly."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from mailroom_stacks.webhook import WebhookStack
 
 
 class NagError(Exception):
-    """Findings of cdk-nag, as a text that names each finding and its place."""
+    """Findings of cdk-nag. The text contains each finding and its construct."""
 
 
 def synthesize(
@@ -44,14 +44,15 @@ def synthesize(
     campaigns: Path = CAMPAIGNS,
     templates: Path = TEMPLATES,
 ) -> CloudAssembly:
-    """Write the stage that `context` names to `output`, with campaigns of the folder `campaigns`. The context
-    of the CDK's command line overrides `context` and `output`. Templates of the folder `templates` may use
-    only what a rendering provides.
+    """Write the cloud assembly of the stage that `context` names to the folder `output`, with the campaigns
+    of the folder `campaigns`. If the CDK's command line runs the app, its context and output override
+    `context` and `output`. Templates of the folder `templates` may only use filters and tests that exist when
+    a message is rendered.
 
-    Raises SettingsError for a wrong setting or template, NagError for findings of cdk-nag.
+    Raises SettingsError for an invalid setting or template, NagError for findings of cdk-nag.
     """
     check_templates(templates)
-    # cdk.json's context comes first, as the CDK's command line passes it.
+    # The context of cdk.json has the lowest precedence, as when the CDK's command line passes it.
     context_of_file: dict[str, object] = json.loads(CDK_JSON.read_text())["context"]
     app = App(context={**context_of_file, **context}, outdir=output, analytics_reporting=False)
     settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
@@ -61,7 +62,7 @@ def synthesize(
 
 
 def check_templates(folder: Path = TEMPLATES) -> None:
-    """Raise SettingsError if a template of `folder` cannot be read, or uses an unknown filter or test."""
+    """Raise SettingsError if a template in `folder` cannot be parsed, or uses an unknown filter or test."""
     faults = [
         f"{folder.name}/{channel}/{fault.sentence}"
         for channel in TOP
@@ -72,26 +73,26 @@ def check_templates(folder: Path = TEMPLATES) -> None:
 
 
 def checked(app: App) -> CloudAssembly:
-    """Write `app`. Raises NagError for findings of cdk-nag."""
+    """Write the cloud assembly of `app`. Raises NagError for findings of cdk-nag."""
     try:
         return app.synth()
     except RuntimeError as error:
         kind, _, findings = str(error).partition(": ")
         if kind != "ValidationFailed":
             raise
-        raise NagError(f"{findings}\nRepair what cdk-nag found, or accept it with its reason.") from error
+        raise NagError(f"{findings}\nFix the findings of cdk-nag, or accept each with its reason.") from error
 
 
 FLAGS: Mapping[str, object] = {
     "@aws-cdk/aws-iam:minimizePolicies": True,
     "@aws-cdk/core:defaultCrossStackReferences": "strong",
 }
-"""Feature flags of the CDK for our templates, whatever the surrounding app sets."""
+"""Feature flags of the CDK for Mailroom's templates, whatever the app around them sets."""
 
 
 def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
-    """Make all stacks of one stage in `scope`, which is the app or a part of another app: with the stage's
-    tags, its bootstrap, and cdk-nag's checks."""
+    """Create all stacks of one stage in `scope`, which is the app or a part of another app, with the stage's
+    tags, its bootstrap, and the checks of cdk-nag."""
     for flag, value in FLAGS.items():
         scope.node.set_context(flag, value)
     set_deploy_context(scope, settings)
@@ -109,7 +110,7 @@ def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign]
         workers += CampaignsStack(scope, settings, storage, campaigns).workers
     DeadLettersStack(scope, settings, storage, workers)
     monitoring = MonitoringStack(scope, settings)
-    storage.add_stack_dependency(monitoring, "who is subscribed hears of alarms from the first deployment on")
+    storage.add_stack_dependency(monitoring, "subscribers get alarms from the first deployment on")
     if settings.deploy:
         DeployStack(scope, settings, settings.deploy)
     for key, value in settings.deployment.tags.items():
@@ -118,12 +119,12 @@ def build(scope: Stage, settings: Settings, campaigns: Sequence[EnabledCampaign]
 
 
 class OwnChecks(AwsSolutionsChecks):
-    """cdk-nag's checks of the stacks in `scope` alone. By itself cdk-nag checks the whole app."""
+    """cdk-nag's checks, limited to the stacks in `scope`. By default cdk-nag checks the whole app."""
 
     def __init__(self, scope: Stage) -> None:
         super().__init__(scope)
         self._own = scope
 
-    def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:  # noqa: ARG002 - it names the app
-        """Return the findings. The CDK calls this at synth."""
+    def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:  # noqa: ARG002 - the context has the app
+        """Return the findings. The CDK calls this method during synthesis."""
         return self.validate_scope(self._own)

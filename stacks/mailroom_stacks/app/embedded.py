@@ -16,36 +16,38 @@ from mailroom_stacks.settings.load import load, load_campaigns, with_providers
 
 
 class Grantable:
-    """Table or bucket of the stage, by name: a stack that uses it waits for no stack of ours, and imports no
-    export of ours."""
+    """Table or bucket of the stage, imported by name, so that a stack that uses it does not depend on a stack
+    or an export of Mailroom."""
 
     def __init__(self, name: str, action: str, **arn: Any) -> None:
-        """Keep the `action` of a put, and the parts of the ARN that `Stack.format_arn` names."""
+        """`action` is the IAM action that puts an item or object. `arn` has the parts of the ARN, as keyword
+        arguments of `Stack.format_arn`."""
         self.name = name
-        """Physical name, for the environment of a function."""
+        """Physical name, for example for the environment of a function."""
         self._action, self._arn = action, arn
 
     def grant_put(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let a function or role put into the table or bucket."""
-        stack = Stack.of(grantee.grant_principal)  # type: ignore[arg-type] # a role or a function is one
+        """Grant a function or role the permission to put into the table or bucket."""
+        stack = Stack.of(grantee.grant_principal)  # type: ignore[arg-type] # roles and functions are constructs
         arns = [stack.format_arn(**self._arn)]
         return iam.Grant.add_to_principal(grantee=grantee, actions=[self._action], resource_arns=arns)
 
 
 class Mailroom(Stage):
-    """Stage of all Mailroom stacks in another app, under their own names. cdk-nag's checks, the stage's tags,
-    its bootstrap and its boundary apply only to these stacks.
+    """A `cdk.Stage` in another app that contains all Mailroom stacks, with the same stack names as in
+    Mailroom's own app. The checks of cdk-nag and the stage's tags, bootstrap and boundary apply only to these
+    stacks.
 
-    Templates and campaigns lie beside the app's cdk.json, as in a project of Mailroom alone.
+    Templates and campaigns are in the folder of the app's cdk.json, as in a project of Mailroom alone.
     """
 
     def __init__(
         self, scope: Construct, construct_id: str, *, settings: Mapping[str, object], stage: str | None = None
     ) -> None:
-        """Make the stacks. `settings` has the keys of `mailroom.<stage>` in cdk.json. `stage` is the stage's
-        name, in every name that AWS shows; by default `construct_id` in lower case.
+        """Create the stacks. `settings` has the keys of `mailroom.<stage>` in cdk.json. `stage` is the
+        stage's name, which is part of all names in AWS; by default it is `construct_id` in lower case.
 
-        Raises SettingsError for a wrong setting, template or campaign.
+        Raises SettingsError for an invalid setting, template or campaign.
         """
         super().__init__(scope, construct_id)
         check_templates()
@@ -60,14 +62,15 @@ class Mailroom(Stage):
         self.payloads = Grantable(
             bucket, "s3:PutObject", service="s3", region="", account="", resource=f"{bucket}/*"
         )
-        """Bucket for attachments, documents, and contents too large for an item."""
+        """Bucket for attachments, documents, and messages that are too large for an item."""
         self.api_url = f"{{{{resolve:ssm:{parameter_of(loaded, 'api-url')}}}}}"
-        """URL of the HTTP API. CloudFormation reads it at a deployment that follows this stage's."""
+        """URL of the HTTP API, as a dynamic reference. CloudFormation resolves it, so the stack that uses it
+        must be deployed after this stage."""
         self.events = loaded.outcomes.event_bus
-        """Name or ARN of the event bus that gets outcomes, if the settings name one."""
+        """Name or ARN of the event bus that gets outcomes, or None if the settings have none."""
         self.alarm_topic_arn = topic_arn(loaded, BEGUN)
-        """SNS topic for alarms that begin."""
+        """ARN of the SNS topic for alarms that begin."""
         self.alarm_ended_topic_arn = topic_arn(loaded, ENDED)
-        """SNS topic for alarms that end."""
+        """ARN of the SNS topic for alarms that end."""
         self.metrics = StageMetrics(self, loaded)
-        """Metrics of the stage, for dashboards."""
+        """Metrics of the stage, for other dashboards."""

@@ -13,7 +13,8 @@ from mailroom_stacks.settings.sentences import SettingsError
 
 
 def main() -> None:
-    """Write the stage's stacks. A wrong setting or a finding ends the program with one sentence."""
+    """Write the cloud assembly of the stage. Exit with one sentence for an invalid setting, or with the
+    findings of cdk-nag."""
     arguments = argparse.ArgumentParser(description="Writes a stage's CloudFormation templates.")
     arguments.add_argument("-c", "--context", action="append", default=[], type=_pair, metavar="KEY=VALUE")
     arguments.add_argument("-o", "--output", help="the folder to write to; cdk.out by default")
@@ -27,13 +28,15 @@ def main() -> None:
     if "CDK_OUTDIR" not in os.environ:
         for stack in assembly.stacks:
             sys.stdout.write(f"{stack.stack_name}: {len(stack.template['Resources'])} resources\n")
-        # `make deploy` reads the names of stacks from the standard output, so notes go to the standard error.
+        # `make deploy` reads the names of stacks from standard output, so notes are written to standard
+        # error.
         sys.stderr.writelines(f"{note}\n" for note in _notes(Path(assembly.directory)))
 
 
 def _notes(folder: Path) -> Iterator[str]:
-    """Yield the infos and warnings on the stacks in `folder`, as the CDK's command line shows them. They are
-    read from its files: which of them jsii returns depends on the imported modules of the CDK."""
+    """Yield the infos and warnings about the stacks in `folder`, as the CDK's command line shows them. They
+    are read from the assembly's files, because those that jsii returns depend on the imported modules of the
+    CDK."""
     for artifact in json.loads((folder / "manifest.json").read_text())["artifacts"].values():
         if "additionalMetadataFile" in artifact:
             metadata = json.loads((folder / artifact["additionalMetadataFile"]).read_text())

@@ -1,5 +1,5 @@
-"""Build of a function's zip folder without Docker: its handler, the modules of our library that the handler
-imports, and its requirements' packages."""
+"""Builds the folder of a function's code without Docker: its handler, the modules of our library that the
+handler imports, and the packages of its requirements."""
 
 import ast
 import compileall
@@ -29,26 +29,28 @@ ASYNC = (
 )
 ALWAYS = (
     *ASYNC,
-    # Twilio's classes for its resources, 23 MB: without them its client still signs and sends requests.
+    # Classes of Twilio's package for API resources, 23 MB. Its client signs and sends requests without them.
     "twilio/rest/*/",
-    # Twilio's voice menus, and access tokens for browsers with their package.
+    # Modules of Twilio's package for voice menus, and for access tokens of browsers with the package they
+    # need.
     *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
-    # Data of short numbers (112, 911), which can be neither parsed nor dialled from abroad.
+    # Data of short numbers (112, 911), which cannot be parsed or dialled from abroad.
     "phonenumbers/shortdata/region_*",
-    # Time zone data for compilers and maps. Each time zone has a file of its own, which stays.
+    # Time zone data for compilers and maps. The files of the single time zones are not deleted.
     *("tzdata/zones", "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/tzdata.zi", "tzdata/zoneinfo/leapseconds"),
     # All modules of Powertools except the logger, the metrics and their imports.
     *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler"),
 )
 BY_HANDLER = {
-    # Checking a signature needs one module of Twilio's package, and otherwise only the standard library.
+    # To check a signature, the handler needs one module of Twilio's package, and otherwise only the standard
+    # library.
     "twilio_callbacks": (
         *("twilio/rest", "twilio/http", "twilio/base", "twilio/auth_strategy", "twilio/credential"),
         *("requests*", "urllib3*", "certifi*", "idna*", "charset_normalizer*"),
     ),
 }
-"""Globs below the folder of installed packages. To ship a package after all, change one line. An ending slash
-means folders alone."""
+"""Globs of unused files and folders in the folder of installed packages, by handler. A glob that ends with a
+slash matches only folders. To ship a package after all, change one line."""
 
 
 def prune(packages: Path, patterns: tuple[str, ...]) -> None:
@@ -62,36 +64,36 @@ def prune(packages: Path, patterns: tuple[str, ...]) -> None:
 
 
 PYTHON = "3.14"  # Lambda's newest version; a bundle for `host` has the version of this machine
-# Options of uv that install only locked packages: no further dependencies, no file with another hash, no
+# Options with which uv installs only locked packages: no further dependencies, no file with another hash, no
 # source build.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
-REFUSED = """Is a hash missing or another one? If you changed the *.in file beside it, run `make lock`.
-If not, the registry gave another file than the one that was locked: do not deploy it."""
+REFUSED = """Is a hash missing or different? If you changed the *.in file beside it, run `make lock`.
+If not, the registry returned another file than the locked one: do not deploy it."""
 REQUIREMENTS = (PROJECT / "requirements", LAMBDAS / "requirements")
-"""Folders of the locks of handlers' packages: the project's own lock overrides ours."""
-# Files of packages that no function uses.
+"""Folders with the lock files of handlers' packages. A lock file of the project overrides one of Mailroom."""
+# Files in packages that no function uses.
 USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Machine of a bundle. `platform` is one that uv knows, or host."""
+    """Machine that runs a bundle. `platform` is a platform name of uv, or "host" for this machine."""
 
     platform: str
 
     @property
     def python(self) -> str:
-        """Version of Python, such as 3.14."""
+        """Version of Python on the machine, such as 3.14."""
         return platform.python_version().rpartition(".")[0] if self.platform == "host" else PYTHON
 
     @property
     def runtime(self) -> lambda_.Runtime:
-        """Lambda runtime of that version."""
+        """Lambda runtime with the machine's version of Python."""
         return lambda_.Runtime(f"python{self.python}", lambda_.RuntimeFamily.PYTHON)
 
     @property
     def architecture(self) -> lambda_.Architecture:
-        """Processor of the wheels."""
+        """Processor architecture of the machine."""
         machine = platform.machine() if self.platform == "host" else self.platform
         return (
             lambda_.Architecture.ARM_64
@@ -101,12 +103,12 @@ class Target:
 
     @property
     def compiles(self) -> bool:
-        """Whether the function can use this interpreter's bytecode. A function's folder is read-only, so a
-        module without bytecode is compiled at every cold start."""
+        """Whether this interpreter can compile bytecode for the function. The function's folder is read-only,
+        so Lambda would compile a module without bytecode again at every cold start."""
         return self.python == platform.python_version().rpartition(".")[0]
 
     def uv_arguments(self) -> list[str]:
-        """Return the arguments by which uv chooses wheels."""
+        """Return the arguments with which uv chooses wheels for the machine."""
         if self.platform == "host":
             return ["--python", sys.executable]
         return ["--python-platform", self.platform, "--python-version", PYTHON]
@@ -114,7 +116,7 @@ class Target:
 
 @jsii.implements(ILocalBundling)
 class Bundle:
-    """Files of one function."""
+    """Files of the code of one function."""
 
     def __init__(
         self,
@@ -125,9 +127,9 @@ class Bundle:
         extras: Mapping[str, bytes] | None = None,
         channels: Mapping[str, str] | None = None,
     ) -> None:
-        """Describe the bundle of a handler, which is a file in the project's channels/ or in lambdas/,
-        without its ending. `templates` is the folder in templates/ to include, if any; `extras` are further
-        files by their paths in the bundle; `channels` are the modules of the project's channels, by name."""
+        """`handler` is the name, without .py, of a file in the project's channels/ or else in lambdas/.
+        `templates` is the folder in templates/ to include, if any. `extras` maps further paths in the bundle
+        to their contents. `channels` maps the names of the project's channels to their modules."""
         self.handler = handler
         self.channels = channels or {}
         self.folder = CHANNELS if (CHANNELS / f"{handler}.py").is_file() else LAMBDAS
@@ -148,7 +150,7 @@ class Bundle:
         )
 
     def fingerprint(self) -> str:
-        """Return a hash over all files, over the rules of this module and over the globs of unused files."""
+        """Return a hash of all files, of the code of this module, and of the globs of unused files."""
         target = self.target
         rules = f"{target.platform} {target.python} {target.compiles} {self.unused}"
         digest = hashlib.sha256(rules.encode())
@@ -162,13 +164,14 @@ class Bundle:
         return digest.hexdigest()
 
     def try_bundle(self, output_dir: str, *_: object, **__: object) -> bool:
-        """Fill `output_dir`. The CDK calls this if it lacks a bundle with that hash."""
+        """Write the bundle into `output_dir`. The CDK calls this method if a bundle with the same hash does
+        not exist."""
         self.build(Path(output_dir))
         return True
 
     def build(self, output: Path) -> None:
-        """Fill `output`. Raises FileNotFoundError for a missing handler, and RuntimeError if uv cannot
-        install a package or gets another file than the locked one."""
+        """Write the bundle into `output`. Raises FileNotFoundError for a missing handler, and RuntimeError if
+        uv cannot install a package or gets another file than the locked one."""
         shutil.copytree(self.packages(), output, ignore=USELESS, dirs_exist_ok=True)
         for inside, source in self._sources().items():
             (output / inside).parent.mkdir(parents=True, exist_ok=True)
@@ -181,11 +184,11 @@ class Bundle:
                 self._compile(output / ours, output)
 
     def _sources(self) -> dict[str, Path]:
-        """Return files by their paths in the bundle: the handler, the modules of the library that it or a
-        campaign's code imports, and templates."""
+        """Return the source files by their paths in the bundle: the handler, the library modules that the
+        handler or a campaign's code imports, and templates."""
         handler = self.folder / f"{self.handler}.py"
         code = [content for path, content in self.extras.items() if path.endswith(".py")]
-        # Synth works before the handler is written; the build then reports that it is missing.
+        # Synth does not need the handler's file; the build then reports that it is missing.
         imported = library_files([*code, handler.read_bytes() if handler.exists() else b""])
         if self.channels and TABLE in imported:
             imported |= library_files([f"import {module}".encode() for module in self.channels.values()])
@@ -197,7 +200,7 @@ class Bundle:
         return sources
 
     def packages(self) -> Path:
-        """Return the folder of the installed requirements, which later builds use again."""
+        """Return the folder of the installed requirements, which later builds reuse."""
         target = self.target
         inputs = f"{self.requirements.read_text()}{LOCKED}{target.uv_arguments()}{target.python}{self.unused}"
         folder = BUNDLES / hashlib.sha256(inputs.encode()).hexdigest()[:16]
@@ -211,7 +214,7 @@ class Bundle:
                 try:
                     packages.rename(folder)
                 except OSError:
-                    # Another synth may have made the same folder meanwhile.
+                    # Another synth may have created the same folder in the meantime.
                     if not folder.exists():
                         raise
         return folder
@@ -232,7 +235,8 @@ class Bundle:
             raise RuntimeError(f"{self.requirements}: {process.stderr.strip()}\n{REFUSED}")
 
     def _compile(self, path: Path, root: Path) -> None:
-        """Write bytecode that is valid whatever the times of files; `root` becomes /var/task."""
+        """Write bytecode that stays valid if the times of files change. `root` becomes /var/task in the
+        function."""
         if not self.target.compiles:
             return
         compiler = compileall.compile_dir if path.is_dir() else compileall.compile_file
@@ -246,15 +250,15 @@ class Bundle:
 
 
 ROOTS = {"mailroom": LIBRARY, CHANNELS.name: CHANNELS.parent}
-"""Folders of code that is imported and not installed, by its first name: the library, and the project's own
-channels."""
+"""Folders of code that is bundled from sources instead of installed, by top-level package name: the library,
+and the project's own channels."""
 TABLE = "mailroom/channels/contracts.py"
 
 
 def library_files(sources: Iterable[bytes]) -> dict[str, Path]:
-    """Return the files of ROOTS that the Python code `sources` imports, with their own imports, by path in a
-    bundle. Returns all files if this Python cannot parse a source: a campaign may be written for the
-    functions' own version, which is newer."""
+    """Return the files of ROOTS that the Python code `sources` imports, directly or indirectly, by their
+    paths in a bundle. Returns all files if this Python version cannot parse a source: a campaign may be
+    written for the functions' Python version, which is newer."""
     files: dict[str, Path] = {}
     try:
         waiting = [name for source in sources for name in _imported(source)]
@@ -271,7 +275,8 @@ def library_files(sources: Iterable[bytes]) -> dict[str, Path]:
         waiting.append(name.rpartition(".")[0])
         root = ROOTS[name.partition(".")[0]]
         path = root.joinpath(*name.split("."))
-        # A folder alone is not a package: it may contain only the bytecode of a module that has moved.
+        # A folder without these files is not a package: it may contain only the bytecode of a module that was
+        # moved.
         for file in (path / "__init__.py", path.with_suffix(".py")):
             if file.is_file():
                 files[f"{file.relative_to(root)}"] = file
@@ -281,8 +286,8 @@ def library_files(sources: Iterable[bytes]) -> dict[str, Path]:
 
 @cache
 def _imported(source: bytes) -> tuple[str, ...]:
-    """Return the names below ROOTS that `source` imports, in functions too, but not for type checkers
-    alone."""
+    """Return the names in ROOTS that `source` imports, also inside functions, but not under `if
+    TYPE_CHECKING`."""
     names: list[str] = []
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
@@ -293,7 +298,7 @@ def _imported(source: bytes) -> tuple[str, ...]:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            # The name after `import` is a module or a name in a module.
+            # The name after `import` is a module, or a name in a module.
             names += [f"{node.module}.{alias.name}" for alias in node.names]
         waiting += ast.iter_child_nodes(node)
     return tuple(name for name in names if name.partition(".")[0] in ROOTS)

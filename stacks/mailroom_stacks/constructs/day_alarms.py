@@ -1,4 +1,5 @@
-"""Alarms of the day's quota: one that pages where codes wait, one for office hours where only bulk does."""
+"""Alarms of the daily limit of a channel: an urgent one if messages with codes wait, and a warning for office
+hours if only bulk messages wait."""
 
 from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import MathExpression
@@ -10,11 +11,12 @@ from mailroom_stacks.settings.settings import Settings
 
 PAGE = "day-used-up"
 PERIODS = 5
-"""Periods of five minutes, longer than the quarter of an hour between two tries of a waiting message."""
+"""Number of periods of five minutes that an alarm looks at. Together they are longer than the quarter of an
+hour between two tries of a waiting message."""
 
 
 def watch_days(scope: Construct, settings: Settings) -> None:
-    """Make the alarms of each channel that has a limit or quota of the day."""
+    """Create the alarms of each channel that has a daily limit or quota."""
     for row in settings.lane_rows():
         if row.lane == "normal" and settings.has_day(row.event_type):
             _codes_wait(scope, settings, row)
@@ -26,8 +28,8 @@ def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
     text = AlarmText(
         subject=row.event_type,
         kind=PAGE,
-        meaning=f"The provider takes no more messages of {row.event_type} today, and codes wait as well. "
-        "Each is tried again every 15 minutes; none becomes a dead letter by that, and bulk gets nothing.",
+        meaning=f"The provider's daily quota of {row.event_type} is used up, so that even codes wait. Each "
+        "message is retried every 15 minutes and does not become a dead letter; bulk messages are not sent.",
         next_step=f"mailroom doctor --stage {settings.stage}, request a higher quota, and see "
         f"{read_log(settings, row.function)}",
     )
@@ -41,14 +43,14 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
     text = AlarmText(
         subject=row.event_type,
         kind=f"{PAGE}-warning",
-        meaning=f"Bulk messages or campaigns of {row.event_type} wait for the day's quota; codes do not. "
-        "What waits goes out by itself when there is room.",
-        next_step=f"mailroom doctor --stage {settings.stage} (until when bulk waits), and nothing if it may "
-        "wait until then",
+        meaning=f"Bulk messages or campaigns of {row.event_type} wait for the daily limit; codes do not "
+        "wait. The waiting messages are sent automatically as soon as the limit allows.",
+        next_step=f"mailroom doctor --stage {settings.stage} (until when bulk messages wait), and no action "
+        "if they may wait until then",
     )
     messages = f"messages_{row.event_type}"
     waits = MathExpression(
-        # METRICS() would add up all metrics of a graph that draws this one with others.
+        # METRICS() would also add up the other metrics of a dashboard graph that contains this expression.
         expression=f"SUM([{messages}, pages])",
         using_metrics={
             messages: counted(settings, row.function, "WaitsForDay"),

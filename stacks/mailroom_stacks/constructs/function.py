@@ -37,14 +37,14 @@ NETWORK = (
     *("ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"),
 )
 REASON = (
-    "Lambda makes and removes the interfaces itself, with the function's role, and asks for these on all "
-    "resources; the function's own code is denied every one of them."
+    "Lambda itself creates and deletes the network interfaces with the function's role, and requires these "
+    "actions on all resources; the function's own code is denied all of them."
 )
 
 
 def in_network(function_arn: str) -> list[Grant]:
-    """Return the rights that Lambda needs of a function's role to connect the function to a VPC, and the
-    denial that keeps the function's code from using them:
+    """Return the permissions that Lambda needs in a function's role to connect the function to a VPC, and a
+    statement that denies them to the function's code:
     https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html."""
     condition = {"ArnEquals": {"lambda:SourceFunctionArn": function_arn}}
     return [
@@ -54,55 +54,57 @@ def in_network(function_arn: str) -> list[Grant]:
 
 
 AGAIN_AND_AGAIN = 3
-"""Periods of five minutes with failures, for failures that redelivery may heal by itself."""
+"""Number of periods of five minutes with failures after which the alarm rings, for failures that a redelivery
+may resolve."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionSpec:
-    """Properties of a function: code, rights, settings and alarms."""
+    """Properties of a function: code, permissions, settings and alarms."""
 
     function: str
-    """Short name, such as send-mail-bulk."""
+    """Short name of the function, such as send-mail-bulk."""
     handler: str = ""
-    """File in lambdas/ without its ending, if it is not named like the function."""
+    """Name of the handler's file without .py, if it differs from the function's name."""
     timeout_seconds: int = 60
     memory_mb: int = MEMORY_MB
     grants: Sequence[Grant]
-    """Permissions besides writing logs."""
+    """Permissions of the function, besides writing its log."""
     environment: Struct
-    """Settings that the handler reads, of a type of mailroom.environment."""
+    """Settings that the handler reads from environment variables, of a type of mailroom.environment."""
     templates: str = ""
     """Folder in templates/ to include in the bundle, if any."""
     extras: Mapping[str, bytes] = field(default_factory=dict)
-    """Further files of the function's bundle, by their paths in it."""
+    """Contents of further files of the bundle, by their paths in it."""
     loop_ends: str = ""
-    """Reason why the function's loop ends, in which its messages invoke the function again; empty for a
-    function without a loop. Lambda would stop a loop without a reason after about 16 rounds."""
+    """Reason why the function's loop ends, if its messages invoke the function again; empty for a function
+    without a loop. Without a reason, Lambda's detection of loops would stop a loop after about 16 rounds."""
     network: Network | None = None
-    """Place in a VPC, if the function stands in one."""
+    """VPC of the function, if it is in one."""
     comes_back_seconds: int = 0
-    """Seconds until a queue, stream or rule repeats a failed invocation. Then only repeated failures count.
-    Zero if no part repeats it: the caller sees the failure, and the first one counts."""
+    """Longest time in seconds until a queue, stream or rule repeats a failed invocation. The alarm then rings
+    only for repeated failures. Zero if failed invocations are not repeated: then the first failure counts."""
     remedy: str = ""
-    """Sentence on the effect of an error of this function, if there is a particular one."""
+    """Sentence in the alarm's description about a special effect of this function's errors, if there is
+    one."""
 
     @property
     def at_least(self) -> int:
-        """Number of periods with failures before the alarm rings."""
+        """Number of periods with failures for which the alarm rings."""
         return AGAIN_AND_AGAIN if self.comes_back_seconds else 1
 
     @property
     def periods(self) -> int:
-        """Number of latest periods to look at. A single record that always fails has failed thrice within
-        three waits: its third invocation begins after two waits, and has ended, which is when it counts,
-        before a third has passed. One more period, because the first invocation may begin at the end of
-        one."""
+        """Number of latest periods that the alarm looks at. They must contain three failures of a single
+        record that always fails. Its third invocation begins after two waits and ends, which is when it
+        counts, before a third wait has passed. One more period is needed because the first invocation may
+        begin at the end of a period."""
         waits = AGAIN_AND_AGAIN * self.comes_back_seconds
         return max(self.at_least, math.ceil(waits / FIVE_MINUTES) + 1)
 
     @property
     def lasting(self) -> str:
-        """Length of that time, in words."""
+        """Text for the alarm's description: how long the function has been failing."""
         if not self.comes_back_seconds:
             return "now"
         return f"in {self.at_least} of the last {self.periods} periods of five minutes"
@@ -112,14 +114,14 @@ _specs = WeakKeyDictionary[IConstruct, list[FunctionSpec]]()
 
 
 def function_specs(scope: IConstruct) -> list[FunctionSpec]:
-    """Return all functions of the stage that `scope` belongs to: readers of queues are Work, readers of
-    streams StreamWork."""
+    """Return the specifications of all functions of the stage that `scope` belongs to. Functions that read a
+    queue have a Work, functions that read a stream a StreamWork."""
     return _specs.setdefault(stage_of(scope), [])
 
 
 def target_of(settings: Settings) -> Target:
-    """Return the machine of a stage's functions: Lambda, whose own glibc is 2.34, or, for the emulator, this
-    machine and its Python."""
+    """Return the machine that runs a stage's functions: Lambda, which has glibc 2.34, or for the emulator
+    this machine with its Python."""
     return Target("host" if settings.is_local else "aarch64-manylinux_2_28")
 
 
@@ -135,7 +137,7 @@ KEPT_DAYS = {
 
 
 class HandlerFunction(Construct):
-    """Function with role, log group, bundle and alarms."""
+    """Lambda function with role, log group, bundle and alarms."""
 
     def __init__(self, scope: Construct, settings: Settings, spec: FunctionSpec) -> None:
         super().__init__(scope, "Function")
@@ -186,7 +188,7 @@ class HandlerFunction(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.loop_ends else None,
         )
         if spec.network:
-            # The CDK's own property would look up the VPC, and attach AWS's managed policies to the role.
+            # The CDK's property `vpc` would look up the VPC, and attach AWS's managed policies to the role.
             resource = self.resource.node.default_child
             assert isinstance(resource, lambda_.CfnFunction)
             resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
@@ -194,21 +196,21 @@ class HandlerFunction(Construct):
                 security_group_ids=list(spec.network.security_group_ids),
             )
         if target.platform == "host":
-            accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
+            accept(self.resource, "L1", "This stage runs on the emulator, with this machine's Python.")
         publish(self, **{f"{pascal(spec.function)}FunctionName": self.resource.function_name})
         self._watch(settings, spec)
         function_specs(self).append(spec)
 
     def _watch(self, settings: Settings, spec: FunctionSpec) -> None:
-        """Make the alarm of errors. Missing data means that the function was not called."""
+        """Create the alarm of errors. Missing data means that the function was not invoked."""
         name = spec.function
-        back = "Its records come back to it; after the last try they are kept, and nothing is lost."
+        back = "Its records are retried; after the last try they are stored, and nothing is lost."
         ends = [back if spec.comes_back_seconds else "", spec.remedy]
         text = AlarmText(
             subject=name,
             kind="errors",
-            meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
-            f"time-out or its memory is wrong, or AWS refuses a call. {' '.join(filter(None, ends))}",
+            meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, code, time-out or "
+            f"memory are wrong, or AWS rejects a request. {' '.join(filter(None, ends))}",
             next_step=read_log(settings, name),
         )
         number, periods = function_metric(settings, name, "Errors", "Sum"), spec.periods
@@ -216,11 +218,12 @@ class HandlerFunction(Construct):
 
 
 def function_metric(settings: Settings, function: str, name: str, statistic: Statistic) -> Metric:
-    """Build a metric that Lambda reports of a function."""
+    """Build a metric that Lambda reports for a function."""
     return metric("AWS/Lambda", name, statistic, {"FunctionName": settings.name(function)})
 
 
 def _arn(scope: Construct, service: str, resource: str, name: str) -> str:
-    """Return an ARN by name, not by reference: the function waits for the role that gets the ARN."""
+    """Return an ARN with a name instead of a reference. A reference would be circular, because the function
+    depends on the role whose policy contains the ARN."""
     form = ArnFormat.COLON_RESOURCE_NAME
     return Stack.of(scope).format_arn(service=service, resource=resource, resource_name=name, arn_format=form)

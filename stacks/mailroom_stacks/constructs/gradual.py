@@ -1,4 +1,4 @@
-"""Gradual deployment: CodeDeploy moves a sender's batches to each new version step by step."""
+"""Gradual deployment: CodeDeploy moves the invocations of a sender to each new version step by step."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,15 @@ from constructs import Construct
 from mailroom_stacks.constructs.grants import Grant, role
 
 ALIAS = "live"
-"""Alias that a sender's mapping invokes, so that each batch has code and variables of one release."""
+"""Alias that the event source mapping of a sender invokes, so that the code and variables of a batch are from
+one release."""
 
 
 def shift_gradually(scope: Construct, name: str, alias: lambda_.Alias, alarms: Sequence[IAlarm]) -> None:
-    """Let CodeDeploy move `alias` of the function `name` to its new versions, and back if an alarm rings.
+    """Let CodeDeploy move `alias` of the function `name` to each new version, and back if an alarm rings.
 
-    A tenth of the invocations is added every three minutes. Ten steps of a minute would be over before the
-    errors alarm, which waits for three periods of five minutes, could ring.
+    Every three minutes, a tenth of the invocations is moved. Ten steps of one minute would end before the
+    errors alarm, which looks at three periods of five minutes, could ring.
     """
     function = alias.version.lambda_.function_arn
     versions = ["lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"]
@@ -31,7 +32,7 @@ def shift_gradually(scope: Construct, name: str, alias: lambda_.Alias, alarms: S
             Grant(
                 ["cloudwatch:DescribeAlarms"],
                 ["*"],
-                wildcard="AWS's own policy for CodeDeploy names no alarm, because it may list all.",
+                wildcard="AWS's policy for CodeDeploy allows all alarms, because it may list them.",
             ),
         ],
     )
@@ -43,7 +44,7 @@ def shift_gradually(scope: Construct, name: str, alias: lambda_.Alias, alarms: S
         deployment_config=codedeploy.LambdaDeploymentConfig.LINEAR_10_PERCENT_EVERY_3_MINUTES,
         alias=alias,
         alarms=alarms,
-        # The deployment group would attach AWS's managed policy, which may update each function of the
-        # account.
+        # By default the deployment group would attach AWS's managed policy, which may update every function
+        # of the account.
         role=codedeployer.without_policy_updates(),
     )

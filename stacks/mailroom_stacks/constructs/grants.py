@@ -1,4 +1,4 @@
-"""Rights of roles: each grant names its actions and resources, and gives a reason for a wildcard."""
+"""Permissions of roles. Each grant names its actions and resources, and gives a reason for a wildcard."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,24 +13,24 @@ from mailroom_stacks.constructs.naming import accept
 
 @dataclass(frozen=True)
 class Grant:
-    """Right to `actions` on `resources`, or a denial that overrides all rights. Raises ValueError for a
-    wildcard without a reason."""
+    """Permission for `actions` on `resources`, or a denial that overrides all permissions. Raises ValueError
+    for a wildcard in an action, and for a wildcard in a resource without a reason."""
 
     actions: Sequence[str]
     resources: Sequence[str]
     conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     wildcard: str = ""
-    """Reason for a `*` in a resource."""
+    """Reason for a `*` in a resource. It is required if and only if there is one."""
     denied: bool = False
 
     def __post_init__(self) -> None:
         if any("*" in action for action in self.actions):
-            raise ValueError(f"{self.actions} hold a wildcard; name the actions.")
+            raise ValueError(f"{self.actions} contain a wildcard; list the actions.")
         if any("*" in resource for resource in self.resources) != bool(self.wildcard):
-            raise ValueError(f"{self.resources}: a wildcard needs its reason, and only a wildcard.")
+            raise ValueError(f"{self.resources}: `wildcard` must give a reason if and only if there is a *.")
 
     def statement(self) -> iam.PolicyStatement:
-        """Return the grant as a statement of IAM."""
+        """Return the grant as a statement of an IAM policy."""
         return iam.PolicyStatement(
             effect=iam.Effect.DENY if self.denied else iam.Effect.ALLOW,
             actions=list(self.actions),
@@ -42,9 +42,10 @@ class Grant:
 def role(
     scope: Construct, construct_id: str, trusted: iam.IPrincipal, grants: Sequence[Grant], **options: Any
 ) -> iam.Role:
-    """Make a role for `trusted`, with one inline policy of all `grants`, which exists as soon as the role
-    does, before any mapping polls with it. Of cdk-nag's findings the role accepts only those on wildcards of
-    the grants, each with its reason. `options` are CDK's own."""
+    """Create a role that `trusted` may assume, with one inline policy of all `grants`. An inline policy
+    exists as soon as the role, so before an event source mapping polls with it. The role accepts cdk-nag's
+    findings only for wildcards in the grants, each with its reason. `options` are properties of the CDK's
+    Role."""
     statements = [grant.statement() for grant in grants]
     iam_role = iam.Role(
         scope,
@@ -62,7 +63,7 @@ def role(
 
 
 def scheduler_role(scope: Construct, group: str, queue_arns: Sequence[str]) -> iam.Role:
-    """Make the role by which the EventBridge schedules of `group` send to queues."""
+    """Create the role with which the EventBridge schedules of `group` send messages to queues."""
     arn = Stack.of(scope).format_arn(service="scheduler", resource="schedule-group", resource_name=group)
     conditions = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": arn}}
     scheduler = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=conditions)

@@ -1,4 +1,4 @@
-"""HTTP API's stage with its log and routes, and its alarm."""
+"""Stage of the HTTP API with its access log and routes, and the alarm of its server errors."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from mailroom_stacks.settings.settings import Settings
 LOGGED = {
     "requestId": "$context.requestId",
     "requestTime": "$context.requestTime",
-    # The path is not logged: it names a message, or proves the right to opt out.
+    # The path is not logged, because it may contain the id of a message, or a token that allows opting out.
     "routeKey": "$context.routeKey",
     "status": "$context.status",
     "protocol": "$context.protocol",
@@ -30,14 +30,14 @@ LOGGED = {
 
 
 def access_log(settings: Settings) -> str:
-    """Return the name of the log group with a line for each request."""
-    # Under this prefix API Gateway needs no entry in the account's only policy for log groups, which has
-    # little room.
+    """Return the name of the log group that contains a line for each request."""
+    # For log groups with this prefix, API Gateway adds no entry to the account's resource policy of
+    # CloudWatch Logs, whose size is limited.
     return f"/aws/vendedlogs/{settings.name('api')}"
 
 
 class ApiStage:
-    """Stage of an API, with its log, its routes, and the throttle of each."""
+    """Stage of an API, with its access log, its routes, and the throttling limits of each."""
 
     def __init__(self, stack: Stack, settings: Settings, api: http.HttpApi) -> None:
         self._api = api
@@ -74,8 +74,8 @@ class ApiStage:
         authorizer: http.IHttpRouteAuthorizer,
         scope: str | None = None,
     ) -> None:
-        """Add a route for callers whom `authorizer` admits, with a token that has `scope` if the route needs
-        a scope."""
+        """Add a route for callers whom `authorizer` accepts. If `scope` is given, the caller's token must
+        have that scope."""
         self._api.add_routes(
             path=path,
             methods=[http.HttpMethod(method)],
@@ -87,26 +87,26 @@ class ApiStage:
     def open(
         self, behind: HttpLambdaIntegration, methods: Sequence[str], path: str, part: str, reason: str
     ) -> None:
-        """Add routes for everybody, with the reason for that. Each has a throttle of its own, that of its
-        `part`, so that a flood of one route is turned away there."""
+        """Add routes without an authorizer; `reason` is why they need none. Each route has its own throttling
+        limits, those of `part`, so that a flood of requests to one route does not affect others."""
         throttle = self._throttles[part]
         limits = {"ThrottlingRateLimit": throttle.rate, "ThrottlingBurstLimit": throttle.burst}
         for method in methods:
             (route,) = self._api.add_routes(path=path, methods=[http.HttpMethod(method)], integration=behind)
             accept(route, "APIG4", reason)
             self._throttled[f"{method} {path}"] = limits
-            # API Gateway rejects settings of a missing route: "Unable to find Route by key".
+            # API Gateway rejects settings of a route that does not exist yet: "Unable to find Route by key".
             self._resource.node.add_dependency(route)
         self._resource.route_settings = self._throttled
 
 
 def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:
-    """Make an alarm that rings at the first server error, of a function or of API Gateway itself."""
+    """Create an alarm that rings at the first server error, of a function or of API Gateway itself."""
     text = AlarmText(
         kind="api-5xx",
-        meaning="The API answers requests with 5xx. Producers may repeat their requests, and the page asks "
-        "recipients who opt out to do so. Twilio repeats a status callback for some seconds only; after that "
-        "the status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS refuses a call.",
+        meaning="The API responds to requests with 5xx. Producers can retry their requests, and the page "
+        "asks recipients who opt out to retry. Twilio retries a status callback for a few seconds; then the "
+        "status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS rejects a request.",
         next_step=f"aws logs tail {access_log(settings)} --since 1h (which route?), then the log "
         "of messages-api, of unsubscribe, of twilio-callbacks or of resend-events",
     )

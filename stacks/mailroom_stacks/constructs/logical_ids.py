@@ -1,8 +1,9 @@
-"""Logical ids that stay the same whatever app a stage is in.
+"""Logical ids that are the same in every app that contains a stage's stacks.
 
-The CDK makes a few ids of the whole path of another construct, which begins with the id of the `cdk.Stage`
-that a stack is in. Another id is another resource. For a subscription that is harmful: SNS answers the new
-one with the ARN of the old one, and CloudFormation then deletes the old one, and with it the only one.
+The CDK derives a few ids from the whole path of another construct. If the stack is in a `cdk.Stage`, this
+path begins with the id of that `cdk.Stage`. With another id, CloudFormation creates a second resource and
+deletes the first. For a subscription this is harmful: SNS returns the ARN of the existing subscription for
+the new one, so CloudFormation then deletes the only one.
 """
 
 import hashlib
@@ -15,8 +16,8 @@ from constructs import IConstruct
 
 
 def hold_logical_id(resource: CfnResource, other: IConstruct) -> None:
-    """Give a resource, whose id is made of the path of `other`, the id that it has if the app itself has its
-    stack."""
+    """Set the id of `resource`, which the CDK derives from the path of `other`, to the id that it has if the
+    stack is directly in the app."""
     around = Stage.of(resource)
     if around is None or not around.node.path:
         return
@@ -28,15 +29,16 @@ def hold_logical_id(resource: CfnResource, other: IConstruct) -> None:
 
 
 def hold_permissions(rule: IConstruct, function: IConstruct) -> None:
-    """Give the permissions by which `rule` invokes `function` the ids that they have outside of a stage."""
+    """Set the ids of the permissions with which `rule` invokes `function` to the ids that they have outside
+    of a `cdk.Stage`."""
     for child in rule.node.children:
         if isinstance(child, CfnPermission):
             hold_logical_id(child, function)
 
 
 def unique_id(path: Sequence[str]) -> str:
-    """The id that the CDK makes of a path of two constructs or more: their names, and a hash over the path
-    (aws-cdk-lib, core/lib/private/uniqueid.ts)."""
+    """Return the id that the CDK derives from a path of at least two constructs: their names, and a hash of
+    the path (aws-cdk-lib, core/lib/private/uniqueid.ts)."""
     parts = [part for part in path if part != "Default"]
     names = [re.sub(r"[^A-Za-z0-9]", "", part) for part in parts if part != "Resource"]
     human = [name for index, name in enumerate(names) if index == 0 or not names[index - 1].endswith(name)]

@@ -1,4 +1,4 @@
-"""Stack class, names, outputs, removal policies and accepted findings of all stacks."""
+"""Base class, names, outputs, removal policies and accepted findings of all stacks."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class StageStack(Stack):
-    """Stack named mailroom-{stage}-{part}, in the account and region that the stage may pin."""
+    """Stack named mailroom-{stage}-{part}, in the account and region of the setting `deployment`."""
 
     def __init__(
         self,
@@ -28,12 +28,13 @@ class StageStack(Stack):
         part: str,
         synthesizer: IStackSynthesizer | None = None,
     ) -> None:
-        """Make the stack. `synthesizer` is for a stack that is not deployed by the bootstrap's roles."""
+        """Create the stack. `synthesizer` is only given for a stack that is not deployed by the roles of the
+        CDK bootstrap."""
         place = settings.deployment
         super().__init__(
             scope,
             settings.name(part),
-            stack_name=settings.name(part),  # by default a cdk.Stage would prefix its name
+            stack_name=settings.name(part),  # by default a cdk.Stage adds its name as a prefix
             description=f"Mailroom, stage {settings.stage}: {part}",
             env=Environment(account=place.account, region=place.region),
             termination_protection=place.termination_protection,
@@ -47,19 +48,19 @@ def stage_of(scope: IConstruct) -> IConstruct:
 
 
 def publish(scope: Construct, **values: str) -> None:
-    """Add an output for each keyword, under exactly that name, to the stack of `scope`."""
+    """Add an output to the stack of `scope` for each keyword, with exactly the keyword as its name."""
     stack = Stack.of(scope)
     for name, value in values.items():
         CfnOutput(stack, name, value=value)
 
 
 def parameter_of(settings: Settings, short: str) -> str:
-    """Return the name of the SSM parameter with a stage's `short`."""
+    """Return the name of the SSM parameter that contains the value `short` of a stage."""
     return f"/{settings.name()}/{short}"
 
 
 def name_for_others(scope: Construct, settings: Settings, values: Mapping[str, str]) -> None:
-    """Add an SSM parameter for each value, for Terraform and for stacks outside of this app."""
+    """Add an SSM parameter for each value, which Terraform and stacks outside of this app can read."""
     for short, value in values.items():
         name = parameter_of(settings, short)
         ssm.StringParameter(scope, f"{pascal(short)}Parameter", parameter_name=name, string_value=value)
@@ -71,12 +72,13 @@ def pascal(short_name: str) -> str:
 
 
 def removal_policy(settings: Settings, *, refuses: bool = False) -> RemovalPolicy:
-    """Return the CDK's policy for the stage's setting. `refuses`: the resource refuses to be deleted.
+    """Return the CDK's removal policy for the stage's setting `deployment.removal`. `refuses` is whether the
+    resource is protected against deletion.
 
-    A retained resource is deleted all the same if the deployment that makes it fails: it is still empty, and
-    outside of every stack it would only keep its name from the next deployment. A resource that refuses stays
-    even then, for people to delete: a rollback that tries in vain ends in ROLLBACK_FAILED, with the table
-    still there.
+    A retained resource is still deleted if the deployment that creates it fails: it is empty, and if it
+    existed outside of every stack, the next deployment could not use its name. A protected resource is
+    retained even then, and people must delete it: a rollback would fail to delete it and end in
+    ROLLBACK_FAILED, with the table still there.
     """
     if settings.deployment.removal == "destroy":
         return RemovalPolicy.DESTROY
@@ -84,5 +86,5 @@ def removal_policy(settings: Settings, *, refuses: bool = False) -> RemovalPolic
 
 
 def accept(construct: IConstruct, rule: str, reason: str) -> None:
-    """Accept the finding of AwsSolutions' `rule` on `construct`."""
+    """Accept the finding of cdk-nag's rule AwsSolutions-`rule` on `construct`."""
     Validations.of(construct).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))

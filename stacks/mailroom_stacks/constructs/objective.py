@@ -7,16 +7,16 @@ from mailroom_stacks.settings.settings import Settings
 
 PAGE = "codes-late"
 SLOW_SECONDS = 5
-"""Seconds from which on a code is slow: a code that SES throttles once takes as long. See `mailroom docs
-keep-codes-fast#how-fast-a-code-is`."""
+"""Seconds from which on a message counts as slow. A message that SES throttles once takes as long. See
+`mailroom docs keep-codes-fast#how-fast-a-code-is`."""
 WINDOWS = {"": (3, 3), "-warning": (12, 72)}
-"""Periods of five minutes in which the objective must be missed, and number of latest periods to look at, by
-the end of an alarm's kind. A fast loss is over in minutes, so a quarter of an hour pages somebody; a slow one
-adds up, to an hour of six."""
+"""Number of periods of five minutes in which the objective must be missed, and number of latest periods that
+the alarm looks at, by the suffix of the alarm's kind. Many slow messages must notify somebody within a
+quarter of an hour; few slow messages only if they add up to an hour in six."""
 
 
 def watch_objective(scope: Construct, settings: Settings) -> None:
-    """Make both alarms of each normal lane."""
+    """Create both alarms of each normal lane."""
     for row in settings.lane_rows():
         if row.lane != "normal":
             continue
@@ -25,8 +25,8 @@ def watch_objective(scope: Construct, settings: Settings) -> None:
             text = AlarmText(
                 subject=row.queue,
                 kind=f"{PAGE}{suffix}",
-                meaning=f"In {at_least} of the last {periods} periods of five minutes, a hundredth or more "
-                f"of the messages of {row.queue} took over {SLOW_SECONDS} s from the put, or from their "
+                meaning=f"In {at_least} of the last {periods} periods of five minutes, 1 % or more of the "
+                f"messages of {row.queue} took over {SLOW_SECONDS} s from the put, or from their "
                 "send_at, until the provider accepted them. They arrive late; none of them is lost.",
                 next_step=f"mailroom doctor --stage {settings.stage}, then "
                 f"{read_log(settings, row.function)}",

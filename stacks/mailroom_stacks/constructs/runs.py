@@ -1,5 +1,5 @@
-"""Table of campaign runs for functions of other stacks, by name: the stack of the campaigns is deployed after
-theirs, or not at all."""
+"""Table of campaign runs for functions of other stacks. They use its name instead of a reference, because the
+stack of the campaigns is deployed after their stacks, or not at all."""
 
 from aws_cdk import Stack
 
@@ -11,12 +11,12 @@ RUNS = "campaign-runs"
 
 
 def runs_table(settings: Settings) -> str:
-    """Return the name of the table; empty without campaigns in the stage."""
+    """Return the name of the table, or an empty string for a stage without campaigns."""
     return settings.name(RUNS) if settings.campaigns.enabled else ""
 
 
 def read_runs(stack: Stack, settings: Settings) -> list[Grant]:
-    """Return the right to read whether runs are stopped."""
+    """Return the permission to read whether runs are stopped."""
     if not settings.campaigns.enabled:
         return []
     arn = stack.format_arn(service="dynamodb", resource="table", resource_name=runs_table(settings))

@@ -1,4 +1,4 @@
-"""Search for messages without their ids: a table, and the key of the hashes of recipients."""
+"""Search for messages by recipient or time: a table, and the secret key with which recipients are hashed."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class Search(Construct):
-    """Table `search` and its secret, of one stage."""
+    """Table `search` and secret `search-key` of one stage."""
 
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, "Search")
@@ -29,18 +29,18 @@ class Search(Construct):
             "Secret",
             settings,
             name="search-key",
-            description='What recipients are hashed with in the table search: {"key"}',
+            description='Key with which recipients are hashed in the table search: {"key"}',
             # Never change how the key is generated: see Secret.
             generated=RANDOM_KEY_IN_JSON,
-            not_rotated="Rows of the last months are found by the key that they were made with.",
+            not_rotated="Rows of the last months can only be found with the key that wrote them.",
         )
         self.fields: dict[str, Any] = {
             "search_table": self._table.plain_name,
             "search_key_name": settings.name("search-key"),
         }
-        """Fields of a function's settings. They are names, so that other stacks do not hold back the removal
-        of search from a stage."""
-        # Secrets Manager appends six random characters to the name in a secret's ARN.
+        """Fields of a function's settings. They are names instead of references, because a reference from
+        another stack would prevent the removal of search from a stage."""
+        # Secrets Manager appends a hyphen and six random characters to the name in a secret's ARN.
         secret = Stack.of(self).format_arn(
             service="secretsmanager",
             resource="secret",
@@ -50,7 +50,8 @@ class Search(Construct):
         self._read_key = Grant(["secretsmanager:GetSecretValue"], [secret])
 
     def write(self, ledger: Table, *, counts: bool) -> list[Grant]:
-        """Return the rights to make messages findable, and with `counts` also to count those of campaigns."""
+        """Return the permissions to add messages to the search, and if `counts` also to count the messages of
+        campaigns."""
         actions = ["dynamodb:BatchWriteItem", *(["dynamodb:UpdateItem"] if counts else [])]
         read = [ledger.table_arn, *([self._table.plain_arn] if counts else [])]
         return [
@@ -60,9 +61,9 @@ class Search(Construct):
         ]
 
     def read_rows(self) -> Grant:
-        """Return the right to read rows, which include the counts of a run."""
+        """Return the permission to read rows, which include the counts of a campaign's run."""
         return Grant(["dynamodb:Query"], [self._table.plain_arn])
 
     def read(self, ledger: Table) -> list[Grant]:
-        """Return the rights to find messages: their rows, the key, and the ledger's items."""
+        """Return the permissions to find messages: to read their rows, the key, and the ledger's items."""
         return [self.read_rows(), Grant(["dynamodb:BatchGetItem"], [ledger.table_arn]), self._read_key]

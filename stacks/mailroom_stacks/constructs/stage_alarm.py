@@ -1,4 +1,4 @@
-"""Alarms: name, text, notices, and the metric and threshold that dashboards draw."""
+"""Alarms: name, description, notifications, and the metric and threshold that dashboards draw."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from mailroom_stacks.constructs.naming import publish, stage_of
 from mailroom_stacks.settings.settings import Settings
 
 BEGUN, ENDED = "alarms", "alarms-ended"
-"""Topics of alarms that begin, and of alarms that end."""
+"""Names of the SNS topics for alarms that begin and for alarms that end."""
 LONGEST_DESCRIPTION = 1024
-"""Characters that CloudWatch allows in a description."""
+"""Maximum number of characters that CloudWatch allows in a description."""
 FIVE_MINUTES = 300
 Statistic = Literal["Sum", "Maximum", "p50", "p99"]
 Drawable = cloudwatch.Metric | cloudwatch.MathExpression
@@ -28,10 +28,10 @@ def metric(
     dimensions: Mapping[str, str] | None = None,
     period: int = FIVE_MINUTES,
 ) -> cloudwatch.Metric:
-    """Build the metric of one thing. `period` is the seconds that one data point is about.
+    """Build a metric of CloudWatch. `period` is the length of a data point in seconds.
 
-    Dimensions are physical names, not references: an alarm and both dashboards use the same metric, and none
-    of their stacks waits for another.
+    Dimensions are physical names instead of references. An alarm and both dashboards use the same metric, and
+    with a reference their stacks would depend on each other.
     """
     return cloudwatch.Metric(
         namespace=namespace,
@@ -43,7 +43,7 @@ def metric(
 
 
 def counted(settings: Settings, function: str, name: str, statistic: Statistic = "Sum") -> cloudwatch.Metric:
-    """Build a metric that a function counts itself, such as Sent."""
+    """Build a metric that the code of a function reports, such as Sent."""
     return metric("Mailroom", name, statistic, {"service": function, "stage": settings.stage})
 
 
@@ -52,51 +52,55 @@ class AlarmText:
     """Name and description of an alarm."""
 
     kind: str
-    """End of the alarm's name, such as dlq-not-empty, and name of its page."""
+    """Kind of the alarm, such as dlq-not-empty: the end of its name, and the name of its page in
+    docs/alarms."""
     meaning: str
-    """Sentences: what has happened, and what that means."""
+    """Sentences that describe what has happened and what it means."""
     next_step: str
-    """Command or action that comes next, without a full stop."""
+    """Next command or action, without a full stop."""
     subject: str = ""
-    """Short name of the watched part; empty for the stage or the account."""
+    """Short name of what the alarm watches, such as a queue; empty for the whole stage or account."""
     page: str = ""
-    """Page of the manual, if it is another than the page of the kind. A warning shares the page of its
+    """Name of the alarm's page in docs/alarms, if it differs from the kind. A warning has the page of its
     kind."""
     output: str = ""
-    """Beginning of the names of the alarm's outputs; empty for an alarm without outputs."""
+    """Prefix of the names of the alarm's outputs; empty for an alarm without outputs."""
 
     @property
     def short(self) -> str:
-        """Alarm's name without the stage's name."""
+        """Name of the alarm without the stage's name."""
         return f"{self.subject}-{self.kind}" if self.subject else self.kind
 
     @property
     def description(self) -> str:
-        """Text of the alarm. Raises ValueError if the text is longer than CloudWatch takes."""
+        """Description of the alarm. Raises ValueError if it is longer than CloudWatch allows."""
         page = self.page or self.kind.removesuffix("-warning")
         text = f"{self.meaning} Next: {self.next_step}. See `mailroom docs {page}`."
         if len(text) > LONGEST_DESCRIPTION:
-            raise ValueError(f"the description of {self.short} has {len(text)} characters: {text}")
+            raise ValueError(f"description of {self.short} over {LONGEST_DESCRIPTION} characters: {text}")
         return text
 
 
 @dataclass(frozen=True)
 class StageAlarm:
-    """Alarm with metric and threshold. Dashboards draw both from here, so no line parts from its alarm."""
+    """Alarm with metric and threshold. Dashboards draw both from here, so that a line in a dashboard is
+    always the one of the alarm."""
 
     about: AlarmText
     metric: Drawable
-    """Metric to draw: the alarm's own, or the metric given as `drawn`."""
+    """Metric that dashboards draw: the alarm's own metric, or the argument `drawn`."""
     threshold: float
     by_name: cloudwatch.IAlarm
-    """Alarm by name. A reference would tie a stack of a dashboard to the stack of the alarm."""
+    """Alarm, imported by its name. A reference would make the stack of a dashboard depend on the stack of the
+    alarm."""
 
     def labelled(self) -> Drawable:
-        """Return the metric, with a label: its own, or what the alarm watches."""
+        """Return the metric with a label: the metric's own, or else the alarm's subject or kind."""
         return self.metric.with_(label=self.metric.label or self.about.subject or self.about.kind)
 
     def share(self) -> cloudwatch.MathExpression:
-        """Return the metric in per cent of the threshold, for graphs of alarms with different thresholds."""
+        """Return the metric as a percentage of the threshold, for graphs of alarms with different
+        thresholds."""
         name = identifier(self.about.short)
         return cloudwatch.MathExpression(
             expression=f"100 * {name} / {self.threshold}",
@@ -117,7 +121,7 @@ def stage_alarms(scope: IConstruct) -> list[StageAlarm]:
 
 
 def identifier(short_name: str) -> str:
-    """Return a short name as the id of a metric, which is unique in a graph."""
+    """Return a short name in the form of a metric's id, which is unique in a graph."""
     return short_name.replace("-", "_")
 
 
@@ -135,16 +139,17 @@ def stage_alarm(
     below: bool = False,
     missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
 ) -> None:
-    """Make the alarm mailroom-{stage}-{subject}-{kind}, if the stage's level of monitoring has that kind. The
-    stage's topics get a notice when the alarm begins and when it ends.
+    """Create the alarm mailroom-{stage}-{subject}-{kind}, if the stage's level of monitoring has alarms of
+    that kind. The stage's topics get a notification when the alarm begins and when it ends.
 
-    The alarm rings if `metric` is at `threshold` or above (`below`: under it) in `at_least` of the last
-    `periods`; by default in all of them. `missing` is the meaning of a period without data: idle, or unknown.
-    `drawn` is the metric that dashboards draw in place of `metric`, such as one with a label: CloudFormation
-    would get an alarm on a metric with a label as an alarm on an expression.
+    The alarm rings if `metric` is greater than or equal to `threshold` (with `below`: less) in `at_least` of
+    the last `periods`; by default in all of them. `missing` is the treatment of periods without data. `drawn`
+    is the metric that dashboards draw instead of `metric`, such as a metric with a label: an alarm on a
+    metric with a label would become an alarm on an expression in CloudFormation.
 
-    CloudWatch takes a new alarm's first data for an end: the state goes from no data to OK. So ends have a
-    topic of their own, and the first deployment fills no inbox with the ends of all alarms.
+    When a new alarm gets its first data, its state changes from no data to OK, as if it had ended. Ends
+    therefore have a separate topic, so that the first deployment does not notify subscribers of the ends of
+    all alarms.
     """
     if not settings.monitoring.wants(text.kind):
         return
@@ -171,8 +176,9 @@ def stage_alarm(
 
 
 def topic_arn(settings: Settings, topic: str) -> str:
-    """Return the ARN of a topic: the stack that has it shows what all others have, and is made last.
-    CloudWatch looks for the topic when an alarm rings, not when it is made."""
+    """Return the ARN of an alarm topic by name. The stack of the topics shows the alarms of all other stacks,
+    so it is created last. CloudWatch looks up the topic when an alarm rings, not when the alarm is
+    created."""
     place = settings.deployment
     region, account = place.region or Aws.REGION, place.account or Aws.ACCOUNT_ID
     return f"arn:{Aws.PARTITION}:sns:{region}:{account}:{settings.name(topic)}"

@@ -15,11 +15,11 @@ from mailroom_stacks.constructs.naming import accept, pascal, publish, removal_p
 from mailroom_stacks.settings.settings import Settings
 
 TTL = "ttl"
-"""Attribute with the epoch seconds after which DynamoDB may delete an item."""
+"""Attribute with the time, in epoch seconds, after which DynamoDB may delete an item."""
 
 
 class Table(dynamodb.Table):
-    """Table named mailroom-{stage}-`name`, with string keys. `options` are CDK's own."""
+    """Table named mailroom-{stage}-`name`, with string keys. `options` are properties of the CDK's Table."""
 
     def __init__(
         self,
@@ -35,11 +35,11 @@ class Table(dynamodb.Table):
         recoverable = settings.deployment.point_in_time_recovery
         protected = settings.deployment.deletion_protection
         self.plain_name = settings.name(name)
-        """Table's name as text: a reference would make one stack wait for the other."""
+        """Name of the table as a string: a reference would make one stack depend on the other."""
         self.plain_arn = Stack.of(scope).format_arn(
             service="dynamodb", resource="table", resource_name=self.plain_name
         )
-        """ARN with that name."""
+        """ARN of the table, with `plain_name` instead of a reference."""
         super().__init__(
             scope,
             construct_id,
@@ -55,14 +55,14 @@ class Table(dynamodb.Table):
             **options,
         )
         if not recoverable:
-            reason = "The stage's settings turn recovery off: its messages are for trying things out."
+            reason = "The stage's settings turn recovery off: its messages are only for tests."
             accept(self, "DDB3", reason)
         names = {f"{construct_id}TableName": self.table_name, f"{construct_id}TableArn": self.table_arn}
         publish(self, **names)
 
     def add_index(self, name: str, key: str, sort_key: str, attributes: Sequence[str] = ()) -> None:
-        """Add an index by the string `key` and the number `sort_key`, with these attributes beside the
-        keys."""
+        """Add a global secondary index with the string key `key` and the number `sort_key`. `attributes` are
+        projected in addition to the keys."""
         projection = dynamodb.ProjectionType.INCLUDE if attributes else dynamodb.ProjectionType.KEYS_ONLY
         self.add_global_secondary_index(
             index_name=name,
@@ -74,7 +74,7 @@ class Table(dynamodb.Table):
 
 
 class StreamTable(Table):
-    """Table of messages by id and event type, with a stream, named after its construct in lower case.
+    """Table of messages by id and event type, with a stream. Its name is that of its construct in lower case.
     DynamoDB deletes items after their `ttl`."""
 
     def __init__(
@@ -98,12 +98,12 @@ def _string(name: str) -> dynamodb.Attribute:
 
 
 def bucket_name(settings: Settings, short: str) -> str:
-    """Return the bucket's name, which account and region make unique in the world."""
+    """Return the name of a bucket, which is globally unique by its account and region."""
     return f"{settings.name(short)}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
 
 
 def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
-    """Return the rights to read the payload bucket, directly or by URLs signed for a provider."""
+    """Return the permissions to read the payload bucket, directly or by presigned URLs for a provider."""
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
     return [
         # Without s3:ListBucket, S3 responds to a request for a missing object with 403, like for missing
@@ -118,8 +118,8 @@ def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
 
 
 class PrivateBucket(s3.Bucket):
-    """Bucket named after its construct in lower case: encrypted, TLS only. Objects are deleted after
-    `keep_days`, if that is set."""
+    """Encrypted private bucket that requires TLS. Its name is that of its construct in lower case. Objects
+    are deleted after `keep_days`, unless it is None."""
 
     def __init__(
         self, scope: Construct, construct_id: str, settings: Settings, *, keep_days: int | None
@@ -144,8 +144,8 @@ class PrivateBucket(s3.Bucket):
         accept(
             self,
             "S1",
-            "Access logs would copy keys, which hold message ids, into a bucket with a life of its own, out "
-            "of reach of erasure; who wants an audit trail turns on CloudTrail's data events.",
+            "Access logs would copy keys, which contain message ids, into another bucket, where an erasure "
+            "would not delete them; for an audit trail, turn on data events of CloudTrail.",
         )
 
 
@@ -156,19 +156,19 @@ _RANDOM_KEY: Mapping[str, Any] = {
     "exclude_characters": string.punctuation,  # the emulator supports only this way to exclude characters
 }
 RANDOM_KEY = secretsmanager.SecretStringGenerator(**_RANDOM_KEY)
-"""Generator of a secret that is a key."""
+"""Generator of a secret that consists of a random key."""
 RANDOM_KEY_IN_JSON = secretsmanager.SecretStringGenerator(
-    secret_string_template="{}",  # noqa: S106 - the key comes into it
+    secret_string_template="{}",  # noqa: S106 - the generated key is added
     generate_string_key="key",
     **_RANDOM_KEY,
 )
-"""Generator of a secret that is a JSON object with the key as `key`."""
+"""Generator of a secret that is a JSON object with a random key as `key`."""
 
 
 class Secret(secretsmanager.Secret):
-    """Secret named mailroom-{stage}-`name`, with its name and ARN as outputs.
+    """Secret named mailroom-{stage}-`name`. The stack has outputs with its name and ARN.
 
-    Never change `generated`: CloudFormation would replace the value that people have put.
+    Never change `generated`: CloudFormation would replace a value that people have put into the secret.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Secret(secretsmanager.Secret):
         generated: secretsmanager.SecretStringGenerator,
         not_rotated: str,
     ) -> None:
-        """Make the secret. `not_rotated` is the reason why AWS does not rotate it."""
+        """Create the secret. `not_rotated` is the reason why AWS does not rotate it."""
         super().__init__(
             scope,
             construct_id,
@@ -196,7 +196,7 @@ class Secret(secretsmanager.Secret):
         publish(self, **{f"{output}Name": settings.name(name), f"{output}Arn": self.secret_arn})
 
     def read(self) -> Grant:
-        """Return the right to read the secret."""
+        """Return the permission to read the secret."""
         return Grant(["secretsmanager:GetSecretValue"], [self.secret_arn])
 
 
@@ -209,18 +209,18 @@ def provider_secret(
     construct_id: str = "",
     issuer: str = "The provider",
 ) -> Secret:
-    """Make the secret mailroom-{stage}-`name`, into which people put a provider's credentials. `description`
-    gives their form, `issuer` the company that issues them."""
+    """Create the secret mailroom-{stage}-`name`, into which operators put a provider's credentials.
+    `description` describes their format, and `issuer` is the company that issues them."""
     return Secret(
         scope,
         construct_id or f"{pascal(name)}Secret",
         settings,
         name=name,
         description=description,
-        # Every provider's secret is generated in the same way. Never change it: see Secret.
+        # All secrets of providers are generated in the same way. Never change it: see Secret.
         generated=secretsmanager.SecretStringGenerator(
-            secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
+            secret_string_template="{}",  # noqa: S106 - only a placeholder
             generate_string_key="placeholder",
         ),
-        not_rotated=f"{issuer} issues the credentials, and AWS cannot make it issue others.",
+        not_rotated=f"{issuer} issues the credentials, and AWS cannot request new ones.",
     )

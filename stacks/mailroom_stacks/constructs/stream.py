@@ -1,4 +1,4 @@
-"""Function that reads a table's stream, the bucket for given-up records, and its alarms."""
+"""Function that reads a table's stream, the bucket for records on which it gives up, and their alarms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,24 +18,26 @@ from mailroom_stacks.settings.settings import Settings
 
 BATCH_SIZE = 100
 RECORD_SECONDS = 21_600
-"""Age in seconds at which a record is given up: a stream keeps its records for a day."""
+"""Age in seconds at which Lambda gives up on a record. It is less than the day for which a stream keeps
+records."""
 BEHIND_SECONDS = 300
 """Lag in seconds of a stream's reader at which an alarm rings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamWork(FunctionSpec):
-    """Properties of a function that reads a stream."""
+    """Properties of a function that reads a stream, and of its event source mapping."""
 
     table: StreamTable
     parallelization: int
-    """Batches of one shard that are read side by side."""
+    """Number of batches of one shard that are processed in parallel."""
     filters: Sequence[str]
-    """Patterns in JSON: the function gets records that match any of them."""
+    """Filter patterns in JSON. The function gets the records that match any of them."""
 
 
 class StreamReader(Construct):
-    """Function that gets a table's changes, within bounds, and a bucket that keeps given-up records whole."""
+    """Function that reads a table's stream with limited retries, and a bucket that gets the complete records
+    on which Lambda gave up."""
 
     def __init__(
         self,
@@ -44,8 +46,8 @@ class StreamReader(Construct):
         work: StreamWork,
         unprocessed: PrivateBucket | None = None,
     ) -> None:
-        """Make the function. `unprocessed` is the bucket of another reader; without one, the reader makes its
-        own. Lambda keeps the records of each mapping apart in a bucket."""
+        """Create the function. `unprocessed` is the bucket of another reader; by default the reader creates
+        its own. In the bucket, Lambda stores the records of each mapping under a separate prefix."""
         super().__init__(scope, pascal(work.function))
         if unprocessed is None:
             unprocessed = PrivateBucket(self, "Unprocessed", settings, keep_days=UNPROCESSED_DAYS)
@@ -54,22 +56,23 @@ class StreamReader(Construct):
         spec = replace(
             work,
             grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
-            # A stream retries a batch at once, so the only delay before a retry is the failing invocation.
+            # Lambda retries a batch of a stream at once, so the only delay before a retry is the duration of
+            # the failing invocation.
             comes_back_seconds=work.timeout_seconds,
         )
         self.function = HandlerFunction(self, settings, spec).resource
         self.mapping = self._mapping(work, settings)
-        # Partial batch responses are not errors of the function, so only these alarms show records that were
-        # given up or could not be put into the bucket.
+        # Partial batch responses do not count as errors of the function, so only these alarms report records
+        # on which Lambda gave up, or which it could not put into the bucket.
         self._put_aside(settings, work.function)
         self._dropped(settings, work.function)
         self._iterator_age(settings, work.function)
 
     def _mapping(self, work: StreamWork, settings: Settings) -> lambda_.CfnEventSourceMapping:
-        """Make the mapping, bounded in retries and age, so that a single record cannot hold up its shard for
-        ever."""
+        """Create the mapping, with limits for retries and age, so that a single record cannot block its shard
+        forever."""
         mapping = lambda_.CfnEventSourceMapping
-        # Metrics of a mapping cost money, so only full monitoring has them.
+        # Metrics of an event source mapping cost money, so only full monitoring has them.
         full = settings.monitoring.is_full
         counts = mapping.MetricsConfigProperty(metrics=["EventCount"]) if full else None
         return mapping(
@@ -77,7 +80,7 @@ class StreamReader(Construct):
             "Mapping",
             function_name=self.function.function_name,
             event_source_arn=work.table.table_stream_arn,
-            # In stage local the pump reads the stream, so the mapping is disabled.
+            # In a local stage, the pump reads the stream instead of the mapping, which is disabled.
             enabled=not settings.is_local,
             starting_position="TRIM_HORIZON",
             filter_criteria=mapping.FilterCriteriaProperty(
@@ -90,7 +93,7 @@ class StreamReader(Construct):
             maximum_record_age_in_seconds=RECORD_SECONDS,
             bisect_batch_on_function_error=True,
             function_response_types=["ReportBatchItemFailures"],
-            # A bucket gets whole records; a queue would get only their sequence numbers.
+            # Lambda sends complete records to a bucket, but only their sequence numbers to a queue.
             destination_config=mapping.DestinationConfigProperty(
                 on_failure=mapping.OnFailureProperty(destination=self.unprocessed.bucket_arn)
             ),
@@ -98,8 +101,9 @@ class StreamReader(Construct):
         )
 
     def _give_up(self) -> list[Grant]:
-        """Return the rights by which Lambda gives up records, with the function's role. It may check the role
-        when the mapping is made, and documents both actions for the bucket as a whole."""
+        """Return the permissions with which Lambda, using the function's role, stores the records on which it
+        gives up. Lambda may check the role when the mapping is created, and documents both actions for the
+        whole bucket."""
         return [
             Grant(["s3:ListBucket"], [self.unprocessed.bucket_arn]),
             Grant(
@@ -113,18 +117,20 @@ class StreamReader(Construct):
         text = AlarmText(
             subject=name,
             kind="gave-up",
-            meaning=f"{name} failed on records of its stream again and again. Lambda put them into the "
-            f"bucket of unprocessed records, which keeps them for {UNPROCESSED_DAYS} days; nothing sends "
-            "them on by itself.",
+            meaning=f"{name} failed on records of its stream at every retry. Lambda put them into the "
+            f"bucket of unprocessed records, which keeps them for {UNPROCESSED_DAYS} days; they are not "
+            "processed automatically.",
             next_step=f"{read_log(settings, name)}, fix the cause, mailroom repair --given-up --stage "
             f"{settings.stage}, then {_end(settings, f'{name}-gave-up', 'replayed')}",
         )
         count = self._count("OnFailureDestinationDeliveredEventCount")
-        # Even if no further records are given up, those in the bucket still need a replay.
+        # The alarm must not end by itself: even if no further records are given up, the records in the bucket
+        # still need a replay.
         stage_alarm(self, "GaveUp", settings, text, count, 1, missing=TreatMissingData.IGNORE)
 
     def _dropped(self, settings: Settings, name: str) -> None:
-        """Make an alarm apart from `gave-up`: a sum has no value if one of its metrics lacks one."""
+        """Create an alarm separate from `gave-up`: the sum of two metrics lacks a value in periods in which
+        one of them lacks it."""
         text = AlarmText(
             subject=name,
             kind="dropped",
@@ -144,15 +150,15 @@ class StreamReader(Construct):
         return metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": self.mapping.ref})
 
     def _iterator_age(self, settings: Settings, name: str) -> None:
-        """Make an alarm that rings if records are read late."""
+        """Create an alarm that rings if records are read late."""
         text = AlarmText(
             subject=name,
             kind="iterator-age",
-            meaning=f"{name} is over {BEHIND_SECONDS} s behind its table: records fail and are tried again, "
-            "which holds up the records behind them in their shard, or more is written than it reads. The "
-            "stream forgets records after a day. If nothing reads the stream at all, this alarm is silent.",
+            meaning=f"{name} is over {BEHIND_SECONDS} s behind its table: records fail and are retried, "
+            "which delays later records of their shard, or the table is written faster than it is read. The "
+            "stream deletes records after a day. If it is not read at all, this alarm does not ring.",
             next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization. "
-            "For records that the stream forgot: mailroom repair --scan --stage "
+            "For records that the stream has deleted: mailroom repair --scan --stage "
             f"{settings.stage}",
         )
         age = function_metric(settings, name, "IteratorAge", "Maximum")
@@ -170,7 +176,7 @@ def _read_stream(table: StreamTable) -> list[Grant]:
         Grant(
             ["dynamodb:ListStreams"],
             [streams],
-            wildcard="Listing the table's streams names none of them.",
+            wildcard="The action lists the table's streams, so it applies to all of them.",
         ),
     ]
 

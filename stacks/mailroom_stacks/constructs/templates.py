@@ -1,5 +1,5 @@
-"""Rights and settings of functions that render templates: those of the bundle, and those that the stage
-publishes."""
+"""Permissions and settings of functions that render templates, both those of the bundle and the versions that
+the stage publishes."""
 
 from typing import Any
 
@@ -12,13 +12,14 @@ from mailroom_stacks.settings.settings import Settings
 
 
 def templates_bucket(settings: Settings) -> str:
-    """Return the name of the bucket of published versions; empty for a stage that publishes none."""
+    """Return the name of the bucket of published versions, or an empty string if the stage does not publish
+    templates."""
     return bucket_name(settings, "templates") if settings.templates.publish else ""
 
 
 def read_templates(stack: Stack, settings: Settings, keys: str, reason: str = "") -> list[Grant]:
-    """Return the rights to read published versions of templates, or the list of current versions. `reason` is
-    for keys with a wildcard."""
+    """Return the permissions to read the objects `keys` of the bucket of published templates: versions, or
+    the list of current versions. `reason` is required if `keys` contains a wildcard."""
     if not settings.templates.publish:
         return []
     name = templates_bucket(settings)
@@ -32,9 +33,9 @@ def read_templates(stack: Stack, settings: Settings, keys: str, reason: str = ""
 
 
 def templates_fields(settings: Settings, folder: str) -> dict[str, Any]:
-    """Return the fields of a function's settings about templates and the attributes that they use. `folder`
-    is the folder of its templates below templates/: a channel's name, or empty for all channels."""
-    # Stage local reads the templates that people write, not a copy: an edit counts for the next message.
+    """Return the fields of a function's settings for templates and for unused attributes. `folder` is the
+    folder of the function's templates below templates/: a channel's name, or empty for all channels."""
+    # A local stage reads the original templates instead of a copy, so an edit applies to the next message.
     root = TEMPLATES if settings.is_local else TEMPLATES.relative_to(TEMPLATES.parent)
     return {
         "templates": str(root / folder),

@@ -1,4 +1,4 @@
-"""Topic to which AWS's own services publish events."""
+"""SNS topic to which AWS services publish events."""
 
 from aws_cdk import Aws, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -11,8 +11,8 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class EventTopic(sns.Topic):
-    """Topic named mailroom-{stage}-`name`, TLS only. It is encrypted with a key of our own, because AWS's
-    shared key lets no service publish."""
+    """SNS topic named mailroom-{stage}-`name`, which requires TLS. It is encrypted with its own key, because
+    AWS services may not use the AWS managed key to publish."""
 
     def __init__(
         self,
@@ -23,30 +23,31 @@ class EventTopic(sns.Topic):
         name: str,
         key: kms.Key | None = None,
     ) -> None:
-        """Make the topic. `key` is the key of another topic with the same publishing services; without one,
-        the topic makes its own."""
+        """Create the topic. `key` is the key of another topic to which the same services publish; by default
+        the topic creates its own."""
         self.key = key or kms.Key(
             scope,
             f"{construct_id}Key",
             alias=f"alias/{settings.name(name)}",
             description=f"Events on the topic {settings.name(name)}",
             enable_key_rotation=settings.monitoring.is_full,
-            # The key can be deleted with the stack: a topic stores no messages that would need it later.
+            # The key can be deleted with the stage: a topic stores no messages that would need the key later.
             removal_policy=RemovalPolicy.DESTROY,
         )
         if key is None and not settings.monitoring.is_full:
-            accept(self.key, "KMS5", "Each rotation adds a dollar a month, and the stage is to play with.")
+            accept(self.key, "KMS5", "Each rotation adds a dollar a month, and the stage is only for tests.")
         super().__init__(
             scope, construct_id, topic_name=settings.name(name), master_key=self.key, enforce_ssl=True
         )
 
     def let_use_key(self, service: str) -> None:
-        """Let a service, such as ses.amazonaws.com, encrypt the messages that it publishes.
+        """Allow a service, such as ses.amazonaws.com, to encrypt the messages that it publishes.
 
-        CloudWatch must name this account, as its documentation shows ("Encrypted topics": the key's policy
-        with aws:SourceAccount). SES's developer guide shows its statement without a condition, and AWS does
-        not document that SES, or AWS End User Messaging, sends one: with a wrong condition every event would
-        be lost in silence. The topic's policy restricts who may publish, and for which resource.
+        For CloudWatch, the statement is restricted to this account, as in its documentation ("Encrypted
+        topics": the key's policy with aws:SourceAccount). SES's developer guide shows the statement without a
+        condition, and AWS does not document that SES or AWS End User Messaging sends this condition key: with
+        a wrong condition, every event would be lost without an error. The topic's policy restricts who may
+        publish, and for which resource.
         """
         account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
         self.key.add_to_resource_policy(
@@ -59,7 +60,8 @@ class EventTopic(sns.Topic):
         )
 
     def let_publish(self, service: str, source_arn: str) -> None:
-        """Let a service publish for this account's resource `source_arn`, and use the key for that."""
+        """Allow a service to publish for this account's resource `source_arn`, and to use the key for
+        that."""
         self.let_use_key(service)
         self.add_to_resource_policy(
             iam.PolicyStatement(

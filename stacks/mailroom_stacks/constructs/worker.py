@@ -1,4 +1,4 @@
-"""Queue, dead-letter queue, function, the mapping between them, and their alarms."""
+"""Queue, dead-letter queue, function, the event source mapping between them, and their alarms."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,22 +29,24 @@ from mailroom_stacks.settings.waiting import waiting_seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Work(FunctionSpec):
-    """Properties of a function that reads a queue, and of the queue. Worker fills in the `queue_url` of
+    """Properties of a queue and of the function that reads it. Worker sets the `queue_url` of
     `environment`."""
 
     queue: str
-    """Short name, such as mail-bulk; that of a FIFO queue lacks the ending that AWS requires."""
+    """Short name of the queue, such as mail-bulk; for a FIFO queue without the suffix .fifo."""
     batch_size: int = 1
-    """Messages of one invocation: one by one, a slow message delays no other."""
+    """Maximum number of messages in one invocation. With one message, a slow message does not delay
+    others."""
     window_seconds: int = 0
-    """Seconds in which Lambda waits for a batch to fill: batches of more than ten need a window."""
+    """Batch window in seconds, for which Lambda waits for further messages. It is required for batches of
+    more than ten."""
     maximum_concurrency: int = 2
-    """Functions at once, two or more."""
+    """Maximum number of functions at a time, at least two."""
     rules: QueueRules
     channel: str = ""
-    """Event type of the messages that the function sends, if it sends any."""
+    """Event type of the messages that the function sends; empty if it sends none."""
     fifo: bool = False
-    """Whether messages of a group are taken in order, one at a time."""
+    """Whether the queue is FIFO, so that messages of a group are received in order, one batch at a time."""
 
     @property
     def queue_name(self) -> str:
@@ -53,7 +55,8 @@ class Work(FunctionSpec):
 
     @property
     def dead_letter_name(self) -> str:
-        """Name of the dead-letter queue, such as mail-dlq. That of a FIFO queue must be FIFO as well."""
+        """Name of the dead-letter queue, such as mail-dlq. The dead-letter queue of a FIFO queue must be FIFO
+        as well."""
         return f"{self.queue}-dlq.fifo" if self.fifo else f"{self.queue}-dlq"
 
 
@@ -61,7 +64,8 @@ CONSUME = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessa
 
 
 class Worker(Construct):
-    """Queue with all that a queue needs. Every queue of a stage is made here."""
+    """Queue with dead-letter queue, function, mapping and alarms. All queues of a stage that functions read
+    are created by this class."""
 
     def __init__(self, scope: Construct, settings: Settings, work: Work) -> None:
         super().__init__(scope, pascal(work.queue))
@@ -91,8 +95,8 @@ class Worker(Construct):
             retention_period=Duration.days(DEAD_LETTER_DAYS),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            # The source queue is given by its name, not by a reference: the two queues would depend on each
-            # other.
+            # The policy contains the name of the source queue instead of a reference, because the two queues
+            # would depend on each other.
             redrive_allow_policy=sqs.RedriveAllowPolicy(
                 redrive_permission=sqs.RedrivePermission.BY_QUEUE,
                 source_queues=[sqs.Queue.from_queue_arn(self, "Source", source)],
@@ -124,7 +128,8 @@ class Worker(Construct):
             comes_back_seconds=work.rules.visibility,
         )
         function = HandlerFunction(self, settings, spec).resource
-        # Only senders shift gradually. The emulator of stage local lacks CodeDeploy.
+        # Only senders change gradually to a new version. The emulator of a local stage does not support
+        # CodeDeploy.
         shift = settings.deployment.gradual and work.channel and not settings.is_local
         version = function.current_version if shift else None
         self.alias = version and lambda_.Alias(self, "Alias", alias_name=ALIAS, version=version)
@@ -134,7 +139,7 @@ class Worker(Construct):
             target=self.alias or function,
             event_source_arn=self.queue.queue_arn,
             batch_size=work.batch_size,
-            # Lambda rejects a batching window, even of 0 s, on a FIFO queue.
+            # For a FIFO queue, Lambda rejects a batch window, even one of 0 s.
             max_batching_window=None if work.fifo else Duration.seconds(work.window_seconds),
             max_concurrency=work.maximum_concurrency,
             report_batch_item_failures=True,
@@ -143,9 +148,10 @@ class Worker(Construct):
 
 
 def _order(work: Work) -> dict[str, Any]:
-    """Return the properties of a FIFO queue that orders each group by itself: the queue is as fast as there
-    are groups, and a body of one group may come again in another. Our senders give deduplication ids;
-    producers need not."""
+    """Return the properties of a FIFO queue, or an empty dictionary for a standard queue. Order,
+    deduplication and throughput limit apply to each message group: the throughput grows with the number of
+    groups, and the same body may be sent in two groups. Mailroom's functions set deduplication ids; producers
+    need not."""
     if not work.fifo:
         return {}
     return {
@@ -158,21 +164,23 @@ def _order(work: Work) -> dict[str, Any]:
 
 IN_FLIGHT_MANY = 100_000
 IN_FLIGHT_MOST = 120_000
-"""SQS's limit of a queue, FIFO or not. At the limit SQS hands out no more messages, and returns no error."""
+"""Maximum number of messages in flight of a queue, FIFO or not. At this limit SQS returns no more messages,
+and no error."""
 RECEIVED = " Messages that were received three times do not count."
-"""Sentence for standard queues, from SQS's documentation of that metric."""
+"""Sentence for standard queues, from SQS's documentation of the metric of the oldest message's age."""
 
 
 def _not_empty(worker: Worker, settings: Settings) -> None:
-    """Make an alarm that rings while a dead letter waits, also while somebody looks at it."""
+    """Create an alarm that rings while there is a dead letter, even if somebody has received it to look at
+    it."""
     queue, function = worker.work.queue, worker.work.function
     stage = settings.stage
     text = AlarmText(
         subject=queue,
         kind="dlq-not-empty",
-        meaning=f"{function} could not finish messages: they lie in the dead-letter queue of {queue}, which "
-        f"keeps them for {DEAD_LETTER_DAYS} days. The cause is a fault of ours, of a "
-        "provider's or of AWS's. The alarm rings until the queue is empty.",
+        meaning=f"{function} could not process messages: they are in the dead-letter queue of {queue}, which "
+        f"keeps them for {DEAD_LETTER_DAYS} days. The cause is a fault of the configuration or code, "
+        "of a provider or of AWS. The alarm rings until the queue is empty.",
         next_step=f"mailroom dead-letters list --stage {stage} --queue {queue}, fix the cause, then mailroom "
         f"repair --dead-letters {queue} --stage {stage}",
         output=f"{pascal(queue)}Dlq",
@@ -198,42 +206,43 @@ def _waiting_long(worker: Worker, settings: Settings) -> None:
         subject=queue,
         kind="waiting-long",
         meaning=f"The oldest message in {queue} has waited for over {seconds // 60} "
-        f"minutes: more comes in than {function} may send, or {function} does not run, or {function} fails."
+        f"minutes: {function} gets more messages than it may process, does not run, or fails."
         f"{'' if worker.work.fifo else RECEIVED}",
         next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
-    # An empty queue reports no age.
+    # An empty queue reports no age, and the alarm does not ring.
     stage_alarm(worker, "WaitingLong", settings, text, _age(worker, settings), seconds)
 
 
 def _backlog_old(worker: Worker, settings: Settings) -> None:
-    """Make an alarm before SQS deletes messages at the end of their retention, which it does silently, and
-    without a dead letter."""
+    """Create an alarm that rings before SQS deletes messages at the end of their retention. SQS deletes them
+    without notice and without a dead letter."""
     queue = worker.work.queue
     days = settings.retention.days_of(fifo=worker.work.fifo)
     text = AlarmText(
         subject=queue,
         kind="backlog-old",
         meaning=f"The oldest message in {queue} has waited for half of the {days} days that "
-        "SQS keeps it. After those days SQS deletes it, without a dead letter. The ledger still lacks the "
-        f"message then, so mailroom repair --scan --stage {settings.stage} puts it back.",
-        next_step=f"mailroom doctor --stage {settings.stage} (does anything read it?), raise the rate or the "
-        f"concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
-        "pause the producer",
+        "SQS keeps it. After those days SQS deletes it, without a dead letter. Then the ledger has no "
+        f"outcome of the message, so mailroom repair --scan --stage {settings.stage} requeues it.",
+        next_step=f"mailroom doctor --stage {settings.stage} (is the queue read?), raise the rate or the "
+        f"concurrency, mailroom campaign list --stage {settings.stage} (stop campaigns), or pause the "
+        "producer",
     )
     stage_alarm(worker, "BacklogOld", settings, text, _age(worker, settings), days * DAY // 2)
 
 
 def _in_flight_many(worker: Worker, settings: Settings) -> None:
-    """Make an alarm for messages in flight, which include those that wait between two tries."""
+    """Create an alarm for the number of messages in flight, which include those that wait between two
+    tries."""
     queue, function = worker.work.queue, worker.work.function
     text = AlarmText(
         subject=queue,
         kind="in-flight-many",
-        meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes those that "
-        f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out no message, and returns no error.",
-        next_step=f"{read_log(settings, function)} (why messages come back), and mailroom list --status "
-        f"sending --stage {settings.stage}: end what fails again and again, or pause the producer",
+        meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes messages that "
+        f"wait for their next try. At {IN_FLIGHT_MOST:,}, SQS returns no more messages, and no error.",
+        next_step=f"{read_log(settings, function)} (why messages are retried), and mailroom list --status "
+        f"sending --stage {settings.stage}: end messages that always fail, or pause the producer",
     )
     in_flight = queue_metric(settings, worker.work.queue_name, "ApproximateNumberOfMessagesNotVisible")
     stage_alarm(worker, "InFlightMany", settings, text, in_flight, IN_FLIGHT_MANY)
@@ -244,5 +253,5 @@ def _age(worker: Worker, settings: Settings) -> Metric:
 
 
 def queue_metric(settings: Settings, queue: str, name: str) -> Metric:
-    """Build a metric that SQS reports of a queue."""
+    """Build a metric that SQS reports for a queue."""
     return metric("AWS/SQS", name, "Maximum", {"QueueName": settings.name(queue)})

@@ -1,4 +1,4 @@
-"""The stage's two dashboards, and the metrics and alarms of a stage for the dashboards of others."""
+"""The two dashboards of a stage, and the stage's metrics and alarms for dashboards of other apps."""
 
 from mailroom_stacks.dashboard.metrics import StageMetrics, dead_letter_alarms
 

@@ -11,30 +11,30 @@ from mailroom_stacks.constructs.worker import Work
 from mailroom_stacks.settings.settings import Settings
 
 UNFINISHED = ("Retried", "Misconfigured", "Unknown", "Resent")
-"""Metrics of tries that went back, that are in doubt, or that repeat one in doubt."""
+"""Metrics of tries that are retried, whose outcome is unknown, or that follow a try of unknown outcome."""
 
 
 def dead_letter_alarms(stage: IConstruct) -> list[IAlarm]:
-    """Return the alarms of all dead-letter queues of a stage. They are named, not referred to, so a dashboard
-    in another stack waits for no stack of the stage."""
+    """Return the alarms of all dead-letter queues of a stage. They are imported by name, so the stack of a
+    dashboard does not depend on a stack of the stage."""
     return [alarm.by_name for alarm in of_kind(stage, "dlq-not-empty")]
 
 
 def of_kind(stage: IConstruct, *kinds: str) -> list[StageAlarm]:
-    """Return the alarms of these kinds in the stage that `stage` is, or belongs to."""
+    """Return the alarms of these kinds in the stage that `stage` is or belongs to."""
     return [alarm for alarm in stage_alarms(stage) if alarm.about.kind in kinds]
 
 
 class StageMetrics:
-    """Metrics of a stage, labelled: a list for each question."""
+    """Metrics of a stage with labels. Each method returns the metrics of one question."""
 
     def __init__(self, stage: IConstruct, settings: Settings) -> None:
         self._stage, self._settings = stage, settings
         self._senders = [spec for spec in function_specs(stage) if isinstance(spec, Work) and spec.channel]
 
     def codes(self) -> list[IMetric]:
-        """Return p50 and p99 of the time of messages in normal lanes, in milliseconds: from the put, or from
-        the time when they were due, until their provider has accepted them."""
+        """Return the p50 and p99 of the time in which messages of normal lanes are accepted, in milliseconds:
+        from the put, or from the time when they were due, until their provider has accepted them."""
         return [
             counted(self._settings, row.function, "PutToAccepted", stat).with_(label=f"{row.queue} {stat}")
             for row in self._settings.lane_rows()
@@ -43,7 +43,7 @@ class StageMetrics:
         ]
 
     def accepted(self) -> list[IMetric]:
-        """Return the number of messages that providers accepted, by lane of each channel."""
+        """Return the number of messages that providers accepted, for each lane of each channel."""
         return [
             counted(self._settings, sender.function, "Sent").with_(label=sender.queue)
             for sender in self._senders
@@ -59,16 +59,17 @@ class StageMetrics:
         return [self._search("channel,reason", 'MetricName="Failed"', label)]
 
     def unfinished(self) -> list[IMetric]:
-        """Return the number of tries that went back, are in doubt, or repeat one in doubt, by sender."""
+        """Return the number of tries that are retried, whose outcome is unknown, or that follow a try of
+        unknown outcome, by sender."""
         return [self._search("service", _any("MetricName", UNFINISHED), COUNT)]
 
     def counts(self, functions: Sequence[str]) -> list[IMetric]:
-        """Return all that some functions count."""
+        """Return all metrics that the code of `functions` reports."""
         return [self._search("service", _any("service", functions), COUNT)]
 
     def days(self) -> list[IMetric]:
-        """Return the number of accepted messages since the beginning of the time shown, for each channel with
-        a limit of the day."""
+        """Return the number of accepted messages since the beginning of the displayed time range, for each
+        channel with a daily limit."""
         return [
             self._search(
                 "service",
@@ -86,13 +87,14 @@ class StageMetrics:
         return [alarm.labelled() for alarm in of_kind(self._stage, "dlq-not-empty")]
 
     def shares(self, kind: str) -> list[IMetric]:
-        """Return the metrics of all alarms of a kind, in per cent of their thresholds."""
+        """Return the metrics of all alarms of a kind, as percentages of their thresholds."""
         return [alarm.share() for alarm in of_kind(self._stage, kind)]
 
     def _search(self, dimensions: str, term: str, label: str, around: str = "{}") -> SearchExpression:
-        """Build a search among Mailroom's own metrics of this stage, inside the expression `around`.
+        """Build a search among Mailroom's own metrics of this stage. `around` is an expression that contains
+        {} for the search.
 
-        AWS's metrics lack the dimension `stage`: a search for mailroom-dev would also find mailroom-dev2.
+        AWS's metrics lack the dimension `stage`: a search for mailroom-dev would also match mailroom-dev2.
         """
         schema = f"{{Mailroom,{dimensions},stage}}"
         search = f"SEARCH('{schema} {term} stage=\"{self._settings.stage}\"', 'Sum', 300)"
@@ -103,6 +105,6 @@ COUNT = "${PROP('Dim.service')} ${PROP('MetricName')}"
 
 
 def _any(name: str, values: Sequence[str]) -> str:
-    """Return the term of a search for any of these values."""
+    """Return the search term that matches any of `values`."""
     terms = " OR ".join(f'{name}="{value}"' for value in values)
     return f"({terms})"

@@ -1,4 +1,5 @@
-"""The first dashboard, one screen: what rings, whether messages arrive in time, and what holds them up."""
+"""The first dashboard, on one screen: which alarms ring, whether messages arrive in time, and why they are
+delayed."""
 
 from aws_cdk import Aws
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -15,7 +16,7 @@ URGENT = (
     *("ses-bounce-rate", "ses-complaint-rate", "day-used-up", "release-late"),
     *("canary-missing", "codes-late", "aws-drops"),
 )
-"""Kinds of alarms that page somebody: if people do not act, messages wait or are lost, or sending ends.
+"""Kinds of alarms that need immediate action: without it, messages wait or are lost, or sending ends.
 `mailroom docs operate` has the same list."""
 SLOW_CODE = cloudwatch.HorizontalAnnotation(value=SLOW_SECONDS * 1000, label=f"slow: {SLOW_SECONDS} s")
 FIRST_COMMANDS = (
@@ -28,7 +29,7 @@ CONSOLE = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region={
 
 
 def overview(stage: IConstruct, settings: Settings, parts: str) -> list[list[cloudwatch.IWidget]]:
-    """Return the widgets by row. `parts` is the name of the other dashboard."""
+    """Return the rows of widgets. `parts` is the name of the other dashboard."""
     metrics = StageMetrics(stage, settings)
     urgent = of_kind(stage, *URGENT)
     minor = [alarm for alarm in stage_alarms(stage) if alarm not in urgent]
@@ -47,14 +48,15 @@ def overview(stage: IConstruct, settings: Settings, parts: str) -> list[list[clo
         [
             graph("Codes: from put to accepted, ms", metrics.codes(), lines=[SLOW_CODE]),
             graph("Accepted (left), failed (right)", metrics.accepted(), metrics.failed()),
-            graph("Tries that went back, are in doubt, or were made again", metrics.unfinished()),
+            graph("Tries: retried, unknown outcome, sent again", metrics.unfinished()),
         ],
         _limits(stage, settings, metrics),
     ]
 
 
 def _limits(stage: IConstruct, settings: Settings, metrics: StageMetrics) -> list[cloudwatch.IWidget]:
-    """Return the row of limits, each beside the numbers that it limits. Only SES has rates of bounces."""
+    """Return the row of limits, each in a graph with the numbers that it limits. Only SES has rates of
+    bounces and complaints."""
     bounces = of_kind(stage, "ses-bounce-rate-warning", "ses-bounce-rate")
     complaints = of_kind(stage, "ses-complaint-rate-warning", "ses-complaint-rate")
     waits = of_kind(stage, "day-used-up", "day-used-up-warning")

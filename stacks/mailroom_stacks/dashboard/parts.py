@@ -1,4 +1,4 @@
-"""The second dashboard: the parts of a stage, for whoever looks for a cause."""
+"""The second dashboard: the parts of a stage, for finding the cause of a problem."""
 
 from functools import partial
 
@@ -27,7 +27,8 @@ graph = partial(widgets.graph, height=HEIGHT)
 
 
 def parts(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget]]:
-    """Return the widgets by row: functions, streams and waits, queues, and others' systems."""
+    """Return the rows of widgets: functions, streams and waits, queues, and requests from and to other
+    systems."""
     metrics = StageMetrics(stage, settings)
     specs = function_specs(stage)
     works = [spec for spec in specs if isinstance(spec, Work)]
@@ -66,8 +67,8 @@ def parts(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget
             graph("Callbacks: delivered (left), failing for long (right)", [delivered], failing),
         ],
         [
-            # The widget shows the alarm, because the metric's dimension is an id that only the API's stack
-            # knows.
+            # The widget shows the alarm instead of its metric, because the metric has a dimension whose value
+            # only the API's stack has.
             cloudwatch.AlarmWidget(title="API: 5xx", alarm=server_errors.by_name, width=8, height=HEIGHT),
             _query("API: responses by route", access_log(settings), RESPONSES),
             _query("Callbacks: endpoints that keep failing", failing_log, FAILING_HOSTS),
@@ -79,7 +80,7 @@ def parts(stage: IConstruct, settings: Settings) -> list[list[cloudwatch.IWidget
 
 
 def _query(title: str, log_group: str, query: str) -> cloudwatch.LogQueryWidget:
-    """Show a table of what CloudWatch Logs Insights finds in a log."""
+    """Build a widget with the results of a query of CloudWatch Logs Insights."""
     return cloudwatch.LogQueryWidget(
         title=title, log_group_names=[log_group], query_string=query, width=8, height=HEIGHT
     )

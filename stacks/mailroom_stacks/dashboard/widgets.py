@@ -1,4 +1,4 @@
-"""The widgets of both dashboards. A graph of an alarm has the alarm's own metric and threshold."""
+"""Widgets of both dashboards. A graph of an alarm shows the alarm's own metric and threshold."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from mailroom_stacks.constructs.stage_alarm import StageAlarm
 
 FULL = cloudwatch.HorizontalAnnotation(value=100, label="the alarm rings", color=cloudwatch.Color.RED)
-"""Line of graphs in per cent of thresholds."""
+"""Line at the threshold, for graphs of metrics as percentages of thresholds."""
 AXIS = cloudwatch.YAxisProps(min=0, show_units=False)
 Drawn = Sequence[StageAlarm | cloudwatch.IMetric]
 
@@ -23,8 +23,8 @@ def graph(
     height: int = 4,
     **options: Any,
 ) -> cloudwatch.GraphWidget:
-    """Draw metrics over time, from zero up, and alarms with their thresholds. `lines` belong to the left
-    axis."""
+    """Build a graph of metrics over time, with an axis from zero, and of alarms with their thresholds.
+    `lines` belong to the left axis."""
     return cloudwatch.GraphWidget(
         title=title,
         left=_metrics(left),
@@ -40,7 +40,7 @@ def graph(
 
 
 def ringing(title: str, alarms: Sequence[StageAlarm], width: int) -> cloudwatch.AlarmStatusWidget:
-    """Show the alarms that ring, the latest first."""
+    """Build a widget with the alarms that ring, the latest first."""
     return cloudwatch.AlarmStatusWidget(
         title=title,
         alarms=[alarm.by_name for alarm in alarms],
@@ -56,7 +56,8 @@ def _metrics(drawn: Drawn) -> list[cloudwatch.IMetric]:
 
 
 def _thresholds(drawn: Drawn) -> list[cloudwatch.HorizontalAnnotation]:
-    """Return the lines at which alarms ring. Alarms with the same threshold share the line of the first."""
+    """Return horizontal lines at the thresholds of alarms. Alarms with the same threshold share the line of
+    the first."""
     alarms = [item for item in drawn if isinstance(item, StageAlarm)]
     return [
         cloudwatch.HorizontalAnnotation(

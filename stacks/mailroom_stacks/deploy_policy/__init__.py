@@ -1,2 +1,2 @@
-"""Rights that CloudFormation needs to deploy a stage, as IAM policies made from the stage's templates: for
-`cdk bootstrap --cloudformation-execution-policies`, in place of AdministratorAccess."""
+"""Permissions that CloudFormation needs to deploy a stage, as IAM policies derived from the stage's
+templates. They replace AdministratorAccess in `cdk bootstrap --cloudformation-execution-policies`."""

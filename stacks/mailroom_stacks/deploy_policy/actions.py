@@ -1,5 +1,6 @@
-"""Actions that the resources of a stage need: those of their types' handlers, without those for properties
-that the stage's resources lack. AWS publishes the types and IAM's actions; cfn-lint includes both."""
+"""IAM actions that the resources of a stage need: those of the handlers of their types, without the actions
+for properties that the stage's resources do not have. AWS publishes the resource types and the IAM actions;
+cfn-lint contains both."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -11,16 +12,18 @@ from cfnlint.helpers import load_resource  # type: ignore[import-untyped]
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
 REGION = "us-east-1"
-"""Region whose schemas are read: it has every resource type."""
+"""Region whose resource schemas are read, because it has every resource type."""
 _CALLED = ("create", "read", "update", "delete")
-"""Handlers that a deployment runs. `list` is for importing existing resources."""
+"""Handlers of a resource type that a deployment runs. The handler `list` is only for importing existing
+resources."""
 
 
 @cache
 def handler_actions(resource_type: str) -> frozenset[str]:
-    """Return the IAM actions that CloudFormation's handlers of a resource type name, and those for its tags.
+    """Return the IAM actions that CloudFormation lists for the handlers of a resource type, and those for its
+    tags.
 
-    Raises cfnlint's ResourceNotFoundError for a type that does not exist.
+    Raises cfn-lint's ResourceNotFoundError for a type that does not exist.
     """
     schema: Mapping[str, Any] = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource_type).schema
     actions = {
@@ -33,21 +36,23 @@ def handler_actions(resource_type: str) -> frozenset[str]:
 
 
 def exists(action: str) -> bool:
-    """Return whether IAM knows the action: some schemas name operations of S3 that are not actions."""
+    """Return whether an IAM action of this name exists: some schemas contain operations of S3 that are not
+    actions."""
     service, _, name = action.partition(":")
     return name.lower() in _services().get(service.lower(), {}).get("Actions", {})
 
 
 def resource_kinds(action: str) -> tuple[str, ...]:
-    """Return the kinds of resources to which a policy may restrict the action, in lower case; for an action
-    without kinds only `*` is possible."""
+    """Return the kinds of resources to which a policy can restrict the action, in lower case. For an action
+    without kinds, the resource must be `*`."""
     service, _, name = action.partition(":")
     kinds = _services()[service]["Actions"][name.lower()].get("Resources", ())
     return tuple(kind.lower() for kind in kinds)
 
 
 def _spelt(action: str) -> str:
-    """Return an action in the spelling of IAM's documents; one of S3's schemas has s3:getObject."""
+    """Return an action in the spelling of IAM's documentation. A schema of S3, for example, contains
+    s3:getObject."""
     service, _, name = action.partition(":")
     return f"{service.lower()}:{name[0].upper()}{name[1:]}"
 
@@ -66,13 +71,14 @@ OPTIONAL: tuple[tuple[str, ...], ...] = (
     ("DynamoDB::Table", "ImportSourceSpecification", "s3:*", "logs:*", "dynamodb:*Import*"),
     ("DynamoDB::Table", "SSESpecification", "kms:*"),
     ("DynamoDB::Table", "ResourcePolicy", "dynamodb:PutResourcePolicy", "dynamodb:DeleteResourcePolicy"),
-    # Actions for replicas, which this type lacks: such tables are AWS::DynamoDB::GlobalTable.
+    # Actions for replicas, which this type does not support: tables with replicas are
+    # AWS::DynamoDB::GlobalTable.
     ("DynamoDB::Table", "", "iam:CreateServiceLinkedRole", "dynamodb:*Replica", "dynamodb:*Item"),
     ("DynamoDB::Table", "", "dynamodb:Scan", "dynamodb:Query"),
     ("Events::Rule", "RoleArn Targets.RoleArn", "iam:PassRole"),
     ("IAM::Role", "ManagedPolicyArns", "iam:AttachRolePolicy"),
     ("IAM::Role", "PermissionsBoundary", "iam:PutRolePermissionsBoundary"),
-    # A role that may remove a boundary is not bound by it.
+    # A role that may remove a permissions boundary is not limited by it.
     ("IAM::Role", "", "iam:DeleteRolePermissionsBoundary"),
     ("Lambda::EventSourceMapping", "KmsKeyArn", "kms:*"),
     ("Lambda::Function", "VpcConfig", "ec2:*"),
@@ -95,12 +101,13 @@ OPTIONAL: tuple[tuple[str, ...], ...] = (
     ("SNS::Topic", "DeliveryStatusLogging", "iam:*"),
     ("SecretsManager::Secret", "ReplicaRegions", "secretsmanager:*Replicat*"),
 )
-"""Actions that a type's handlers name beyond the resource itself, or for its content: the type, the
-properties that need them (each a path), and the actions, as patterns. Of the type's own service, only actions
-that grant more than the resource's own settings are left out."""
+"""Actions of a type's handlers that go beyond the resource itself, or concern its content. Each row has the
+type, the properties that need the actions (each a path), and the actions, as patterns. Of the actions of the
+type's own service, only those are listed that grant more than changing the settings of the resource."""
 
 BEYOND = {
-    # The deployer of an account's first API also makes the service-linked role of API Gateway.
+    # The first API of an account also needs the service-linked role of API Gateway, which its deployer
+    # creates.
     ("AWS::ApiGatewayV2::Api", "Name"): ("iam:CreateServiceLinkedRole",),
     ("AWS::ApiGatewayV2::Stage", "AccessLogSettings"): (
         *("logs:CreateLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery"),
@@ -108,7 +115,7 @@ BEYOND = {
         *("logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:PutResourcePolicy"),
     ),
 }
-"""Actions that a type's handlers need and do not name:
+"""Actions that a type's handlers need but do not list:
 https://docs.aws.amazon.com/apigateway/latest/developerguide/using-service-linked-roles.html and
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging.html."""
 
@@ -140,7 +147,7 @@ def _needed_for(resource_type: str, paths: set[str]) -> Iterable[str]:
 
 
 def _paths(value: Any, prefix: str = "") -> Iterable[str]:
-    """Yield the properties of a resource and those one level below, in lists too."""
+    """Yield the paths of a resource's properties and of those one level below, also in lists."""
     if isinstance(value, list):
         for item in value:
             yield from _paths(item, prefix)

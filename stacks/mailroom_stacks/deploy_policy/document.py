@@ -1,4 +1,4 @@
-"""Statements of IAM policies, in as many documents as IAM's size limit requires."""
+"""Divides the statements of IAM policies into as many documents as IAM's size limit requires."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LIMIT = 6_144
-"""Characters of a managed policy, without blanks:
+"""Maximum number of characters of a managed policy, without spaces:
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html."""
 
 Conditions = tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -15,7 +15,7 @@ Conditions = tuple[tuple[str, str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, order=True)
 class Statement:
-    """Right to `actions` on `resources`, or a denial that overrides all rights."""
+    """Permission for `actions` on `resources`, or a denial that overrides all permissions."""
 
     resources: tuple[str, ...]
     conditions: Conditions
@@ -23,7 +23,7 @@ class Statement:
     denied: bool = False
 
     def body(self) -> dict[str, Any]:
-        """Return the statement in IAM's form."""
+        """Return the statement in the JSON form of IAM."""
         conditions: dict[str, dict[str, list[str]]] = {}
         for operator, key, values in self.conditions:
             conditions.setdefault(operator, {})[key] = [*values]
@@ -36,12 +36,13 @@ class Statement:
 
 
 def size(document: Mapping[str, Any]) -> int:
-    """Return the size that counts against the limit; values in these documents contain no blanks."""
+    """Return the size that counts against the limit. Values in these documents contain no spaces."""
     return len(json.dumps(document, separators=(",", ":")))
 
 
 def documents(statements: Iterable[Statement]) -> list[dict[str, Any]]:
-    """Return policies with all of `statements`, each within the limit; so is each statement, by far."""
+    """Return policies that together contain all of `statements`, each within the limit. A single statement is
+    far smaller than the limit."""
     filled: list[list[Any]] = []
     for statement in statements:
         body = statement.body()

@@ -1,4 +1,5 @@
-"""Policies of a stage, made from its settings and templates, and the place that they are for."""
+"""Policies of a stage, derived from its settings and templates, and the names and ids by which they are
+restricted to it."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +19,14 @@ from mailroom_stacks.settings.settings import Settings
 
 Templates = Sequence[Mapping[str, Any]]
 DEPLOY = "deploy"
-"""Stack that a person deploys."""
+"""Stack that a person deploys with their own credentials."""
 _KEYS_OF_TAGS = ("service", "stage")
-"""Tags of `deployment.tags` that identify a key's stage; other tags may change."""
+"""Tags of `deployment.tags` that identify the stage of a KMS key; other tags may change."""
 
 
 def read(stage: str, context: Mapping[str, object]) -> tuple[Settings, Templates]:
-    """Return the settings of `stage` and the templates of its stacks but `deploy`, without bundling. Raises
-    SettingsError and NagError, as the app does."""
+    """Return the settings of `stage`, and the templates of all its stacks except `deploy`, without bundling.
+    Raises SettingsError and NagError, as the app does."""
     settings = load(_over_cdk_json(context)["mailroom"], stage)
     files = sorted(assembly({**context, "stage": stage, **NO_BUNDLES}).glob("*.template.json"))
     templates = (file for file in files if file.name.partition(".")[0] != settings.name(DEPLOY))
@@ -33,8 +34,8 @@ def read(stage: str, context: Mapping[str, object]) -> tuple[Settings, Templates
 
 
 def qualifier_of(settings: Settings, context: Mapping[str, object]) -> str:
-    """Return the qualifier of the bootstrap that deploys the stage, as the stack `deploy` has it: from the
-    settings, else from `context` or cdk.json, else the CDK's default."""
+    """Return the qualifier of the bootstrap that deploys the stage, by the same rule as the stack `deploy`:
+    from the settings, or else from `context` or cdk.json, or else the CDK's default."""
     setting = settings.deploy.qualifier if settings.deploy else None
     qualifier = setting or _over_cdk_json(context).get(QUALIFIER)
     return str(qualifier or DefaultStackSynthesizer.DEFAULT_QUALIFIER)
@@ -45,8 +46,9 @@ def _over_cdk_json(context: Mapping[str, object]) -> Mapping[str, Any]:
 
 
 def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:
-    """Return the place that the policy is for. Without a pinned account or region, the policy is for any of
-    the partition `aws`; so is the partition of a region that is too new for the CDK."""
+    """Return the account, region and names for which the policy is. If the settings lack an account or
+    region, the policy is for all of them in the partition `aws`. The partition is also `aws` for a region
+    that is too new for the CDK."""
     region = settings.deployment.region
     roles = _properties(templates, "AWS::IAM::Role")
     keys = _properties(templates, "AWS::KMS::Key")
@@ -75,8 +77,8 @@ def _trusted(role: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _identity(keys: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
-    """Return the tags of every key that identify its stage. Without `stage` there are none, because `service`
-    is the same in all stages."""
+    """Return the tags that all KMS keys have and that identify their stage. Without the tag `stage` there are
+    none, because `service` is the same in all stages."""
     tags = [{(tag["Key"], tag["Value"]) for tag in key.get("Tags", ())} for key in keys]
     common = dict(set.intersection(*tags)) if tags else {}
     if "stage" not in common:

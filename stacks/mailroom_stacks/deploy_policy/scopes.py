@@ -1,5 +1,5 @@
-"""Resources and conditions of each action: the stage's own names if IAM can restrict the action to them, else
-a condition."""
+"""Resources and conditions of each action: the stage's own names if IAM can restrict the action to them, or
+else a condition."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from mailroom_stacks.deploy_policy.document import Conditions, Statement
 
 
 class UnscopedError(Exception):
-    """Action that these tables cannot restrict to the stage; the text names it."""
+    """An action that the tables of this module cannot restrict to the stage. The text contains the action."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a stage, and the names by which IAM knows its resources."""
+    """Account, region and partition of a stage, and the names by which IAM identifies its resources."""
 
     stage: str
     account: str = "*"
@@ -26,35 +26,37 @@ class Place:
     configuration_sets: tuple[str, ...] = ()
     """Names of the configuration sets of SES and of the SMS service."""
     passed_to: tuple[str, ...] = ()
-    """Services that the stage's roles trust."""
+    """Services that the stage's roles trust, so that the roles are passed to them."""
     key_tags: tuple[tuple[str, str], ...] = ()
-    """Tags by which a key of the stage is known. Without tags, the policy has no right to any key."""
+    """Tags that identify a KMS key of the stage. Without tags, the policy does not allow actions on keys."""
     boundary: str | None = None
-    """Name of the managed policy that bounds every role."""
+    """Name of the managed policy that is the permissions boundary of every role."""
 
     def arn(self, service: str, resource: str, *, region: bool = True, account: bool = True) -> str:
-        """Return the ARN of a resource in this place."""
+        """Return the ARN of a resource in this account and region."""
         place = f"{self.region if region else ''}:{self.account if account else ''}"
         return f"arn:{self.partition}:{service}:{place}:{resource}"
 
     @property
     def own(self) -> str:
-        """Pattern of the stage's names."""
+        """Pattern that matches the names of the stage's resources."""
         return f"mailroom-{self.stage}-*"
 
 
 _MADE_BY_AWS = ("ops.apigateway.amazonaws.com",)
-"""Services for which a deployment may make service-linked roles, whose rights AWS defines."""
+"""Services for which a deployment may create service-linked roles, whose permissions AWS defines."""
 _MAPPING = ("lambda:*EventSourceMapping",)
 _KEY = ("kms:Disable*", "kms:EnableKey", "kms:Put*", "kms:Schedule*", "kms:Untag*", "kms:Update*Desc*")
 """Actions that change an existing key. CloudFormation's actions right after CreateKey are not among them: it
-reads the key and turns rotation on, which harms no foreign key, and a tag may take five minutes to count
+reads the key and turns rotation on. These do no harm to keys of others, and IAM may take up to five minutes
+to apply the tag of a new key
 (https://docs.aws.amazon.com/kms/latest/developerguide/tag-authorization.html)."""
 _BOUNDED = ("iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary")
 
 
 def conditions_of(action: str, place: Place) -> Conditions:
-    """Return operators, keys and values that must all match; most actions need none. Raises UnscopedError."""
+    """Return the conditions of an action, which must all match. Most actions have none. Raises
+    UnscopedError."""
 
     def any_of(patterns: Iterable[str]) -> bool:
         return any(fnmatchcase(action, pattern) for pattern in patterns)
@@ -67,7 +69,7 @@ def conditions_of(action: str, place: Place) -> Conditions:
         return (("StringEquals", "iam:PassedToService", place.passed_to),)
     if any_of(_BOUNDED) and place.boundary:
         bound = place.arn("iam", f"policy/{place.boundary}", region=False)
-        # Without a pinned account the ARN contains a `*`, which StringEquals would compare literally.
+        # If the settings have no account, the ARN contains a `*`, which StringEquals would compare literally.
         return (("ArnLike", "iam:PermissionsBoundary", (bound,)),)
     if any_of(_KEY):
         return _tagged("StringEquals", "aws:ResourceTag", action, place)
@@ -80,7 +82,7 @@ def conditions_of(action: str, place: Place) -> Conditions:
 def _tagged(operator: str, key: str, action: str, place: Place) -> Conditions:
     if not place.key_tags:
         raise UnscopedError(
-            f"{action}: the stage's keys have no tag `stage` to be held by; add it to deployment.tags."
+            f"{action}: the KMS keys of the stage have no tag `stage`; add it to deployment.tags."
         )
     return tuple((operator, f"{key}/{tag}", (value,)) for tag, value in place.key_tags)
 
@@ -141,34 +143,35 @@ def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
     }
 
 
-_LOGS = "The delivery of an API's access log belongs to the account, and so does the right to set it up."
+_LOGS = "The delivery of an API's access log is set up for the account, not for a resource."
 ON_EVERYTHING = {
-    "codedeploy:StopDeployment": "A deployment is known by an id that CodeDeploy gives it.",
-    "ec2:Describe*": "EC2 lists subnets and security groups for all or for nobody.",
-    "kms:CreateKey": "A key has no name before it is there.",
-    "kms:ListAliases": "Aliases are listed all together.",
-    "lambda:CreateEventSourceMapping": "A mapping has no name; a condition holds it to our functions.",
+    "codedeploy:StopDeployment": "A deployment is identified by an id that CodeDeploy generates.",
+    "ec2:Describe*": "EC2 cannot restrict lists of subnets and security groups.",
+    "kms:CreateKey": "A key has no name before it exists.",
+    "kms:ListAliases": "The action lists all aliases of the account.",
+    "lambda:CreateEventSourceMapping": "A mapping has no name; a condition restricts it to our functions.",
     "logs:*LogDeliver*": _LOGS,
-    "logs:Describe*": "CloudWatch Logs lists groups and policies of the account for all or for nobody.",
+    "logs:Describe*": "CloudWatch Logs cannot restrict lists of the account's groups and policies.",
     "logs:PutResourcePolicy": _LOGS,
-    "secretsmanager:GetRandomPassword": "It makes a password and keeps nothing.",
-    "sms-voice:CreateConfigurationSet": "A configuration set has no ARN before it is there.",
-    "ses:DescribeConfigurationSet": "Of SES's first API, which knows no resources; it only reads.",
+    "secretsmanager:GetRandomPassword": "It generates a password and stores nothing.",
+    "sms-voice:CreateConfigurationSet": "A configuration set has no ARN before it exists.",
+    "ses:DescribeConfigurationSet": "An action of SES's first API, which has no resources; it only reads.",
 }
-"""Actions for which IAM knows no resource, as patterns, with the reason why a deployment needs them."""
+"""Actions that IAM cannot restrict to a resource, as patterns, with the reason why all resources are
+allowed."""
 
 
 def statements(needed: Mapping[str, Iterable[str]], place: Place) -> list[Statement]:
-    """Return the statements for the actions `needed`, by resource type, at `place`, with a denial that
-    protects the deploying roles. Raises UnscopedError."""
+    """Return the statements that allow the actions `needed`, by resource type, in `place`, and one that
+    denies changes of the deploying roles. Raises UnscopedError."""
     scopes = _scopes(place)
     together: dict[tuple[tuple[str, ...], Conditions], list[str]] = {}
-    # ssm:GetParameters reads the bootstrap's version.
+    # A deployment reads the version of the bootstrap with ssm:GetParameters.
     for action in sorted({*chain.from_iterable(needed.values()), "ssm:GetParameters"}):
         resources = _resources(action, scopes)
         together.setdefault((resources, conditions_of(action, place)), []).append(action)
     allowed = [Statement(*scope, tuple(actions)) for scope, actions in together.items()]
-    # No deployment may change the roles of the stack `deploy`.
+    # A deployment may not change the roles of the stack `deploy`.
     deployers = place.arn("iam", f"role/mailroom-{place.stage}-deploy*", region=False)
     return [*sorted(allowed), Statement((deployers,), (), ("iam:*",), denied=True)]
 
@@ -178,7 +181,8 @@ _KINDS = {
     "iam:CreateServiceLinkedRole": ("service-role",),
     "ssm:GetParameters": ("parameter", "bootstrap"),
 }
-"""Kinds for actions or services for which IAM has too many kinds, or too coarse ones."""
+"""Kinds of resources that override the kinds of IAM, for actions or services for which IAM has too many kinds
+or too coarse ones."""
 
 
 def _resources(action: str, scopes: Mapping[tuple[str, str], tuple[str, ...]]) -> tuple[str, ...]:
@@ -191,6 +195,6 @@ def _resources(action: str, scopes: Mapping[tuple[str, str], tuple[str, ...]]) -
     if not kinds and any(fnmatchcase(action, pattern) for pattern in ON_EVERYTHING):
         return ("*",)
     raise UnscopedError(
-        f"{action}: no scope is known for its resources ({', '.join(kinds) or 'IAM knows none'}); add one to "
+        f"{action}: no rule restricts its resources ({', '.join(kinds) or 'IAM has none'}); add a scope to "
         "stacks/mailroom_stacks/deploy_policy/scopes.py, or its reason to ON_EVERYTHING."
     )

@@ -1,2 +1,2 @@
-"""Settings of a stage, in `cdk.json` under context `mailroom`, then the stage's name: one file a domain, with
-its model, the numbers derived from it, and its rules."""
+"""Settings of a stage, from `cdk.json`: context `mailroom`, then the name of the stage. Each file has one
+section, with its model, the numbers derived from it, and its rules."""

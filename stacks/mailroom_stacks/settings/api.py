@@ -13,12 +13,12 @@ from mailroom_stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 
 
 def _prefix(text: str) -> str:
-    """Validate the beginning of the keys of a caller's objects."""
+    """Validate the key prefix of a caller's objects in the payload bucket, and return it."""
     parts = text.split("/")
     if text and not (re.fullmatch(r"([A-Za-z0-9!_.*'()-]+/)+", text) and not {".", ".."} & {*parts}):
-        raise ValueError("is not a prefix of keys; write it like shop/, of letters, digits and !_.*'()-")
+        raise ValueError("is not a key prefix; use one such as shop/, of letters, digits and !_.*'()-")
     if parts[0] == OVERSIZE:
-        raise ValueError("is where the API puts what is too large for an item; use another one")
+        raise ValueError("is reserved for messages that are too large for an item; use another prefix")
     return text
 
 
@@ -26,27 +26,29 @@ Scope = Annotated[str, Field(pattern=r"^[!#-\[\]-~]{1,64}$")]
 
 
 class Scopes(Section):
-    """Scope that a token needs for each action, in its claim `scope` or `scp`."""
+    """Scopes that a token needs in its claim `scope` or `scp`, one for each action."""
 
     send: Scope
-    """For POST /messages: 1 to 64 characters without a space."""
+    """Scope for POST /messages: 1 to 64 characters without a space."""
     read: Scope
-    """For GET /messages: 1 to 64 characters without a space."""
+    """Scope for GET /messages: 1 to 64 characters without a space."""
     cancel: Scope
-    """For POST /messages/cancel: 1 to 64 characters without a space."""
+    """Scope for POST /messages/cancel: 1 to 64 characters without a space."""
 
 
 class Jwt(Section):
-    """Issuer of tokens, which replace requests signed with AWS credentials."""
+    """Issuer of JSON Web Tokens (JWT), by which callers authenticate instead of signing requests with AWS
+    credentials."""
 
     issuer: str = Field(pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*/?$")
-    """https URL of the issuer; /.well-known/openid-configuration lies below it."""
+    """https URL of the issuer, whose configuration is at this URL followed by
+    /.well-known/openid-configuration."""
     audience: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
     """Accepted values of a token's `aud`."""
     scopes: Scopes | None = None
-    """null: every token of the issuer may do everything."""
+    """Scopes required for each action; null means that every token of the issuer may do everything."""
     caller_claim: str = Field(default="sub", min_length=1)
-    """Claim of a token that names its caller, for `payload_prefixes` and `callers`."""
+    """Claim of a token that identifies the caller, as listed in `payload_prefixes` and `callers`."""
 
 
 class Caller(Section):
@@ -61,51 +63,54 @@ class Caller(Section):
 MESSAGES_MB = 512
 """Memory of the function that accepts messages and reports their status, in MiB."""
 PUBLIC_SHARE = 0.2
-"""Share of `requests_per_second` and `burst` for links for opting out, texts of people, and Resend's events,
-which Resend repeats. Each route has an equal part. Messages have the rest, so a flood of the routes that are
-open to everybody takes nothing from them."""
+"""Share of `requests_per_second` and `burst` for the public routes: unsubscribe links, incoming text
+messages, and Resend's events, which Resend repeats. Each of these routes gets an equal part. The API of
+messages has its own share, so a flood of requests to public routes cannot use up its capacity."""
 CALLBACKS_SHARE = 0.3
-"""Share for Twilio's status callbacks."""
+"""Share of `requests_per_second` and `burst` for Twilio's status callbacks."""
 PUBLIC_ROUTES = 5
-"""Routes of that share: GET, HEAD and POST of a link for opting out, texts of people, and Resend's events."""
+"""Number of routes that divide PUBLIC_SHARE: GET, HEAD and POST of unsubscribe links, incoming text messages,
+and Resend's events."""
 
 
 @dataclass(frozen=True)
 class Throttle:
-    """API Gateway's limits of a route: requests a second, and requests at once."""
+    """Throttling limits of a route of API Gateway: requests per second, and the size of a burst."""
 
     rate: int
     burst: int
 
 
 class Api(Section):
-    """The HTTP API, and the function that Twilio calls back."""
+    """Settings of the HTTP API, and of the function that receives Twilio's callbacks."""
 
     public_url: str | None = Field(default=None, pattern=rf"^({ORIGIN}|{PROVIDERS_AT_SYNTH})$")
-    """Domain of the API: https, without a path; null means API Gateway's domain. Or providers (-c
-    providers=URL)."""
+    """Base URL of the API if it has its own domain: https, without a path. null means API Gateway's domain;
+    providers means the URL of the option -c providers=URL, followed by /api."""
     jwt: Jwt | None = None
-    """null: callers sign with AWS credentials that have the right execute-api:Invoke."""
+    """Issuer of the callers' tokens; null means that callers sign requests with AWS credentials that have the
+    permission execute-api:Invoke."""
     payload_prefixes: dict[Annotated[str, Field(min_length=1)], Annotated[str, AfterValidator(_prefix)]] = (
         Field(default_factory=dict)
     )
-    """Prefix of the keys in the payload bucket that each caller's messages may name; an empty prefix means
-    the whole bucket. If any caller is listed, callers that are not may name no object."""
+    """Key prefix, by caller, of the objects in the payload bucket that the caller's messages may refer to. An
+    empty prefix allows the whole bucket. If any caller is listed, other callers may not refer to objects."""
     callers: dict[Annotated[str, Field(min_length=1)], Caller] = Field(default_factory=dict)
-    """Limits of each caller. If any caller is listed, callers that are not get 403 for every request. If none
-    is, every caller may send everything."""
+    """Limits by caller. If any caller is listed, other callers get 403 for every request. If none is listed,
+    every caller may send everything."""
     requests_per_second: int = Field(default=1_000, ge=35, le=10_000)
-    """Requests a second over all routes; further requests get 429."""
+    """Requests per second over all routes; further requests get 429."""
     unsubscribe: Unsubscribe = Unsubscribe()
 
     @property
     def burst(self) -> int:
-        """Requests that may come at once: those of a second, and 5,000 at most, API Gateway's limit."""
+        """Size of a burst of requests: `requests_per_second`, but at most 5,000, which is API Gateway's
+        limit."""
         return min(self.requests_per_second, 5_000)
 
     @property
     def throttles(self) -> dict[str, Throttle]:
-        """Throttle of one route, by the purpose of the route."""
+        """Throttling limits of one route, by the purpose of the route."""
         shares = {
             "messages": 1 - PUBLIC_SHARE - CALLBACKS_SHARE,
             "public": PUBLIC_SHARE / PUBLIC_ROUTES,
@@ -118,7 +123,7 @@ class Api(Section):
 
 
 def _whole(number: float) -> int:
-    """Round down, but undo the rounding error of a share."""
+    """Return a limit rounded down to an integer, without the rounding error of a float."""
     return int(number + 1e-6)
 
 
@@ -132,6 +137,6 @@ def api_faults(api: Api) -> Iterator[str]:
         for caller in callers if api.jwt is None else ():
             if not _PRINCIPAL.fullmatch(caller):
                 yield (
-                    f"api.{key}: {caller!r} is not a caller that signs by IAM; write a role as "
-                    "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
+                    f"api.{key}: {caller!r} is not the ARN of a role or user; write a role as "
+                    "arn:aws:iam::<account>:role/<name>, without its path."
                 )

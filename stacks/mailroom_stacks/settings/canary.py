@@ -15,19 +15,19 @@ https://resend.com/docs/dashboard/emails/send-test-emails."""
 def canary_faults(
     monitoring: Monitoring, channels: Mapping[str, Channel], mail: Mail, recipients: Recipients | None
 ) -> Iterator[str]:
-    """Yield violations of the rules of `monitoring.canary`, which is true."""
+    """Yield violations of the rules for a stage whose setting `monitoring.canary` is true."""
     address = TEST_ADDRESSES[mail.provider]
     if "mail" not in channels:
-        yield "monitoring.canary: is a mail, and channels.mail is missing; add the row, or use false."
+        yield "monitoring.canary: sends mails, but channels.mail is missing; add channels.mail, or use false."
         return
     limits = [limit for _, limit in channels["mail"].days]
     if limits and min(limits) <= monitoring.canaries_a_day:
         yield (
-            f"monitoring.canary: sends {monitoring.canaries_a_day} mails a day, and channels.mail.per_day "
-            f"has room for {min(limits)}; raise per_day, or use false."
+            f"monitoring.canary: sends {monitoring.canaries_a_day} mails a day, but channels.mail.per_day "
+            f"allows only {min(limits)}; raise per_day, or use false."
         )
     if recipients and {address, address.partition("@")[2]}.isdisjoint(recipients.only):
         yield (
-            f"monitoring.canary: goes to {address}, whom recipients.only does not name; add the address, "
+            f"monitoring.canary: sends to {address}, which recipients.only does not contain; add it, "
             "or use false."
         )

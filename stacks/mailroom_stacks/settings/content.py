@@ -1,4 +1,4 @@
-"""Settings of the contents of messages: templates, and the attributes of items."""
+"""Settings of templates, and of the attributes of items."""
 
 from typing import Literal
 
@@ -6,15 +6,15 @@ from mailroom_stacks.settings.sections import Section
 
 
 class Templates(Section):
-    """Templates beside those of a deployment."""
+    """Settings of templates that are published without a deployment."""
 
     publish: bool = False
-    """Whether `mailroom template put` may publish versions of templates, without a deployment."""
+    """Whether `mailroom template put` may publish versions of templates without a deployment."""
 
 
 class Items(Section):
-    """Items of producers."""
+    """Settings of the items that producers put into the mailbox."""
 
     unknown: Literal["allow", "refuse"] = "allow"
-    """Treatment of an attribute that Mailroom does not use: `mailroom status` names it, or its message
-    fails."""
+    """Treatment of attributes that Mailroom does not use: with allow, `mailroom status` lists them; with
+    refuse, the message fails."""

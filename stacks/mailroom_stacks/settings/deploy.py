@@ -1,5 +1,5 @@
-"""Deployment without a person's credentials, by a CI system that proves its identity with OpenID Connect; and
-the place of a stage."""
+"""Settings of deployments by a CI system, which authenticates by OpenID Connect instead of a person's
+credentials; and of a stage's account, region and protection."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -10,13 +10,14 @@ from pydantic import Field, model_validator
 from mailroom_stacks.settings.sections import ORIGIN, Section
 
 URLS = {"github": "https://token.actions.githubusercontent.com", "gitlab": "https://gitlab.com"}
-"""Issuers of tokens: https://docs.github.com/actions/reference/openid-connect-reference and
+"""URLs of the issuers of tokens, by provider:
+https://docs.github.com/actions/reference/openid-connect-reference and
 https://docs.gitlab.com/ci/cloud_services/aws/."""
 _AUDIENCES = {"github": "sts.amazonaws.com"}
 _NAME = r"[^:*?/\s]+"
 _BEGUN = r"[^*?\s]\S*"
-"""Branch, tag or environment. Its name may end in a wildcard, but not begin with one, which would match every
-name."""
+"""Pattern of a branch, tag or environment. It may end with a wildcard, but not begin with one, because that
+would match every name."""
 _SUBJECTS = {
     "github": (
         rf"repo:{_NAME}/{_NAME}:(ref:refs/(heads|tags)/|environment:){_BEGUN}",
@@ -28,35 +29,39 @@ _SUBJECTS = {
     ),
     "other": (r"[^*?\s]+", "the token's whole subject, without * and ?"),
 }
-"""Required beginning of a subject before any wildcard. A pull request is no valid subject either: everybody
-who can push a branch can open one."""
+"""Pattern of valid subjects and their form for error messages, by system. A subject needs a fixed beginning
+before any wildcard. The subject of a pull request is not valid either, because everybody who can push a
+branch can open a pull request."""
 _ISSUERS = {
     "github": r"token\.actions\.(githubusercontent\.com|[a-z0-9-]+\.ghe\.com)(/.*)?|.*/_services/token",
     "gitlab": r"gitlab\.com(/.*)?",
 }
-"""Systems by their issuers' hosts and paths, whatever `provider` is: GitHub itself, its enterprises and
-servers, and GitLab itself."""
+"""Patterns of the issuer's host and path, by system. They override the setting `provider`. They match GitHub,
+GitHub Enterprise Cloud and Server, and gitlab.com."""
 
 
 class Deploy(Section):
-    """Identity provider, and the subjects that the stage's roles trust."""
+    """OpenID Connect provider, and the subjects that the stage's roles trust."""
 
     provider: Literal["github", "gitlab", "other"]
-    """System that runs the deployments."""
+    """CI system that runs the deployments."""
     subjects: tuple[str, ...] = Field(min_length=1)
-    """Subjects that may deploy, by the token's `sub`: `mailroom docs deploy-from-ci`."""
+    """Subjects (the claim `sub` of a token) that may deploy: see `mailroom docs deploy-from-ci`."""
     reader_subjects: tuple[Annotated[str, Field(pattern=r"^[^*?\s]+$")], ...] = ()
-    """Subjects that may only compare templates: whole subjects, such as repo:OWNER/NAME:pull_request."""
+    """Subjects that may only compare the deployed templates with new ones. They may not have wildcards; for
+    example repo:OWNER/NAME:pull_request."""
     url: str | None = Field(default=None, pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*$")
     """Issuer of the tokens, if it is not github.com or gitlab.com."""
     audience: str | None = Field(default=None, pattern=r"^\S{1,255}$")
-    """`aud` of the token; by default that of GitHub's action, else the issuer's URL."""
+    """Required claim `aud` of a token. null means the default of the action for GitHub, sts.amazonaws.com, or
+    for other systems the issuer's URL."""
     provider_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:iam::\d{12}:oidc-provider/\S+$")
-    """Identity provider that the account has already. null makes one."""
+    """ARN of an OpenID Connect provider that already exists in the account; null creates one."""
     permissions_boundary: str | None = Field(default=None, pattern=r"^[A-Za-z0-9+=,.@_-]{1,128}$")
-    """Name of a managed policy that bounds every role of the stage."""
+    """Name of a managed policy that is the permissions boundary of every role of the stage."""
     qualifier: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,10}$")
-    """Bootstrap that deploys the stage. null means that of cdk.json's context, else the account's default."""
+    """Qualifier of the CDK bootstrap that deploys the stage. null means the qualifier in the context of
+    cdk.json, or else the CDK's default."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -65,7 +70,7 @@ class Deploy(Section):
         pattern, form = _SUBJECTS[self.signer]
         for subject in self.subjects:
             if not re.fullmatch(pattern, subject):
-                raise ValueError(f"has the subject {subject!r}, which lets in too many; use {form}")
+                raise ValueError(f"has the subject {subject!r}, which matches too much; use {form}")
         return self
 
     @property
@@ -75,7 +80,8 @@ class Deploy(Section):
 
     @property
     def signer(self) -> str:
-        """System whose tokens and rules apply: that of the issuer, if its URL is known."""
+        """Name of the system whose rules for tokens apply: the system of the issuer's URL, or `provider` if
+        no system matches the URL."""
         parts = urlsplit(self.issuer)
         place = f"{(parts.hostname or '').rstrip('.')}{parts.path}"
         systems = (name for name, form in _ISSUERS.items() if re.fullmatch(form, place))
@@ -83,32 +89,33 @@ class Deploy(Section):
 
     @property
     def host(self) -> str:
-        """Issuer in the form of IAM's condition keys."""
+        """Issuer without https://, as in IAM's condition keys."""
         return self.issuer.removeprefix("https://")
 
     @property
     def expected_audience(self) -> str:
-        """Required `aud` of a token."""
+        """Required claim `aud` of a token."""
         return self.audience or _AUDIENCES.get(self.signer, self.issuer)
 
 
 class Deployment(Section):
-    """Place and protection of the stage."""
+    """Account, region and protection of the stage."""
 
     account: str | None = Field(default=None, pattern=r"^\d{12}$")
-    """12 digits; null means the account of the person or system that deploys."""
+    """AWS account of the stage, 12 digits; null means the account of the person or system that deploys."""
     region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
-    """Region such as eu-central-1; null means the region of the person or system that deploys."""
+    """AWS region of the stage, such as eu-central-1; null means the region of the person or system that
+    deploys."""
     removal: Literal["retain", "destroy"] = "retain"
-    """Fate of tables, buckets and secrets when a stack is deleted."""
+    """Whether tables, buckets and secrets are retained or destroyed when their stack is deleted."""
     deletion_protection: bool = True
-    """Whether tables refuse to be deleted."""
+    """Whether tables are protected against deletion."""
     termination_protection: bool = False
-    """Whether stacks refuse to be deleted."""
+    """Whether stacks are protected against deletion."""
     point_in_time_recovery: bool = True
     """Whether tables can be restored to any second of the last 35 days."""
     gradual: bool = False
-    """Whether an update reaches senders within half an hour, and goes back by itself if their alarms ring:
-    `mailroom docs deploy-update-go-back#gradual-deployment`."""
+    """Whether senders change to a new version gradually, over half an hour, and automatically back if their
+    alarms ring: `mailroom docs deploy-update-go-back#gradual-deployment`."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags of all resources."""

@@ -1,4 +1,4 @@
-"""Campaigns of a stage, read from their folders, and their rules."""
+"""Reads the campaigns of a stage from their folders, and checks their rules."""
 
 import json
 import tomllib
@@ -31,7 +31,7 @@ DEFINED = {
     "window",
     "unless",
 }
-"""Settings of a campaign that its functions get unchanged."""
+"""Settings that the functions of campaigns get unchanged."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class EnabledCampaign:
 
     @property
     def module(self) -> str | None:
-        """Path of its Python file in a bundle, if the campaign has one."""
+        """Path of the campaign's Python file in a bundle, or None if the file does not exist."""
         return f"campaigns/{self.name}/{MODULE}" if (self.folder / MODULE).is_file() else None
 
     @property
     def collected(self) -> tuple[str, ...]:
-        """Databases that the collection of its audience asks."""
+        """Names of the databases that `collect` queries for the campaign's audience."""
         audience = self.chosen.audience
         if audience.kind == "module":
             return self.chosen.databases
@@ -59,13 +59,14 @@ class EnabledCampaign:
 
     @property
     def composed(self) -> tuple[str, ...]:
-        """Databases that the composition of its messages may ask: none without code of its own."""
+        """Names of the databases that `compose` may query for the campaign's messages. A campaign without a
+        Python file needs none."""
         audiences = (self.chosen.audience.database,) if self.chosen.audience.database else ()
         return (*audiences, *self.chosen.databases) if self.module else ()
 
     def key(self, path: str) -> str:
-        """Return the place and path of a setting: in the campaign's file, or in cdk.json if overridden
-        there."""
+        """Return the source of a setting for error messages: the campaign's file and the path, or the key in
+        cdk.json if the setting is overridden there."""
         return f"{_place(self.name, self.stage, self.overrides, path.split('.'))}{path}"
 
     def sources(self) -> dict[str, Path]:
@@ -76,8 +77,8 @@ class EnabledCampaign:
         }
 
     def definition(self) -> Definition:
-        """Return the campaign in the form of its functions; {stage} in its location becomes the stage's
-        name."""
+        """Return the campaign in the form that the functions read. In the location of its audience, {stage}
+        is replaced by the stage's name."""
         template = {"template": self.chosen.template} if self.chosen.template else {}
         audience = self.chosen.audience.model_dump(mode="json", exclude_none=True)
         if "location" in audience:
@@ -93,12 +94,12 @@ class EnabledCampaign:
 
 
 def read_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
-    """Return the campaigns in `folder` that a stage enables. Raises SettingsError."""
+    """Return the campaigns that a stage enables, read from `folder`. Raises SettingsError."""
     section = settings.campaigns
     key = f"mailroom.{settings.stage}.campaigns"
     for name in section.overrides:
         if name not in section.enabled:
-            raise SettingsError(f"{key}.overrides.{name}: is not enabled; enable it, or remove this.")
+            raise SettingsError(f"{key}.overrides.{name}: is not enabled; enable it, or remove this key.")
     return tuple(_read(name, folder, settings) for name in dict.fromkeys(section.enabled))
 
 
@@ -124,7 +125,7 @@ def _toml(name: str, folder: Path, stage: str) -> dict[str, Any]:
         names = ", ".join(sorted(path.parent.name for path in folder.glob(f"*/{FILE}"))) or "none yet"
         raise SettingsError(
             f"mailroom.{stage}.campaigns.enabled: {name!r} has no file campaigns/{name}/{FILE}; add it, or "
-            f"name one that is there: {names}."
+            f"use one of: {names}."
         )
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
@@ -142,7 +143,8 @@ def _place(name: str, stage: str, overrides: Mapping[str, Any], path: list[str])
 
 
 UNTOPICAL = ("sms", "push")
-"""Channels whose own programs let people stop messages: a campaign there may go without a topic."""
+"""Channels with their own ways to stop messages, such as STOP for SMS, so that a campaign on them does not
+need a topic."""
 
 
 def campaigns_faults(settings: Settings, campaigns: Sequence[EnabledCampaign]) -> Iterator[str]:
@@ -157,8 +159,8 @@ def _channel(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
     row = settings.channels.get(options.channel)
     if row is None:
         yield (
-            f"{campaign.key('channel')}: {options.channel!r} is no channel of the stage that campaigns may "
-            f"use; use {' or '.join(settings.channels)}."
+            f"{campaign.key('channel')}: {options.channel!r} is not a channel that campaigns of the stage "
+            f"can use; use {' or '.join(settings.channels)}."
         )
         return
     if LANE not in row.lanes:
@@ -168,16 +170,16 @@ def _channel(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
         )
     if options.window and "zone" not in options.window and "time_zone" not in options.audience.columns:
         yield (
-            f"{campaign.key('window')}: has no zone; name one like Europe/Berlin, or time_zone among "
-            "audience.columns, for each recipient's own."
+            f"{campaign.key('window')}: has no zone; add one such as Europe/Berlin, or add time_zone to "
+            "audience.columns for the zone of each recipient."
         )
     if options.unless is not None and options.unless.event_type not in settings.channels:
         yield (
-            f"{campaign.key('unless.event_type')}: {options.unless.event_type!r} is no channel of the stage; "
-            f"use {' or '.join(settings.channels)}."
+            f"{campaign.key('unless.event_type')}: {options.unless.event_type!r} is not a channel of the "
+            f"stage; use {' or '.join(settings.channels)}."
         )
     if options.topic is None and options.channel not in UNTOPICAL:
-        yield f"{campaign.key('topic')}: is missing; {options.channel} needs what people can opt out of."
+        yield f"{campaign.key('topic')}: is missing; {options.channel} needs a topic to opt out of."
     if options.template is not None:
         yield from _template(campaign, options.template)
 
@@ -188,25 +190,26 @@ def _template(campaign: EnabledCampaign, template: str) -> Iterator[str]:
     if template not in templates:
         choice = ", ".join(dict.fromkeys(templates)) or "none"
         yield (
-            f"{campaign.key('template')}: {template!r} is not below {folder}/; add it, or use one that is "
-            f"there: {choice}."
+            f"{campaign.key('template')}: {template!r} is not a template in {folder}/; add it, or use one "
+            f"of: {choice}."
         )
 
 
 def databases_faults(settings: Settings, campaigns: Sequence[EnabledCampaign], root: Path) -> Iterator[str]:
-    """Yield a sentence for each database of enabled campaigns whose `ca_file`, which begins at `root`, is
-    missing."""
+    """Yield a sentence for each database of enabled campaigns whose `ca_file`, a path below `root`, does not
+    exist."""
     used = {name for campaign in campaigns for name in (*campaign.collected, *campaign.composed)}
     for name, database in settings.databases.items():
         if name in used and database.ca_file is not None and not (root / database.ca_file).is_file():
             yield (
-                f"mailroom.{settings.stage}.databases.{name}.ca_file: {database.ca_file!r} is not there; put "
-                f"it there (that of RDS is {RDS_BUNDLE}), or set it to null for the system's."
+                f"mailroom.{settings.stage}.databases.{name}.ca_file: {database.ca_file!r} does not exist; "
+                f"add it (for RDS: {RDS_BUNDLE}), or use null for the CA certificates of the system."
             )
 
 
 def compose_concurrency(campaigns: Sequence[EnabledCampaign]) -> int:
-    """Return the least concurrency that a campaign allows: all campaigns share the queue of `compose`."""
+    """Return the lowest `concurrency` of the campaigns, because all campaigns share the queue of
+    `compose`."""
     return min(campaign.chosen.concurrency for campaign in campaigns)
 
 
@@ -215,12 +218,12 @@ KINDS = {kind.__struct_config__.tag: structs.fields(kind) for kind in get_args(A
 
 
 def audience_faults(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
-    """Yield violations of the rules of the section `audience`, and of the databases that it and the
-    campaign's own code ask."""
+    """Yield violations of the rules of the section `audience`, and databases of the campaign that the stage
+    does not have."""
     audience = campaign.chosen.audience
     for field in KINDS[audience.kind]:
         if field.required and getattr(audience, field.name) is None:
-            yield f"{campaign.key(f'audience.{field.name}')}: is missing; {audience.kind} needs it."
+            yield f"{campaign.key(f'audience.{field.name}')}: is missing; the kind {audience.kind} needs it."
     if audience.kind == "module" and campaign.module is None:
         yield (
             f"{campaign.key('audience.kind')}: 'module' needs campaigns/{campaign.name}/{MODULE} with "
@@ -233,5 +236,5 @@ def audience_faults(settings: Settings, campaign: EnabledCampaign) -> Iterator[s
             choice = ", ".join(settings.databases) or "none yet"
             yield (
                 f"{campaign.key(path)}: {name!r} is not in mailroom.{settings.stage}.databases; add it "
-                f"there, or use one that is there: {choice}."
+                f"there, or use one of: {choice}."
             )

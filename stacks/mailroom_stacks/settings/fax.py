@@ -1,4 +1,4 @@
-"""Settings of the fax gateway: provider, attempts and waits, and the rules of its two queues."""
+"""Settings of the fax gateway: provider, attempts and waits; and the rules of its two queues."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,26 +22,27 @@ _NUMBER = r"^\+[1-9][0-9]{6,14}$"
 
 
 class Fax(HttpProvider):
-    """The fax queue, its sender, and the retries."""
+    """Settings of the fax queue, its sender, and the retries."""
 
     provider: Literal["signalwire", "telnyx"]
     """Company whose API sends the faxes."""
     senders: tuple[Annotated[str, Field(pattern=_NUMBER)], ...] = Field(min_length=1)
     """Own numbers in E.164, such as +12025550123; the first is the default."""
     space: str | None = Field(default=None, pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
-    """SignalWire's space: {space}.signalwire.com is called."""
+    """Name of the SignalWire space, as in {space}.signalwire.com."""
     connection_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
-    """Telnyx's id of the fax application."""
+    """Id of the fax application at Telnyx."""
     concurrent_calls: int = Field(default=2, ge=2, le=1000)
-    """Faxes that may be under way at once; the provider's limit for the account."""
+    """Maximum number of faxes in transmission at a time, which is the provider's limit for the account."""
     calls_per_second: float = Field(default=1, ge=0.1, le=1000)
-    """Submits a second that the provider allows, of all workers together."""
+    """Submits per second that the provider allows, over all workers."""
     on_unknown: OnUnknown = "hold"
-    """Consequence of a crash after which several faxes at the provider may be this one."""
+    """Action after a crash if several faxes at the provider may be the message: resend or hold, as for a
+    channel."""
     max_attempts: int = Field(default=20, ge=1, le=100)
-    """Attempts before a busy line is given up."""
+    """Maximum number of attempts, for example if a line is busy."""
     retry_delay_seconds: int = Field(default=600, ge=1, le=43_200)
-    """Wait between two attempts."""
+    """Seconds between two attempts."""
 
     @property
     def url(self) -> str:
@@ -53,30 +54,32 @@ class Fax(HttpProvider):
 
     @property
     def pace(self) -> float:
-        """Wait after each submit: if each worker waits so long, all together keep to the rate."""
+        """Seconds for which each worker waits after a submit, so that all workers together do not exceed
+        `calls_per_second`."""
         return self.concurrent_calls / self.calls_per_second
 
 
 WAITING_RECEIVES = 2
-"""Receives of a retry that only wait: when its DelaySeconds end, then when its time has come. Clocks that
-differ cause one more."""
+"""Receives of a fax in the retry queue that do not move it yet: one when its DelaySeconds (at most 15
+minutes) end before its time, and one if clocks differ."""
 
 
 @dataclass(frozen=True)
 class FaxRules(QueueRules):
-    """The fax queue's rules.
+    """Rules of the fax queue.
 
     lease        ├── function time-out ──┼─ margin ─┤            then the next worker may claim
-    visibility   ├── lease ─────────────────────────┼─ margin ─┤ then the queue delivers again
+        visibility   ├── lease ─────────────────────────┼─ margin ─┤ then the queue delivers again
 
-    Not six time-outs, as AWS advises: a record that is not visible locks its line, and after a crash that
-    would be for an hour and a half. The advice leaves room for throttled invocations: with one record each
-    and bounded concurrency they are rare, and cost a receive of those in CRASH_ALLOWANCE.
+    The visibility timeout is shorter than six function time-outs, which AWS recommends: a record that is not
+    visible locks its line, and after a crash it would do so for an hour and a half. The recommendation leaves
+    time for throttled invocations. With one record per invocation and limited concurrency these are rare, and
+    each costs one of the receives in CRASH_ALLOWANCE.
     """
 
     last_submit_receive: int
-    """Last receive that may submit. Later receives follow a fax to its end, outages and crashes included, so
-    a fax that may be under way is never dead-lettered."""
+    """Number of the last receive that may submit a fax. Later receives only follow a submitted fax to its
+    end, including outages and crashes, so that a fax in transmission never becomes a dead letter."""
 
 
 def fax_rules(times: Times) -> FaxRules:
@@ -96,11 +99,12 @@ def fax_rules(times: Times) -> FaxRules:
 
 
 def receives_to_finish(times: Times, last_submit: int) -> int:
-    """Return the fewest receives after number `last_submit` that last for as long as the longest fax.
+    """Return the lowest number of receives after number `last_submit` that together last as long as the
+    longest fax.
 
-    A receive that watches the fax lasts for almost its whole time-out. A receive in an outage of DynamoDB
-    cannot watch, and lasts for its back-off. An outage may begin and end at any moment, so each receive
-    counts for the shorter of the two. A receive that crashes lasts for longer than both.
+    A receive that watches the fax lasts for almost the whole time-out. A receive during an outage of DynamoDB
+    cannot watch the fax, and lasts only for its back-off. An outage may begin and end at any time, so each
+    receive counts for the shorter of the two. A receive that crashes lasts for longer than both.
     """
     waits, lasted, receives = Waits.of(times), 0.0, 0
     while lasted < times.longest_fax:
@@ -110,7 +114,8 @@ def receives_to_finish(times: Times, last_submit: int) -> int:
 
 
 def mover_rules(fax: Fax, times: Times) -> QueueRules:
-    """Return the rules of the retry queue: moving can fail, and before that a record waits."""
+    """Return the rules of the retry queue. A record waits there first, and then moving it to the fax queue
+    may fail."""
     rules = queue_rules(times, times.fax_mover_timeout)
     waiting = fax.retry_delay_seconds + WAITING_RECEIVES * rules.visibility
     return replace(
@@ -133,5 +138,5 @@ def fax_faults(fax: Fax, times: Times) -> Iterator[str]:
         yield (
             f"fax.concurrent_calls: {fax.concurrent_calls} / calls_per_second {number(fax.calls_per_second)} "
             f"= {number(fax.pace)} s between a worker's submits must be under {number(times.fax_watched)} s, "
-            "for which a function can watch a fax; lower it, or raise calls_per_second."
+            "the time for which a function can watch a fax; lower it, or raise calls_per_second."
         )

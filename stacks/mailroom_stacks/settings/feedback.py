@@ -1,4 +1,4 @@
-"""Settings of providers' events."""
+"""Settings of the function that processes providers' events."""
 
 from collections.abc import Iterator
 
@@ -11,17 +11,17 @@ from mailroom_stacks.settings.times import Times
 from mailroom_stacks.settings.webhook import Webhook
 
 FEEDBACK_BATCH = 100
-"""Most events of an invocation; fewer if they exceed Lambda's 6 MB together. The events of one message come
-close together, and one invocation with all of them writes less."""
+"""Maximum number of events in one invocation. It is lower if together they exceed Lambda's limit of 6 MB. The
+events of a message come within a short time, and an invocation that gets all of them writes less."""
 FEEDBACK_WINDOW = 2
-"""Seconds in which the first event of a batch waits for others."""
+"""Batch window in seconds, for which the first event of a batch waits for others."""
 
 
 class Feedback(Section):
-    """The feedback queue and its function."""
+    """Settings of the feedback queue and its function."""
 
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
-    """Functions at once for providers' events."""
+    """Maximum number of functions that process providers' events at a time."""
 
 
 def feedback_rules(times: Times) -> QueueRules:
@@ -31,8 +31,8 @@ def feedback_rules(times: Times) -> QueueRules:
 
 
 def feedback_faults(feedback: Feedback, webhook: Webhook, monitoring: Monitoring) -> Iterator[str]:
-    """Yield a violation of the rule of the section `feedback`: events and callbacks may not use all functions
-    of the account, which would end sending."""
+    """Yield a violation if the functions for events and callbacks could use the account's whole concurrency,
+    because then no messages could be sent."""
     events, callbacks = feedback.maximum_concurrency, webhook.maximum_concurrency
     many, together = monitoring.many_functions, events + callbacks
     if together >= many:

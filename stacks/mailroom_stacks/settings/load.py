@@ -1,4 +1,4 @@
-"""Reading of a stage's settings from the app's context, with their validation."""
+"""Reads and validates the settings of a stage from the app's context."""
 
 import json
 import re
@@ -24,7 +24,8 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
 
 def load(stages: object, stage: object) -> Settings:
-    """Return the settings of `stage` among `stages`, the context's `mailroom`. Raises SettingsError."""
+    """Return the validated settings of `stage`. `stages` is the value of `mailroom` in the context. Raises
+    SettingsError."""
     if not isinstance(stages, Mapping) or not stages:
         raise SettingsError("mailroom: is missing from cdk.json's context; add a section for each stage.")
     if stage not in stages:
@@ -38,7 +39,7 @@ def load(stages: object, stage: object) -> Settings:
 
 
 def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
-    """Return the campaigns of a stage, from the folder `folder`. Raises SettingsError."""
+    """Return the validated campaigns of a stage, read from `folder`. Raises SettingsError."""
     campaigns = read_campaigns(settings, folder)
     databases = databases_faults(settings, campaigns, folder.parent)
     for broken in chain(campaigns_faults(settings, campaigns), databases):
@@ -47,9 +48,10 @@ def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[Enable
 
 
 def with_providers(settings: Settings, providers: object) -> Settings:
-    """Return `settings` with each address that is known only at synth: below `providers`, under the name of
-    the provider, or of the channel if its row names none; and that of the API under api. Raises SettingsError
-    if a setting needs `providers` and it is not a URL."""
+    """Return `settings` with the URLs that are only set when the app runs. Each placeholder
+    PROVIDERS_AT_SYNTH is replaced by the URL `providers`, followed by the name of the provider, by the name
+    of the channel if it names no provider, or by `api` for the API's URL. Raises SettingsError if there is a
+    placeholder and `providers` is not a URL."""
 
     def placed(path: str, section: Section, setting: str, name: str) -> Section:
         if getattr(section, setting) != PROVIDERS_AT_SYNTH:
@@ -77,7 +79,7 @@ def with_providers(settings: Settings, providers: object) -> Settings:
 
 def _validated(section: object, stage: str) -> Settings:
     if not isinstance(section, Mapping):
-        raise SettingsError(f"mailroom.{stage}: {section!r} is of the wrong kind; use a section in braces.")
+        raise SettingsError(f"mailroom.{stage}: {section!r} is not a JSON object; use a section in braces.")
     if "stage" in section:
         raise SettingsError(
             f"mailroom.{stage}.stage: is not a setting; the section's own key names the stage."

@@ -1,5 +1,5 @@
-"""Defaults of the stage on this machine that differ from those on AWS: times of minutes there are seconds
-here."""
+"""Defaults of a local stage that differ from those of a stage on AWS: waits that take minutes there take
+seconds here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,8 @@ _FAX: Mapping[str, Any] = {"retry_delay_seconds": 1}
 
 
 def with_local_defaults(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stage's section over the defaults of this machine, which add no row and no fax gateway."""
+    """Return the settings of a local stage, completed by the defaults. The defaults add no channel and no fax
+    gateway."""
     rows = section.get("channels")
     channels = {"channels": dict.fromkeys(rows, _CHANNEL)} if isinstance(rows, dict) else {}
     fax = {"fax": _FAX} if section.get("fax") else {}

@@ -1,4 +1,4 @@
-"""Settings of alarms: recipients of notices, and thresholds."""
+"""Settings of alarms: their subscribers and thresholds."""
 
 from typing import Annotated, Literal
 
@@ -9,40 +9,42 @@ from mailroom_stacks.settings.sections import Section
 _ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
 _HTTPS = r"^https://[^\s/]+(/\S*)?$"
 LONGEST_MINUTES = 20_160
-"""Longest retention of a queue: 14 days."""
+"""Longest retention of a queue, 14 days, in minutes."""
 QUEUE_ALARMS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
-"""Kinds of alarms that each queue has, which show whether messages arrive."""
+"""Kinds of the alarms of each queue, which show whether messages are delivered."""
 CANARY_ALARM = "canary-missing"
-"""Kind of the canary's alarm, which every stage with a canary has."""
+"""Kind of the alarm that every stage with a canary has."""
 CANARY_MINUTES = 5
-"""Minutes between two canaries."""
+"""Minutes between two canary mails."""
 BOUNCE_RATE_WARNING, BOUNCE_RATE = 0.02, 0.05
-"""Shares of permanently bounced mails: for an early warning, and at which SES reviews the account. SES counts
-them over a representative volume."""
+"""Shares of mails that bounce permanently. The first is for an early warning, and at the second SES reviews
+the account. SES computes the share over a representative volume."""
 COMPLAINT_RATE_WARNING, COMPLAINT_RATE = 0.0008, 0.001
-"""The same shares of complaints."""
+"""Shares of mails that recipients complain about, with the same two meanings."""
 NEARLY_ALL = 0.8
-"""Share of the account's functions from which on an alarm rings."""
+"""Share of the account's concurrency quota at which an alarm rings."""
 
 
 class Monitoring(Section):
-    """Topics of the alarms with their subscribers, and thresholds."""
+    """Settings of the alarms: level, subscribers and thresholds."""
 
     level: Literal["full", "minimal"] = "full"
-    """minimal: only alarms of queues, no dashboards, no metrics of the streams' mappings, and keys that do
-    not rotate."""
+    """full has all alarms, dashboards and metrics. minimal has only the alarms of queues and of the canary,
+    no dashboards, no metrics of the streams' event source mappings, and keys that are not rotated."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
-    """Addresses that get notices. Each first gets a mail of SNS, and must confirm it."""
+    """Mail addresses that get notifications of alarms. SNS first sends each address a mail to confirm the
+    subscription."""
     urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
-    """Https endpoints that understand SNS, such as that of an incident service. They stand in the
-    template."""
+    """Https endpoints that accept notifications of SNS, such as the endpoint of an incident service. The
+    CloudFormation template contains these URLs."""
     waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
-    """Minutes that a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
+    """Age in minutes of a queue's oldest message at which an alarm rings, by the queue's short name, such as
+    mail-bulk."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
-    """Functions that Lambda lets the account run at once in this region. An alarm rings at 80 %."""
+    """Lambda's concurrency quota of the account in this region. An alarm rings at 80 %."""
     canary: bool = False
-    """Whether a mail goes to the provider's test address every 5 minutes. Alarms ring if none is delivered,
-    and if codes are late: `mailroom docs codes-late`."""
+    """Whether a mail is sent to the provider's test address every 5 minutes. Alarms ring if none is
+    delivered, or if normal messages are accepted late: `mailroom docs codes-late`."""
 
     @property
     def is_full(self) -> bool:
@@ -50,15 +52,15 @@ class Monitoring(Section):
         return self.level == "full"
 
     def wants(self, kind: str) -> bool:
-        """Whether the stage has alarms of a kind."""
+        """Return whether the stage has alarms of `kind`."""
         return self.is_full or kind in (*QUEUE_ALARMS, CANARY_ALARM)
 
     @property
     def canaries_a_day(self) -> int:
-        """The number of canaries that a stage sends in 24 hours."""
+        """Number of canary mails that the stage sends in 24 hours."""
         return 1440 // CANARY_MINUTES if self.canary else 0
 
     @property
     def many_functions(self) -> int:
-        """Functions at once at which the alarm `concurrency` rings."""
+        """Number of concurrent functions at which the alarm `concurrency` rings."""
         return round(self.concurrency_quota * NEARLY_ALL)

@@ -1,4 +1,4 @@
-"""Settings of outcomes: the reader of the ledger's stream, and the bus of its events."""
+"""Settings of outcomes: the reader of the ledger's stream, and the EventBridge bus of outcome events."""
 
 from pydantic import Field
 
@@ -12,4 +12,4 @@ class Outcomes(Stream):
         default=None,
         pattern=r"^(arn:aws[a-z-]*:events:[a-z0-9-]+:[0-9]{12}:event-bus/)?[A-Za-z0-9._/-]{1,256}$",
     )
-    """EventBridge bus that gets an event for each outcome: its name or its ARN. null: no events."""
+    """Name or ARN of the EventBridge bus that gets an event for each outcome; null means no events."""

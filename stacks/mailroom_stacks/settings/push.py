@@ -1,4 +1,4 @@
-"""Settings of push beside its row, and its rules."""
+"""Settings of push, besides those in `channels.push`."""
 
 from typing import Annotated
 
@@ -14,19 +14,19 @@ _TOPIC = rf"^{_SNS}:[A-Za-z0-9_-]{{1,256}}$"
 
 
 class Push(Section):
-    """Targets of pushes: SNS's platform applications and topics, which have the credentials and are made
-    outside of Mailroom."""
+    """Targets of push messages: platform applications and topics of SNS. They are created outside of
+    Mailroom, and contain the credentials."""
 
     platform_applications: dict[
         Annotated[str, Field(pattern=_NAME)], Annotated[str, Field(pattern=_APPLICATION)]
     ] = Field(default_factory=dict)
-    """ARNs of platform applications, by the name that a message's `platform` may have."""
+    """ARNs of platform applications, by the names that messages use in `platform`."""
     topics: tuple[Annotated[str, Field(pattern=_TOPIC)], ...] = ()
-    """ARNs of the topics that a message may go to."""
+    """ARNs of the topics to which messages may be sent."""
 
     @property
     def arns(self) -> dict[str, str]:
-        """ARNs of both by the keys of their settings."""
+        """ARNs of platform applications and topics, by the keys of their settings."""
         applications = self.platform_applications.items()
         return {
             **{f"push.platform_applications.{name}": arn for name, arn in applications},

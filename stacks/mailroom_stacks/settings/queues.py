@@ -1,5 +1,5 @@
-"""Rules of queues: waits, number of receives and retention, with the numbers derived from them. All times are
-in seconds."""
+"""Rules of queues: waits, number of receives and retention, with the numbers derived from them. Times are in
+seconds unless their names contain another unit."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,79 +14,86 @@ from mailroom_stacks.settings.times import Times
 
 
 class Release(Section):
-    """Function that hands over waiting messages, each minute for each part of them."""
+    """Settings of the function `release`, which puts due messages into their queues every minute."""
 
     memory_mb: int = Field(default=512, ge=256, le=1769)
-    """Memory in MiB, and with it the CPU: the speed at which due messages get into their queues."""
+    """Memory in MiB. With more memory, the function has more CPU and puts due messages into their queues
+    faster."""
 
 
 class Stream(Section):
-    """Reader of a table's stream: dispatch for the mailbox, outcomes for the ledger."""
+    """Settings of the function that reads a table's stream: `dispatch` for the mailbox, `outcomes` for the
+    ledger."""
 
     parallelization: int = Field(default=2, ge=1, le=10)
-    """Batches of one shard of the stream that are read side by side."""
+    """Number of batches of one shard of the stream that are processed in parallel."""
 
 
 LEAST_LEDGER_DAYS = REMEMBERED_SECONDS // 86_400
-"""Days that every ledger remembers, whatever the setting is or was: an item keeps the time of the setting at
-its last write, so today's setting does not show what is forgotten."""
+"""Days for which every ledger keeps an item at least, whatever `ledger_days` is now. An item expires by the
+setting at its last write, so the current setting does not show which items have expired."""
 
 
 UNPROCESSED_DAYS = 30
-"""Days for which the bucket keeps given-up records of streams. Far fewer than every ledger remembers, or a
-replay may send again what the ledger has forgotten; and no more than an erasure may take to its end."""
+"""Days for which the bucket keeps the records of streams that a function gave up on. They are far fewer than
+LEAST_LEDGER_DAYS, because a replay could send a message again whose ledger item has expired. They are also no
+more than an erasure may take to complete."""
 
 
 DEAD_LETTER_DAYS = 14
-"""Days that a dead-letter queue keeps a message, SQS's maximum."""
+"""Days for which a dead-letter queue keeps a message, SQS's maximum."""
 MARGIN_DAYS = 1
-"""Days added to what is derived: a message may wait behind others before its first receive."""
+"""Days added to derived retention times, because a message may wait behind others before its first
+receive."""
 
 
 class Retention(Section):
-    """Times for which data is kept."""
+    """Retention times of data."""
 
     queue_days: int = Field(default=4, ge=4, le=13)
-    """Days that a queue keeps a message (the fax queue: 14 days). A dead letter's age counts from its first
-    enqueue, and it lives for 14 days in all."""
+    """Days for which a queue keeps a message (the fax queue: 14 days). The age of a dead letter counts from
+    its first enqueue, and SQS deletes it after 14 days in total."""
     ledger_days: int = Field(default=LEAST_LEDGER_DAYS, ge=LEAST_LEDGER_DAYS, le=3650)
-    """Days that the ledger remembers a message after its last change. Items already written keep their
-    time."""
+    """Days for which the ledger keeps a message after its last change. A changed setting does not apply to an
+    item until it is written again."""
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
-    """Days until the `ttl` that the API, campaigns and imports give items, counted from `send_at`; null keeps
-    items for ever. With 80 or less no item outlives its message's entry in the ledger."""
+    """Days from a message's `send_at`, or from now without `send_at`, to the `ttl` that the API, campaigns
+    and imports give its mailbox item; null keeps items for ever. With 80 or less, no item outlives the
+    message's ledger item."""
     payload_days: int = Field(default=90, ge=1, le=3650)
-    """Days that the payload bucket keeps an object."""
+    """Days for which the payload bucket keeps an object."""
     log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
-    """Days that logs are kept."""
+    """Days for which logs are kept."""
 
     def days_of(self, *, fifo: bool) -> int:
-        """Return the days that a queue keeps a message. A message of a FIFO queue may wait behind others for
-        long, and its age starts anew in its dead-letter queue: the queue keeps it as long as that."""
+        """Return the number of days for which a queue keeps a message. A FIFO queue keeps messages as long as
+        its dead-letter queue: a message may wait behind others for long, and its age starts anew in the
+        dead-letter queue."""
         return DEAD_LETTER_DAYS if fifo else self.queue_days
 
 
 DAY = 86_400
 RESEND_DELAYS = (0, 1_800, 7_200)
-"""Seconds after a try of unknown outcome until `on_unknown` "resend" sends again, which happens only after
-the try's lease; after the last one the message becomes a dead letter. A wait is a visibility time-out, of
-which SQS allows 12 hours."""
+"""Waits in seconds after a try of unknown outcome, if `on_unknown` is "resend". The message is sent again
+after the wait, and only if the lease of the try has ended. If the outcome is unknown again after the last
+wait, the message becomes a dead letter. A wait is a visibility timeout, for which SQS allows at most 12
+hours."""
 CRASH_ALLOWANCE = 5
-"""Receives beside those for throttling: for functions that die, and for workers that meet the lease of
-another worker. After a function has died, a batch works on one of its messages and gives the others back, so
-there is one more for each neighbour in a batch."""
+"""Receives in addition to those for throttling: for functions that crash, and for workers that find a message
+claimed by another worker. After a crash, a worker delivers one message of a batch and returns the others, so
+one more receive is added for each other message of a batch."""
 
 
 @dataclass(frozen=True)
 class Waits:
-    """Waits of a record after each receive that did not finish it: base, 2·base, 4·base … cap."""
+    """Waits in seconds after each receive of a record that did not finish it: base, 2·base, 4·base … cap."""
 
     base: int
     cap: int
 
     @classmethod
     def of(cls, times: Times) -> "Waits":
-        """Return the waits of a provider's sender."""
+        """Return the waits between receives in the queue of a sender."""
         return cls(times.backoff, times.backoff_cap)
 
     def after(self, receive: int) -> int:
@@ -98,7 +105,8 @@ class Waits:
         return backoff(receive, self.base, self.cap, lambda: 0.0)
 
     def receives_to_cover(self, seconds: int) -> int:
-        """Return the fewest receives whose shortest total lasts `seconds`."""
+        """Return the lowest number of receives whose waits last `seconds` in total, even if each wait is the
+        shortest."""
         total, receives = 0.0, 1
         while total < seconds:
             total += self.shortest_after(receives)
@@ -108,22 +116,24 @@ class Waits:
 
 @dataclass(frozen=True)
 class QueueRules:
-    """Numbers of a queue and its mapping.
+    """Numbers of a queue and its event source mapping.
 
     lease        ├── function time-out ──┼─ margin ─┤          then the next worker may claim
-    visibility   ├── 6 x time-out + batch window ───────────┤  then the queue delivers again
+        visibility   ├── 6 x time-out + batch window ───────────┤  then the queue delivers again
     """
 
     lease: int
     visibility: int
     max_receives: int
     longest_stay: int
-    """Seconds from the first receive until the dead-letter queue, if every receive takes the longest wait."""
+    """Seconds from a message's first receive until it is moved to the dead-letter queue, if every receive is
+    followed by its longest wait."""
 
 
 def visibility_of(timeout: int, window: int = 0) -> int:
-    """Return AWS's advice for a queue that a function reads, with room for throttled invocations. `window` is
-    the batch window in seconds."""
+    """Return the visibility timeout that AWS recommends for a queue that a function reads, which leaves time
+    for throttled invocations. `timeout` is the function's time-out and `window` the batch window, in
+    seconds."""
     return 6 * timeout + window
 
 
@@ -136,8 +146,10 @@ def queue_rules(
     batch_size: int = 1,
     waits: Waits | None = None,
 ) -> QueueRules:
-    """Return the rules of a queue, whose function has a time-out of `timeout` seconds. `throttling` is that
-    of AWS's services by default. Without `waits`, an unfinished record waits out its visibility."""
+    """Return the rules of a queue whose function has a time-out of `timeout` seconds. `throttling` is the
+    time in seconds for which requests may be throttled before messages become dead letters; the default is
+    the time for AWS services. Without `waits`, an unfinished record is received again after the visibility
+    timeout."""
     visibility = visibility_of(timeout, window)
     waits = waits or Waits(visibility, visibility)
     receives = waits.receives_to_cover(times.throttling if throttling is None else throttling)
@@ -151,32 +163,32 @@ def queue_rules(
 
 
 def longest_stay(waits: Waits, receives: int, at_least: int) -> int:
-    """Return the longest time of `receives` together. A receive ends in a back-off or in a crash, and lasts
-    for the longer of both at most."""
+    """Return the longest total time of `receives`, in seconds. A receive ends in a back-off or in a crash, so
+    it counts for the longer of its wait and `at_least`."""
     return sum(max(waits.after(receive), at_least) for receive in range(1, receives + 1))
 
 
 def stay_faults(setting: str, rules: QueueRules, keep: Retention) -> Iterator[str]:
-    """Yield a violation of the rule that a queue keeps a message for all its receives, whose number follows
-    from `setting`."""
+    """Yield a violation if a queue's retention is shorter than the longest time of all receives. `setting` is
+    the key of the setting from which the number of receives follows."""
     most_seconds = (keep.queue_days - MARGIN_DAYS) * DAY
     if rules.longest_stay > most_seconds:
         yield (
-            f"{setting}: gives {rules.max_receives} receives, which may take "
-            f"{rules.longest_stay} s (the longest wait or visibility after each), and SQS deletes silently "
-            f"what is older than {keep.queue_days} days; they may take {most_seconds} s, a day less; "
-            "lower it."
+            f"{setting}: leads to {rules.max_receives} receives, which may take "
+            f"{rules.longest_stay} s (the longest wait or visibility timeout after each); the limit is "
+            f"{most_seconds} s, one day less than the {keep.queue_days} days after which SQS deletes a "
+            "message; lower it."
         )
 
 
 def retention_faults(keep: Retention, *, fax: bool) -> Iterator[str]:
-    """Yield violations of the rules of the section `retention`; `fax`: the stage has the fax queue, which is
-    FIFO."""
+    """Yield violations of the rules of the section `retention`. `fax` is whether the stage has the fax queue,
+    which is a FIFO queue."""
     in_queue = keep.days_of(fifo=fax)
     need = in_queue + DEAD_LETTER_DAYS + MARGIN_DAYS
-    queue = "the fax queue's" if fax else "queue_days"
+    queue = "in the fax queue" if fax else "of queue_days"
     remedy = (
-        f"of a message that can still be redelivered; use {need} or more ({queue} {in_queue} + "
+        f"of a message that can still be redelivered; use {need} or more ({in_queue} {queue} + "
         f"{DEAD_LETTER_DAYS} in the dead-letter queue + {MARGIN_DAYS})"
     )
     if keep.mailbox_days is not None and keep.mailbox_days < need:

@@ -1,4 +1,4 @@
-"""Recipients of a stage that may not reach everybody, and their rules."""
+"""Settings that restrict the recipients of a stage, and their rules."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -16,30 +16,33 @@ _OF_CHANNEL = re.compile(r"([a-z][a-z0-9]{0,15}):[!-~]{1,1024}")
 
 
 def _recipient(text: str) -> str:
-    """Validate an entry of `only`, and return it in the form to which messages are compared."""
+    """Validate an entry of `only`, and return it in the form in which it is compared with recipients of
+    messages."""
     if _PREFIX.fullmatch(text) or _OF_CHANNEL.fullmatch(text):
         return text
     lower = text.lower()  # addresses in the suppression list are in lower case
     if ADDRESS.fullmatch(lower) or _DOMAIN.fullmatch(lower):
         return lower
     raise ValueError(
-        "is no recipient; write an address (ada@example.com), a domain (example.com; letters beyond ASCII as "
-        "xn--), how numbers begin (+1202555; four digits or more), or CHANNEL:RECIPIENT (push:arn:aws:sns:…)"
+        "is not a recipient; use an address (ada@example.com), a domain (example.com; letters beyond ASCII "
+        "as xn--), a number prefix (+1202555; four digits or more), or CHANNEL:RECIPIENT (push:arn:aws:sns:…)"
     )
 
 
 class Recipients(Section):
-    """Recipients that all channels but webhook may reach."""
+    """Recipients to whom the stage may send, on all channels except webhook."""
 
     only: tuple[Annotated[str, AfterValidator(_recipient)], ...] = ()
-    """Mail addresses, domains, numbers by their first digits, and other recipients as CHANNEL:RECIPIENT."""
+    """Allowed recipients: mail addresses, domains, prefixes of numbers, and other recipients as
+    CHANNEL:RECIPIENT."""
     redirect_to: dict[EventType, str] = Field(default_factory=dict)
-    """Recipient of messages to all others, by channel; without an entry such messages are suppressed."""
+    """Recipient, by channel, who gets the messages to all other recipients instead. Without an entry, such
+    messages are suppressed."""
 
 
 def recipients_faults(recipients: Recipients, rows: Collection[str]) -> Iterator[str]:
-    """Yield violations of the rules of the section `recipients`; `rows` are the channels that are a row
-    each."""
+    """Yield violations of the rules of the section `recipients`. `rows` are the names in the section
+    `channels`."""
     for index, entry in enumerate(recipients.only):
         channel = _OF_CHANNEL.fullmatch(entry)
         if channel and channel[1] in {*_TARGETS, "fax"}:
@@ -52,7 +55,8 @@ def recipients_faults(recipients: Recipients, rows: Collection[str]) -> Iterator
 
 def _redirect(key: str, name: str, target: str, rows: Collection[str]) -> Iterator[str]:
     if name not in rows:
-        # Redirected faxes would wait in the groups of their own numbers, and all dial one line at once.
+        # Redirected faxes would stay in the message groups of their own numbers, so several of them could
+        # call the same line at a time.
         yield f"{key}: cannot be redirected; use {', '.join(rows)}."
     else:
         form, example = _TARGETS.get(name, _ANY)

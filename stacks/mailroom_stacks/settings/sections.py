@@ -11,11 +11,11 @@ from mailroom.message.window import Window
 EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
 DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 PROVIDERS_AT_SYNTH = "providers"
-"""Placeholder of a base URL that is known only when the app runs: `-c providers=URL`."""
+"""Placeholder of a base URL that is only set when the app runs, by `-c providers=URL`."""
 MEMORY_MB = 256
-"""Memory of a function without a setting for it, in MiB."""
+"""Memory in MiB of a function whose memory no setting determines."""
 OnUnknown = Literal["resend", "hold"]
-"""Consequences of a crash that leaves no evidence of a submit."""
+"""Actions after a crash that leaves no evidence of whether a message was sent."""
 # Credentials are sent to these URLs, so plain HTTP is allowed only for servers on this machine, in stage
 # local.
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
@@ -24,25 +24,27 @@ BASE_URL = rf"^(({ORIGIN}|{LOOPBACK})(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$
 
 
 def hours(window: dict[str, str]) -> dict[str, str]:
-    """Validate hours in which messages may go out. Their zone may be that of each message."""
+    """Validate a window of hours in which messages may be sent, and return it. The window may leave out the
+    zone, which may then depend on the message."""
     try:
         msgspec.convert(window, Window).check("UTC" if "zone" not in window else None)
     except msgspec.ValidationError as fault:
-        raise ValueError(f"is no window ({fault}); use from, to, days and zone") from None
+        raise ValueError(f"is not a window ({fault}); use from, to, days and zone") from None
     except Invalid as fault:
-        raise ValueError(f"has a wrong {fault.field.removeprefix('window.')}: {fault.problem}") from None
+        raise ValueError(f"is not valid: {fault.field.removeprefix('window.')} {fault.problem}") from None
     return window
 
 
 class Section(BaseModel):
-    """Frozen and strict section: a misspelt key or a number in quotes stops synth."""
+    """Base class of sections, frozen and strict: a misspelt key or a number in quotes is an error at
+    synth."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class HttpProvider(Section):
-    """Section of a provider with an HTTP API."""
+    """Base class of the sections of a provider with an HTTP API."""
 
     base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """URL of the provider's API if it is not the usual one: https, without a slash at the end; for the stage
-    local also http://127.0.0.1:PORT, or providers (-c providers=URL)."""
+    """URL of the provider's API if it is not the default URL: https, without a slash at the end. For a local
+    stage also http://127.0.0.1:PORT, or providers for a URL below that of the option -c providers=URL."""

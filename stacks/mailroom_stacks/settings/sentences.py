@@ -1,25 +1,25 @@
-"""Errors of settings as one sentence, which names the key and a right value."""
+"""Describes errors of settings, each in one sentence that names the key and valid values."""
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 SHORT = 120
-"""Characters of a value in a sentence: a query or a table would fill the screen."""
+"""Maximum number of characters of a value in a sentence, so that a long query does not fill the screen."""
 
 
 class SettingsError(Exception):
-    """Wrong setting, as a sentence for the person who edits cdk.json."""
+    """An invalid setting, described by a sentence for the person who edits cdk.json."""
 
 
 def sentence(error: ValidationError, prefix: str) -> str:
-    """Return the first fault in `error` as a sentence. `prefix` stands before the key's path, such as
+    """Return a sentence about the first fault in `error`. `prefix` is prepended to the key, such as
     "mailroom.dev."."""
     key = ".".join(part[:SHORT] for part in path_of(error))
     return f"{prefix}{key}: {_complaint(error.errors()[0])}."
 
 
 def path_of(error: ValidationError) -> list[str]:
-    """Return the key of the first fault in `error`, part by part."""
+    """Return the parts of the key of the first fault in `error`."""
     return [str(part) for part in error.errors()[0]["loc"] if part != "[key]"]
 
 
@@ -39,7 +39,7 @@ def _complaint(fault: ErrorDetails) -> str:
 
 
 def number(value: object) -> str:
-    """Return a number without a needless fraction: 1.0 as 1, 0.2857142 as 0.286."""
+    """Return a number as text without a needless fraction: 1.0 as 1, 0.2857142 as 0.286."""
     if not isinstance(value, float):
         return str(value)
     return str(int(value)) if value.is_integer() else f"{value:.3g}"

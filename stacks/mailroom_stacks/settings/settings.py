@@ -29,51 +29,53 @@ class Settings(Section):
     """Settings of one stage."""
 
     profile: Literal["deployed", "local"] = "deployed"
-    """local is for the stage on your machine, in which everything goes faster."""
+    """deployed for a stage on AWS, or local for the stage on your machine, in which waits are shorter."""
     stage: str = Field(pattern=r"^[a-z][a-z0-9]{0,11}$")
-    """A lower-case letter, then up to 11 letters or digits: bucket names have room for no more."""
+    """Name of the stage: a lower-case letter, then up to 11 lower-case letters or digits. A longer name would
+    not fit into bucket names."""
     channels: dict[EventType, Channel] = Field(min_length=1)
     mail: Mail
     sms: Sms | None = None
-    """Section that the row channels.sms needs."""
+    """Settings that channels.sms requires."""
     push: Push | None = None
-    """Section that the row channels.push needs."""
+    """Settings that channels.push requires."""
     fax: Fax | None = None
-    """null deploys no fax gateway."""
+    """Settings of the fax gateway; null deploys none."""
     webhook: Webhook = Webhook()
     recipients: Recipients | None = None
-    """null lets the stage reach everybody."""
+    """Restriction of the stage's recipients; null allows all recipients."""
     templates: Templates = Templates()
     items: Items = Items()
     dispatch: Stream = Stream()
     outcomes: Outcomes = Outcomes()
     search: bool = True
-    """Whether messages are found by recipient and by time, or else by id alone."""
+    """Whether messages can be found by recipient and by time. If false, they can only be found by id."""
     release: Release = Release()
     feedback: Feedback = Feedback()
     api: Api = Api()
     campaigns: Campaigns = Campaigns()
     databases: dict[DatabaseName, Database] = Field(default_factory=dict)
-    """Databases that campaigns may ask, by the names that campaigns use."""
+    """Databases that campaigns may query, by the names that campaigns use."""
     monitoring: Monitoring = Monitoring()
     retention: Retention = Retention()
     deployment: Deployment = Deployment()
     deploy: Deploy | None = None
-    """null makes no role for a CI system."""
+    """Trust in a CI system that deploys the stage; null creates no roles for one."""
 
     @property
     def is_local(self) -> bool:
-        """Whether the stage is the one on this machine."""
+        """Whether the stage runs on this machine instead of AWS."""
         return self.profile == "local"
 
     @property
     def times(self) -> Times:
-        """Times without a setting."""
+        """Times that no setting changes."""
         return LOCAL if self.is_local else AWS
 
     @property
     def url_schemes(self) -> tuple[str, ...]:
-        """Schemes of URLs of webhooks and callbacks. Receivers on this machine have no certificate."""
+        """Allowed URL schemes of webhooks and callbacks. A local stage allows http, because receivers on this
+        machine have no certificate."""
         return ("https", "http") if self.is_local else ("https",)
 
     def name(self, short: str = "") -> str:
@@ -81,26 +83,26 @@ class Settings(Section):
         return f"mailroom-{self.stage}-{short}" if short else f"mailroom-{self.stage}"
 
     def lane_rows(self) -> Iterator[LaneRow]:
-        """Yield every lane of every channel that is a row."""
+        """Yield every lane of every channel in the section `channels`."""
         return lane_rows(self.channels, self.mail, self.times)
 
     def has_day(self, event_type: str) -> bool:
-        """Return whether a row's day may end: the stage limits it, or the provider has a quota."""
+        """Return whether a channel has a daily limit, of the stage or of its provider."""
         return event_type == "mail" or bool(self.channels[event_type].days)
 
     @property
     def default_region(self) -> str:
-        """Country of numbers without a country code, if there is one."""
+        """Country of numbers without a country code, or an empty string."""
         return (self.sms and self.sms.default_region) or ""
 
     @property
     def twilio(self) -> Sms | None:
-        """SMS settings, if Twilio sends SMS."""
+        """Settings of SMS if Twilio sends it, or else None."""
         return self.sms if self.sms and self.sms.provider == "twilio" else None
 
     @property
     def provider_secrets(self) -> list[str]:
-        """Short names of the secrets into which people put providers' credentials."""
+        """Short names of the secrets into which operators put providers' credentials."""
         rows = [name for name, row in self.channels.items() if row.secret is not None]
         providers = {"twilio": self.twilio, "resend": self.mail.provider == "resend", "fax": self.fax}
         return [*(name for name, used in providers.items() if used), *rows]
@@ -112,7 +114,7 @@ class Settings(Section):
 
     @property
     def sms_configuration_set(self) -> str | None:
-        """Name of the configuration set by which AWS sends SMS, if AWS does."""
+        """Name of the configuration set with which AWS sends SMS, or None if AWS does not send SMS."""
         return self.name() if self.sms is not None and self.sms.provider == "aws" else None
 
 
@@ -123,7 +125,7 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     yield from channels_faults(settings.channels, settings.mail, times, keep)
     for name in ("sms", "push"):
         if name in settings.channels and getattr(settings, name) is None:
-            yield f"{name}: is missing, and channels.{name} is there; add the section, or remove the row."
+            yield f"{name}: is missing, but channels.{name} needs it; add {name}, or remove channels.{name}."
     yield from _loopback_faults(settings)
     yield from _region_faults(settings)
     if settings.fax:
@@ -147,12 +149,12 @@ def _loopback_faults(settings: Settings) -> Iterator[str]:
     rows = {f"channels.{name}": row for name, row in settings.channels.items()}
     for path, section in {**dict(settings), **rows}.items():
         if isinstance(section, HttpProvider) and (section.base_url or "").startswith("http:"):
-            yield f"{path}.base_url: {section.base_url!r} is in reach of the stage local alone; use https."
+            yield f"{path}.base_url: {section.base_url!r} is only allowed in a local stage; use https."
 
 
 def _region_faults(settings: Settings) -> Iterator[str]:
-    """Yield violations of the rule that events and pushes go out only in the region to which the stage is
-    pinned."""
+    """Yield violations of the rule that a stage with a fixed region sends events and push messages only in
+    that region."""
     region = settings.deployment.region
     arns = {
         "outcomes.event_bus": settings.outcomes.event_bus or "",

@@ -1,4 +1,4 @@
-"""Settings of SMS beside its row, and its rules."""
+"""Settings of SMS, besides those in `channels.sms`, and their rules."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from mailroom_stacks.settings.api import CALLBACKS_SHARE, Api
 from mailroom_stacks.settings.channels import Channel
 from mailroom_stacks.settings.sections import HttpProvider
 
-# Regions that `phonenumbers` knows, by ISO 3166 alpha-2. Synth does not install that package.
+# Regions that the package `phonenumbers` supports, as ISO 3166 alpha-2 codes. They are listed here because
+# the package is not installed for synth.
 _KNOWN = """
 AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW
 BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET
@@ -42,7 +43,7 @@ _SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}}
 
 def _word(text: str) -> str:
     if not any(character.isalnum() for character in text):
-        raise ValueError("has no letter and no digit; case, blanks and punctuation do not count")
+        raise ValueError("needs a letter or a digit; case, spaces and punctuation are ignored")
     return text
 
 
@@ -50,21 +51,23 @@ Word = Annotated[str, Field(max_length=40), AfterValidator(_word)]
 
 
 class Sms(HttpProvider):
-    """Provider and sender."""
+    """Provider and sender of SMS, and the words by which people opt out and in."""
 
     provider: Literal["twilio", "aws"]
-    """Twilio, or AWS End User Messaging."""
+    """Provider of SMS: Twilio, or AWS End User Messaging."""
     messaging_service_sid: str | None = Field(default=None, pattern=r"^MG[0-9a-f]{32}$")
-    """Twilio's id of a Messaging Service, which chooses the number."""
+    """SID of a Messaging Service of Twilio, which chooses the sending number."""
     sender: str | None = Field(default=None, pattern=_SENDER)
     """Own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool, or
     an ARN."""
     default_region: Region | None = None
-    """Country of numbers without a country code, such as US; null: numbers must be international."""
+    """Country of numbers without a country code, such as US; null means that all numbers need a country
+    code."""
     stop_words: tuple[Word, ...] = Field(default=(), max_length=100)
-    """Words by which people stop text messages, beside STOP and the like."""
+    """Further words by which people opt out of text messages, besides the standard words such as STOP."""
     start_words: tuple[Word, ...] = Field(default=(), max_length=100)
-    """Words by which people get them again, beside START, UNSTOP and YES. A word in both lists stops."""
+    """Further words by which people opt in again, besides START, UNSTOP and YES. A word in both lists opts
+    out."""
 
     @property
     def url(self) -> str:
@@ -73,8 +76,8 @@ class Sms(HttpProvider):
 
 
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
-    """Yield violations of the rules of the section `sms`; `row` is the row of `channels` whose messages cause
-    status callbacks."""
+    """Yield violations of the rules of the section `sms`. `row` is the setting `channels.sms`, or None if the
+    rate of its status callbacks need not be checked."""
     if sms.provider == "twilio":
         yield from _twilio_sender(sms)
         if row is not None:
@@ -100,17 +103,18 @@ def _twilio_sender(sms: Sms) -> Iterator[str]:
 
 
 CALLBACKS = 5
-"""Status callbacks for one message: accepted, queued, sending, sent, delivered."""
+"""Number of status callbacks for one message: accepted, queued, sending, sent, delivered."""
 
 
 def _callbacks(api: Api, row: Channel) -> Iterator[str]:
-    """Yield a violation if callbacks could be answered 429: Twilio does not repeat such a callback."""
+    """Yield a violation if status callbacks could be throttled: Twilio does not repeat a callback that got
+    the response 429."""
     coming = CALLBACKS * row.messages_per_second
     if api.throttles["callbacks"].rate < coming:
         enough = ceil(round(ceil(coming) / CALLBACKS_SHARE, 6))
         yield (
-            f"api.requests_per_second: {api.requests_per_second} would turn away status callbacks, and "
-            f"Twilio does not repeat what was answered 429; use {enough} or more ({CALLBACKS} x "
+            f"api.requests_per_second: {api.requests_per_second} would throttle status callbacks, and "
+            f"Twilio does not repeat callbacks that got 429; use {enough} or more ({CALLBACKS} x "
             f"channels.sms.messages_per_second {row.messages_per_second:g} / their share "
             f"{CALLBACKS_SHARE:g})."
         )

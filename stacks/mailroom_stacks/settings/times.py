@@ -1,73 +1,77 @@
-"""Times without a setting, in two instances: for AWS, and for the stage on this machine, where seconds stand
-for AWS's minutes."""
+"""Times that no setting changes, in two instances: one for AWS, and one for the stage on this machine, where
+seconds replace minutes."""
 
 from msgspec import Struct
 
 
 class Times(Struct, frozen=True, kw_only=True):
-    """Times in seconds, and one number of tries; the defaults are those on AWS."""
+    """Times in seconds, and one number of retries. The defaults are those on AWS."""
 
     lease_margin: int = 60
-    """Seconds for which a claim outlives its function's time-out, for clocks that disagree."""
+    """Time by which a claim's lease is longer than the function's time-out, because clocks differ."""
     throttling: int = 3_600
-    """Longest time for which AWS's services may refuse work without a dead letter."""
+    """Longest time for which AWS services may throttle requests before messages become dead letters."""
     provider_throttling: int = 14_400
-    """Longest time for which a fax provider may refuse faxes, or AWS the work of feedback, without a dead
-    letter."""
+    """Longest time for which a fax provider may throttle faxes, or AWS the function for providers' events,
+    before messages become dead letters."""
     backoff: int = 5
-    """Wait after the first throttled receive; it doubles from there."""
+    """Wait after the first throttled receive; it doubles with each further receive."""
     backoff_cap: int = 900
     """Longest wait between two receives."""
     misconfigured: int = 10
-    """Wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
+    """Wait after a fault of the configuration. It is short, so that the alarm of the dead-letter queue rings
+    soon."""
     record: int = 5
-    """Part of a sender's time-out that is kept back after a submit to record its outcome."""
+    """Part of a sender's time-out that is reserved for recording the outcome after a submit."""
     longest_fax: int = 7_200
-    """Time from a fax's submit to its end, the provider's own tries included; after it the fax is given up.
-    Longer than the five minutes in which the provider may still start, and long enough for over 100 pages of
-    a minute each."""
+    """Longest time from the submit of a fax to its end, including the provider's own tries; then the fax is
+    given up. It is longer than the five minutes within which the provider may start, and enough for over 100
+    pages of a minute each."""
     fax_timeout: int = 900
-    """Time-out of the fax sender, Lambda's maximum: a function that waits is cheaper than one that starts
-    anew."""
+    """Time-out of the fax sender, Lambda's maximum: a function that waits costs less than starting another
+    one."""
     fax_submit: int = 20
     """Longest time of one request to the fax provider."""
     fax_record: int = 10
-    """Part of the time-out that is kept back to record a fax's outcome, or to hand its record back."""
+    """Part of the time-out that is reserved for recording a fax's outcome, or for returning its record to the
+    queue."""
     fax_poll: float = 5
-    """Time between two looks at a fax that is under way."""
+    """Time between two requests for the status of a fax."""
     fax_visibility_margin: int = 60
-    """Time for which the fax queue's visibility outlives the lease: a crash holds a line for no longer than
-    both."""
+    """Time by which the visibility timeout of the fax queue is longer than the lease. After a crash, a line
+    is locked for the lease and this margin."""
     fax_mover_timeout: int = 60
-    """Time-out of the function that puts faxes back on their line."""
+    """Time-out of the function that moves faxes from the retry queue back into the fax queue."""
     webhook_timeout: int = 60
-    """Time-out of the sender of webhooks."""
+    """Time-out of the function that sends webhooks."""
     webhook_request: int = 15
-    """Longest time of one request as a whole, from the name's resolution to the last byte. With `record` it
-    fits into the time-out."""
+    """Longest time of one whole request, from the DNS lookup to the last byte of the response. Together with
+    `record` it is shorter than the time-out."""
     retry_after_cap: int = 3_600
-    """Longest `Retry-After` of an endpoint that is honoured."""
+    """Longest wait that an endpoint can request by `Retry-After`."""
     feedback_timeout: int = 60
     """Time-out of the function that reads providers' events."""
     campaigns_timeout: int = 120
-    """Time-out of the functions that collect and compose. In it they connect, and then
-    query twice (`collect`), or once and put messages to 500 people."""
+    """Time-out of the functions `collect` and `compose`. Within it, `collect` connects to a database and
+    queries it twice. `compose` connects, queries once, and puts messages to up to 500 people into the
+    mailbox."""
     database_connect: int = 5
-    """Longest time to make a connection to a campaign's database."""
+    """Longest time to connect to a campaign's database."""
     database_statement: int = 45
     """Longest time of one query of a campaign."""
     stream_retries: int = 10
-    """Retries of a batch of a stream's records before it is given up."""
+    """Number of retries of a batch of stream records before it is given up."""
     dead_letters_timeout: int = 300
-    """Time-out of the function that examines dead letters; ten seconds of it are kept for putting them
-    back."""
+    """Time-out of the function that examines dead letters. Ten seconds of it are reserved for returning them
+    to their queue."""
     dead_letters_period: int = 3_600
-    """Time between two examinations: an alarm that rings already gives no notice of further dead letters.
-    Longer than the time-out: two passes would hide dead letters from each other."""
+    """Time between two examinations of dead letters. They are repeated because an alarm that already rings
+    sends no notification of further dead letters. The time is longer than the time-out, because two
+    examinations at a time would hide dead letters from each other."""
 
     @property
     def fax_watched(self) -> float:
-        """Part of the time-out in which one invocation can watch a fax."""
+        """Part of the fax sender's time-out in which one invocation can watch a fax."""
         return self.fax_timeout - self.fax_submit - self.fax_record - self.fax_poll
 
 

@@ -1,4 +1,4 @@
-"""Thresholds of the age of a queue's oldest message."""
+"""Thresholds of the alarms on the age of a queue's oldest message."""
 
 import math
 
@@ -17,17 +17,17 @@ MINUTES = {
     "mail-bulk": 720,
     "audience": 720,
 }
-"""Minutes by queue; other queues have USUAL."""
+"""Thresholds in minutes by queue; the threshold of other queues is USUAL."""
 LONGEST_DELAY = AHEAD_SECONDS
-"""Longest delay of a message in its own queue, in seconds. Whether the age counts that time is not
-documented."""
+"""Longest delay of a message in its own queue, in seconds. SQS does not document whether a message's age
+includes the delay."""
 COUNTED_RECEIVES = 3
-"""Receives after which SQS leaves a message that was not deleted out of the age of the oldest."""
+"""Number of receives after which SQS no longer includes a message in the age of the oldest message."""
 
 
 def waiting_seconds(settings: Settings, queue: str) -> int:
-    """Return the age in seconds of the oldest message in `queue` (its short name) from which on an alarm
-    rings: from the settings, or else the usual one, if messages do not wait for longer by design."""
+    """Return the age in seconds of the oldest message in `queue` (its short name) at which an alarm rings. It
+    is the setting, or else the usual threshold, which is higher if messages wait in the queue by design."""
     minutes = settings.monitoring.waiting_minutes.get(queue)
     if minutes is not None:
         return minutes * 60

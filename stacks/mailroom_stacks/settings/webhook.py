@@ -9,28 +9,26 @@ from mailroom_stacks.settings.queues import QueueRules, visibility_of
 from mailroom_stacks.settings.sections import OnUnknown, Section
 from mailroom_stacks.settings.times import Times
 
-# SQS ends a visibility timeout 12 hours after the receive. An hour of that is for the function.
+# SQS ends a visibility timeout 12 hours after the receive. One hour of that is reserved for the function.
 LONGEST_DELAY = 39_600
 MOST_DELAYS = 999
-"""Most delays: one fewer than the receives that SQS allows."""
+"""Maximum number of delays: one less than the number of receives that SQS allows."""
 
 
 def _network(text: str) -> str:
-    """Validate a network in CIDR with no host bits set."""
+    """Validate a CIDR block without host bits, and return it."""
     try:
         ip_network(text)
     except ValueError:
-        raise ValueError(
-            "is not a network; write it like 10.1.0.0/16, all bits past the prefix zero"
-        ) from None
+        raise ValueError("is not a CIDR block without host bits; use one such as 10.1.0.0/16") from None
     return text
 
 
 class Webhook(Section):
-    """The webhook queue and its sender."""
+    """Settings of the webhook queue and its sender."""
 
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
-    """Functions at once."""
+    """Maximum number of sender functions at a time."""
     delays_seconds: tuple[Annotated[int, Field(ge=0, le=LONGEST_DELAY)], ...] = Field(
         default=(
             *(5, 15, 30, 60, 120, 300, 600, 900, 1_800, 1_800, 3_600, 3_600),
@@ -39,13 +37,13 @@ class Webhook(Section):
         min_length=1,
         max_length=MOST_DELAYS,
     )
-    """Wait after each failed try. The try after the last wait is the last one."""
+    """Waits in seconds after each failed try. The try after the last wait is the last one."""
     allowed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
-    """Networks in CIDR that are not public and yet allowed; metadata addresses never are."""
+    """CIDR blocks that are not public but that webhooks may reach. Metadata addresses are never allowed."""
     allowed_ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = (443, 8443)
-    """Allowed ports; empty allows all."""
+    """Ports that webhooks may reach; an empty list allows all ports."""
     on_unknown: OnUnknown = "resend"
-    """Consequence of a crash without evidence, as for a channel."""
+    """Action after a crash that leaves no evidence of whether a webhook was sent, as for a channel."""
 
 
 def webhook_rules(webhook: Webhook, times: Times) -> QueueRules:
