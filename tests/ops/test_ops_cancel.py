@@ -32,7 +32,7 @@ def test_a_waiting_message_is_cancelled_and_its_status_is_printed(stage: RepairS
         result = run("m", "--json")
         assert (result.exit_code, json.loads(result.stdout)["status"]) == (0, "cancelled")
     assert stage.ledger("m")["status"] == "cancelled"
-    assert "it was taken back before its send_at (cancelled)" in run("m").stdout
+    assert "it was cancelled before it was sent (cancelled)" in run("m").stdout
 
 
 def test_a_message_that_does_not_wait_is_not_cancelled(stage: RepairStage) -> None:

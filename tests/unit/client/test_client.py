@@ -234,7 +234,7 @@ def test_a_message_with_a_later_send_at_is_cancelled_and_its_status_changes_at_o
         assert mailroom.cancel("m-1").status == "cancelled"
     status = mailroom.status("m-1")
     assert status is not None
-    error = {"code": "cancelled", "message": "it was taken back before its send_at"}
+    error = {"code": "cancelled", "message": "it was cancelled before it was sent"}
     assert (status.status, status.error) == ("cancelled", error)
     row = aws.item()
     assert (row["callback_url"], row["callbacks"], row["history"][0]["status"]) == (

@@ -114,6 +114,6 @@ def test_a_message_whose_idempotency_key_belongs_to_another_request_is_held_and_
     assert aws.item()["error"] == {
         "code": "outcome_unknown",
         "message": "the key stands for another request; "
-        "ask the provider, and resend it by hand if it never arrived",
+        "ask the provider, and resend the message if it never arrived",
     }
     assert counted()["Held"] == 1
