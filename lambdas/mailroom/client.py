@@ -295,7 +295,7 @@ def _check(item: Mapping[str, Any]) -> None:
         try:
             epoch(item.get(name) or EXAMPLE_TIME)
         except (ValueError, OverflowError):
-            problem = f"{item[name]!r:.60} is no ISO 8601 time; use one like {EXAMPLE_TIME}"
+            problem = f"{item[name]!r:.60} is not an ISO 8601 time; use one like {EXAMPLE_TIME}"
             raise Invalid(name, problem) from None
 
 

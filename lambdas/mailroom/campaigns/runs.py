@@ -107,7 +107,7 @@ def name_of(scheduled_at: str) -> str:
     try:
         moment = datetime.fromtimestamp(epoch(scheduled_at), UTC)
     except (ValueError, OverflowError):
-        raise Malformed(f"scheduled_at {scheduled_at!r:.60} is no ISO 8601 time") from None
+        raise Malformed(f"scheduled_at {scheduled_at!r:.60} is not an ISO 8601 time") from None
     return f"{moment:%Y-%m-%dT%H:%MZ}"
 
 

@@ -102,7 +102,7 @@ class Validator:
         for condition in message.conditions:
             if condition.event_type not in self._lanes:
                 channels = ", ".join(self._lanes)
-                problem = f"event_type {condition.event_type!r:.60} is no channel here; use {channels}"
+                problem = f"event_type {condition.event_type!r:.60} is not allowed here; use {channels}"
                 raise Invalid("unless", problem)
 
 

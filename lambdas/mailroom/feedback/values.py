@@ -54,7 +54,7 @@ def time(name: str, text: str) -> int:
     try:
         seconds = epoch(text)
     except (ValueError, OverflowError):
-        raise Malformed(f"`{name}` is no ISO 8601 time") from None
+        raise Malformed(f"`{name}` is not an ISO 8601 time") from None
     # The time is rounded, because the float for 2 ms may be 1.9999999 ms, which int() would cut to 1 ms.
     return milliseconds(name, round(seconds * 1000))
 

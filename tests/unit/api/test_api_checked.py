@@ -33,7 +33,7 @@ def test_a_single_message_is_rendered_and_its_unused_attributes_are_named(api: A
     [
         ({}, "name: is missing; a/subject.txt:1 uses it, so the item must have it"),
         ({"template": "b"}, "template: 'b' is unknown; use one of: a"),
-        ({"name": "x", "sendAt": "now"}, "sendAt: is used by nothing here; did you mean `send_at`?"),
+        ({"name": "x", "sendAt": "now"}, "sendAt: is not used here; did you mean `send_at`?"),
         (
             {"name": "x", "from": "eve@example.com"},
             "from: is not among this stage's senders; use one of us@ex",
@@ -120,4 +120,4 @@ def test_a_message_with_an_unused_attribute_is_refused_at_once_if_the_stage_refu
 ) -> None:
     api = Api(clock, unknown="refuse")
     push = {"id": "p", "event_type": "push", "to": "t", "platform": "ios", "title": "Hi", "shoe": 7}
-    assert "shoe: is used by nothing here, which `items.unknown` refuses" in api.post(push).text
+    assert "shoe: is not used, and `items.unknown` refuses unused attributes" in api.post(push).text

@@ -96,14 +96,14 @@ def test_a_misspelt_name_that_the_template_uses_is_a_variable(shelf: Shelf) -> N
 
 def test_a_misspelt_name_that_the_template_does_not_use_is_refused(shelf: Shelf) -> None:
     templates = in_languages(shelf)
-    with pytest.raises(Invalid, match=r"sendAt: is used by nothing here; did you mean `send_at`\?"):
+    with pytest.raises(Invalid, match=r"sendAt: is not used here; did you mean `send_at`\?"):
         templates.check_names(mail(sendAt="noon", name="Ada"))
 
 
 def test_a_strict_stage_refuses_unused_attributes(shelf: Shelf) -> None:
     templates = in_languages(shelf)
     templates.check_names(mail(name="Ada"), strict=True)
-    with pytest.raises(Invalid, match=r"shoe: is used by nothing here, which `items.unknown` refuses"):
+    with pytest.raises(Invalid, match=r"shoe: is not used, and `items.unknown` refuses unused attributes"):
         templates.check_names(mail(name="Ada", shoe=7), strict=True)
 
 

@@ -99,7 +99,7 @@ def test_a_message_whose_recipient_was_suppressed_after_a_try_of_unknown_outcome
 ) -> None:
     choices = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
     choices.mark(Suppression("vincent@example.com", "mail", "complaint", NOW_MS, "complaint"))
-    assert "its owner complained" in held(after_a_crash(suppressions=choices), aws)
+    assert "the recipient complained" in held(after_a_crash(suppressions=choices), aws)
 
 
 @pytest.mark.parametrize("crashed", [True, False])

@@ -75,7 +75,7 @@ def test_a_message_that_expires_a_millisecond_later_is_sent(post: Make) -> None:
     ("changes", "sentence"),
     [
         ({"to": ...}, "to: is missing; give `to` (or `email`) one address or a list of them"),
-        ({"event_type": "sms"}, "event_type: 'sms' is no channel here; use mail"),
+        ({"event_type": "sms"}, "event_type: 'sms' is not allowed here; use mail"),
         ({"headers": {"X-Team": "a\nb"}}, "headers.X-Team: is not a header's value; use 1 to 995"),
     ],
 )

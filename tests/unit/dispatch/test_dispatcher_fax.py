@@ -155,7 +155,7 @@ def test_a_bad_fax_fails_with_its_reason_and_does_not_stop_others(
 
 def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: Dispatcher) -> None:
     assert dispatcher.dispatch(numbered(fax_item())) == set()
-    assert ledger_item(fax_queues)["error"]["message"] == "event_type: 'fax' is no channel here; use mail"
+    assert ledger_item(fax_queues)["error"]["message"] == "event_type: 'fax' is not allowed here; use mail"
 
 
 def test_the_attribute_not_before_is_refused(made: MakeDispatcher, aws: Aws) -> None:

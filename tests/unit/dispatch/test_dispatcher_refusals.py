@@ -49,7 +49,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a send_at in no known format": (
         {"send_at": "tomorrow"},
-        "send_at: 'tomorrow' is no ISO 8601 time; use one like 2026-11-21T09:00:00Z",
+        "send_at: 'tomorrow' is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z",
     ),
     "a send_at over a year ahead": (
         {"send_at": "2028-01-01T00:00:00Z"},
@@ -62,13 +62,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an expires_at in no known format": (
         {"expires_at": "soon"},
-        "expires_at: 'soon' is no ISO 8601 time; use one like 2026-11-21T09:00:00Z",
+        "expires_at: 'soon' is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z",
     ),
     "an expires_at in the past": (
         {"expires_at": "2026-11-21T08:59:59Z"},
         "expires_at: 2026-11-21T08:59:59Z is past; use a time to come",
     ),
-    "an unknown event_type": ({"event_type": "pigeon"}, "event_type: 'pigeon' is no channel here; use mail"),
+    "an unknown event_type": ({"event_type": "pigeon"}, "event_type: 'pigeon' is not allowed here; use mail"),
     "a number for a string": ({"subject": 5}, "subject: expected a string, got a number"),
     "a huge number for a string": (
         {"to": Decimal("1E+100")},
@@ -82,7 +82,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"payload_ref": "s3://elsewhere/a"},
         f"payload_ref: 's3://elsewhere/a' is outside the payload bucket; use s3://{BUCKET}/key",
     ),
-    "an unknown lane": ({"lane": "fast"}, "lane: 'fast' is no lane; use normal or bulk"),
+    "an unknown lane": ({"lane": "fast"}, "lane: 'fast' is not a lane; use normal or bulk"),
     "an attempt of its own": ({"attempt": 2}, "attempt: is the system's own; name that attribute otherwise"),
     "over 1 MiB as JSON": (
         {"text": "\x01" * 200_000},
@@ -96,7 +96,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an event_type that fills its key": (
         {"event_type": "p" * 1000},
-        f"event_type: '{'p' * 59} is no channel here; use mail",
+        f"event_type: '{'p' * 59} is not allowed here; use mail",
     ),
 }
 
@@ -168,6 +168,6 @@ def test_a_condition_on_a_channel_that_the_stage_lacks_is_refused(dispatcher: Di
     dispatcher.dispatch(numbered(item(send_at=at(3600), unless=[unless])))
     assert aws.item()["error"] == {
         "code": "invalid",
-        "message": "unless: event_type 'sms' is no channel here; use mail",
+        "message": "unless: event_type 'sms' is not allowed here; use mail",
         "field": "unless",
     }

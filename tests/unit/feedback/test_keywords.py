@@ -113,7 +113,7 @@ def test_an_inbound_text_without_a_keyword_yields_no_stop_or_start(counted: Coun
     [
         (two_way(messageBody=...), "a text by AWS: Object missing required field `messageBody`"),
         (two_way(originationNumber=7), "a text by AWS: Expected `str`, got `int` - at `$.originationNumber`"),
-        (two_way(sent="today"), "`Timestamp` is no ISO 8601 time"),
+        (two_way(sent="today"), "`Timestamp` is not an ISO 8601 time"),
         (two_way(sent="0001-01-01T00:00:00+23:59"), "`Timestamp` is no time in epoch milliseconds"),
         (texted(wish="end"), "a text by Twilio: Invalid enum value 'end' - at `$.wish`"),
         (texted(at=-1), "`at` is no time in epoch milliseconds"),

@@ -116,7 +116,7 @@ class MailRenderer:
         except InvalidSecret as fault:
             raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
-            raise unreadable("the secret of the links for opting out", error) from None
+            raise unreadable("the secret of the opt-out links", error) from None
         return self._rendered(message, link)
 
     def _rendered(self, message: Mail, link: str | None) -> RenderedMail:

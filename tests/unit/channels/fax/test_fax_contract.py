@@ -10,7 +10,7 @@ from mailroom.message.message import parse
 from tests.support.unit.fax import LINE, PDF, TOLD, fax, fax_body, fax_item
 from tests.support.unit.shared import BUCKET, Item
 
-NUMBER = "is not a number in international form; use + and country, such as +16175551234"
+NUMBER = "is not a number in international form; use + and country code: +16175551234"
 ONCE = "pdf_url: give the PDF once: pdf_url, or payload_ref in the payload bucket"
 NOT_HTTPS = "pdf_url: is not an https URL; use https://host/file.pdf"
 

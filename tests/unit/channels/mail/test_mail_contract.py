@@ -124,7 +124,7 @@ def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
     [
         ({"subject": ...}, "subject", "is missing beside text or html; add it, or name a template"),
         ({"text": ...}, "subject", "stands alone; add text or html, or name a template"),
-        ({"template": "welcome"}, "template", "stands beside text or html; use one or the other"),
+        ({"template": "welcome"}, "template", "is not allowed together with text or html; use only one"),
     ],
 )
 def test_an_incomplete_mail_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
