@@ -101,7 +101,7 @@ INVALID = [
 ]
 INVALID_RENDERED = [
     ({"template": "a"}, "name: is missing; a/subject.txt:1 uses it"),
-    ({"subject": "Hi", "html": "<img src=cid:logo>"}, "attachments: the HTML shows cid:logo"),
+    ({"subject": "Hi", "html": "<img src=cid:logo>"}, "attachments: the HTML refers to cid:logo"),
 ]
 
 

@@ -23,12 +23,12 @@ ADDRESS = "is not a mail address; use name@domain.example"
 LINE = "holds a line break or control character; use one line of plain text"
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no to": ({"to": ...}, "to: is missing; give `to` (or `email`) one address or a list of them"),
+    "no to": ({"to": ...}, "to: is missing; set `to` (or `email`) to one address or a list of them"),
     "a bad address": ({"to": "vincent"}, f"to: 'vincent' {ADDRESS}"),
     "a bad address in a list": ({"to": ["a@example.com", "b"]}, f"to[1]: 'b' {ADDRESS}"),
     "51 recipients": (
         {"to": [f"n{each}@example.com" for each in range(51)]},
-        "to: 51 recipients with cc and bcc; use at most 50 a mail",
+        "to: has 51 recipients, including cc and bcc; use at most 50",
     ),
     "a line break in the subject": ({"subject": "a\r\nBcc: b@example.com"}, f"subject: {LINE}"),
     "a line break in the sender": (
@@ -37,7 +37,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a line break in a header": (
         {"headers": {"X-Team": "a\nBcc: b@example.com"}},
-        "headers.X-Team: is not a header's value; use 1 to 995 of printable ASCII, no line break",
+        "headers.X-Team: is not a header value; use 1 to 995 printable ASCII characters",
     ),
     "a reserved header": (
         {"headers": {"Bcc": "b@example.com"}},

@@ -25,7 +25,7 @@ def problem(**changes: Any) -> tuple[str, str]:
 # The key
 
 
-GIVE = "put the file into the payload bucket, and give {ref, filename, content_type}"
+GIVE = "put the file into the payload bucket, and use {ref, filename, content_type}"
 
 
 @pytest.mark.parametrize(

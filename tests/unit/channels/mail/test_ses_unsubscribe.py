@@ -119,8 +119,8 @@ def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_lists_the_cond
     with pytest.raises(Invalid) as caught:
         rendered(shelf, "{{ unsubscribe_url }}", **attributes)
     assert str(caught.value) == (
-        "unsubscribe_url: is given to a mail with a `topic` and one recipient, cc and bcc counted; make it "
-        "such a mail, or let the template ask `{% if unsubscribe_url is defined %}`"
+        "unsubscribe_url: is only set in a mail with a `topic` and one recipient in to, cc and bcc together; "
+        "use such a mail, or let the template test `{% if unsubscribe_url is defined %}`"
     )
     conditional = "{% if unsubscribe_url is defined %}link{% else %}none{% endif %}"
     assert rendered(shelf, conditional, **attributes) == "none"
