@@ -292,7 +292,7 @@ def test_the_log_contains_only_the_id_and_the_status_of_a_callback(door: Door, l
     door.answers(post())
     lines = log()
     assert [line["message"] for line in lines] == [
-        "callback taken",
+        "callback queued",
         "request refused",
         "request refused",
         "request not taken",

@@ -58,7 +58,7 @@ def _name_fault(name: str, *, topical: bool) -> str | None:
 
 def _value_fault(value: Any) -> str | None:
     if not isinstance(value, str):
-        return "is not a string; use a string"
+        return "is not a string; use one"
     if not HEADER_VALUE.fullmatch(value):
         return "is not a header value; use 1 to 995 printable ASCII characters"
     return None
