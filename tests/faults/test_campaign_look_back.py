@@ -38,7 +38,7 @@ def test_a_run_whose_first_page_has_failed_whole_stops_with_the_reason_and_a_dea
 ) -> None:
     world = new_campaign_world()
     tallies = run_of(world, {"failed": 10})
-    reason = "each of its first 10 messages has failed; mailroom failures says why"
+    reason = "each of its first 10 messages has failed; `mailroom failures` has the reasons"
     assert (world.run().state, world.run().trouble, world.run().stopped_by) == ("stopped", reason, BY_ITSELF)
     assert (len(world.queues.dead[COLLECT]), tallies.looks) == (1, 1)
 
@@ -138,7 +138,7 @@ def test_a_look_back_at_a_run_that_an_operator_has_stopped_is_no_dead_letter(
         world.runs.pause("weekly", RUN, "a wrong link")
         world.clock.now += 1
         world.deliver(COLLECT, 1)
-        assert world.run().trouble == "its run was paused"
+        assert world.run().trouble == "its run is paused"
     world.runs.stop("weekly", RUN, "ops")
     world.settle()
     assert (world.run().state, world.run().trouble, world.dead()) == ("stopped", "", 0)

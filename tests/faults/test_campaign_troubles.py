@@ -313,7 +313,7 @@ def test_a_chunk_for_which_no_time_is_left_is_not_begun(new_campaign_world: NewW
             "the secret of database 'app' is not a login",
         ),
         (ConnectError("database 'app' gave no connection within 12 s"), "database 'app' gave no connection"),
-        (refused("SlowDown", 503), "AWS refused SendEmail (SlowDown): let collect do that, or correct"),
+        (refused("SlowDown", 503), "AWS refused SendEmail (SlowDown): grant collect this call, or correct"),
         (ValueError("ada@example.com"), "ValueError"),
         (KeyError("ada@example.com"), "KeyError"),
     ],

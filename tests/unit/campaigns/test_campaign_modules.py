@@ -70,8 +70,8 @@ def test_an_audience_from_code_needs_a_file() -> None:
     ("composed", "problem"),
     [
         ("[{}]", "returned list; use a mapping by key"),
-        ("{1: {}, 2: {}}", "returned 2 keys that nobody has; keys are texts"),
-        ("{'1': {}, '99': {}}", "returned 1 keys that nobody has"),
+        ("{1: {}, 2: {}}", "returned 2 unknown keys; use the keys of the recipients"),
+        ("{'1': {}, '99': {}}", "returned 1 unknown keys"),
     ],
 )
 def test_compose_has_to_return_attributes_by_key(tmp_path: Path, composed: str, problem: str) -> None:
