@@ -138,7 +138,7 @@ def test_an_invalid_field_of_the_secret_is_named(
     vault.secret |= change
     with pytest.raises(LookupError) as fault:
         one(databases)
-    assert f"the secret of database 'app' is not a login: {problem}; it needs host" in str(fault.value)
+    assert f"the secret of database 'app' is not a login: {problem}; the secret and" in str(fault.value)
 
 
 def test_a_secret_that_is_not_json_is_reported_without_its_content(
@@ -182,6 +182,6 @@ def test_a_port_may_be_text(databases: Databases, vault: Vault) -> None:
 
 def test_an_unknown_database_is_named_with_the_known_ones(databases: Databases) -> None:
     with pytest.raises(
-        LookupError, match="no database 'other': the settings have app; add it under databases"
+        LookupError, match="no database 'other'; the settings have app: add it under databases"
     ):
         databases.connection("other").__enter__()

@@ -172,7 +172,7 @@ STRAY = (
 def test_a_bad_line_is_a_fault_and_the_others_are_collected(line: bytes, fault: str, size: int) -> None:
     content = HEADER + b"1,ann@example.com,Ann\n" + line + b"\n3,cy@example.com,Cy\n"
     audience = csv(content, columns=["email"])
-    if "same as" in fault and size == 1:
+    if "earlier entry" in fault and size == 1:
         assert keys(audience, size) == ["1", "1", "3"]  # the mailbox has one of an id
         return
     assert keys(audience, size) == ["1", "3"]

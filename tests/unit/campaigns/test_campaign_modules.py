@@ -89,7 +89,7 @@ def test_an_error_in_a_campaigns_file_is_raised_each_time(tmp_path: Path) -> Non
 
 def test_a_connection_is_refused_if_the_stage_has_no_databases() -> None:
     for asked in (PAGE, PEOPLE):
-        with pytest.raises(LookupError, match="no database 'app'"):
+        with pytest.raises(LookupError, match="have no database 'app'"):
             asked.connection("app")
 
 

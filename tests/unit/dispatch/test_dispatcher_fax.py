@@ -140,7 +140,7 @@ def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(made: MakeDispa
         ({"pdf_url": ...}, "pdf_url: set one of"),
         ({"pdf_url": ..., "payload_ref": "s3://elsewhere/f-1.pdf"}, "payload_ref: 's3://elsewhere/f-1.pdf'"),
         ({"lane": "bulk"}, "lane: 'bulk' is not set up for fax; use normal"),
-        ({"attempt": 2}, "attempt: is the system's own"),
+        ({"attempt": 2}, "attempt: is reserved for Mailroom"),
     ],
 )
 def test_a_bad_fax_fails_with_its_reason_and_does_not_stop_others(
@@ -160,5 +160,5 @@ def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: D
 
 def test_the_attribute_not_before_is_refused(made: MakeDispatcher, aws: Aws) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
-    assert ledger_item(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
+    assert ledger_item(aws)["error"]["message"] == "not_before: is reserved for Mailroom; use send_at"
     assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])

@@ -57,8 +57,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a ttl that may take the item before it is read back": (
         {"send_at": at(3600), "ttl": int(NOW) + 86_400},
-        "ttl: 1795338000 is under 15 days after send_at; the item may be gone before it is read back, should "
-        "that be late; use 1796551200 or more, or leave it out",
+        "ttl: 1795338000 is under 15 days after send_at; the item might expire before its message can be "
+        "sent after an outage; use 1796551200 or more, or leave it out",
     ),
     "an expires_at in no known format": (
         {"expires_at": "soon"},
@@ -66,7 +66,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an expires_at in the past": (
         {"expires_at": "2026-11-21T08:59:59Z"},
-        "expires_at: 2026-11-21T08:59:59Z is past; use a time to come",
+        "expires_at: 2026-11-21T08:59:59Z is past; use a future time",
     ),
     "an unknown event_type": ({"event_type": "pigeon"}, "event_type: 'pigeon' is not allowed here; use mail"),
     "a number for a string": ({"subject": 5}, "subject: expected a string, got a number"),
@@ -83,7 +83,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         f"payload_ref: 's3://elsewhere/a' is outside the payload bucket; use s3://{BUCKET}/key",
     ),
     "an unknown lane": ({"lane": "fast"}, "lane: 'fast' is not a lane; use normal or bulk"),
-    "an attempt of its own": ({"attempt": 2}, "attempt: is the system's own; name that attribute otherwise"),
+    "an attempt of its own": ({"attempt": 2}, "attempt: is reserved for Mailroom; rename this attribute"),
     "over 1 MiB as JSON": (
         {"text": "\x01" * 200_000},
         "item: is over 1 MiB as JSON; put the content in the payload bucket",
