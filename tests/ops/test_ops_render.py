@@ -112,7 +112,7 @@ BROKEN = [
     ),
     ({"text": "{% if %}"}, "mail/a/body.txt:1 cannot be read: unexpected end of block"),
     ({"html": "{{ name.x.y }}"}, "mail/a/body.html:1: name.x: is missing"),
-    ({"subject": "{{ '' }}"}, "subject: the one of template 'a' came out empty"),
+    ({"subject": "{{ '' }}"}, "subject: is empty after rendering template 'a'"),
 ]
 
 

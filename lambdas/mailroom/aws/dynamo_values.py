@@ -54,7 +54,7 @@ def _other_than_json(path: str, value: Any) -> Value:
 
 def _nested(path: str, value: Sequence[Any] | Mapping[Any, Any], level: int) -> Value:
     if level > MAX_LEVELS:
-        raise Invalid(path, f"lies too deep; use at most {MAX_LEVELS} levels")
+        raise Invalid(path, f"has too many levels; use at most {MAX_LEVELS}")
     if not isinstance(value, Mapping):
         return {"L": [_value(f"{path}[{place}]", entry, level + 1) for place, entry in enumerate(value)]}
     fields = {_name(path, name): field for name, field in value.items()}

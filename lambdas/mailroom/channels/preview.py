@@ -205,7 +205,7 @@ def _headers(mail: RenderedMail) -> Iterator[tuple[str, str]]:
     yield from mail.headers.items()
 
 
-_FIRST_SENDER = "first sender of the stage <sender@example.com>"
+_FIRST_SENDER = "the stage's first sender <sender@example.com>"
 
 
 class _AnySender(MailRenderer):

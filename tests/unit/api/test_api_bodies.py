@@ -90,7 +90,7 @@ def test_values_nested_too_deeply_are_a_fault_of_their_own_message_only(api: Api
         body = deep % (json.dumps(item(id=f"m-{levels}")), "[" * levels + "]" * levels)
         answer = api.post(body)
         assert [each["result"] for each in answer.json["messages"]] == ["accepted", "refused"]
-        assert "too deep" in answer.json["messages"][1]["problem"]
+        assert "too many levels" in answer.json["messages"][1]["problem"]
 
 
 def test_the_quotation_of_a_wrong_value_is_bounded_in_length(api: Api) -> None:

@@ -61,8 +61,8 @@ def test_an_attachment_whose_object_is_missing_is_refused(api: Api, aws: Aws) ->
 
 def test_a_mail_without_content_is_refused_with_the_missing_attributes(api: Api) -> None:
     answer = api.post({"id": "m", "event_type": "mail", "to": "ada@example.com"})
-    needed = "a subject with text or html, or a template's name"
-    problem = f"template: is missing, and so is other content; give {needed}: a"
+    needed = "set subject and text or html, or use a template"
+    problem = f"template: is missing, and so is other content; {needed}: a"
     assert (answer.status, answer.json["detail"]) == (422, problem)
 
 

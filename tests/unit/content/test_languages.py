@@ -127,7 +127,7 @@ def test_a_version_is_rendered_with_its_own_parts_only(aws: Aws, templates: Temp
 def test_an_unknown_version_is_a_fault_of_the_item(templates: Templates, shelf: Shelf) -> None:
     with pytest.raises(Invalid, match=r"template_version: 'a' has no version 9; leave it out"):
         templates.render("a", {}, version=9)
-    with pytest.raises(Invalid, match=r"template_version: is given, and this stage publishes no templates"):
+    with pytest.raises(Invalid, match=r"template_version: is set, but this stage does not publish templates"):
         Templates(shelf.root).render("a", {}, version=9)
 
 

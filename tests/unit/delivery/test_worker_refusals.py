@@ -133,7 +133,7 @@ def test_the_attributes_of_a_payload_in_s3_become_attributes_of_the_message(post
         (None, f"payload_ref: 's3://{BUCKET}/runs/8.json' does not exist; put the object before the message"),
         (b"[]", "payload_ref: is not a JSON object: "),
         (b'{"text": 5}', "text: expected a string, got a number"),
-        (b'{"text": "a", "bcc": "theo@example.com"}', "payload_ref: bcc stands in the payload; it counts in"),
+        (b'{"text": "a", "bcc": "theo@example.com"}', "payload_ref: contains bcc, which is only allowed"),
         (b'{"city": "Arles"}', "subject: is set without text or html; add one, or use a template"),
     ],
 )

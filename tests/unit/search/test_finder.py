@@ -210,7 +210,7 @@ def test_of_however_many_messages_a_page_is_read_and_no_more(
 
 @pytest.mark.parametrize("cursor", ["x", "1795251600000", "1795251600000#0123456789ABCDEF", "1' OR '1"])
 def test_a_cursor_that_is_none_is_refused(search: Search, cursor: str) -> None:
-    with pytest.raises(Invalid, match="is no page's cursor"):
+    with pytest.raises(Invalid, match="is not a valid cursor"):
         search.finder.newest(cursor=cursor)
 
 

@@ -199,7 +199,7 @@ def test_what_dynamodb_did_not_take_is_asked_again_and_then_the_batch_comes_back
 def test_a_secret_that_is_no_key_says_so_and_is_not_quoted(text: str) -> None:
     with pytest.raises(InvalidSecret) as raised:
         rows_with(text).partition("ada@example.com")
-    assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; put its key back')
+    assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; restore its key')
 
 
 def test_canaries_are_not_among_the_newest_messages(search: Search, ledger: Ledger) -> None:
