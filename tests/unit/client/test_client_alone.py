@@ -70,7 +70,7 @@ def test_the_client_refuses_a_name_a_time_or_a_text_that_is_wrong_with_no_packag
             print(Mailroom('test').send(item).error)
     """)
     assert output.splitlines() == [
-        "v: has the name 1, which is no string",
+        "v: has the name 1, which is not a string",
         "send_at: 'noon' is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z",
         "expires_at: expected a string, got datetime",
         "topic: expected a string, got int",

@@ -165,7 +165,7 @@ def test_no_more_of_a_body_is_read_than_is_needed_to_end_it_well() -> None:
 def test_a_response_that_is_not_http_or_is_endless_is_an_error(answer: bytes, kind: str) -> None:
     with serving(saying(answer)) as server:
         said = trouble(server)
-    assert said == f"gave no usable HTTP answer ({kind})"
+    assert said == f"sent no valid HTTP response ({kind})"
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_heads_have_as_many_bytes_as_the_limit_and_not_one_more(field: str) -> N
     with serving(saying(f"{head}ok".encode())) as server:
         assert (whole(server).body, post(server).status) == (b"ok", 200)
     with serving(saying(f"HTTP/1.1  {head[9:]}ok".encode())) as server:
-        assert trouble(server) == "gave no usable HTTP answer (AnswerTooLong)"
+        assert trouble(server) == "sent no valid HTTP response (AnswerTooLong)"
         with pytest.raises(RequestFailed, match="AnswerTooLong"):
             whole(server)
 
@@ -301,5 +301,5 @@ def test_a_header_cannot_break_out_of_its_line(value: str) -> None:
     with serving(status(200)) as server:
         https, _ = connecting(port=server.port)
         target = RequestTarget("http", "hooks.example", server.port, "/", ("8.8.8.8",))
-        with pytest.raises(InvalidRequest, match="not a header's value"):
+        with pytest.raises(InvalidRequest, match="is not a header value"):
             https.post(target, {"webhook-id": value}, b"{}", Deadline(5))

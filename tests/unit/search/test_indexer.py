@@ -191,7 +191,7 @@ def test_what_dynamodb_did_not_take_is_asked_again_and_then_the_batch_comes_back
     Search(aws, busy(3)).index()
     assert (len(calls), len(Search(aws).rows())) == (4, 2)
     calls.clear()
-    with pytest.raises(UnprocessedKeys, match="could not be written whole"):
+    with pytest.raises(UnprocessedKeys, match="could not be written completely"):
         Search(aws, busy(4)).index()
 
 

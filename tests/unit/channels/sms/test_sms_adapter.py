@@ -177,9 +177,9 @@ def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
 
 
 def test_after_a_request_that_could_not_be_made_the_providers_secret_is_read_again() -> None:
-    sms_adapter, open_ = opening(FakeSms(InvalidRequest("cannot be asked: x")), FakeSms(Sent("SM2")))
+    sms_adapter, open_ = opening(FakeSms(InvalidRequest("cannot be called: x")), FakeSms(Sent("SM2")))
     request = sms_adapter.prepare(sms())
-    assert sms_adapter.open().submit(request) == Misconfigured("twilio cannot be asked: x")
+    assert sms_adapter.open().submit(request) == Misconfigured("twilio cannot be called: x")
     assert sms_adapter.open().submit(request) == Sent("SM2")
     assert open_.call_count == 2
 
