@@ -208,7 +208,7 @@ class Collector(Struct, frozen=True):
             self._collect(definition, claim, request)
         except ClaimLost as lost:
             # The exception returns the page's record to the queue. The next claim then reads the run's state.
-            logger.info("page was lost to another worker or start", page=request.page, reason=str(lost))
+            logger.info("page was claimed again, or its run restarted", page=request.page, reason=str(lost))
             raise
         except Invalid as fault:
             # The campaign is at fault and not an entry, so a person has to correct the campaign.

@@ -328,7 +328,7 @@ class Worker:
         try:
             keys = self._tools.ledger.cut_off(key for key, _ in candidates)
         except Exception:  # noqa: BLE001 - logged; all messages are delivered in one batch
-            logger.warning("whether a function was cut off could not be read", exc_info=True)
+            logger.warning("claims of crashed functions could not be read", exc_info=True)
             return []
         if keys:
             logger.warning("a function timed out or crashed; retrying one message alone", messages=len(keys))

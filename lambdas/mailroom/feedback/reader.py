@@ -86,7 +86,7 @@ def _unwrapped(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | 
         return value, ""
     envelope = values.convert("SNS's envelope", value, _Notification)
     if envelope.topic_arn not in topics:
-        raise Malformed("comes from an SNS topic of another stage")
+        raise Malformed("comes from an SNS topic that the stage does not use")
     if envelope.type in _SUBSCRIPTION_TYPES or envelope.message.strip() == VALIDATED:
         logger.info("a notification about the SNS topic itself", kind=values.word(envelope.type))
         return None, ""

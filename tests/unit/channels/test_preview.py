@@ -97,7 +97,7 @@ INVALID = [
         {"template": "a", "name": "x", "attachments": [{"ref": "s3://other/a"}]},
         "attachments[0].ref: 's3://other/a'",
     ),
-    ({"template": "a", "template_version": 3}, "template_version: is given, and this stage publishes no"),
+    ({"template": "a", "template_version": 3}, "template_version: is set, but this stage does not"),
 ]
 INVALID_RENDERED = [
     ({"template": "a"}, "name: is missing; a/subject.txt:1 uses it"),

@@ -198,7 +198,7 @@ class SnsPush(WithoutLookUp):
             return tuple(PLATFORMS)
         application = f"{endpoint['start']}app/{endpoint['platform']}/{endpoint['name']}"
         if application not in self._applications.values():
-            raise Invalid("to", "is an endpoint of another stage's platform application; use another")
+            raise Invalid("to", "is an endpoint of an application that this stage lacks; use another")
         return (endpoint["platform"],)
 
     def _check_region(self, arn: str) -> None:

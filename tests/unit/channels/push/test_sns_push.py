@@ -169,10 +169,10 @@ def test_for_a_push_that_is_too_large_no_endpoint_is_created() -> None:
 @pytest.mark.parametrize(
     ("to", "sentence"),
     [
-        (ENDPOINT.replace("shop-android", "other"), "is an endpoint of another stage's"),
-        (ENDPOINT.replace("123456789012", "210987654321"), "is an endpoint of another stage's"),
-        (ENDPOINT.replace("eu-central-1", "us-east-1"), "is an endpoint of another stage's"),
-        (ENDPOINT.replace("GCM", "APNS"), "is an endpoint of another stage's"),
+        (ENDPOINT.replace("shop-android", "other"), "is an endpoint of an application"),
+        (ENDPOINT.replace("123456789012", "210987654321"), "is an endpoint of an application"),
+        (ENDPOINT.replace("eu-central-1", "us-east-1"), "is an endpoint of an application"),
+        (ENDPOINT.replace("GCM", "APNS"), "is an endpoint of an application"),
         (f"{TOPIC}-secret", "is not one of this stage's topics"),
     ],
 )
