@@ -6,4 +6,4 @@ from mailroom.telemetry import instrumented
 
 inspector = DeadLetterInspector.of(environment.read(environment.DeadLettersSettings))
 handler = instrumented(lambda _event, context: inspector.handle(context.get_remaining_time_in_millis))
-"""Handle one pass, and return the number of dead letters by queue."""
+"""Handler of one pass, which returns the number of dead letters by queue."""

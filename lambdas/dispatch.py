@@ -16,7 +16,7 @@ dispatcher = Dispatcher.of(environment.read(DispatchSettings))
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Handle a batch of the mailbox's stream, and return the sequence numbers of failed records in Lambda's
     form."""
-    # The event source mapping passes only INSERT. A replay by hand may contain other records.
+    # The event source mapping passes only INSERT. An operator's replay may contain other records.
     records = [record["dynamodb"] for record in event["Records"] if record["eventName"] == "INSERT"]
     failed = dispatcher.dispatch(
         ((record["SequenceNumber"], plain(record["NewImage"])) for record in records),

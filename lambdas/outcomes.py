@@ -1,5 +1,5 @@
-"""Turns outcomes into consequences: reads changes from the ledger's stream, and queues callbacks and further
-attempts."""
+"""Reacts to outcomes: reads changes from the ledger's stream, and queues callbacks and further attempts of
+faxes."""
 
 from typing import Any
 

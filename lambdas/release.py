@@ -1,5 +1,5 @@
-"""Releases messages that waited: every minute, the channels' queues get what is due and what the day has room
-for."""
+"""Releases waiting messages: every minute, it puts the messages that are due, or for which the daily budget
+has capacity, into the channels' queues."""
 
 from typing import Any
 
@@ -13,6 +13,6 @@ release = Release.of(environment.read(ReleaseSettings))
 
 @instrumented
 def handler(event: dict[str, Any], context: Any) -> None:
-    """Work off one shard of what is due, or the line of one channel, or put a canary, as the event's
-    `shard`, `line` or `canary` says."""
+    """Handle an event: `shard` releases the due messages of a shard, `line` releases messages of a channel
+    that wait for the daily budget, and `canary` puts a canary mail."""
     release.handle(event, context.get_remaining_time_in_millis)

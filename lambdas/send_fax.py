@@ -11,4 +11,4 @@ from mailroom.telemetry import instrumented
 settings = environment.read(FaxSender)
 worker = Worker.of(settings, FaxAdapter.of(settings), FaxDelivery)
 handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
-"""Handle a record of the fax queue. SQS delivers the record again until the fax has ended."""
+"""Handler of a record of the fax queue. SQS delivers the record again until the fax has ended."""

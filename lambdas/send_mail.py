@@ -10,4 +10,4 @@ from mailroom.telemetry import instrumented
 settings = environment.read(SesSender)
 worker = Worker.of(settings, SesMail.of(settings), to_people)
 handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
-"""Handle a batch of the function's queue, which is mail or mail-bulk."""
+"""Handler of batches of the function's queue, which is mail or mail-bulk."""

@@ -1,1 +1,2 @@
-"""Library of the functions: messages, the ledger, the worker, queues, templates, telemetry."""
+"""Library of the Lambda functions and of the Python client: messages, ledger, delivery, queues, templates and
+telemetry."""

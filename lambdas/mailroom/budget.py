@@ -1,12 +1,15 @@
-"""A day's budget: how many recipients may still be reached, counted in one item by conditional writes.
+"""Daily budget: counts how many recipients may be reached in 24 hours, in one DynamoDB item with conditional
+writes.
 
-A provider's quota is of a rolling day: SES counts recipients over 24 hours
+A provider's quota is for any 24 hours, as in SES
 (https://docs.aws.amazon.com/ses/latest/dg/manage-sending-quotas.html). So the item has two counts for each
-hour, `used_<hour>` of all and `bulk_<hour>` of bulk, hours since 1970, and their sums `used` and `bulk` from
-the hour `oldest` on. What was granted in an hour counts until all of it was sent a whole day ago.
+hour (in hours since 1970): `used_<hour>` of all recipients and `bulk_<hour>` of recipients of bulk messages.
+`used` and `bulk` are the sums of these counts from the hour `oldest` on. The recipients that were granted in
+an hour count until all of them were reached more than 24 hours ago.
 
-Bulk asks before it sends, and gets no more than the day has left after the reserve. Normal lanes are counted
-after they have sent: a code waits for no answer of this item.
+The bulk lane reserves recipients by a grant before it sends, and gets at most the rest of the day's limit
+without the reserve. Normal lanes count their recipients after sending, so that an urgent message, such as a
+login code, does not wait for this item.
 """
 
 import math
@@ -24,58 +27,60 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 PerDay = Sequence[tuple[str, int]]
-"""Recipients a day, each from a date (ISO, UTC) on; the first also before its date. An empty sequence is no
-limit."""
+"""Maximum numbers of recipients a day, each with the date (ISO, UTC) from which it is valid. The first is
+also valid before its date. An empty sequence means that the number is not limited."""
 HOUR = 3600
 _DAY = 86_400
 _LATEST = 900
-"""Seconds after which a grant is not used any more, because functions do not run for longer."""
+"""Seconds after which a grant is not used any more, because a Lambda function runs 900 seconds at most."""
 CLOSED_SECONDS = HOUR
-"""Seconds for which bulk gets no recipients after the provider has refused because the day is used up. The
-provider frees the recipients of a day ago hour by hour."""
+"""Seconds for which the bulk lane gets no grants after the provider has refused a message because its daily
+quota is used up."""
 _TRIES = 25
-"""Each try that fails proves another worker's write, of which a stage has a few at a time."""
+"""Maximum number of tries of a write. A try fails only if another worker has written at the same time."""
 
 _ADD = "ADD #used :n, #bulk :n, #used_{0} :n, #bulk_{0} :n"
 _SUMS = "#oldest = :oldest"
 _OPEN = "(attribute_not_exists(closed_until) OR closed_until <= :now)"
 _TURN = "(attribute_not_exists(line_at) OR line_at >= :place)"
-"""Condition: no message that was put earlier waits for the day."""
+"""Condition: no message that was put earlier waits for the budget."""
 _ROOM = "#bulk <= :bulk_most AND #used <= :used_most"
 
 
 class Grant(NamedTuple):
-    """Recipients that bulk may reach now."""
+    """Recipients that the bulk lane may reach now."""
 
     recipients: int
     hour: int
-    """Hour in which the recipients count, in hours since 1970."""
+    """Hour in which the recipients are counted, in hours since 1970."""
     line_at: float = math.inf
-    """Time in epoch seconds: a message that was put later must wait, because others wait already."""
+    """Time in epoch seconds: a message that was put later must wait, because earlier messages wait
+    already."""
 
 
 class Room(NamedTuple):
-    """Recipients that bulk may have now."""
+    """Remaining capacity of the budget for bulk messages."""
 
     recipients: int
     again: float
-    """Time in epoch seconds when there are as many as somebody wants."""
+    """Time in epoch seconds from which the number of recipients in the caller's question would be
+    available."""
 
 
 class Line(NamedTuple):
-    """The line of those who wait for the day, as `release` sees it."""
+    """State of the line, which consists of the messages that wait for the budget."""
 
     recipients: int
-    """Recipients that bulk may have now."""
+    """Number of recipients that bulk messages may have now."""
     at: float
-    """Place in epoch seconds: messages that were put later have to wait. Infinity if the line is closed."""
+    """Time in epoch seconds: messages that were put later have to wait. Infinity if no messages wait."""
     joined: int
-    """Number of times that somebody joined the line."""
+    """Number of times that messages have joined the line."""
 
 
 class Budget:
-    """Budget with a name, such as that of a channel: `per_day` recipients, of which bulk never gets the
-    `reserve` (a part of 1)."""
+    """Daily budget of a channel, or of a caller of the API: at most `per_day` recipients. The fraction
+    `reserve` of them is never granted to bulk messages."""
 
     def __init__(
         self,
@@ -94,13 +99,14 @@ class Budget:
         self._clock = clock
 
     def ask(self, recipients: int, place: float = 0, *, whole: bool = False) -> Grant:
-        """Take up to `recipients` of bulk's part, before they are sent to; with `whole`, all or none.
+        """Reserve up to `recipients` for bulk messages before they are sent, and return the grant. With
+        `whole`, all of them are reserved or none.
 
-        `place` is the latest time (epoch seconds) at which one of the messages was put: while messages wait
-        that were put earlier, the grant is empty.
+        `place` is the latest time (epoch seconds) at which one of the messages was put. If messages that were
+        put earlier wait, the grant is empty.
 
-        Only `settle` gives back: a worker that dies, or a call that the SDK repeats, costs bulk a part of its
-        day, and never a code. Raises Contention.
+        Only `settle` returns unused recipients. If a worker crashes, or the SDK repeats the call, fewer bulk
+        messages can be sent that day, but other messages are not affected. Raises Contention.
         """
         hour, oldest = hour_of(self._clock()), self._oldest()
         condition = f"{_SUMS} AND {_ROOM} AND {_OPEN} AND {_TURN}"
@@ -130,19 +136,20 @@ class Budget:
                 recipients = min(recipients, free)
             else:
                 return Grant(recipients, hour)
-        raise Contention(f"the budget was changed by others {_TRIES} times; ask again")
+        raise Contention(f"the budget was changed by others {_TRIES} times; try again")
 
     def settle(self, client: "DynamoDBClient", grant: Grant, recipients: int) -> None:
-        """Count `recipients` in place of those of a grant of this hour or the last.
+        """Replace the recipients of a grant, of this hour or the last, by the number `recipients` that was
+        used.
 
-        The client must never repeat a call: a second write would give the same recipients back again, and
-        more would be sent than the day has.
+        The client must never repeat a call: a second write would return the same recipients again, and more
+        would be reached than the budget allows.
         """
         values = {":n": number(recipients - grant.recipients)}
         update(client, self._table, self._key, _ADD.format(grant.hour), "attribute_exists(#oldest)", values)
 
     def count(self, sent: int, *, bulk: bool = False) -> None:
-        """Count recipients who were reached without asking: of a normal lane, or of `bulk`. Raises
+        """Count recipients who were reached without a grant, by a normal lane or by the `bulk` lane. Raises
         Contention."""
         hour, oldest = hour_of(self._clock()), self._oldest()
         addition = _ADD.format(hour) if bulk else f"ADD #used :n, #used_{hour} :n"
@@ -157,14 +164,16 @@ class Budget:
         raise Contention(f"the budget was changed by others {_TRIES} times; {sent} recipients not counted")
 
     def close(self) -> None:
-        """Close the day for bulk for an hour, because the provider has refused messages of a used-up day.
-        Codes that wait are tried again before that, and close the day again if they are still refused."""
+        """Grant no recipients to the bulk lane for an hour, because the provider has refused a message whose
+        daily quota is used up. Messages of normal lanes are retried earlier, and call this method again if
+        they are still refused."""
         until = {":until": number(self._clock() + CLOSED_SECONDS)}
         later = "attribute_not_exists(closed_until) OR closed_until < :until"
         try_update(self._client, self._table, self._key, "SET closed_until = :until", later, until)
 
     def join(self, place: float) -> None:
-        """Open the line, if it is not open yet: what was put after `place` (epoch seconds) has to wait."""
+        """Record that a message waits which was put at `place` (epoch seconds): messages that were put at the
+        same time or later have to wait. If other messages wait already, only `joined` changes."""
         values = {":before": number(int(place) - 1), ":one": number(1)}
         expression = "SET line_at = if_not_exists(line_at, :before) ADD joined :one"
         self._client.update_item(
@@ -175,13 +184,13 @@ class Budget:
         )
 
     def line(self) -> Line:
-        """Return the line and the room of now, by a consistent read."""
+        """Return the state of the line and the present capacity, by a consistent read."""
         item = self._read()
         line_at = float(item.get("line_at", math.inf))
         return Line(self._open_room(item), line_at, int(item.get("joined", 0)))
 
     def move_line(self, place: float) -> None:
-        """Let messages ask that were put at `place` (epoch seconds) or before."""
+        """Allow grants for messages that were put at `place` (epoch seconds) or before."""
         values = {":place": number(int(place))}
         self._client.update_item(
             TableName=self._table,
@@ -191,29 +200,31 @@ class Budget:
         )
 
     def close_line(self, joined: int) -> bool:
-        """Close the empty line. Returns False if a message has joined since `joined` was read."""
+        """Record that no message waits any more. Returns False if a message has joined the line since
+        `joined` was read."""
         condition = "attribute_not_exists(joined) OR joined = :joined"
         values = {":joined": number(joined)}
         return try_update(self._client, self._table, self._key, "REMOVE line_at", condition, values)[0]
 
     def room(self, recipients: int = 1) -> Room:
-        """Return the recipients that bulk could have now, without taking them, and the time at which it could
-        have `recipients`."""
+        """Return the number of recipients that could be granted to bulk messages now, without reserving them,
+        and the time at which `recipients` could be granted."""
         return self._room(self._read(), recipients)
 
     def part(self) -> int:
-        """Return bulk's part of today."""
+        """Return today's maximum number of recipients of bulk messages."""
         return self._limits()[1]
 
     def largest_part(self) -> int:
-        """Return bulk's part of the largest day from now on: a message with more recipients never fits."""
+        """Return the largest daily maximum for bulk messages, of today or a later date in `per_day`. A
+        message with more recipients never fits."""
         moment = self._clock()
         begins = (epoch(date) for date, _ in self._per_day)
         times = (moment, *(begin for begin in begins if begin > moment))
         return max(limits_of(self._per_day, self._reserve, time_)[1] for time_ in times)
 
     def spent(self) -> tuple[int, int]:
-        """Return the numbers of recipients that count now: all, and those of bulk."""
+        """Return the numbers of recipients that are counted now: of all messages, and of bulk messages."""
         return self._sums(self._read())
 
     def _room(self, item: Mapping[str, Any], recipients: int) -> Room:
@@ -227,7 +238,7 @@ class Budget:
         return Room(0 if "line_at" in item else free, again)
 
     def _open_room(self, item: Mapping[str, Any]) -> int:
-        """Return the room for bulk without regard to the line; 0 while the day is closed."""
+        """Return the capacity for bulk messages, ignoring messages that wait. It is 0 after `close`."""
         return 0 if item.get("closed_until", 0) > self._clock() else self._left(item)
 
     def _left(self, item: Mapping[str, Any]) -> int:
@@ -235,7 +246,7 @@ class Budget:
         return room_left(used, of_bulk, self._per_day, self._reserve, self._clock())
 
     def _summed(self, item: Mapping[str, Any], oldest: int) -> int:
-        """Let the sums begin at the hour `oldest`. Returns the hour at which they begin."""
+        """Remove the hours before `oldest` from the sums. Returns the hour at which the sums begin."""
         before = item.get("oldest")
         if before is not None and before >= oldest:
             return int(before)  # the worker that moved the sums has a clock that is ahead
@@ -261,7 +272,7 @@ class Budget:
         return sum(_counts(item, "used", oldest).values()), sum(_counts(item, "bulk", oldest).values())
 
     def _limits(self) -> tuple[int, int]:
-        """Return the recipients of today: all, and bulk's part."""
+        """Return today's maximum numbers of recipients: of all messages, and of bulk messages."""
         return limits_of(self._per_day, self._reserve, self._clock())
 
     def _oldest(self) -> int:
@@ -286,14 +297,15 @@ def _counts(item: Mapping[str, Any], kind: str, oldest: int, before: float = mat
 
 
 def limit_of(per_day: PerDay, moment: float) -> int:
-    """Return the recipients of the day with `moment` (epoch seconds)."""
+    """Return the maximum number of recipients on the day of `moment` (epoch seconds)."""
     today = datetime.fromtimestamp(moment, UTC).date().isoformat()
     past = [recipients for date, recipients in per_day if date <= today]
     return past[-1] if past else per_day[0][1]
 
 
 def limits_of(per_day: PerDay, reserve: float, moment: float) -> tuple[int, int]:
-    """Return the recipients of the day with `moment` (epoch seconds): all, and bulk's part."""
+    """Return the maximum numbers of recipients on the day of `moment` (epoch seconds): of all messages, and
+    of bulk messages."""
     day = limit_of(per_day, moment)
     return day, day - math.ceil(day * reserve)
 
@@ -301,8 +313,8 @@ def limits_of(per_day: PerDay, reserve: float, moment: float) -> tuple[int, int]
 def room_left(
     used: Mapping[int, int], of_bulk: Mapping[int, int], per_day: PerDay, reserve: float, moment: float
 ) -> int:
-    """Return the recipients that bulk may have at `moment` (epoch seconds). `used` and `of_bulk` count the
-    recipients of all and of bulk, by hour."""
+    """Return the number of recipients that bulk messages may have at `moment` (epoch seconds). `used` and
+    `of_bulk` are the counts by hour of all recipients and of the recipients of bulk messages."""
     oldest, (day, part) = oldest_hour(moment), limits_of(per_day, reserve, moment)
     total, bulk = (sum(n for hour, n in counts.items() if hour >= oldest) for counts in (used, of_bulk))
     return max(0, min(part - bulk, day - total))
@@ -313,10 +325,10 @@ def hour_of(moment: float) -> int:
 
 
 def oldest_hour(moment: float) -> int:
-    """Return the oldest hour that counts at `moment` (epoch seconds)."""
+    """Return the oldest hour whose recipients are counted at `moment` (epoch seconds)."""
     return hour_of(moment - _LATEST - _DAY)
 
 
 def frees(hour: int) -> int:
-    """Return the time in epoch seconds from which the grants of an hour do not count any more."""
+    """Return the time in epoch seconds from which the recipients of an hour are not counted any more."""
     return (hour + 1) * HOUR + _LATEST + _DAY

@@ -1,4 +1,4 @@
-"""Send messages from any Python program. Besides Python, the client needs only boto3.
+"""Client that sends messages from any Python program. Apart from Python, it needs only boto3.
 
     from mailroom.client import Mailroom
 
@@ -6,8 +6,8 @@
     mailroom.send({"id": "welcome-17", "event_type": "mail", "to": "ada@example.com", "template": "welcome"})
     mailroom.status("welcome-17")
 
-The client validates an item's key, texts and times; with the extra `check`, it also validates the rest of the
-item as far as a stage's settings do not matter. Dispatch validates the rest, and writes the result into the
+The client validates an item's key, texts and times. With the extra `check`, it also validates all other rules
+that do not depend on a stage's settings. Dispatch checks the other rules, and writes the result into the
 ledger. Sending the same item again, after a crash or a lost response, is always safe.
 """
 
@@ -53,7 +53,7 @@ class SendResult:
     another message has this id and event_type, and is unchanged. `refused`: the item is invalid; `error`
     names the attribute. `failed`: AWS could not be reached or denied the request; send the item again."""
     error: str = ""
-    """The problem in a sentence, empty if the item is in the mailbox."""
+    """Problem in a sentence; empty if the item is in the mailbox."""
 
     @property
     def ok(self) -> bool:
@@ -96,7 +96,7 @@ class Ambiguous(LookupError):
     """Raised if several messages have the same id; `event_types` lists their event types."""
 
     def __init__(self, id_: str, event_types: list[str]) -> None:
-        super().__init__(f"{id_!r} is the id of several messages; name one of {', '.join(event_types)}")
+        super().__init__(f"{id_!r} is the id of several messages; add event_type: {', '.join(event_types)}")
         self.event_types = event_types
 
 
@@ -106,12 +106,12 @@ class NotCancelled(Exception):
 
     def __init__(self, id_: str, status: MessageStatus | None) -> None:
         state = "there is no such message" if status is None else f"it is {status.status}"
-        super().__init__(f"{id_!r} was not cancelled: {state}; only what waits can be")
+        super().__init__(f"{id_!r} was not cancelled: {state}; only a waiting message can be")
         self.status = status
 
 
 class Mailroom:
-    """The mailbox and the ledger of a stage.
+    """Client of a stage: puts messages into its mailbox, and reads their statuses.
 
     Permissions: dynamodb:PutItem on the mailbox; dynamodb:GetItem and dynamodb:Query on mailbox and ledger;
     to cancel messages, dynamodb:UpdateItem on the ledger; for items over 400 KB and the content of
@@ -131,8 +131,8 @@ class Mailroom:
         """Create clients for a stage.
 
         session: credentials and region; by default a new boto3 session.
-        payload_bucket: name of the payload bucket; by default it is made from the number of the account.
-        workers: greatest number of concurrent puts of `send_many`.
+        payload_bucket: name of the payload bucket; by default it is derived from the number of the account.
+        workers: maximum number of concurrent puts of `send_many`.
         mailbox_days: how long an item without ttl stays in the mailbox after its send_at; default: for ever.
             With less than 15 days, dispatch refuses items that wait for a send_at. If the stage has a limit,
             its output MailboxTtlSeconds is the limit in seconds.
@@ -279,11 +279,11 @@ class Mailroom:
 
 
 def _check(item: Mapping[str, Any]) -> None:
-    """Raise Invalid for a key, a text or a time that is wrong in every channel."""
+    """Raise Invalid for a key, a text or a time that is invalid in every channel."""
     for name in ("id", "event_type"):
         value = item.get(name)
         if not isinstance(value, str) or not value:
-            raise Invalid(name, "is missing, or no string; give one")
+            raise Invalid(name, "is missing, or not a string; add it")
     length = len(item["id"].encode("utf-8", "replace"))
     if length > MAX_ID_BYTES:
         raise Invalid("id", f"is {length} bytes long; use at most {MAX_ID_BYTES}")
@@ -295,13 +295,14 @@ def _check(item: Mapping[str, Any]) -> None:
         try:
             epoch(item.get(name) or EXAMPLE_TIME)
         except (ValueError, OverflowError):
-            problem = f"{item[name]!r:.60} is no ISO 8601 time; use one like {EXAMPLE_TIME}"
+            problem = f"{item[name]!r:.60} is not an ISO 8601 time; use one like {EXAMPLE_TIME}"
             raise Invalid(name, problem) from None
 
 
 def _check_contract(item: Mapping[str, Any]) -> None:
-    """Raise Invalid for what the contract of the item's channel refuses, such as an address. The stage alone
-    knows its own channels, and the country of a number without one."""
+    """Raise Invalid for an item that is invalid in its channel, for example because of its address. Items of
+    a stage's own channels, and text messages to a number without a country code, are not checked here,
+    because only the stage can check them."""
     contracts, parse = _contracts()
     national = item["event_type"] == "sms" and not str(item.get("to")).startswith("+")
     if item["event_type"] in contracts and not national:
@@ -310,8 +311,8 @@ def _check_contract(item: Mapping[str, Any]) -> None:
 
 @cache
 def _contracts() -> tuple[Mapping[str, Any], Any]:
-    """Return the contracts by `event_type`, and the function that reads an item by them. Without the packages
-    of the extra `check` the contracts are empty."""
+    """Return the classes of messages by `event_type`, and the function that parses an item. Without the
+    packages of the extra `check`, the mapping is empty."""
     try:
         # The modules are imported by their names as text, because a program without the extra cannot import
         # them.

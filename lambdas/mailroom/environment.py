@@ -1,4 +1,5 @@
-"""Settings of functions: the stack of a function fills one of these types, and the function reads it."""
+"""Settings of functions. A function's stack writes them into environment variables, and the function reads
+them."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -8,14 +9,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 FEEDBACK_KEPT_BACK_SECONDS = 5
-"""Seconds of the time of `feedback` in which no write begins, because it might not end in time."""
+"""Minimum remaining seconds of an invocation of `feedback` for a write to begin, so that the write can end in
+time."""
 DEAD_LETTERS_KEPT_BACK_SECONDS = 10
-"""Seconds of the time of `dead-letters` that are reserved for calls that have begun, and for making letters
-visible again."""
+"""Seconds of an invocation of `dead-letters` that are reserved for calls that have begun, and for making dead
+letters visible again."""
 COMPOSE_KEPT_BACK_SECONDS = 10
-"""Seconds of the time of `compose` that are reserved for putting the composed messages."""
+"""Seconds of an invocation of `compose` that are reserved for putting the composed messages."""
 RELEASE_KEPT_BACK_SECONDS = 15
-"""Seconds of the time of `release` that a round keeps for the messages that it is handing over."""
+"""Seconds of an invocation of `release` that are reserved for the messages that it is putting into queues."""
 Seconds = Annotated[float, Meta(ge=0)]
 T = TypeVar("T", bound=Struct)
 
@@ -29,7 +31,7 @@ class Common(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 class Sender(Common, frozen=True, kw_only=True, rename="upper"):
-    """Settings of a worker, with the numbers that the stack derived for its queue."""
+    """Settings of a sender function, with numbers that the stack has derived for its queue."""
 
     channel: str
     queue_url: str
@@ -42,27 +44,28 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     submit_seconds: Seconds
     record_seconds: Seconds
     resend_delays: tuple[Seconds, ...] = (0, 1_800, 7_200)
-    """Minimum times between a try whose outcome is unknown and each resend; their number is that of
-    resends."""
+    """Minimum seconds between a try whose outcome is unknown and the next resend. There is one number for
+    each resend."""
     submits_at_once: Annotated[int, Meta(ge=1)] = 1
     recipients_only: Sequence[str] | None = None
-    """Recipients that the stage may reach: see `AllowedRecipients`. None allows all."""
+    """Recipients that the stage may reach: see `AllowedRecipients`. If None, all recipients are allowed."""
     redirect_to: str = ""
-    """Recipient of the messages to all others; empty to suppress them."""
+    """Recipient who gets the messages to all other recipients; if empty, these messages are suppressed."""
     contents_table: str = ""
-    """Table with the contents of messages that wait; empty if no message of the channel ever waits."""
+    """Table with the contents of waiting messages; empty if messages of the channel never wait."""
     budgets_table: str = ""
     per_day: Sequence[tuple[str, int]] = ()
     """Maximum number of recipients of the channel a day: see `budget.PerDay`."""
     reserve: float = 0
-    """Part of `per_day` that bulk never gets."""
+    """Fraction of `per_day` that bulk messages never get."""
     bulk: bool = False
-    """True for the lane `bulk`: it asks for its part of the day before it sends, and is closed for a
-    while if the provider refuses what it submits."""
+    """True for the lane `bulk`. It reserves recipients in the daily budget before it sends, and its new
+    messages wait for a while if the provider refuses most of them."""
     window: dict[str, str] | None = None
-    """Hours of the lane, for messages without a window of their own: see `Window`."""
+    """Hours in which messages of the lane may be sent, for messages without the attribute `window`: see
+    `Window`."""
     runs_table: str = ""
-    """Table of the runs of campaigns; empty if no campaign sends by this lane."""
+    """Table of campaign runs; empty if no campaign sends by this lane."""
 
 
 class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):
@@ -78,14 +81,14 @@ class MailSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     mail_senders: Sequence[str]
     max_attachment_bytes: int
     unsubscribe_url: str
-    """Beginning of the URLs for opting out."""
+    """Prefix of the opt-out URLs."""
     unsubscribe_secret_arn: str
-    """Secret that signs these URLs."""
+    """Secret with the key that signs the opt-out URLs."""
     templates: str = "templates/mail"
     templates_bucket: str = ""
     """Bucket with published versions of templates; empty if the stage does not publish them."""
     unknown: Literal["allow", "refuse"] = "allow"
-    """Treatment of an attribute without effect."""
+    """Whether an attribute without an effect is allowed or makes the message invalid."""
 
 
 class SesSender(MailSender, frozen=True, kw_only=True, rename="upper"):
@@ -103,18 +106,18 @@ class ResendSender(MailSender, frozen=True, kw_only=True, rename="upper"):
 
 
 class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
-    """Settings of an SMS sender; those of other providers are empty."""
+    """Settings of an SMS sender. The settings for another provider are empty."""
 
     sms_provider: Literal["twilio", "aws"]
     twilio_secret_arn: str = ""
     sms_base_url: str = ""
     messaging_service_sid: str = ""
     sms_sender: str = ""
-    """Number or, for AWS, any origination identity."""
+    """Telephone number of the sender or, for AWS, any origination identity."""
     sms_configuration_set: str = ""
     default_region: str = ""
     callback_url: str = ""
-    """Beginning of the URLs for Twilio's status callbacks, each with a path of its message."""
+    """Prefix of the URLs for Twilio's status callbacks, to which each message's reference is appended."""
     max_segments: int
     media_seconds: int
     clock_skew_seconds: Seconds
@@ -171,24 +174,24 @@ class FeedbackSettings(Common, frozen=True, kw_only=True, rename="upper"):
     queue_url: str
     suppressions_table: str
     feedback_topics: Sequence[str]
-    """ARNs of the topics whose events are accepted."""
+    """ARNs of the SNS topics whose events are accepted."""
     default_region: str = ""
     stop_words: Sequence[str] = ()
-    """Words of the stage that stop text messages."""
+    """Additional words by which a person opts out of text messages."""
     start_words: Sequence[str] = ()
-    """Words of the stage that start them again."""
+    """Additional words by which a person opts in to text messages again."""
 
 
 class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """Settings of `twilio-callbacks`, which Twilio calls."""
 
     twilio_secret_arn: str
-    """Secret with the key of Twilio's signatures."""
+    """Secret with the auth token, which is the key of signatures by Twilio."""
     public_url: str
-    """URL that Twilio signs."""
+    """Public URL of the function, which Twilio's signatures cover."""
     feedback_queue_url: str
     sms_base_url: str = "https://api.twilio.com"
-    """API that returns when a text was sent."""
+    """URL of the API of Twilio, from which the time of a text is read."""
     stop_words: Sequence[str] = ()
     start_words: Sequence[str] = ()
 
@@ -197,18 +200,20 @@ class ResendEventsSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """Settings of `resend-events`, which Resend calls."""
 
     resend_secret_arn: str
-    """Secret with the key of Resend's signatures."""
+    """Secret with the key of signatures by Resend."""
     feedback_queue_url: str
 
 
 class DatabaseSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Connection to a PostgreSQL. The secret has the login in the form of RDS (`host`, `port`, `username`,
-    `password`, `dbname`); `host`, `port` and `dbname` here are for a secret without them."""
+    """Connection to a PostgreSQL database. The secret has the login in the form of RDS (`host`, `port`,
+    `username`, `password`, `dbname`). The fields `host`, `port` and `dbname` are used if the secret lacks
+    them."""
 
     secret_arn: str
     sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
     ca_file: str = ""
-    """File in the bundle with the authorities for the server's certificate; empty for those of the system."""
+    """File in the bundle with the CA certificates for the server's certificate; if empty, the system's CA
+    certificates are used."""
     host: str = ""
     port: int = 0
     dbname: str = ""
@@ -217,7 +222,7 @@ class DatabaseSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DayLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Limit of a channel's day, and the queue of the lane that asks."""
+    """Daily limit of a channel, and the queue of its bulk lane."""
 
     per_day: Sequence[tuple[str, int]]
     reserve: float
@@ -229,14 +234,14 @@ class CollectSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 
     queue_url: str
     audience_queue_url: str
-    """Queue of people to be composed."""
+    """Queue of people whose messages have to be composed."""
     runs_table: str
     lease_seconds: Seconds
     run_ttl_seconds: Seconds
-    """Seconds for which a run's item lives after its last change."""
+    """Seconds from the last change of a run's item until the item expires."""
     budgets_table: str = ""
     limits: dict[str, DayLimit] = {}
-    """Limits of the day, by channel."""
+    """Daily limits, by channel."""
     databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
     templates_bucket: str = ""
@@ -252,10 +257,10 @@ class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
     runs_table: str
     run_ttl_seconds: Seconds
     queues: dict[str, str] = {}
-    """URLs of the queues of the lane `bulk`, by channel: for messages that a stopped run sends after all."""
+    """URLs of the bulk lanes' queues, by channel, for messages of a stopped run that is restarted."""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
-    """Seconds for which the mailbox keeps an item; 0 for ever."""
+    """Seconds for which the mailbox stores an item; 0 if items never expire."""
     databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
 
@@ -264,9 +269,9 @@ class CallerLimit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Limits of a caller of the API."""
 
     per_day: int | None = None
-    """Maximum number of recipients a day; None is no limit."""
+    """Maximum number of recipients a day; None if the number is not limited."""
     senders: Sequence[str] | None = None
-    """Addresses from which the caller may send; None allows all senders of the stage."""
+    """Addresses from which the caller may send; if None, all senders of the stage are allowed."""
 
 
 class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
@@ -278,11 +283,11 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     callback_schemes: Sequence[str]
     callback_ports: Sequence[int]
     caller_claim: str = ""
-    """Claim of a token that names the caller; empty if callers sign by IAM."""
+    """Claim in a caller's token that contains its name; empty if callers are authenticated by IAM."""
     payload_prefixes: dict[str, str] = {}
-    """Beginning of the keys of objects that a caller may name, by caller; empty to allow all objects."""
+    """Prefix of the keys of objects that a caller may use, by caller; if empty, all objects are allowed."""
     callers: dict[str, CallerLimit] = {}
-    """Limits by caller; empty to allow each caller everything."""
+    """Limits by caller; if empty, callers are not restricted."""
     mail_senders: Sequence[str] = ()
     fax_senders: Sequence[str] = ()
     templates: str = "templates"
@@ -292,9 +297,9 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
     payload_ttl_seconds: Seconds = 0
-    """Seconds for which large content is kept; 0 for ever."""
+    """Seconds for which large content is stored; 0 if it never expires."""
     search_table: str = ""
-    """Table of rows by recipient; empty for a stage without search."""
+    """Table of the search index; empty for a stage without search."""
     search_key_name: str = ""
 
 
@@ -303,16 +308,16 @@ class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 
     preferences_table: str
     unsubscribe_secret_arn: str
-    """Secret that signs the links."""
+    """Secret with the key that signs the opt-out links."""
     unsubscribe_page: str = ""
-    """File in the bundle with the settings of the page; empty without such settings."""
+    """File in the bundle with the settings of the opt-out page; if empty, the default settings are used."""
 
 
 class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Settings of `dead-letters`."""
 
     dead_letter_queues: dict[str, str]
-    """URL of each dead-letter queue, by the queue's short name."""
+    """URLs of the dead-letter queues, by the queue's short name."""
 
 
 class RetryFaxSettings(Struct, frozen=True, kw_only=True, rename="upper"):
@@ -331,7 +336,7 @@ class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     retry_delay_seconds: Seconds
     channels: Sequence[str] = ()
     event_bus: str = ""
-    """Name or ARN of the bus for events; empty to put none."""
+    """Name or ARN of the event bus for outcomes; if empty, events are not put on a bus."""
     event_source: str = ""
     campaigns: Sequence[str] = ()
 
@@ -351,48 +356,49 @@ class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Settings of `dispatch`."""
 
     routes: dict[str, dict[str, str]]
-    """URL of the queue, by channel and lane."""
+    """URLs of the queues, by channel and lane."""
     delayed_routes: dict[str, str]
-    """By channel whose own queue cannot delay a message, the URL of a queue that can."""
+    """URLs of queues for delayed messages, by channel, for channels whose own queue cannot delay a
+    message."""
     callback_schemes: Sequence[str]
     callback_ports: Sequence[int]
     default_region: str = ""
     templates_bucket: str = ""
     """Bucket with published versions of templates; empty if the stage does not publish them."""
     unknown: Literal["allow", "refuse"] = "allow"
-    """Treatment of an attribute without effect."""
+    """Whether an attribute without an effect is allowed or makes the message invalid."""
 
 
 class LineSettings(Struct, frozen=True):
-    """Settings of one channel's line: messages of bulk that wait for the day."""
+    """Settings for the bulk messages of one channel that wait for the daily budget."""
 
     per_second: float
-    """Messages that the lane sends in a second."""
+    """Number of messages that the lane sends in a second."""
     per_day: Sequence[tuple[str, int]] = ()
     """Maximum number of recipients of the channel a day: see `budget.PerDay`."""
     reserve: float = 0
-    """Part of `per_day` that bulk never gets."""
+    """Fraction of `per_day` that bulk messages never get."""
 
 
 class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper"):
-    """Settings of `release`, which also dispatches the items that it reads back from the mailbox."""
+    """Settings of `release`, which also dispatches items that it reads from the mailbox again."""
 
     mailbox_table: str
     contents_table: str
     budgets_table: str
     lines: dict[str, LineSettings]
-    """Lines by channel."""
+    """Settings by channel, for the channels with a daily limit."""
     runs_table: str = ""
-    """Table of the runs of campaigns; empty without campaigns."""
+    """Table of campaign runs; empty without campaigns."""
     lease_seconds: Seconds
-    """Seconds for which a round has its part of the work for itself."""
+    """Seconds for which a round has the exclusive right to its part of the work."""
 
 
 def read(kind: type[T], variables: Mapping[str, str] = os.environ) -> T:
-    """Read the settings of `kind` from the environment, or from another function's variables, in which lists
-    and maps are JSON.
+    """Return the settings of the class `kind` from the environment, or from the given variables. Lists and
+    maps are JSON.
 
-    Raises msgspec.ValidationError, which names the variable at fault.
+    Raises msgspec.ValidationError, whose text contains the invalid variable's name.
     """
     values: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
@@ -403,7 +409,7 @@ def read(kind: type[T], variables: Mapping[str, str] = os.environ) -> T:
 
 
 def variables_of(settings: Struct) -> dict[str, str]:
-    """Return the variables from which `read` makes `settings`. A default value has no variable.
+    """Return the environment variables from which `read` returns `settings`. Default values are omitted.
 
     Lists, maps and numbers are JSON. Texts may have tokens that CloudFormation replaces.
     """

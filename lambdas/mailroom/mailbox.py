@@ -1,7 +1,8 @@
-"""Writes items into the mailbox, by default on condition that their key is new.
+"""Writes items into the mailbox, by default on the condition that their key is new.
 
-If an item is too large for DynamoDB, its content goes into the payload bucket, and `payload_ref` names the
-object. The object's key is a hash of the content, so that an item put again is identical to the first one.
+If an item is too large for DynamoDB, its content is put into the payload bucket, and the item gets a
+`payload_ref` to this object. The object's key is a hash of the content, so that an item put again is
+identical to the first one.
 """
 
 import hashlib
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 MAX_ITEM_BYTES = 390 * 1024
-"""Maximum number of bytes of an item. DynamoDB's limit is 400 KB; the margin is for numbers, whose size is
-documented roughly."""
+"""Maximum number of bytes of an item. DynamoDB allows 400 KB; the margin is for numbers, whose size is only
+documented approximately."""
 MAX_QUEUED_BYTES = 1024 * 1024 - 4096
 """Maximum number of bytes of an item as JSON, the body of a queue message; the margin is for the message's
 attributes."""
@@ -40,16 +41,16 @@ KEPT_ATTRIBUTES = frozenset(
         *("to", "email", "cc", "bcc", "platform", "url"),
     )
 )
-"""Attributes that stay in a large item while its content is moved into the payload bucket. Handlers need them
-before they read the payload: recipients, and when and how to send."""
+"""Attributes that stay in a large item while its content is moved into the payload bucket. Functions need
+them before they read the payload: the recipients, and when and how the message is sent."""
 DAY = 86400
 NEEDED_AFTER = (14 + 1) * DAY
 """Seconds for which an item and its content are needed after the message is due: 14 days, the longest stay in
 queue and dead-letter queue together, and one day for the processing."""
 RESTORED = "restored_id"
-"""Attribute that marks an item that was lost and restored. Its value is the item's id, so that a producer's
-copy under another id does not count as restored. Dispatch does not queue a restored item: the message may
-have been sent, even if its ledger item has expired."""
+"""Attribute that marks an item which was restored from a backup. Its value is the item's id, so that a
+producer's copy under another id does not count as restored. Dispatch does not queue a restored item, because
+its message may have been sent, even if its ledger item has expired."""
 _NULL: Value = {"NULL": True}
 _LONGEST_ESCAPE = 6
 """Maximum number of bytes in JSON for one byte of UTF-8, as for `\\u0001`."""
@@ -88,12 +89,12 @@ class Oversize:
         if values > MAX_PAYLOAD_VALUES:
             raise Invalid(
                 "item",
-                f"has {values} values of content, by their commas and brackets; "
+                f"has {values} values of content, counted by commas and brackets; "
                 f"use at most {MAX_PAYLOAD_VALUES}",
             )
         attributes = {name: value for name, value in image.items() if name in KEPT_ATTRIBUTES}
         if _too_large(attributes):
-            raise Invalid("item", "is over 400 KB without its content; shorten whom it is for")
+            raise Invalid("item", "is over 400 KB without its content; use fewer recipients")
         key = f"{OVERSIZE}/{hashlib.sha256(body).hexdigest()}.json"
         bucket = self.bucket()
         self.client.put_object(Bucket=bucket, Key=key, Body=body, ContentType="application/json")
@@ -107,8 +108,8 @@ class Oversize:
         if due(image) > self.clock() + max_wait:
             raise Invalid(
                 "send_at",
-                f"lies beyond the {int(max_wait // DAY)} days that large content is kept; "
-                "put the item nearer to its time, or make it smaller",
+                f"is after the {int(max_wait // DAY)} days for which large content is stored; "
+                "put the item later, or make it smaller",
             )
 
 
@@ -129,9 +130,9 @@ def due(image: Mapping[str, Value]) -> float:
 def _check(image: Mapping[str, Value]) -> None:
     """Raise Invalid if the item's content cannot be moved."""
     if image.get("event_type") == {"S": "fax"}:
-        raise Invalid("item", "is over 400 KB; name the PDF by pdf_url or payload_ref and leave the rest out")
+        raise Invalid("item", "is over 400 KB; put the PDF at pdf_url or payload_ref, and remove the rest")
     if image.get("payload_ref", _NULL) != _NULL:
-        raise Invalid("item", "is over 400 KB beside its payload_ref; put more of it into that object")
+        raise Invalid("item", "is over 400 KB without its payload; put more of it into the payload")
 
 
 def _too_large(image: Mapping[str, Value]) -> bool:
@@ -144,8 +145,8 @@ def _too_large(image: Mapping[str, Value]) -> bool:
 
 
 def encoded(value: Any) -> str:
-    """Return JSON that is identical for identical content. Unlike the module json, it keeps all digits of a
-    number."""
+    """Return a value as JSON in a canonical form, so that equal values have the same text. Unlike in the
+    module `json`, numbers keep all their digits."""
     match value:
         case Decimal():
             return str(value)
@@ -174,22 +175,22 @@ class PutResult:
     another message has this id and event_type, and is unchanged. `refused`: the item is invalid. `failed`:
     AWS was out of reach or throttled; putting the item again is safe."""
     error: str = ""
-    """The problem in a sentence that begins with the name in `field`."""
+    """Problem in a sentence that begins with the name in `field`."""
     field: str = ""
-    """The invalid attribute."""
+    """Name of the invalid attribute."""
     repeated: bool = False
     """Whether the SDK has repeated the call. If so, and the item existed, the first try may have written the
     item."""
 
     @property
     def problem(self) -> str:
-        """The error without the name of the field."""
+        """Error without the name of the field."""
         return self.error.removeprefix(f"{self.field}: ")
 
 
 def in_order(function: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
-    """Call the function for each item, in `workers` threads, and yield the results in the items' order. The
-    items are read as needed, so that an iterable of any length fits into memory."""
+    """Call the function for each item, in `workers` threads, and yield the results in the order of the items.
+    Only a few items are read ahead, so that an iterable of any length is possible."""
     if workers == 1:
         yield from map(function, items)
         return
@@ -211,12 +212,12 @@ item."""
 
 @dataclass(frozen=True)
 class MailboxWriter:
-    """Puts items into a mailbox's table."""
+    """Puts items into the table of a mailbox."""
 
     client: "DynamoDBClient"
     table: str
     ttl: float | None = None
-    """Seconds for which an item without a ttl stays in the mailbox after its send_at, by default for ever."""
+    """Seconds from the send_at of an item without a ttl until the item expires; if None, it never expires."""
     oversize: Oversize | None = None
     """Object that moves large content into the payload bucket. By default, items that are too large for
     DynamoDB are refused."""
@@ -232,9 +233,9 @@ class MailboxWriter:
             return PutResult("failed", error_summary(error))
 
     def entry(self, item: Mapping[str, Any]) -> "TransactWriteItemTypeDef":
-        """Return the put of an item as an entry of a `TransactWriteItems`; it cancels the transaction if the
-        item's id and event_type are in use. Raises Invalid, and botocore's errors if large content cannot be
-        stored."""
+        """Return the put of an item as an entry of `TransactWriteItems`. The entry cancels the transaction if
+        the item's id and event_type are in use. Raises Invalid, and botocore's errors if large content cannot
+        be stored."""
         image = self._image(item)
         self._settle_ttl(image)
         put: Any = {"TableName": self.table, "Item": image, **_IF_NEW}
@@ -257,7 +258,7 @@ class MailboxWriter:
         botocore's errors if the content cannot be stored."""
         image = image_of(item)
         if RESTORED in image:
-            raise Invalid(RESTORED, "is the system's own: such an item is never sent; leave it out")
+            raise Invalid(RESTORED, "is reserved for Mailroom: an item with it is never sent; remove it")
         if "template" in image and size_of(image) * _LONGEST_ESCAPE > MAX_VARIABLES_BYTES:
             check_variables("item", len(encoded(plain(image)).encode()))
         return {**(image if self.oversize is None else self.oversize.lightened(image))}
@@ -308,7 +309,7 @@ def _without(image: Mapping[str, Value], names: frozenset[str]) -> dict[str, Val
 def _explained(message: str) -> Invalid:
     if "Item size" in message:
         return Invalid("item", "is over 400 KB; put its content into the payload bucket")
-    return Invalid("item", f"DynamoDB refuses it: {message:.300}")
+    return Invalid("item", f"DynamoDB refuses the item: {message:.300}")
 
 
 def error_summary(error: ClientError | BotoCoreError) -> str:

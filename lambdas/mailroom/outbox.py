@@ -1,8 +1,8 @@
-"""An outbox: a table of messages in an application's own PostgreSQL. The application writes a message in the
-transaction of the change that the message is about.
+"""Transactional outbox: a table of messages in an application's own PostgreSQL database. The application
+inserts a message in the same transaction as its own data.
 
-`relay` puts the messages into the mailbox, and then marks their rows. After a crash in between, the rows are
-put again, and the mailbox recognizes their ids. See `mailroom docs send-in-a-transaction`.
+`relay` puts the messages into the mailbox, and then marks their rows. After a crash in between, the messages
+are put again, and the mailbox ignores them because of their ids. See `mailroom docs send-in-a-transaction`.
 """
 
 import json
@@ -26,10 +26,10 @@ CREATE TABLE mailroom_outbox (
 );
 CREATE INDEX mailroom_outbox_waiting ON mailroom_outbox (row_id) WHERE put_at IS NULL AND problem IS NULL;
 """
-"""SQL that creates the outbox. `item` is the message, `put_at` the time when it was put into the mailbox, and
-`problem` the reason why that is impossible. A row without the latter two waits."""
+"""SQL that creates the outbox. `item` is the message, `put_at` is the time when it was put into the mailbox,
+and `problem` is the reason why it is invalid. A row without `put_at` and `problem` waits."""
 ROWS = 500
-"""Rows in one transaction. After a crash, as many rows are put again."""
+"""Maximum number of rows in one transaction. After a crash, up to this number of messages are put again."""
 
 # SKIP LOCKED gives concurrent relays different rows. The item is read as text, because one item that psycopg
 # cannot decode would make the whole query fail.
@@ -45,7 +45,8 @@ _REFUSED = "UPDATE mailroom_outbox SET problem = %s WHERE row_id = %s"
 def relay(
     connect: Callable[[], "AbstractContextManager[Connection[Any]]"], mailroom: Mailroom, rows: int = ROWS
 ) -> Summary:
-    """Put the messages of all waiting rows into the mailbox, `rows` in one transaction.
+    """Put the messages of all waiting rows into the mailbox, up to `rows` in one transaction, and return the
+    counts of the results.
 
     `connect` opens a connection that commits when its context ends, and rolls back after an exception:
     `psycopg.connect`, or a connection of `mailroom.campaigns.databases`. The row of an invalid message gets

@@ -1,5 +1,5 @@
-"""Reacts to changes of the ledger: makes callbacks, the next attempts of faxes, events on EventBridge, and
-the metric `Failed`."""
+"""Reacts to changes of the ledger: queues callbacks and the next attempts of faxes, puts events on
+EventBridge, and counts failures in the metric `Failed`."""
 
 import hashlib
 import math
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 OF_THE_LINE = "Fax status: "
-"""Beginning of a fax's error text if the telephone line or the receiving machine was at fault, and not the
+"""Prefix of a fax's error text if the telephone line or the receiving machine was at fault, and not the
 request."""
 
 _SENTENCES = {
@@ -51,7 +51,7 @@ class Callback(Struct, frozen=True):
     """The body of a message of the webhook queue that reports an outcome."""
 
     webhook_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,128}\Z")]
-    """Id of the outcome, the same in a repetition, so that a receiver can ignore repetitions."""
+    """Id of the outcome. A repeated callback has the same id, so that a receiver can ignore it."""
     url: str
     id: Annotated[str, Meta(min_length=1)]
     event_type: Annotated[str, Meta(min_length=1)]
@@ -111,9 +111,9 @@ def _common(change: LedgerChange) -> dict[str, Any]:
 
 
 def _shared_fields(change: LedgerChange) -> dict[str, Any]:
-    """Return the fields at the end of every callback's body: the time, the published template, for a failed
-    message the invalid attribute of the item, and for a message that its `unless` cancelled the other
-    message."""
+    """Return the fields at the end of every callback's body: the time and the published template. For a
+    failed message they include the invalid attribute of the item, and for a message that was cancelled by its
+    `unless` the condition that was fulfilled."""
     fields: dict[str, Any] = {"timestamp": int(change.at), "timestamp_ms": round(change.at * 1000)}
     if "template_version" in change.new:
         names = ("template", "template_version")
@@ -125,7 +125,8 @@ def _shared_fields(change: LedgerChange) -> dict[str, Any]:
 
 
 def _fulfilled(change: LedgerChange) -> Condition | UnsetType:
-    """Return the other message whose outcome has cancelled the message."""
+    """Return the condition in `unless` that was fulfilled, or UNSET if the message was not cancelled by a
+    condition."""
     if change.status != "cancelled" or "unless_fulfilled" not in change.new:
         return UNSET
     return msgspec.convert(change.new["unless_fulfilled"], Condition)
@@ -141,7 +142,8 @@ def _sentence(change: LedgerChange) -> str:
 
 
 def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:
-    """Return the body of a fax's callback, with the fields and statuses of a fax gateway."""
+    """Return the body of a fax's callback. The names of its fields and statuses are those of an earlier fax
+    gateway."""
     return {
         "fax_id": change.key.id,
         "status": _FAX_STATUSES.get(change.status, change.status),
@@ -174,32 +176,32 @@ def _error(change: LedgerChange) -> Mapping[str, Any]:
 
 class OutcomeEvent(Struct, frozen=True):
     """The `detail` of an event: the outcome of a message, without its recipients and its content. Fields
-    whose value is unknown are left out."""
+    without a value are omitted."""
 
-    event_id: Annotated[str, Meta(description="the same for each repeat; the `webhook-id` of the callback")]
-    id: Annotated[str, Meta(description="the message's id, as its producer gave it")]
+    event_id: Annotated[str, Meta(description="same in a repetition; equals the callback's `webhook-id`")]
+    id: Annotated[str, Meta(description="the message's id, chosen by its producer")]
     event_type: Annotated[str, Meta(description="the message's channel")]
     status: str
-    attempt: Annotated[int, Meta(description="how many attempts have ended")]
-    timestamp: Annotated[int, Meta(description="when the status changed, in epoch seconds")]
-    provider: Annotated[str | UnsetType, Meta(description="who accepted the message")] = UNSET
+    attempt: Annotated[int, Meta(description="number of attempts that have ended")]
+    timestamp: Annotated[int, Meta(description="time of the status change, in epoch seconds")]
+    provider: Annotated[str | UnsetType, Meta(description="provider that accepted the message")] = UNSET
     topic: Annotated[str | UnsetType, Meta(description="the message's topic")] = UNSET
     campaign: Annotated[str | UnsetType, Meta(description="the campaign that composed the message")] = UNSET
     code: Annotated[
-        str | UnsetType, Meta(description="why: the error's code, or the type of the bounce or complaint")
+        str | UnsetType, Meta(description="reason: code of the error, or type of the bounce or complaint")
     ] = UNSET
     unless: Annotated[
-        Condition | UnsetType, Meta(description="the other message whose outcome cancelled this one")
+        Condition | UnsetType, Meta(description="the condition on another message that cancelled this one")
     ] = UNSET
 
 
 MAX_EVENTS = 10
-"""Maximum number of entries of one PutEvents call. Mailroom's entries have less than 20 KB each, and the
-call's limit is 1 MB, so that their bytes need not be counted."""
+"""Maximum number of entries of one PutEvents call. Mailroom's entries have less than 20 KB each, and a call
+may have 1 MB, so their size need not be checked."""
 
 
 class EventBus(Struct, frozen=True):
-    """The event bus on EventBridge that the settings name."""
+    """The event bus on EventBridge in the settings."""
 
     client: "EventBridgeClient"
     settings: OutcomesSettings
@@ -229,7 +231,8 @@ class EventBus(Struct, frozen=True):
         """Put events, each paired with the caller's reference, and return the references of events that
         EventBridge did not accept.
 
-        After a call that fails as a whole, further calls are not made: they would use up the function's time.
+        After a call that fails as a whole, no further calls are made, because they could use up the
+        function's time.
         """
         failed: set[str] = set()
         for start in range(0, len(events), MAX_EVENTS):
@@ -265,8 +268,8 @@ UNKNOWN = "unknown"
 
 
 class Failures:
-    """Counts the failed messages in one batch of the ledger's stream. A record that the stream repeats is
-    counted again."""
+    """Counts the failed messages in one batch of the ledger's stream. If the stream repeats a record, its
+    failure is counted again."""
 
     def __init__(self, channels: Container[str]) -> None:
         """Create the counter of failures for a stage with these channels."""
@@ -291,7 +294,7 @@ def _reason(change: LedgerChange) -> str:
     """Return the error's code for a failed message, and the status for failures that a provider reported
     later.
 
-    There are a few dozen reasons at most: each is a metric that costs money.
+    There are at most a few dozen reasons, because each one is a separate metric, which costs money.
     """
     code = _error(change).get("code") if change.status == "failed" else None
     return str(code or change.status)[:REASON_CHARACTERS]
@@ -301,11 +304,11 @@ _RETRY_ATTRIBUTES = ("to", "pdf_url", "payload_ref", "from", "expires_at", "retr
 
 
 def retry_of(change: LedgerChange, delay: float) -> dict[str, Any] | None:
-    """Return the body of the queue message for a fax's next attempt, `delay` seconds after this one, or None
-    if the change requires no attempt.
+    """Return the body of the queue message for a fax's next attempt, `delay` seconds after the change, or
+    None if the change requires no attempt.
 
-    A new item with an attempt that has ended was lost and restored. This item requires no attempt, because
-    later attempts than the item's may have been made.
+    If the change creates the item, the item was restored from a backup. It requires no attempt, because later
+    attempts than the one in the item may have been made.
     """
     if change.key.event_type != "fax" or change.status != "retrying" or not (change.old and change.moved):
         return None
@@ -320,14 +323,14 @@ def retry_of(change: LedgerChange, delay: float) -> dict[str, Any] | None:
 
 
 class Outcomes(Struct, frozen=True):
-    """Handles batches of the ledger's stream. Repeating a batch is harmless: callbacks and events keep their
-    ids, and the claim drops a second copy of a fax's attempt."""
+    """Handles batches of the ledger's stream. A repeated batch is harmless, because callbacks and events have
+    the same ids again, and the claim drops a second copy of a fax's attempt."""
 
     settings: OutcomesSettings
     sqs: "SQSClient"
     clock: Clock = time.time
     bus: EventBus | None = None
-    """Event bus to which outcomes are put; None if the settings do not name one."""
+    """Event bus on which outcomes are put; None without an event bus in the settings."""
 
     @classmethod
     def of(cls, settings: OutcomesSettings) -> "Outcomes":
@@ -352,7 +355,7 @@ class Outcomes(Struct, frozen=True):
                         events.append((sequence, event))
                     failures.add(change)
             except Exception:  # noqa: BLE001 - logged, and the stream keeps the record
-                logger.exception("no consequence drawn; it is tried again", sequence=sequence)
+                logger.exception("a ledger change was not handled; it is tried again", sequence=sequence)
                 failed.add(sequence)
         for url, batch in entries.items():
             failed |= queues.send(self.sqs, url, batch)

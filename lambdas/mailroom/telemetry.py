@@ -13,7 +13,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 
 class MessageKey(Protocol):
-    """The key of the message that a log line is about."""
+    """Key of the message that a log line is about."""
 
     @property
     def id(self) -> str: ...
@@ -33,9 +33,9 @@ _ADDRESS = re.compile(
     rf"((?:\\[^u]|(?<![\w\\{_MARKS}]))[{_MARKS}]*+(?:\w|{_ESCAPE}))(?:[\w{_MARKS}]|{_ESCAPE})*+@(?=[\w\\-])"
 )
 MAX_READ = 4000
-"""Characters of a provider's text that are read. Over ten times as many as are shown, because long URLs are
-replaced by one word."""
-# The length of the scheme is limited, because the search tries every place of a text as the beginning of a
+"""Maximum number of characters of a provider's text that are read: over ten times the number that is shown,
+because long URLs are replaced by one word."""
+# The length of the scheme is limited, because the search tries every position of a text as the beginning of a
 # URL.
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 _NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
@@ -49,12 +49,12 @@ def redact(text: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Mask every mail address in the text: `vincent@example.com` becomes `v***@example.com`."""
+    """Return the text with every mail address masked: `vincent@example.com` becomes `v***@example.com`."""
     return _ADDRESS.sub(r"\1***@", text) if "@" in text else text
 
 
 def impersonal(text: str) -> str:
-    """Mask every mail address and telephone number in the text."""
+    """Return the text with every mail address and telephone number masked."""
     return _numbers_masked(masked(text))
 
 
@@ -63,12 +63,12 @@ def _numbers_masked(text: str) -> str:
 
 
 _message: ContextVar[MessageKey | None] = ContextVar("message", default=None)
-"""The message that the current thread is processing."""
+"""Key of the message that the current thread is processing."""
 
 
 class _Formatter(LambdaPowertoolsFormatter):
-    """Adds the current message to log lines, and masks addresses everywhere, also in quoted errors of
-    providers."""
+    """Log formatter that adds the current message's key to log lines, and masks mail addresses in them, even
+    in quoted errors of providers."""
 
     def serialize(self, log: Any) -> str:
         if (message := _message.get()) is not None:
@@ -77,36 +77,36 @@ class _Formatter(LambdaPowertoolsFormatter):
 
 
 logger = Logger(logger_formatter=_Formatter(), location=None)
-"""The logger of all functions. Fields of a log line are keyword arguments, or `extra` for a mapping such as
+"""Logger of all functions. Fields of a log line are keyword arguments, or `extra` for a mapping such as
 `about(key)`. The formatter masks both."""
 _stage = {"stage": os.environ["MAILROOM_STAGE"]} if os.environ.get("MAILROOM_STAGE") else {}
-"""The dimension of every metric, because an account may have several stages. Empty outside of functions."""
+"""Dimension of every metric, because an account may have several stages; empty outside of functions."""
 metrics = Metrics()
 metrics.set_default_dimensions(**_stage)
 
 
 def about(key: MessageKey) -> dict[str, str]:
-    """Return the fields of every log line about a message."""
+    """Return the fields of a message's key for log lines."""
     return {"id": key.id, "event_type": key.event_type}
 
 
 def working_on(key: MessageKey | None) -> None:
-    """Set the message of the current thread's next log lines; None ends that."""
+    """Set the message whose key is added to the next log lines of the current thread; None for no message."""
     _message.set(key)
 
 
 class _Metrics:
-    """Whether metrics are switched off, for the whole process and its threads."""
+    """Switch for metrics, for the whole process with all its threads."""
 
     muted = False
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Switch off metrics, and log lines below WARNING.
+    """Return a context in which metrics, and log lines below WARNING, are switched off.
 
-    For an operator's command: it reports its results itself, and has neither a namespace for metrics nor an
-    invocation at whose end they are written.
+    The context is for operators' commands, which print their results, and have neither a metrics namespace
+    nor an invocation at whose end metrics are written.
     """
     was_muted, _Metrics.muted = _Metrics.muted, True
     level = logger.log_level
@@ -145,7 +145,8 @@ def count_by(name: str, value: int, *dimensions: Mapping[str, str]) -> None:
 
 
 def instrumented(handler: Handler) -> Handler:
-    """Wrap a handler: log lines get the request's id, and metrics are written when the handler ends."""
+    """Return the handler with logs and metrics: log lines get the request's id, and metrics are written when
+    the handler ends."""
 
     def measured(event: dict[str, Any], context: Any) -> Any:
         try:

@@ -42,4 +42,4 @@ def test_a_module_that_scans_a_table_finds_each_person_once(
     people = [(person.key, person.attributes) for page in found for person in page.recipients]
     assert sorted(people) == [(key, {"email": email}) for key, email in emails.items()]
     (fault,) = (fault for page in found for fault in page.faults)
-    assert (fault.column, fault.problem) == ("email", "is empty; fill it, or take the entry out")
+    assert (fault.column, fault.problem) == ("email", "is empty; fill it, or remove the entry")

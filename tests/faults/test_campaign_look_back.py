@@ -38,7 +38,7 @@ def test_a_run_stops_with_a_reason_and_a_dead_letter_if_each_message_of_its_firs
 ) -> None:
     world = new_campaign_world()
     tallies = run_of(world, {"failed": 10})
-    reason = "each of its first 10 messages has failed; mailroom failures says why"
+    reason = "each of its first 10 messages has failed; `mailroom failures` has the reasons"
     assert (world.run().state, world.run().trouble, world.run().stopped_by) == ("stopped", reason, BY_ITSELF)
     assert (len(world.queues.dead[COLLECT]), tallies.looks) == (1, 1)
 
@@ -144,7 +144,7 @@ def test_a_check_of_a_run_that_an_operator_has_stopped_does_not_become_a_dead_le
         world.runs.pause("weekly", RUN, "a wrong link")
         world.clock.now += 1
         world.deliver(COLLECT, 1)
-        assert world.run().trouble == "its run was paused"
+        assert world.run().trouble == "its run is paused"
     world.runs.stop("weekly", RUN, "ops")
     world.settle()
     assert (world.run().state, world.run().trouble, world.dead()) == ("stopped", "", 0)

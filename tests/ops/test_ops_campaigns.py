@@ -116,7 +116,7 @@ MISSING: list[tuple[tuple[str, ...], str]] = [
     (("start", "draft", "--yes"), "draft is not enabled in dev; there: weekly, news."),
     (("start", "weekly", "--stage", "prod", "--yes"), "weekly is not enabled in prod; there: none."),
     (("start", "weekly", "--stage", "moon"), "There is no stage 'moon' in cdk.json; there are: dev, prod."),
-    (("start", "weekly", "--run", "a run"), "run 'a run' is no name"),
+    (("start", "weekly", "--run", "a run"), "run 'a run' is not a valid name"),
     (("status", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
     (("stop", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
 ]

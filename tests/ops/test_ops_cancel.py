@@ -32,14 +32,14 @@ def test_a_waiting_message_is_cancelled_and_its_status_is_printed(stage: RepairS
         result = run("m", "--json")
         assert (result.exit_code, json.loads(result.stdout)["status"]) == (0, "cancelled")
     assert stage.ledger("m")["status"] == "cancelled"
-    assert "it was taken back before its send_at (cancelled)" in run("m").stdout
+    assert "it was cancelled before it was sent (cancelled)" in run("m").stdout
 
 
 def test_a_message_that_does_not_wait_is_not_cancelled(stage: RepairStage) -> None:
     stage.failed("m")
     result = run("m")
     assert result.exit_code == 2
-    assert "m is not cancelled: it is failed and waits for no time to come" in " ".join(result.stderr.split())
+    assert "m is not cancelled: it is failed and does not wait" in " ".join(result.stderr.split())
 
 
 def test_an_unknown_message_is_refused(stage: RepairStage) -> None:

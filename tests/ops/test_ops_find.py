@@ -267,7 +267,7 @@ def test_failures_are_filtered_by_campaign_and_run(stage: Stage) -> None:
 def test_an_invalid_cursor_is_refused(stage: Stage) -> None:
     result = run("list", "--cursor", "7")
     assert result.exit_code == 2
-    assert "cursor: is no page's cursor; use the one that came with the page before." in result.stderr
+    assert "cursor: is not a valid cursor; use the cursor of the previous page." in result.stderr
 
 
 def test_a_stage_without_search_names_the_setting_that_turns_it_on(stage: Stage) -> None:

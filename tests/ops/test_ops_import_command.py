@@ -111,7 +111,7 @@ def test_a_file_without_an_entry_is_refused(
     assert result.exit_code == 1
     (fault,) = answer(result)["faults"]
     assert (fault["line"], answer(result)["refused"]) == (1, 1)
-    assert "is followed by no entry; put each one on a line of its own" in fault["problem"]
+    assert "is the only line; put each entry on a separate line" in fault["problem"]
 
 
 def test_an_existing_message_is_not_put_again_and_other_content_is_a_conflict(
@@ -150,7 +150,7 @@ def test_a_dry_run_checks_every_line_shows_three_messages_and_leaves_no_file(
     ("name", "header", "words", "sentence"),
     [
         ("p.csv", "email", MAIL, "The lines have no ids"),
-        ("p.csv", "id,id", MAIL, "two columns are called 'id'"),
+        ("p.csv", "id,id", MAIL, "two columns have the name 'id'"),
         ("p.csv", "id,email", (), "Which channel is it?"),
         ("p.csv", "id,email", ("--channel", "fxa"), "--channel 'fxa' is unknown"),
         ("p.csv", "id,email", (*MAIL, "--id-prefix", "a@b"), "--id-prefix"),

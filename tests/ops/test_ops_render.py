@@ -86,9 +86,9 @@ def test_a_language_is_chosen_and_unused_attributes_are_named(folder: Folder) ->
         (["b"], "There is no template 'b' in"),
         ([], "Which template is it?"),
         (["a", "--example", "eve"], "mail/a has no example 'eve'. There are: ada, bob."),
-        (["a", "--set", "sendAt=x"], "sendAt: is used by nothing here; did you mean `send_at`?"),
+        (["a", "--set", "sendAt=x"], "sendAt: is not used here; did you mean `send_at`?"),
         (["a", "--set", "to=ada@"], "to: 'ada@' is not a mail address"),
-        (["a", "--set", "locale=french"], "locale: 'french' is no language tag"),
+        (["a", "--set", "locale=french"], "locale: 'french' is not a language tag"),
         (["a", "--json", "nosuch.json"], "nosuch.json cannot be read"),
     ],
 )
@@ -112,7 +112,7 @@ BROKEN = [
     ),
     ({"text": "{% if %}"}, "mail/a/body.txt:1 cannot be read: unexpected end of block"),
     ({"html": "{{ name.x.y }}"}, "mail/a/body.html:1: name.x: is missing"),
-    ({"subject": "{{ '' }}"}, "subject: the one of template 'a' came out empty"),
+    ({"subject": "{{ '' }}"}, "subject: is empty after rendering template 'a'"),
 ]
 
 

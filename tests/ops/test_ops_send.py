@@ -100,18 +100,18 @@ def test_conditions_are_given_as_channel_id_and_statuses(stage: Stage) -> None:
 
 
 REFUSALS: list[tuple[tuple[str, ...], str]] = [
-    (("mail", *HELLO, "--unless", "sms:code-17:delivered"), "unless: is without send_at"),
+    (("mail", *HELLO, "--unless", "sms:code-17:delivered"), "unless: needs send_at"),
     (("mail", *HELLO, *SOON, "--unless", "sms:code-17"), "unless[0].id: "),
-    (("mail", *HELLO, *SOON, "--unless", "sms:code-17:"), "unless[0].status: '' is no outcome"),
+    (("mail", *HELLO, *SOON, "--unless", "sms:code-17:"), "unless[0].status: '' is not a valid status"),
     (("mail", *HELLO, *SOON, "--unless", "code-17:sent"), "unless[0].id: "),
     (("mail", "--to", "ada@", "--subject", "S", "--text", "T"), "to: 'ada@' is not a mail address"),
-    (("mail", *HELLO, "--send-at", "soon"), "send_at: 'soon' is no ISO 8601 time"),
+    (("mail", *HELLO, "--send-at", "soon"), "send_at: 'soon' is not an ISO 8601 time"),
     (("mail", *HELLO, "--callback-url", "http://x.example"), "callback_url: "),
     (
         ("sms", "--to", "6175551234", "--text", "T", "--lane", "bulk"),
         "lane: 'bulk' is not set up for sms",
     ),
-    (("push", "--to", "token", "--set", "title=T"), "event_type: 'push' is no channel here"),
+    (("push", "--to", "token", "--set", "title=T"), "event_type: 'push' is not allowed here"),
     (("mail", *HELLO, "--set", "headers=x"), "--set headers: is no text"),
     (("mail", *HELLO, "--set", "x"), "--set 'x' is no pair"),
     (("fxa", *HELLO), "Which channel is it?"),

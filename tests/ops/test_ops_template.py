@@ -129,7 +129,7 @@ def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> No
     ("text", "said"),
     [
         ("{{ name | nosuch }}", "templates/mail/a/body.txt:1 uses the filter 'nosuch', which is unknown"),
-        ("{% include name %}", "a/body.txt:1 takes the name of a part from a variable"),
+        ("{% include name %}", "a/body.txt:1 takes the name of a template from a variable"),
         ("x" * MAX_VERSION_BYTES, "a version has 1,048,576 at most."),
     ],
 )

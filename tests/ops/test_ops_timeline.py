@@ -144,7 +144,7 @@ def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> N
     assert of("failed", error=unknown).startswith("Nobody can tell whether it was sent.")
     trouble = {"code": "throttled", "message": "slow down"}
     assert of("sending", trouble=trouble) == "It is being sent. slow down (throttled)"
-    assert of("sent", "fax", provider="telnyx") == "Telnyx says that it went through."
+    assert of("sent", "fax", provider="telnyx") == "Telnyx reports that it was delivered."
     assert of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It may not be sent yet."
     assert of("a status of a later version") == ""
     two = {"ada@example.com": {"status": "delivered"}, "bob@example.com": {}}

@@ -104,5 +104,5 @@ def test_a_missing_secret_is_named_with_the_settings_to_check() -> None:
 def test_an_invalid_secret_is_not_shown(secrets: Any) -> None:
     secrets.put_secret_value(SecretId=NAME, SecretString=json.dumps({"key": "hunter2"}))
     words = refusal("hooks.example.com")
-    assert words.startswith("mailroom-dev-webhook-keys: the signing secret is no key; put base64 of ")
+    assert words.startswith("mailroom-dev-webhook-keys: the signing secret is not a key; use base64 of ")
     assert "hunter2" not in words

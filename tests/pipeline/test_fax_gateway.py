@@ -98,7 +98,7 @@ def test_a_message_under_a_wrong_group_is_moved_to_its_numbers_group_and_faxed_o
     pipeline: Pipeline,
 ) -> None:
     assert one_call(pipeline, "misgrouped")["to"] == FOREIGN
-    pipeline.until_logged(pipeline.output("SendFaxFunctionName"), "sent on under its own", '"misgrouped"')
+    pipeline.until_logged(pipeline.output("SendFaxFunctionName"), "moved to its own group", '"misgrouped"')
     assert told(pipeline, "misgrouped", 1) == [("sent", SUCCESS)]
 
 

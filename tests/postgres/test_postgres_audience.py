@@ -63,7 +63,7 @@ def test_a_second_row_of_a_key_is_a_fault_wherever_its_page_ends(
     asked = audience(databases, f"SELECT key::{kind} FROM unnest(ARRAY[1, 1, 2, 3, 3]) AS key")
     assert keys(asked, size) == ["1", "2", "3"]
     assert faults(asked, size) == [
-        f"key {key}, column key: is the same as an entry's before it; keep one of them" for key in (1, 3)
+        f"key {key}, column key: is also the key of an earlier entry; keep one of them" for key in (1, 3)
     ]
 
 
@@ -127,7 +127,7 @@ def test_a_key_column_named_like_an_attribute_is_no_attribute(databases: Databas
     assert only == Recipient("7", {"email": "a@example.com"})
 
 
-EMPTY = "is empty; fill it, or take the entry out"
+EMPTY = "is empty; fill it, or remove the entry"
 
 
 @pytest.mark.parametrize(
@@ -137,15 +137,15 @@ EMPTY = "is empty; fill it, or take the entry out"
         ("(2, '  ', NULL)", f"key 2, column email: {EMPTY}"),
         (
             "(1, 'b', NULL)",
-            "key 1, column key: is the same as an entry's before it; keep one of them",
+            "key 1, column key: is also the key of an earlier entry; keep one of them",
         ),
         (
             "(2, 'b', '\\x00ff'::bytea)",
-            "key 2, column more: holds bytes; leave it out, or make a text of it",
+            "key 2, column more: holds bytes; remove it, or convert it to text",
         ),
         (
             "(NULL, 'b', NULL)",
-            "all rows, column key: is NULL in 1 rows; give each a key, or leave them out in the query",
+            "all rows, column key: is NULL in 1 rows; add their keys, or exclude them in the query",
         ),
     ],
 )
@@ -166,14 +166,14 @@ def test_a_bad_row_is_a_fault_and_the_others_are_collected(
     [
         ("'NaN'::numeric", "is NaN or infinity; use NULL or a number"),
         ("'-Infinity'::float8", "is NaN or infinity; use NULL or a number"),
-        ("ARRAY['\\x00'::bytea]", "holds bytes; leave it out, or make a text of it"),
+        ("ARRAY['\\x00'::bytea]", "holds bytes; remove it, or convert it to text"),
         (
             "'1 day'::interval",
-            "is of a type that a message cannot carry; leave it out, or make a text of it",
+            "has an unsupported type; remove it, or convert it to text",
         ),
         (
             "int4range(1, 2)",
-            "is of a type that a message cannot carry; leave it out, or make a text of it",
+            "has an unsupported type; remove it, or convert it to text",
         ),
     ],
 )
@@ -185,9 +185,9 @@ def test_a_value_that_a_message_cannot_contain_is_a_fault(
     ]
 
 
-TIME = "is infinity, 24:00 or not of the years 1 to 9999; use NULL, or make a text of it"
+TIME = "is infinity, 24:00 or not in the years 1 to 9999; use NULL, or convert it to text"
 DEEP = "has over 32 levels of lists and objects; use fewer"
-NO_TEXT = "holds half of a surrogate pair, which UTF-8 has no bytes for; take it out"
+NO_TEXT = "holds half of a surrogate pair, which is invalid in UTF-8; remove it"
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,9 @@ def test_a_value_that_python_cannot_represent_is_a_fault_and_the_other_rows_are_
 def test_a_row_with_an_invalid_key_is_named_by_its_place(databases: Databases) -> None:
     query = "SELECT repeat('k', 101) AS key UNION SELECT E'a\\nb' UNION SELECT ''"
     assert faults(audience(databases, query)) == [
-        "row 1 of the page, column key: is empty; every entry needs a key of its own",
+        "row 1 of the page, column key: is empty; every entry needs a unique key",
         "row 2 of the page, column key: holds a line break or control character; use plain text",
-        "row 3 of the page, column key: is longer than 64 bytes; use a shorter one",
+        "row 3 of the page, column key: is longer than 64 bytes; use a shorter key",
     ]
 
 
@@ -259,20 +259,26 @@ def test_a_query_may_use_the_scheduled_time_of_its_run(databases: Databases) -> 
     [
         (
             "SELECT 1 AS key FORM people",
-            "audience.query: PostgreSQL refuses it: syntax error at or near",
+            "audience.query: PostgreSQL refuses the query: syntax error at or near",
         ),
-        ("SELECT 1 AS other", "audience.query: PostgreSQL refuses it: column audience.key does not exist"),
+        (
+            "SELECT 1 AS other",
+            "audience.query: PostgreSQL refuses the query: column audience.key does not exist",
+        ),
         (
             "SELECT 1 AS key, nothing AS email",
-            'audience.query: PostgreSQL refuses it: column "nothing" does not',
+            'audience.query: PostgreSQL refuses the query: column "nothing" does not',
         ),
         ("SELECT 1 AS key", "audience.columns: the audience has no column 'email'; it has: key"),
-        ("SELECT 1 AS key, 2 AS email, 3 AS email", "audience.columns: two columns are called 'email'"),
+        ("SELECT 1 AS key, 2 AS email, 3 AS email", "audience.columns: two columns have the name 'email'"),
         (
             "SELECT 1.5::float8 AS key, 2 AS email",
-            "audience.key: is of type float; use a text, a whole number",
+            "audience.key: has the type float; cast it to a text, a whole number",
         ),
-        ("SELECT now() AS key, 2 AS email", "audience.key: is of type datetime; use a text, a whole number"),
+        (
+            "SELECT now() AS key, 2 AS email",
+            "audience.key: has the type datetime; cast it to a text, a whole number",
+        ),
     ],
 )
 @pytest.mark.parametrize("size", [1, 1000])

@@ -98,7 +98,9 @@ def test_a_refused_login_is_reported_with_the_servers_error_and_without_the_pass
     databases: Databases, vault: Vault
 ) -> None:
     vault.secret["password"] = "wrong-word"
-    with pytest.raises(ConnectError, match=r"database 'app' gave no connection: .* authentication") as fault:
+    with pytest.raises(
+        ConnectError, match=r"the connection to database 'app' failed: .* authentication"
+    ) as fault:
         one(databases)
     assert "wrong-word" not in str(fault.value)
     assert isinstance(fault.value, OSError)
@@ -116,7 +118,7 @@ def test_a_missing_field_of_the_secret_is_named_and_the_others_are_not_shown(
 ) -> None:
     shown = {name: str(value) for name, value in vault.secret.items()}
     del vault.secret[field]
-    with pytest.raises(LookupError, match=f"required field `{field}`; it needs host, port") as fault:
+    with pytest.raises(LookupError, match=f"required field `{field}`; the secret and the settings") as fault:
         one(databases)
     assert not [name for name in ("host", "password", "dbname") if shown[name] in str(fault.value)]
 
@@ -136,7 +138,7 @@ def test_an_invalid_field_of_the_secret_is_named(
     vault.secret |= change
     with pytest.raises(LookupError) as fault:
         one(databases)
-    assert f"the secret of database 'app' is not a login: {problem}; it needs host" in str(fault.value)
+    assert f"the secret of database 'app' is not a login: {problem}; the secret and" in str(fault.value)
 
 
 def test_a_secret_that_is_not_json_is_reported_without_its_content(
@@ -162,7 +164,7 @@ def test_a_secret_precedes_the_settings(make: Make) -> None:
 
 def test_an_empty_setting_counts_as_missing(make: Make, vault: Vault) -> None:
     del vault.secret["host"]
-    with pytest.raises(LookupError, match=r"required field `host`; it needs host, port, .* or the settings"):
+    with pytest.raises(LookupError, match=r"required field `host`; the secret and the settings"):
         one(make(host="", port=0, dbname=""))
 
 
@@ -180,6 +182,6 @@ def test_a_port_may_be_text(databases: Databases, vault: Vault) -> None:
 
 def test_an_unknown_database_is_named_with_the_known_ones(databases: Databases) -> None:
     with pytest.raises(
-        LookupError, match="no database 'other': the settings have app; add it under databases"
+        LookupError, match="no database 'other'; the settings have app: add it under databases"
     ):
         databases.connection("other").__enter__()

@@ -92,7 +92,7 @@ def test_a_row_that_can_never_be_put_is_marked_with_its_reason_and_does_not_bloc
     assert (summary.accepted, summary.refused, summary.conflict) == (2, 1, 1)
     assert world.rows() == [
         ("order-1", True, None),
-        (None, False, "id: is missing, or no string; give one"),
+        (None, False, "id: is missing, or not a string; add it"),
         ("order-1", False, "id: is used for another message; use a new one"),
         ("order-2", True, None),
     ]
@@ -100,8 +100,8 @@ def test_a_row_that_can_never_be_put_is_marked_with_its_reason_and_does_not_bloc
 
 
 UNREADABLE = {
-    "a number of 5,001 digits": ("1e5000", "n: is no number that DynamoDB takes"),
-    "a number that is too small": ("1e-400", "n: is no number that DynamoDB takes"),
+    "a number of 5,001 digits": ("1e5000", "n: is not a number that DynamoDB allows"),
+    "a number that is too small": ("1e-400", "n: is not a number that DynamoDB allows"),
     "1,500 levels": ("[" * 1500 + "]" * 1500, "item: "),
     "300 levels": ("[" * 300 + "]" * 300, "n[0]"),
 }

@@ -148,7 +148,7 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
             "channels.mail.window",
             {"from": "9:00", "to": "20:00", "zone": "UTC"},
             "channels.mail.window: {'from': '9:00', 'to': '20:00', 'zone': 'UTC'} is not valid: from '9:00' "
-            "is no time of day; use one like 09:00.",
+            "is not a time of day; use one like 09:00.",
         ),
         (
             "channels.mail.window",

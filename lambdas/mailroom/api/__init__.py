@@ -1,1 +1,2 @@
-"""HTTP API: takes messages, and reports their statuses. Only its own function imports this package."""
+"""HTTP API: accepts messages, and returns their statuses. Only the API's own function imports this
+package."""

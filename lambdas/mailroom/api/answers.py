@@ -25,14 +25,16 @@ _STATUS = {
 
 PROBLEM_JSON = "application/problem+json"
 RETRY_SECONDS = 2
-"""Seconds until a retry after an outage of ours."""
+"""Value of Retry-After in seconds, in a response with status 503."""
 MAX_FIELD = 200
 MAX_PROBLEM = 600
-"""Maximum numbers of characters, because sentences quote texts of the caller."""
+"""Maximum number of characters of a problem in a response. Problems quote texts of the caller, which may be
+long."""
 
 
 class ApiError(Exception):
-    """Refusal of a request, with its status and detail. `errors` are pairs of a field and its problem."""
+    """Error response to a request, with its status and detail. `errors` are pairs of a field and its problem,
+    and `members` are further members of the response's body."""
 
     def __init__(
         self,
@@ -46,16 +48,16 @@ class ApiError(Exception):
         self.detail = detail
         self.errors = [entry_of(field, problem) for field, problem in errors]
         self.retry_after = RETRY_SECONDS if status is HTTPStatus.SERVICE_UNAVAILABLE else 0
-        """Seconds after which the request may be repeated; 0 if that is unknown."""
+        """Seconds after which the request may be repeated; 0 if this time is unknown."""
         self.members = members
 
     @classmethod
     def of_field(cls, field: str, problem: str) -> "ApiError":
-        """Return the refusal of one field, with status 422."""
+        """Return the error for one invalid field, with status 422."""
         return cls(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {problem}", [(field, problem)])
 
 
-UNUSED = "attributes of a single message that neither its channel nor its template uses"
+UNUSED = "attributes that neither the channel nor the template uses; only for a single message"
 
 
 class EntryAnswer(Struct, frozen=True):
@@ -64,17 +66,17 @@ class EntryAnswer(Struct, frozen=True):
     result: Annotated[
         Result,
         Meta(
-            description="existed: the very same was accepted before. conflict: its id is used for another "
-            "message, which stays. failed: a fault of ours; send it again."
+            description="existed: the identical message was accepted before. conflict: its id is used for "
+            "another message, which is unchanged. failed: a server error; send it again."
         ),
     ]
-    id: Annotated[str | UnsetType, Meta(description="missing where the entry has no usable one")] = UNSET
+    id: Annotated[str | UnsetType, Meta(description="missing if the entry has no valid id")] = UNSET
     event_type: str | UnsetType = UNSET
-    field: Annotated[str | UnsetType, Meta(description="the attribute at fault")] = UNSET
+    field: Annotated[str | UnsetType, Meta(description="the invalid attribute")] = UNSET
     problem: str | UnsetType = UNSET
-    href: Annotated[str | UnsetType, Meta(description="where its status is")] = UNSET
+    href: Annotated[str | UnsetType, Meta(description="path of its status")] = UNSET
     unused: Annotated[list[str] | UnsetType, Meta(description=UNUSED)] = UNSET
-    send_at: Annotated[str | UnsetType, Meta(description="in UTC, if it was given without an offset")] = UNSET
+    send_at: Annotated[str | UnsetType, Meta(description="in UTC, if the item's time has no offset")] = UNSET
 
 
 def response(status: HTTPStatus, kind: str, body: str, **headers: str) -> Response:
@@ -93,7 +95,8 @@ def of_one(entry: EntryAnswer) -> Response:
 
 
 def of_list(entries: Sequence[EntryAnswer]) -> Response:
-    """Return the response to a list. Raises ApiError if a message failed, or if none is in the mailbox."""
+    """Return the response to a list of messages. Raises ApiError if a message failed, or if no message was
+    accepted."""
     results = [entry.result for entry in entries]
     answer = {
         "accepted": results.count("accepted"),
@@ -107,7 +110,7 @@ def of_list(entries: Sequence[EntryAnswer]) -> Response:
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, detail, _errors(entries), **answer)
     if answer["refused"] == len(entries):
         status = HTTPStatus.UNPROCESSABLE_ENTITY if "refused" in results else HTTPStatus.CONFLICT
-        detail = f"none of {len(entries)} messages was accepted; each says why"
+        detail = f"none of {len(entries)} messages was accepted; see `errors` for the reasons"
         raise ApiError(status, detail, _errors(entries), **answer)
     status = HTTPStatus.ACCEPTED if answer["accepted"] else HTTPStatus.OK
     return response(status, JSON, msgspec.json.encode(answer).decode())
@@ -122,7 +125,8 @@ def _errors(entries: Sequence[EntryAnswer]) -> list[tuple[str, str]]:
 
 
 def of_status(status: MessageStatus) -> Response:
-    """Return the response with the status of a message, without unknown attributes."""
+    """Return the 200 response with the status of a message. Optional attributes without a value are
+    omitted."""
     attributes: Mapping[str, Any] = asdict(status)
     required = {"id", "event_type", "status", "attempts"}
     body = {
@@ -132,12 +136,12 @@ def of_status(status: MessageStatus) -> Response:
 
 
 def entry_of(field: str, problem: str) -> dict[str, str]:
-    """Return the entry of a field at fault, cut to the maximum lengths."""
+    """Return the entry in `errors` for an invalid field, cut to the maximum lengths."""
     return {"field": field[:MAX_FIELD], "problem": problem[:MAX_PROBLEM]}
 
 
 def problem(refusal: ApiError) -> Response:
-    """Return the response to a refused request."""
+    """Return the response for an error, with a problem (RFC 9457) as its body."""
     body: dict[str, Any] = {
         "type": "about:blank",
         "title": refusal.status.phrase,

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from mailroom.channels.preview import Previews
 
 _ASSUMED = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.*", re.DOTALL)
-"""The ARN of an assumed role: every session of a role is the same caller."""
+"""Pattern of the ARN of an assumed role. All sessions of a role are the same caller."""
 
 
 class Application:
-    """Answers the requests of an HTTP API (payload format 2.0)."""
+    """Handler of the API's requests, from an API Gateway HTTP API (payload format 2.0)."""
 
     def __init__(self, settings: MessagesApiSettings, clock: Clock = time.time) -> None:
         self._settings = settings
@@ -56,16 +56,16 @@ class Application:
         except ApiError as refusal:
             return problem(refusal)
         except Contention:
-            logger.warning("a caller's day was changed by others at each try")
-            busy = "others count in its caller's day at this moment; try again"
+            logger.warning("a caller's daily budget was changed by other requests at each try")
+            busy = "other requests of the caller changed its daily budget; try again"
             return problem(ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy))
         except (ClientError, BotoCoreError):
-            logger.exception("AWS refused or was out of reach")
-            unreachable = "a part of ours is out of reach; try again"
+            logger.exception("AWS refused a call or could not be reached")
+            unreachable = "the service is temporarily unavailable; try again"
             return problem(ApiError(HTTPStatus.SERVICE_UNAVAILABLE, unreachable))
-        except Exception:  # noqa: BLE001 - logged, and the caller hears that it is ours
-            logger.exception("a request was not answered")
-            return problem(ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of ours; it was logged"))
+        except Exception:  # noqa: BLE001 - logged, and the caller gets a 500 response
+            logger.exception("a request failed")
+            return problem(ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; it was logged"))
 
     def _routed(self, event: Mapping[str, Any]) -> Response:
         route, id_ = route_of(event)
@@ -80,7 +80,7 @@ class Application:
                 return answers.of_status(self._states.of(_id(id_, query), query.get("event_type")))
             case "POST /messages/cancel" | "POST /messages/{id}/cancel":
                 return answers.of_status(self._states.cancel(_id(id_, query), query.get("event_type")))
-        raise ApiError(HTTPStatus.NOT_FOUND, "there is nothing here; see `mailroom docs http-api`")
+        raise ApiError(HTTPStatus.NOT_FOUND, "unknown path; see `mailroom docs http-api`")
 
     def _taken(self, event: Mapping[str, Any], caller: Caller) -> Response:
         entries, is_list = entries_of(event)
@@ -92,7 +92,7 @@ def _id(in_path: str | None, query: Mapping[str, str]) -> str:
     """Return the id of a message from the path or else from the query. Raises ApiError 422 without an id."""
     id_ = query.get("id") if in_path is None else in_path
     if id_ is None:
-        raise ApiError.of_field("id", "is missing; give it")
+        raise ApiError.of_field("id", "is missing; add it")
     return id_
 
 
@@ -141,8 +141,8 @@ def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:
 
 
 def _prefix(settings: MessagesApiSettings, event: Mapping[str, Any]) -> str | None:
-    """Return the beginning of the keys of objects that the caller of a request may name, or None for a caller
-    that may name no object."""
+    """Return the prefix that the keys of objects must have in a request of this caller, or None for a caller
+    that may not use objects."""
     if not settings.payload_prefixes:
         return ""
     return settings.payload_prefixes.get(_caller(settings.caller_claim, event))

@@ -1,4 +1,4 @@
-"""Limits of each caller of the API: recipients a day, and senders."""
+"""Limits of the API's callers: the number of recipients a day, and the allowed senders."""
 
 import math
 import time
@@ -19,7 +19,7 @@ from mailroom.message.address import bare
 from mailroom.message.message import Message
 from mailroom.telemetry import count, logger
 
-_OVER_A_DAY = "has {} recipients, and its caller may reach {} a day; use several {}, on several days"
+_OVER_A_DAY = "has {} recipients, but its caller may reach only {} a day; use several {}, on several days"
 
 
 class Caller(Struct, frozen=True):
@@ -28,21 +28,22 @@ class Caller(Struct, frozen=True):
     senders: Sequence[str] | None = None
     """Bare addresses of senders in lower case, or None for a caller that may use every sender."""
     default: str = ""
-    """Default sender of the stage, in the form of a mail's; empty if the caller may not use it."""
+    """Default sender of the stage, as in a mail's `from`; empty if the caller may not use it."""
     budget: Budget | None = None
-    """Budget of recipients a day, or None for a caller without a limit."""
+    """Daily budget of recipients, or None for a caller without a limit."""
     clock: Clock = time.time
 
     def named(self, entry: Any) -> Any:
-        """Return the entry with the default sender if it names none: otherwise its payload could name one."""
+        """Return the entry, with the default sender if it lacks `from`. Otherwise the payload could contain a
+        sender that the caller may not use."""
         if self.senders is None or not self.default or not isinstance(entry, dict):
             return entry
         nameless = entry.get("event_type") == "mail" and entry.get("from") is None
         return {**entry, "from": self.default} if nameless else entry
 
     def check(self, message: Message) -> None:
-        """Raise Invalid for more recipients than the caller's whole day has, and for a sender that the caller
-        may not use."""
+        """Raise Invalid if the message has more recipients than the caller may reach in a day, or a sender
+        that the caller may not use."""
         if self.budget is not None and (size := message.recipient_count) > (day := self.budget.part()):
             field = next(name for name in message.addressing if getattr(message, name) is not None)
             raise Invalid(field, _OVER_A_DAY.format(size, day, "mails"))
@@ -50,17 +51,17 @@ class Caller(Struct, frozen=True):
             return
         used = ", ".join(self.senders) or "none"
         if message.from_ is None:
-            raise Invalid("from", f"is missing, and its caller may not use the default; use one of {used}")
+            raise Invalid("from", f"is missing, but its caller may not use the default; use one of {used}")
         if bare(message.from_) not in self.senders:
             raise Invalid("from", f"is not a sender that its caller may use; use one of {used}")
 
     def spend(self, recipients: int, new: Callable[[], int]) -> Grant:
-        """Take the recipients of a request from the caller's day, all or none, before its messages are put.
+        """Reserve the recipients of a request in the caller's daily budget, all or none, before its messages
+        are put. Returns the grant.
 
-        A repeated request has to be answered on a day that is used up as well. So if not all fit, `new` looks
-        up how many recipients are of messages that the mailbox does not have, and these alone are taken.
-        Raises ApiError: 429 with the time when there are more, 422 if a whole day has too few. Raises
-        Contention.
+        A repeated request must succeed even if the budget is used up. So if not all recipients fit, only the
+        recipients of new messages are reserved; `new` returns their number. Raises ApiError: 429 with the
+        time from which they fit, or 422 if they exceed the limit of a day. Raises Contention.
         """
         if self.budget is None or recipients == 0:
             return Grant(0, 0)
@@ -74,33 +75,33 @@ class Caller(Struct, frozen=True):
             raise ApiError.of_field("messages", _OVER_A_DAY.format(recipients, day, "requests"))
         room, again = self.budget.room(recipients)
         count("ApiOverDay")
-        logger.warning("a caller is over its part of the day", recipients=recipients, left=room)
-        size = f"the request is for {recipients} new recipients, and its caller may reach {room} more today"
+        logger.warning("a caller's daily budget is used up", recipients=recipients, left=room)
+        size = f"the request has {recipients} new recipients, but its caller may reach {room} more today"
         refusal = ApiError(HTTPStatus.TOO_MANY_REQUESTS, f"{size}; send it again from {iso(again)} on")
         refusal.retry_after = max(1, math.ceil(again - self.clock()))
         raise refusal
 
     def settle(self, grant: Grant, recipients: int) -> None:
-        """Count the `recipients` of the messages that were put, in place of the grant. A failure is only
-        logged: it leaves the caller less room until tomorrow."""
+        """Replace the grant in the budget by the number of `recipients` of the messages that were put. An
+        error is only logged; then the caller may reach fewer recipients until the next day."""
         if self.budget is not None and grant.recipients != recipients:
             try:
                 self.budget.settle(clients.dynamodb_once(), grant, recipients)
-            except Exception:  # noqa: BLE001 - logged; the messages are put, and the caller must hear that
-                logger.warning("a caller's day is not settled", granted=grant.recipients, put=recipients)
+            except Exception:  # noqa: BLE001 - logged; the messages are put, so the request must not fail
+                logger.warning("a caller's budget was not settled", granted=grant.recipients, put=recipients)
 
 
 ANYBODY = Caller()
 
 
 def caller_of(settings: MessagesApiSettings, name: Callable[[], str], clock: Clock) -> Caller:
-    """Return the caller of that name. Without callers in the settings, each caller may send each message.
-    Raises ApiError 403 for a caller that the settings do not name."""
+    """Return the caller with the name that `name` returns. If the settings contain no callers, every caller
+    may send every message. Raises ApiError 403 for a caller that is not in the settings."""
     if not settings.callers:
         return ANYBODY
     limit = settings.callers.get(caller := name())
     if limit is None:
-        raise ApiError(HTTPStatus.FORBIDDEN, "its caller is not one of api.callers; add it there")
+        raise ApiError(HTTPStatus.FORBIDDEN, "the caller is not in api.callers; add it there")
     senders = None if limit.senders is None else [bare(sender) for sender in limit.senders]
     default = settings.mail_senders[0] if settings.mail_senders else ""
     may_use = default if senders is not None and bare(default) in senders else ""

@@ -1,4 +1,4 @@
-"""Lists of messages: those to a recipient, or the newest."""
+"""Lists of messages: the messages to a recipient, or the newest messages."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -10,25 +10,25 @@ from mailroom.message.message import encode
 from mailroom.search.finder import Filter, Finder, FoundPage
 
 MAX_RECIPIENT = 2048
-"""Maximum number of characters: a ledger item stores as many of an invalid recipient."""
+"""Maximum number of characters of a recipient, which is also the maximum that a ledger item stores."""
 PARAMETERS = ("recipient", "event_type", "status", "template", "campaign", "cursor")
 
 
 def page_of(finder: Finder | None, query: Mapping[str, str]) -> FoundPage:
-    """Return a page of messages, the newest first. Raises ApiError 404 for a stage without search, whose
-    `finder` is None, and 422 for a wrong parameter."""
+    """Return a page of messages, newest first. Raises ApiError 404 for a stage without search, whose `finder`
+    is None, and 422 for an invalid parameter."""
     if finder is None:
         raise ApiError(
-            HTTPStatus.NOT_FOUND, "this stage has no search: name a message by its id, or set search true"
+            HTTPStatus.NOT_FOUND, "this stage has no search: use the id of a message, or set search to true"
         )
     for name in query:
         if name not in PARAMETERS:
-            raise ApiError.of_field(name[:60], f"is no parameter; use {', '.join(PARAMETERS)}, or id alone")
+            raise ApiError.of_field(name[:60], f"is not a parameter; use {', '.join(PARAMETERS)}, or only id")
     recipient, cursor = query.get("recipient", ""), query.get("cursor", "")
     filter_ = Filter(*(query.get(name, "") for name in Filter.__struct_fields__))
     if "recipient" in query and not 0 < len(recipient.strip()) <= MAX_RECIPIENT:
         raise ApiError.of_field(
-            "recipient", f"is empty, or has over {MAX_RECIPIENT} characters; give an address or a number"
+            "recipient", f"is empty, or has over {MAX_RECIPIENT} characters; use an address or a number"
         )
     try:
         if recipient:
@@ -43,7 +43,7 @@ _LISTED = ("id", "event_type", "status", "template", "subject", "to", "updated_a
 
 
 def of_page(page: FoundPage) -> Response:
-    """Return the response with a list of messages, without unknown attributes."""
+    """Return the 200 response with a list of messages. Attributes without a value are omitted."""
     rows = [
         {
             **{name: getattr(message, name) for name in _LISTED},

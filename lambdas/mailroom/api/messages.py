@@ -1,4 +1,5 @@
-"""Messages of the HTTP API: validated and put into the mailbox, looked up, and cancelled while they wait."""
+"""Messages in the HTTP API: validates them and puts them into the mailbox, returns their statuses, and
+cancels waiting ones."""
 
 import time
 from collections import Counter
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from mailroom.channels.preview import Previews
 
 WORKERS = 16
-"""Number of puts at the same time: 1,000 of 10 ms each then take less than a second."""
+"""Number of concurrent puts, with which 1,000 puts of 10 ms each take less than a second."""
 _METRICS: dict[Result, str] = {
     "accepted": "ApiAccepted",
     "existed": "ApiExisted",
@@ -39,17 +40,20 @@ _METRICS: dict[Result, str] = {
 
 
 class Intake(Struct, frozen=True):
-    """Takes messages of requests. A repeated request has the results of the first one, after any crash."""
+    """Accepts the messages of requests. A repeated request has the same results as the first one, even after
+    a crash."""
 
     validator: Validator
     writer: MailboxWriter
     previews: "Callable[[], Previews] | None" = None
-    """Renders messages like their senders; None skips that."""
+    """Function that returns the previews, which render messages as their senders do; None to skip this
+    check."""
     workers: int = WORKERS
 
     def take(self, entries: Sequence[Any], prefix: str | None, caller: Caller = ANYBODY) -> list[EntryAnswer]:
-        """Return the result of each entry, in their order. Objects that the caller names must have keys that
-        begin with `prefix`; None allows no objects. Raises ApiError: see `Caller.spend`."""
+        """Put the messages of a request into the mailbox, and return the result of each entry in order. Keys
+        of objects must begin with `prefix`; if it is None, objects are not allowed. Raises the errors of
+        `Caller.spend`."""
         entries = [_with_prefix(caller.named(entry), prefix) for entry in entries]
         results: dict[int, EntryAnswer] = {}
         first: dict[Key, int] = {}
@@ -65,11 +69,12 @@ class Intake(Struct, frozen=True):
             if first.setdefault(messages[number].key, number) != number:
                 repeats.append(number)
         grant = caller.spend(_recipients(messages.values()), lambda: self._new(messages.values()))
-        # If two entries have the same key, the first one counts. So the second is put only after the first
-        # one is in the mailbox.
+        # If two entries have the same key, the first one takes precedence. So the second is put only after
+        # the first one is in the mailbox.
         for wave in (list(first.values()), repeats):
             results |= self._put(wave, entries, unused)
-        # A message whose put failed may be in the mailbox nevertheless, so it counts in the caller's day.
+        # A message whose put failed may be in the mailbox nevertheless, so it is counted in the caller's
+        # budget.
         put = [message for at, message in messages.items() if results[at].result in {"accepted", "failed"}]
         caller.settle(grant, _recipients(put))
         _report(results.values())
@@ -91,9 +96,9 @@ class Intake(Struct, frozen=True):
             return _faulty("refused", entry, "item", str(fault))
 
     def _unused(self, message: Message, *, alone: bool) -> list[str]:
-        """Check a message like its sender, and return its attributes that have no effect, if they are known.
-        A message that comes `alone` is rendered, and of other messages the names are checked. If a template
-        cannot be read, only the sender checks the message. Raises Invalid."""
+        """Check a message as its sender does, and return its attributes without an effect. A single message
+        (`alone`) is rendered. Of the messages of a list only the names are checked, and the result is empty.
+        If a template cannot be read, the check is left to the sender. Raises Invalid."""
         if self.previews is None:
             return []
         try:
@@ -101,7 +106,7 @@ class Intake(Struct, frozen=True):
                 return self.previews().look(message).unused
             self.previews().check(message)
         except (ClientError, BotoCoreError):
-            logger.warning("a message's template was not looked at", exc_info=True)
+            logger.warning("a message's template could not be read", exc_info=True)
         return []
 
     def _put(
@@ -115,7 +120,7 @@ class Intake(Struct, frozen=True):
         }
 
     def _new(self, messages: Iterable[Message]) -> int:
-        """Count the recipients of the messages whose keys the mailbox does not have."""
+        """Return the number of recipients of the messages that are not in the mailbox yet."""
         new = in_order(
             lambda message: None if self.writer.has(message.id, message.event_type) else message,
             messages,
@@ -125,14 +130,15 @@ class Intake(Struct, frozen=True):
 
 
 def _recipients(messages: Iterable[Message]) -> int:
-    """Return the maximum number of recipients of the messages, of which one for each key is put."""
+    """Return the number of recipients of the messages. Of several messages with the same key only one is put,
+    so the largest of them is counted."""
     smallest_first = sorted(messages, key=lambda message: message.recipient_count)
     return sum({message.key: message.recipient_count for message in smallest_first}.values())
 
 
 def _with_prefix(entry: Any, prefix: str | None) -> Any:
-    """Return the entry. If it names a payload, the entry gets the prefix for objects that the payload names:
-    the caller can change the payload until a sender reads it."""
+    """Return the entry, with `payload_prefix` if it has a `payload_ref`. The sender checks the objects in the
+    payload against the prefix, because the caller can change the payload until it is read."""
     if prefix and isinstance(entry, dict) and entry.get("payload_ref") is not None:
         return {**entry, "payload_prefix": prefix}
     return entry
@@ -140,24 +146,24 @@ def _with_prefix(entry: Any, prefix: str | None) -> Any:
 
 def _check_key(entry: Any) -> None:
     if not isinstance(entry, dict):
-        raise Invalid("item", "is no object; use one with id and event_type")
+        raise Invalid("item", "is not an object; use one with id and event_type")
     if lies_too_deep(entry):
-        raise Invalid("item", "lies too deep; use fewer levels of lists and maps")
+        raise Invalid("item", "has too many levels of lists and maps; use fewer")
     if entry.get("id") is None:
-        raise Invalid("id", "is missing; give one, and the same one if you repeat the request")
+        raise Invalid("id", "is missing; add it, and use the same one if you repeat the request")
     if entry.get("event_type") is None:
-        raise Invalid("event_type", "is missing; name a channel, such as mail")
+        raise Invalid("event_type", "is missing; use a channel, such as mail")
     for name in ("id", "event_type"):
         if not isinstance(entry[name], str) or not entry[name]:
-            raise Invalid(name, "is no string, or empty; use a string")
+            raise Invalid(name, "is not a string, or empty; use a string")
 
 
 def _result(entry: Mapping[str, Any], put: PutResult, unused: list[str]) -> EntryAnswer:
     key = Key(entry["id"], entry["event_type"])
     match put.state:
         case "accepted" | "existed":
-            # A repeated put is a new message: the SDK repeated the request because the first response was
-            # lost. So the message counts in the caller's day.
+            # If the SDK has repeated the put because the first response was lost, the message is new although
+            # it existed, so it is counted in the caller's budget.
             return EntryAnswer(
                 "accepted" if put.repeated else put.state,
                 key.id,
@@ -180,7 +186,7 @@ def _faulty(result: Result, entry: Any, field: str, problem: str) -> EntryAnswer
 
 
 def _readable(text: object) -> str | UnsetType:
-    """Return a part of a key if a response and a log may have it."""
+    """Return an id or event_type if it is safe in a response and in logs, or else UNSET."""
     if not isinstance(text, str) or has_control(text) or len(text.encode("utf-8", "replace")) > MAX_ID_BYTES:
         return UNSET
     return text
@@ -210,7 +216,7 @@ class States(Struct, frozen=True):
         _check(id_, event_type)
         statuses = self.reader.find(id_, event_type)
         if not statuses:
-            raise ApiError(HTTPStatus.NOT_FOUND, "there is no such message; it may be past its retention")
+            raise ApiError(HTTPStatus.NOT_FOUND, "there is no such message; it may have expired")
         if len(statuses) > 1:
             event_types = [status.event_type for status in statuses]
             raise ApiError(
@@ -222,8 +228,8 @@ class States(Struct, frozen=True):
         return statuses[0]
 
     def cancel(self, id_: str, event_type: str | None) -> MessageStatus:
-        """Cancel a message that waits, or that is cancelled already. Raises ApiError: as `of`, and 409 for a
-        message that does not wait."""
+        """Cancel a message that waits, and return its status. If the message is cancelled already, only
+        returns the status. Raises the errors of `of`, and ApiError 409 for a message that does not wait."""
         status = self.of(id_, event_type)
         if status.status == "cancelled":
             return status
@@ -237,7 +243,7 @@ class States(Struct, frozen=True):
 
 
 def _past(status: MessageStatus) -> ApiError:
-    detail = f"it is {status.status} and waits for no time to come; only what waits can be cancelled"
+    detail = f"it is {status.status} and does not wait; only a waiting message can be cancelled"
     return ApiError(HTTPStatus.CONFLICT, detail, message_status=status.status)
 
 
@@ -245,8 +251,8 @@ def _check(id_: str, event_type: str | None) -> None:
     """Raise ApiError for an id or event_type that a message cannot have."""
     length = len(id_.encode("utf-8", "replace"))
     if length > MAX_ID_BYTES:
-        raise ApiError.of_field("id", f"is {length} bytes long; no message's is over {MAX_ID_BYTES}")
+        raise ApiError.of_field("id", f"is {length} bytes long; an id has at most {MAX_ID_BYTES}")
     if not id_ or has_control(id_):
-        raise ApiError.of_field("id", "is empty or holds control characters; no message's does")
+        raise ApiError.of_field("id", "is empty or holds control characters")
     if event_type is not None and event_type not in CONTRACTS:
-        raise ApiError.of_field("event_type", f"{event_type!r:.60} is no channel; use {', '.join(CONTRACTS)}")
+        raise ApiError.of_field("event_type", f"{event_type!r:.60} is unknown; use {', '.join(CONTRACTS)}")

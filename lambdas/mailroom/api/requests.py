@@ -1,9 +1,9 @@
-"""Paths and bodies of requests, read strictly.
+"""Parses the paths and bodies of requests strictly.
 
-Ids may have any characters, which arrive differently in paths. An HTTP API decodes a path, except `%25`,
-before it calls the function; a function URL does not. The API decodes before it looks for the route, so an
-encoded slash ends the id, and it cuts the path at a decoded question mark. So ids with those characters are
-in the query instead.
+Ids may have any characters, but not all of them are safe in paths. An HTTP API decodes a path, except `%25`,
+before it calls the function; a function URL does not. The API decodes the path before it selects the route,
+so an encoded slash would end the id, and a decoded question mark would cut off the path. So `href_of` puts
+ids with such characters into the query.
 """
 
 import re
@@ -19,16 +19,17 @@ from mailroom.http.event import HttpRequest
 from mailroom.message.message import read
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
-"""Lambda takes 6 MB an invocation, in which the body stands as a JSON string."""
+"""Maximum number of bytes of a body. Lambda allows 6 MB for an invocation, which contains the body as a JSON
+string."""
 MAX_MESSAGES = 1000
 _JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)", re.ASCII | re.IGNORECASE)
 
 
 def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
-    """Return the messages of a request, and whether they came as a list.
+    """Return the messages of a request, and whether the body was a list.
 
-    Raises ApiError: 400 for another body than a JSON object, 413 for a large body, 415 for another media
-    type, 422 for fields at fault.
+    Raises ApiError: 400 if the body is not a JSON object, 413 if it is too large, 415 for another media type,
+    422 for invalid fields.
     """
     body = _body(event)
     if "messages" not in body or "event_type" in body:
@@ -36,14 +37,14 @@ def entries_of(event: Mapping[str, Any]) -> tuple[list[Any], bool]:
         return [body], False
     messages = body["messages"]
     if not isinstance(messages, list):
-        raise ApiError.of_field("messages", "is no list; give 1 to 1,000 messages, or send one as the body")
+        raise ApiError.of_field("messages", "is not a list; use 1 to 1,000 messages, or send one as the body")
     if not 1 <= len(messages) <= MAX_MESSAGES:
         raise ApiError.of_field(
-            "messages", f"has {len(messages)} entries; give 1 to {MAX_MESSAGES:,} a request"
+            "messages", f"has {len(messages)} entries; use 1 to {MAX_MESSAGES:,} in a request"
         )
     for name in body:
         if name != "messages":
-            raise ApiError.of_field(name[:60], "stands beside messages; put it into the messages themselves")
+            raise ApiError.of_field(name[:60], "is not allowed beside messages; put it into each message")
     return messages, True
 
 
@@ -68,7 +69,7 @@ def _body(event: Mapping[str, Any]) -> dict[str, Any]:
 
 _WITH_ID = re.compile(r"GET /messages/(?P<found>.+)|POST /messages/(?P<cancelled>.+)/cancel", re.DOTALL)
 _UNSAFE = re.compile(r".*[/?%\\].*|\.{1,2}", re.DOTALL)
-"""Ids that a path would change, or that would make another path."""
+"""Pattern of ids that a path would change, or that would result in another path."""
 
 
 def route_of(event: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -1,1 +1,1 @@
-"""Access to AWS for every part of Mailroom: clients, DynamoDB's values and batches, queues, secrets."""
+"""Access to AWS: clients, DynamoDB's values and batches, queues and secrets."""

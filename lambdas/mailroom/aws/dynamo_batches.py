@@ -27,11 +27,11 @@ class UnprocessedKeys(RuntimeError):
 
 
 def insert(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> list[str | None]:
-    """Put items that are new, in one call for every 25 items; DynamoDB decides on each item separately.
+    """Insert new items, in one call for every 25 items. DynamoDB writes or refuses each item separately.
 
-    Returns for each item None if it was written, or else an error's code. A code does not prove that the item
-    was not written: DuplicateItem may mean this item, if the SDK repeated the call, or DynamoDB may have been
-    too busy to report the result.
+    Returns for each item None if it was written, or else an error code. A code does not prove that the item
+    was not written. If the SDK has repeated the call, DuplicateItem may be about this item itself, and after
+    other errors the item may have been written as well.
     """
     codes: list[str | None] = []
     for first in range(0, len(items), MAX_STATEMENTS):
@@ -74,7 +74,7 @@ def _write(client: "DynamoDBClient", table: str, requests: Sequence[Any]) -> Non
             if not unwritten:
                 break
         else:
-            raise UnprocessedKeys(f"{table} could not be written whole: DynamoDB throttles")
+            raise UnprocessedKeys(f"{table} could not be written completely: DynamoDB throttles")
 
 
 def batch_get(
@@ -121,4 +121,4 @@ def _read(
         # counts as a failed one.
         idle = 0 if count else idle + 1
         if request and idle == _CALLS:
-            raise UnprocessedKeys(f"{' and '.join(request)} could not be read whole: DynamoDB throttles")
+            raise UnprocessedKeys(f"{' and '.join(request)} could not be read completely: DynamoDB throttles")

@@ -1,4 +1,4 @@
-"""UpdateItem of DynamoDB: one conditional update.
+"""Conditional updates of one item by DynamoDB's UpdateItem.
 
 Producers import this module as well, so boto3 is the only package that it may import.
 """
@@ -29,7 +29,7 @@ class Update(NamedTuple):
     appends: Mapping[str, Value] = _NO_ATTRIBUTES
     """Lists of further entries, by the attribute to whose list they are appended."""
     adds: Mapping[str, Value] = _NO_ATTRIBUTES
-    """Increments of numbers, and further members of sets, by attribute."""
+    """Increments of numbers, or members to be added to sets, by attribute."""
     removes: Sequence[str] = ()
 
     @property
@@ -61,7 +61,8 @@ def values_of(sets: Mapping[str, Value]) -> Sets:
 
 @lru_cache(maxsize=512)  # cached, because a process uses few different expressions
 def _in_one_line(text: str) -> str:
-    """Join the lines of an expression: DynamoDB accepts several lines, but moto and emulators do not."""
+    """Return an expression in one line, because unlike DynamoDB, moto and emulators do not accept several
+    lines."""
     return " ".join(text.split())
 
 
@@ -75,7 +76,7 @@ class ConditionFailed(Exception):
     not exist."""
 
     def __init__(self, item: dict[str, Any]) -> None:
-        super().__init__("the condition did not hold")
+        super().__init__("the condition is false")
         self.item = item
 
 
@@ -90,7 +91,8 @@ def update(
     names: Mapping[str, str] | None = None,
     returns: Returns = "NONE",
 ) -> dict[str, Any]:
-    """Call UpdateItem, and return the item that `returns` names, in plain Python. Raises ConditionFailed.
+    """Call UpdateItem, and return the item before or after the update, as `returns` requires, in plain
+    Python. Raises ConditionFailed.
 
     `#ttl` in an expression is the attribute `ttl`, unless `names` gives another attribute for `#ttl`:
     DynamoDB reserves the word ttl

@@ -1,4 +1,4 @@
-"""DynamoDB's attribute values: encoded from Python, decoded to Python, compared and measured.
+"""DynamoDB's attribute values: encodes, decodes, compares and measures them.
 
 Producers import this module as well, so boto3 is the only package that it may import.
 """
@@ -13,7 +13,7 @@ from mailroom.errors import NUMBERS, Invalid
 Value = dict[str, Any]
 """An attribute value in DynamoDB's form: `{"S": "text"}`."""
 Sets = dict[str, Value]
-"""Attribute values by attribute."""
+"""Attribute values in DynamoDB's form, by attribute."""
 MAX_LEVELS = 32
 """Maximum number of levels of nested lists and maps that DynamoDB accepts."""
 _MAX_PLAIN_DIGITS = 18
@@ -21,8 +21,7 @@ _MAX_PLAIN_DIGITS = 18
 
 
 def image_of(item: Mapping[str, Any]) -> dict[str, Value]:
-    """Encode an item for DynamoDB; floats become decimals. Raises Invalid for a value that DynamoDB cannot
-    hold."""
+    """Return an item in DynamoDB's form. Raises Invalid for a value that DynamoDB cannot store."""
     return {_name("item", name): _value(name, value, 1) for name, value in item.items()}
 
 
@@ -49,12 +48,12 @@ def _other_than_json(path: str, value: Any) -> Value:
         return {"B": bytes(value)}  # type: ignore[arg-type]  # Binary has the method, its type stub lacks it
     if isinstance(value, (set, frozenset)):
         return _set(path, value)
-    raise Invalid(path, f"is a {type(value).__name__}, which DynamoDB has no type for")
+    raise Invalid(path, f"is a {type(value).__name__}, which DynamoDB cannot store")
 
 
 def _nested(path: str, value: Sequence[Any] | Mapping[Any, Any], level: int) -> Value:
     if level > MAX_LEVELS:
-        raise Invalid(path, f"lies too deep; use at most {MAX_LEVELS} levels")
+        raise Invalid(path, f"has too many levels; use at most {MAX_LEVELS}")
     if not isinstance(value, Mapping):
         return {"L": [_value(f"{path}[{place}]", entry, level + 1) for place, entry in enumerate(value)]}
     fields = {_name(path, name): field for name, field in value.items()}
@@ -63,7 +62,7 @@ def _nested(path: str, value: Sequence[Any] | Mapping[Any, Any], level: int) -> 
 
 def _name(path: str, name: Any) -> str:
     if not isinstance(name, str):
-        raise Invalid(path, f"has the name {name!r:.60}, which is no string")
+        raise Invalid(path, f"has the name {name!r:.60}, which is not a string")
     return _text(path, name)
 
 
@@ -71,7 +70,7 @@ def _text(path: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Invalid(path, "holds half of a surrogate pair, which UTF-8 has no bytes for") from None
+        raise Invalid(path, "holds half of a surrogate pair, which is invalid in UTF-8") from None
     return text
 
 
@@ -82,9 +81,9 @@ def _number(path: str, value: int | float | Decimal) -> str:
     try:
         number = NUMBERS.create_decimal(exact)
     except DecimalException:
-        raise Invalid(path, "is no number that DynamoDB takes: 38 digits, 1E-130 to 1E+125") from None
+        raise Invalid(path, "is not a number that DynamoDB allows: 38 digits, 1E-130 to 1E+125") from None
     if not number.is_finite():
-        raise Invalid(path, "is no finite number")
+        raise Invalid(path, "is not a finite number")
     return str(number)
 
 
@@ -92,7 +91,7 @@ def _set(path: str, values: set[Any] | frozenset[Any]) -> Value:
     members = [_value(path, member, 1) for member in values]
     kinds = {kind for member in members for kind in member}
     if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
-        raise Invalid(path, "is no set for DynamoDB: give it strings, or numbers, or bytes, one at least")
+        raise Invalid(path, "is not a valid set: use only strings, only numbers, or only bytes, at least one")
     (kind,) = kinds
     return {f"{kind}S": sorted(member[kind] for member in members)}
 
@@ -127,7 +126,8 @@ def _plain_number(text: str) -> int | Decimal:
 
 
 def same(first: Mapping[str, Value], second: Mapping[str, Value]) -> bool:
-    """Return whether two items are equal: numbers by value, sets in any order; true is not 1."""
+    """Return whether two items are equal. Numbers are compared by value, and sets without their order. A bool
+    never equals a number."""
     return bool(_canonical({"M": first}) == _canonical({"M": second}))
 
 
@@ -150,7 +150,7 @@ def _canonical(value: Value) -> Any:
 def size_of(image: Mapping[str, Value]) -> int:
     """Return an item's size in bytes in DynamoDB's count, by "Item sizes and formats" of its developer guide.
 
-    Numbers count a little more than in DynamoDB, because the guide has only a rule of thumb for them.
+    The size of numbers is rounded up, because the guide only describes it approximately.
     """
     return sum(len(name.encode()) + _size(value) for name, value in image.items())
 

@@ -1,4 +1,5 @@
-"""SQS in batches: as few calls as possible, and an entry that fails leaves the other entries untouched."""
+"""Batch calls to SQS: as few calls as possible, in which the failure of one entry does not affect the
+others."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +21,8 @@ MAX_BYTES = 1024 * 1024
 """Maximum size in bytes of a message, and also of a whole batch, attributes included."""
 MAX_DELAY_SECONDS = 900
 MAX_VISIBILITY_SECONDS = 42_300
-"""Maximum visibility time-out in seconds that may be set. SQS refuses a time-out that ends more than 12 hours
-after the receive, and the function may have used 15 minutes of that time."""
+"""Maximum visibility time-out in seconds that Mailroom sets. SQS refuses a time-out that ends more than 12
+hours after the receive, and the function may have used 15 minutes of that time."""
 PUT_AT = "put_at"
 """Name of the message attribute with the time when the message's item was put into the mailbox, in whole
 epoch seconds from the stream."""
@@ -29,8 +30,8 @@ DUE_AT = "due_at"
 """Name of the message attribute of a message that has waited: the time from which its delay counts, in whole
 epoch seconds."""
 AT_ONCE = 0.0
-"""Visibility time-out in seconds of a message that waiting cannot fix. The message is received again at once,
-so that it soon becomes a dead letter and does not lock its message group meanwhile."""
+"""Visibility time-out in seconds of a message that no later try can handle. The queue delivers the message
+again at once, so that it soon becomes a dead letter, and does not block its message group for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +39,20 @@ class Entry:
     """A message for a queue."""
 
     reference: str
-    """The caller's key, by which `send` reports the entries that failed."""
+    """Caller's reference, by which `send` reports the entries that failed."""
     body: str
     attributes: Mapping[str, str] = field(default_factory=dict)
     delay: int = 0
     """Seconds before the message can be received."""
     group: str | None = None
-    """The message group, which orders a FIFO queue and keeps a standard queue fair."""
+    """Message group, which determines the order in a FIFO queue, and the fairness of a standard queue."""
     duplicate: str | None = None
-    """The deduplication ID, for FIFO queues only: of a group's entries with the same ID, SQS takes the first
-    within five minutes."""
+    """Deduplication ID, for FIFO queues only: SQS drops an entry if another one with the same ID was sent
+    within five minutes before."""
 
     @property
     def size(self) -> int:
-        """Bytes by the rules of SQS: body, and the names, types and values of attributes."""
+        """Size in bytes by the rules of SQS: the body, and the names, types and values of attributes."""
         return len(self.body.encode()) + sum(
             len(name) + len(value.encode()) + len("String") for name, value in self.attributes.items()
         )
@@ -122,8 +123,8 @@ def _request(index: int, entry: Entry) -> Any:
 
 
 def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, float]]) -> None:
-    """Set after how many seconds the queue delivers the message of each receipt again. One call to SQS serves
-    ten receipts.
+    """Set the visibility time-outs of messages. `waits` are pairs of a receipt handle and a wait in seconds,
+    of which one call to SQS handles ten.
 
     A wait that cannot be set is logged, and no error is raised: the message is then delivered again when the
     queue's own visibility time-out ends, which is later but safe.
@@ -162,10 +163,10 @@ def depth(client: "SQSClient", url: str) -> int:
 
 
 def put_at(record: Mapping[str, Any]) -> float | None:
-    """Return the time in epoch seconds when the record's item was put into the mailbox, or else when the
-    record was queued.
+    """Return the time in epoch seconds when the record's item was put into the mailbox. If the record lacks
+    that time, return the time when the record was queued.
 
-    None if the record has neither time.
+    Returns None if the record lacks both times.
     """
     if text := _attribute(record, PUT_AT):
         return _moment(text)
@@ -183,7 +184,8 @@ def _attribute(record: Mapping[str, Any], name: str) -> str:
 
 
 def _moment(text: str, parts: int = 1) -> float | None:
-    """Read a time in epoch seconds, or in so many parts of a second."""
+    """Return the time in a text in epoch seconds, or None if it is invalid. The text is in units of 1/`parts`
+    second."""
     try:
         seconds = int(text) / parts
     except (ValueError, OverflowError):  # another program may have written an invalid time into the queue

@@ -1,5 +1,5 @@
-"""Secrets of Secrets Manager: read strictly, and cached for a while, so that a warm function gets a new value
-without a restart."""
+"""Secrets of Secrets Manager: strict parsing of their values, and a cache that expires, so that a running
+function gets a new value without a restart."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READ_AGAIN_SECONDS = 60
-"""Seconds for which a warm function may use a secret's value that was replaced. With one read a minute, a
-process that is always busy costs $0.22 a month."""
+"""Seconds for which a warm function may use a secret's value that was replaced. With one read a minute, the
+reads of a process that is always busy cost $0.22 a month."""
 CURRENT, PREVIOUS = "AWSCURRENT", "AWSPREVIOUS"
 
 
 class Version(Struct, frozen=True):
-    """A value of a secret."""
+    """Version of a secret's value."""
 
     text: str
-    """The secret text, which must never be logged."""
+    """Secret text, which must never be logged."""
     created: float
-    """The time at which this value was put into Secrets Manager, in epoch seconds."""
+    """Time in epoch seconds at which this value was put into Secrets Manager."""
 
     def __repr__(self) -> str:
         return f"Version(text=…, created={self.created})"
 
 
 def read_secret(text: str, kind: type[T], problem: str) -> T:
-    """Return the content of a secret, which is JSON of this type. Raises InvalidSecret with the sentence
-    `problem`, which names the valid form."""
+    """Return the content of a secret, parsed from JSON into the type `kind`. Raises InvalidSecret with the
+    sentence `problem`, which describes the valid form."""
     with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
         return msgspec.json.decode(text, type=kind)
     # The error is raised outside of the `with` block, so that it has no context: the decoder's message may
@@ -48,10 +48,10 @@ def read_secret(text: str, kind: type[T], problem: str) -> T:
 
 
 def unreadable(secret: str, error: ClientError | BotoCoreError) -> NotReady:
-    """Return the outcome of a message that was not sent because a secret cannot be read. `secret` is the
-    secret's name for people.
+    """Return the NotReady error for a message that was not sent because a secret cannot be read. `secret` is
+    the secret's name in the error's text.
 
-    An error that may be temporary becomes a `Retry`. Any other error of AWS is a fault of the configuration.
+    An error that may be temporary becomes a `Retry`. Any other error of AWS becomes `Misconfigured`.
     """
     reason = f"{secret} cannot be read: {error}"
     if not isinstance(error, ClientError):
@@ -62,10 +62,10 @@ def unreadable(secret: str, error: ClientError | BotoCoreError) -> NotReady:
 
 
 class CachedSecret:
-    """Versions of a secret, each read again after `seconds`.
+    """Cache of a secret's current and previous versions, each of which is read again after `seconds`.
 
-    While a version cannot be read again, its last value stays valid. If the version was never read, the error
-    is raised.
+    If a version cannot be read again, its last value is used. If the version was never read, the error is
+    raised.
     """
 
     def __init__(
@@ -76,22 +76,22 @@ class CachedSecret:
         self._clock = clock
         self._seconds = seconds
         self._versions: dict[str, tuple[Version | None, float]] = {}
-        """The versions by stage of Secrets Manager, such as AWSCURRENT, each with the time of its last
-        request."""
+        """Versions by staging label, such as AWSCURRENT, each with the time of its last read."""
 
     def current(self, seconds: float | None = None) -> Version:
-        """Return the value in use. Raises botocore's errors.
+        """Return the current version. Raises botocore's errors, and LookupError if the secret lacks a current
+        value.
 
-        The value is read again if the last request for it is more than `seconds` old. By default, `seconds`
-        is the value that the constructor received.
+        The value is read again if the last read is more than `seconds` ago, by default the constructor's
+        `seconds`.
         """
         version = self._version(CURRENT, self._seconds if seconds is None else seconds)
         if version is None:
-            raise LookupError("the secret has no current value; put one")
+            raise LookupError("the secret has no current value; add one")
         return version
 
     def previous(self) -> Version | None:
-        """Return the previous value, or None if the secret has only one. Raises botocore's errors."""
+        """Return the previous version, or None if there is none. Raises botocore's errors."""
         return self._version(PREVIOUS, self._seconds)
 
     def _version(self, stage: str, seconds: float) -> Version | None:
@@ -103,7 +103,7 @@ class CachedSecret:
         except (ClientError, BotoCoreError) as error:
             if cached is None:
                 raise
-            logger.warning("secret not read again; its old value stays", stage=stage, error=str(error))
+            logger.warning("secret not read again; its old value is used", stage=stage, error=str(error))
             version = cached[0]
         self._versions[stage] = version, moment
         return version

@@ -1,4 +1,5 @@
-"""Campaigns: messages to many, composed from an audience. A campaign's own module imports from here."""
+"""Campaigns: messages to the people of an audience. The classes that a campaign's own Python module needs can
+be imported from this package."""
 
 from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
 

@@ -1,4 +1,4 @@
-"""An audience: the people of a campaign, handed out a page at a time, and what may be wrong with an entry."""
+"""Audiences: the people of a campaign, which are read page by page, and the faults of invalid entries."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,35 +18,38 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 Cursor = Any
-"""Beginning of the next page: any JSON value of a few hundred bytes, which travels in a queue message."""
+"""Position at which the next page begins: any JSON value of at most a few hundred bytes, because it is stored
+in a queue message."""
 
 
 class Connections(Protocol):
-    """The databases that a campaign may ask, by the names that the stage's settings give them."""
+    """Connections to the databases in the stage's settings, by name."""
 
     def connection(self, name: str) -> "AbstractContextManager[Connection[Any]]":
-        """Open a connection for as long as the context lasts; it is committed at the end."""
+        """Return a context manager that opens a connection to the database `name`, and commits and closes it
+        at the end."""
 
 
 class Recipient(Struct, frozen=True):
-    """Person of an audience."""
+    """Person in an audience."""
 
     key: str
     """Key of the person in the audience; never an address, because the key becomes part of an id and appears
-    in logs. A whole number or UUID of a module becomes text."""
+    in logs. A whole number or a UUID is converted to text."""
     attributes: dict[str, Any] = {}
-    """Attributes of the person's message, including the address."""
+    """Attributes of the person's message, including the recipient's address."""
 
 
 class Fault(Struct, frozen=True):
-    """Problem of an entry of an audience, which gets no message. No field quotes a value of the entry."""
+    """Reason why an entry of an audience is invalid and gets no message. No field contains a value of the
+    entry."""
 
     where: str
-    """Place of the entry, such as line 17."""
+    """Position of the entry, such as line 17."""
     column: str
-    """Column at fault; empty for the whole entry."""
+    """Column with the invalid value; empty if the whole entry is invalid."""
     problem: str
-    """Problem, and the remedy."""
+    """Description of the problem and its remedy."""
 
     def __str__(self) -> str:
         column = f", column {self.column}" if self.column else ""
@@ -54,10 +57,10 @@ class Fault(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """Request for a page of people for a run of a campaign."""
+    """Request for a page of a campaign's audience."""
 
     cursor: Cursor
-    """Beginning of the page; None for the first page."""
+    """Position at which the page begins; None for the first page."""
     size: int
     """Maximum number of people."""
     run: str
@@ -66,22 +69,23 @@ class Page(Struct, frozen=True):
     databases: Connections | None = None
 
     def connection(self, name: str) -> "AbstractContextManager[Connection[Any]]":
-        """Open a connection to a database of the stage. Raises LookupError if the stage has none."""
+        """Return a context manager with a connection to a database of the stage. Raises LookupError if the
+        stage lacks the database."""
         return _connection(self.databases, name)
 
 
 class Found(Struct, frozen=True):
-    """Page of people and faults."""
+    """Page of an audience: its people, and the faults of invalid entries."""
 
     recipients: Sequence[Recipient]
     cursor: Cursor = None
-    """Beginning of the next page; None if this page is the last."""
+    """Position at which the next page begins; None if this page is the last."""
     faults: Sequence[Fault] = ()
 
 
 class Recipients(Struct, frozen=True):
-    """People of a page, for whom `compose` returns further attributes: one query for all of them is better
-    than a query for each."""
+    """People for whom a campaign's `compose` returns further attributes. The function gets them together, so
+    that one query can read the data of all."""
 
     people: Sequence[Recipient]
     run: str
@@ -100,33 +104,34 @@ class Recipients(Struct, frozen=True):
         return [person.key for person in self.people]
 
     def connection(self, name: str) -> "AbstractContextManager[Connection[Any]]":
-        """Open a connection to a database of the stage. Raises LookupError if the stage has none."""
+        """Return a context manager with a connection to a database of the stage. Raises LookupError if the
+        stage lacks the database."""
         return _connection(self.databases, name)
 
 
 class Audience(Protocol):
-    """Source of people, a page at a time. The same cursor returns the same people again unless the data has
-    changed. The order must be stable: otherwise people are left out."""
+    """Audience of a campaign, which is read page by page. The same cursor returns the same people again
+    unless the data has changed. The order must be stable, because otherwise people are left out."""
 
     def page(self, page: Page) -> Found:
-        """Return a page. After any error of the source, collect requests the page again."""
+        """Return a page. After any error, the function `collect` requests the page again."""
 
 
 def _connection(databases: Connections | None, name: str) -> "AbstractContextManager[Connection[Any]]":
     if databases is None:
-        raise LookupError(f"no database {name!r}: the stage's settings name none; add it under databases")
+        raise LookupError(f"the stage's settings have no database {name!r}; add it under databases")
     return databases.connection(name)
 
 
 MAX_KEY_BYTES = 64
-"""Maximum number of bytes of a recipient's key. With the campaign, the run and the end that `Run.id_of` adds,
-an id has at most 180. A SHA-256 in hexadecimal fits."""
+"""Maximum number of bytes of a recipient's key. Together with the campaign's name, the run's name and the
+suffix of `Run.id_of`, an id then has at most 180 bytes. A SHA-256 in hexadecimal fits into a key."""
 OWN = ("id", "event_type")
 """Attributes that identify a message. A key column of such a name does not become an attribute."""
 
 
 class Rows:
-    """Entries of a page: valid ones as recipients, and invalid ones as faults."""
+    """Collects the entries of a page: valid entries become recipients, and invalid entries become faults."""
 
     def __init__(self, key: str, columns: Iterable[str]) -> None:
         self._key = key
@@ -139,8 +144,8 @@ class Rows:
         return len(self.recipients) + len(self.faults)
 
     def add(self, place: str, values: dict[str, Any]) -> None:
-        """Add an entry, whose values become attributes of the recipient. A key column with a name of OWN is
-        left out. Spaces around a key do not count."""
+        """Add an entry. Its values become attributes of the recipient, except for a key column with a name in
+        OWN. Spaces around a key are removed."""
         value = values.get(self._key)
         if isinstance(value, str):
             values[self._key] = value = value.strip()
@@ -150,10 +155,10 @@ class Rows:
         for name in self._needed:
             cell = values.get(name)
             if cell is None or (isinstance(cell, str) and not cell.strip()):
-                return self.refuse(place, name, "is empty; fill it, or take the entry out")
+                return self.refuse(place, name, "is empty; fill it, or remove the entry")
         key = str(value)
         if key in self._keys:
-            return self.refuse(place, self._key, "is the same as an entry's before it; keep one of them")
+            return self.refuse(place, self._key, "is also the key of an earlier entry; keep one of them")
         self._keys.add(key)
         if self._key in OWN:
             del values[self._key]
@@ -161,37 +166,38 @@ class Rows:
         return None
 
     def refuse(self, place: str, column: str, problem: str) -> None:
-        """Add a fault for an entry, which gets no message."""
+        """Add a fault for an invalid entry, which then gets no message."""
         self.faults.append(Fault(place, column, problem))
 
     def found(self, cursor: Cursor) -> Found:
-        """Return the page; `cursor` is the beginning of the next one."""
+        """Return the page. `cursor` is the position at which the next page begins, or None."""
         return Found(self.recipients, cursor, self.faults)
 
     def _problem_of_key(self, value: Any) -> str:
         if value is None or value == "":
-            return "is empty; every entry needs a key of its own"
+            return "is empty; every entry needs a unique key"
         if isinstance(value, bool) or not isinstance(value, str | int | UUID):
-            return "is no key; use a text, a whole number or a UUID"
+            return "is not a key; use a text, a whole number or a UUID"
         text = str(value)
         # Checks that are cheap come first, because most keys are short and printable.
         if len(text) > MAX_KEY_BYTES or len(text.encode(errors="replace")) > MAX_KEY_BYTES:
-            return f"is longer than {MAX_KEY_BYTES} bytes; use a shorter one"
+            return f"is longer than {MAX_KEY_BYTES} bytes; use a shorter key"
         if "@" in text:
-            return "is a mail address; a key becomes part of ids, which appear in logs: use another column"
+            return "is a mail address; a key is part of ids, which appear in logs: use another column"
         if not text.isprintable() and has_control(text):
             return "holds a line break or control character; use plain text"
         return ""
 
 
 def check_columns(columns: Iterable[str], needed: Iterable[str]) -> None:
-    """Raise Invalid unless each column has a name of its own, and the needed ones are there."""
+    """Raise Invalid if a column lacks a name, if two columns have the same name, or if one of the columns
+    `needed` is missing."""
     names: set[str] = set()
     for number, name in enumerate(columns, 1):
         if not name.strip():
-            raise Invalid("audience.columns", f"column {number} has no name; give it one")
+            raise Invalid("audience.columns", f"column {number} has no name; add a name")
         if name in names:
-            raise Invalid("audience.columns", f"two columns are called {name!r:.60}; rename one")
+            raise Invalid("audience.columns", f"two columns have the name {name!r:.60}; rename one")
         names.add(name)
     for name in needed:
         if name not in names:
@@ -200,23 +206,24 @@ def check_columns(columns: Iterable[str], needed: Iterable[str]) -> None:
 
 
 def name_of(values: Mapping[str, Any], key: str, otherwise: str) -> str:
-    """Return the place of a database's entry: its key if logs may show the key, or `otherwise`."""
+    """Return the description of a database row's position for a fault: its key if logs may contain the key,
+    or else `otherwise`."""
     value = values.get(key)
     valid = isinstance(value, int | UUID) or (isinstance(value, str) and 0 < len(value) <= MAX_KEY_BYTES)
     return f"key {value!s}" if valid and str(value).isprintable() else otherwise
 
 
 _PORTABLE_DIGITS = 18
-"""Maximum digits of a whole number that every reader of JSON reads exactly."""
+"""Maximum number of digits of a `numeric` that becomes a whole number in JSON."""
 
 
 def portable(value: Any) -> Any:
-    """Return the value for JSON. Raises ValueError, which names the problem and never the value. A ValueError
-    as the value, which stands for a value that the driver could not convert, is raised.
+    """Convert a value for JSON. Raises ValueError, whose text describes the problem without the value. If the
+    value is a ValueError, because the driver could not convert the original value, it is raised.
 
-    Times become ISO 8601, UUIDs text, arrays lists. A `numeric` without decimals becomes a whole number; one
-    with them becomes text, exactly as the database shows it: 12.50 stays a price, which a number would make
-    12.5.
+    Times are converted to ISO 8601, UUIDs to text, and arrays to lists. A `numeric` without decimals becomes
+    a whole number. A `numeric` with decimals becomes text exactly as in the database, so that the price 12.50
+    does not become 12.5.
     """
     if value is None or isinstance(value, bool | int):
         return value
@@ -233,8 +240,8 @@ def portable(value: Any) -> Any:
     if isinstance(value, ValueError):
         raise value
     bytes_like = isinstance(value, bytes | bytearray | memoryview)
-    problem = "holds bytes" if bytes_like else "is of a type that a message cannot carry"
-    raise ValueError(f"{problem}; leave it out, or make a text of it")
+    problem = "holds bytes" if bytes_like else "has an unsupported type"
+    raise ValueError(f"{problem}; remove it, or convert it to text")
 
 
 def _nested(value: Any) -> Any:
@@ -249,7 +256,7 @@ def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        problem = "holds half of a surrogate pair, which UTF-8 has no bytes for; take it out"
+        problem = "holds half of a surrogate pair, which is invalid in UTF-8; remove it"
         raise ValueError(problem) from None
     return text
 

@@ -1,7 +1,8 @@
-"""Collect: reads a page of an audience, and queues its people for compose and the next page for collect.
+"""Function `collect`: reads a page of an audience, queues its people for the function `compose`, and queues
+the next page for itself.
 
-An invocation never has more than a page of people, however large the audience is. Each message leads to the
-next, so Lambda's loop detection is off for this function.
+An invocation reads only one page, however large the audience is. The function sends messages to its own
+queue, so Lambda's recursive loop detection is off for it.
 """
 
 import time
@@ -48,45 +49,47 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 Wait = float | None
-"""Seconds until the record should come back, or None for a record that is done."""
+"""Seconds until the queue should deliver the record again, or None for a record that is done."""
 LOGGED_FAULTS = 20
 GO_ON_SECONDS = 60
-"""Seconds from the new start of a stopped run to its first page. By then each worker that has read that the
-run is stopped has cancelled its message, so that the run finds the message and sends it."""
+"""Seconds between the restart of a stopped run and its first page. After this time, each worker that had read
+the state `stopped` has cancelled its message, so that the restarted run finds the message and sends it."""
 CLAIM_AGAIN_SECONDS = 1
-"""Seconds until the record of a page whose claim was lost comes back."""
+"""Seconds until the queue delivers the record of a page again whose claim was lost."""
 LOOK_BACK = 0
-"""Page of the message by which a run looks back at what became of its first page."""
+"""Page number in the queue message by which `collect` checks later whether the messages of a run's first page
+have failed."""
 LOOKS = 6
-"""Maximum number of further looks back at a first page whose messages are under way. The first waits
-FIRST_LOOK_SECONDS, and each one twice as long as the one before, so that the last is a quarter of an hour
-after the page."""
+"""Maximum number of further checks of a first page whose messages still lack an outcome. The first check is
+FIRST_LOOK_SECONDS after the page, and the wait doubles each time, so that the last wait is a quarter of an
+hour."""
 FIRST_LOOK_SECONDS = 15
 Source = Callable[[Definition], Audience]
 
 
 class Collector(Struct, frozen=True):
-    """Works for the collect queue."""
+    """Handler of the collect queue's records."""
 
     campaigns: Mapping[str, Definition]
     source: Source
-    """Function that returns the audience of a campaign."""
+    """Function that returns the audience for the definition of a campaign."""
     runs: Runs
     sqs: "SQSClient"
     queue_url: str
     audience_queue_url: str
     databases: Connections | None = None
     rooms: Mapping[str, PageRoom] = MappingProxyType({})
-    """Rooms of the channels with a limit of the day."""
+    """Checks of the daily budget, for the channels with a daily limit."""
     versions: CurrentVersions | None = None
     """Versions of templates, or None for a stage without published templates."""
     tallies: Tallies | None = None
-    """Counts of how a run's messages ended, or None for a stage without search, which counts them."""
+    """Counts of a run's messages by status, or None for a stage without search, because only the search index
+    has them."""
     clock: Clock = time.time
 
     @classmethod
     def of(cls, settings: CollectSettings) -> "Collector":
-        """Make the collector of a function with these settings."""
+        """Build the collector from the settings of the function."""
         runs = Runs(
             clients.dynamodb(),
             settings.runs_table,
@@ -107,7 +110,7 @@ class Collector(Struct, frozen=True):
         )
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Handle a batch. Returns the records that must come back."""
+        """Handle a batch. Returns the records that the queue must deliver again, as batch item failures."""
         back, waits = [], []
         for record in event["Records"]:
             try:
@@ -124,9 +127,9 @@ class Collector(Struct, frozen=True):
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in back]}
 
     def dry_run(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a page for an operator's dry run: the number of people, the faults of other entries, the
-        cursor of the next page, and a few people. Writes and queues no data. Raises Invalid for a campaign
-        that is not deployed, and Malformed for a bad run."""
+        """Return a page for an operator's dry run: the number of people, the faults of invalid entries, the
+        cursor of the next page, and a few people as samples. Writes and queues no data. Raises Invalid for a
+        campaign that is not deployed, and Malformed for an invalid name of a run."""
         wanted_page = msgspec.convert(request, PageRequest)
         definition = deployed(self.campaigns, wanted_page.campaign)
         page = Page(
@@ -148,7 +151,8 @@ class Collector(Struct, frozen=True):
         return as_json(answer)
 
     def _read(self, definition: Definition, page: Page) -> tuple[list[list[Recipient]], list[Fault], Cursor]:
-        """Return the people of a page in chunks, the faults of other entries, and the next page's cursor."""
+        """Return the people of a page in chunks, the faults of invalid entries, and the next page's
+        cursor."""
         answer = self.source(definition).page(page)
         chunks, too_large = chunked(answer.recipients, definition.recipients_per_message)
         return chunks, [*answer.faults, *too_large], answer.cursor
@@ -158,7 +162,7 @@ class Collector(Struct, frozen=True):
             request = collect_body(record["body"])
             definition = deployed(self.campaigns, request.campaign)
         except (Malformed, Invalid) as fault:
-            return self._dead("not a page of a campaign", reason=str(fault), message_id=record["messageId"])
+            return self._dead("not a request for a page", reason=str(fault), message_id=record["messageId"])
         logger.append_keys(campaign=request.campaign, run=request.run)
         try:
             if isinstance(request, Next) and request.page == LOOK_BACK:
@@ -182,13 +186,14 @@ class Collector(Struct, frozen=True):
                 # The worker that collected this page crashed before it queued the next page.
                 self._send_next(run, request.page + 1, cursor)
             case PageOutOfSequence():
-                return self._dead("no run leads up to this page", page=request.page)
+                return self._dead("the page before this one was not collected", page=request.page)
             case Passed(reason):
-                logger.info("page is over", page=request.page, why=reason)
+                logger.info("page needs no further work", page=request.page, why=reason)
         return None
 
     def _begun(self, definition: Definition, start: Start) -> Next | None:
-        """Begin a run, and return its first page. Returns None for a stopped run, whose first page waits."""
+        """Begin a run, and return the request for its first page. Returns None for a restarted run, whose
+        first page is queued with a delay."""
         templates = None if self.versions is None else self.versions.of(definition.channel)
         of_start = (start.campaign, start.run, start.start)
         if self.runs.begin(*of_start, start.scheduled_at, start.by, templates):
@@ -204,11 +209,12 @@ class Collector(Struct, frozen=True):
         try:
             self._collect(definition, claim, request)
         except ClaimLost as lost:
-            # The run was stopped or started anew meanwhile, which is no error. The next claim reads its state.
-            logger.info("page is not passed on", page=request.page, reason=str(lost))
+            # The run was stopped or restarted meanwhile, which is not an error. The next claim reads the
+            # run's state.
+            logger.info("page was claimed again, or its run restarted", page=request.page, reason=str(lost))
             return CLAIM_AGAIN_SECONDS
         except Invalid as fault:
-            # The fault is in the campaign and not in an entry, so a person has to correct the campaign.
+            # The campaign is at fault and not an entry, so a person has to correct the campaign.
             self.runs.release(claim, str(fault))
             return self._dead("page cannot be collected", page=request.page, reason=str(fault))
         except Exception as error:
@@ -237,8 +243,8 @@ class Collector(Struct, frozen=True):
             count("AudienceRefused", len(faults))
         self._send_people(run, chunks)
         if request.page == 1 and len(run.starts) == 1 and self.tallies is not None:
-            # Only the first start of a run checks its messages later. After another start, messages that
-            # failed before would be counted, although they prove nothing about the present campaign.
+            # Only the first start of a run checks its messages later. After a restart, messages that had
+            # failed before would be counted, although they prove nothing about the corrected campaign.
             self._send_next(run, LOOK_BACK, 0, FIRST_LOOK_SECONDS)
         # The cursor is stored before the next page is queued. If the next page is not queued, the next
         # delivery of this page queues it.
@@ -251,14 +257,14 @@ class Collector(Struct, frozen=True):
             self._send_next(run, request.page + 1, cursor)
 
     def _look_back(self, definition: Definition, request: Next) -> Wait:
-        """Stop the run if each message of its first page has failed. Then the campaign is at fault, and the
-        record becomes a dead letter, whose alarm tells people."""
+        """Stop the run if each message of its first page has failed, because then the campaign is at fault.
+        The record becomes a dead letter, which sets off an alarm."""
         run = self.runs.read(request.campaign, request.run)
         if self.tallies is None or run is None or run.start != request.start:
             return None
         if run.state == "stopped":
-            # An operator stopped the run, or an earlier delivery of this record, which fails until it is a
-            # dead letter.
+            # The run was stopped by an operator, or by an earlier delivery of this record. In the second case
+            # the record must still become a dead letter.
             return self._dead("run is stopped", reason=run.trouble) if run.trouble else None
         counts = self.tallies.of_run(run.campaign, run.run, run.begun_at)
         failed = counts.pop("failed", 0)
@@ -266,29 +272,30 @@ class Collector(Struct, frozen=True):
             return None  # at least one message was sent
         without = run.opted_out + run.left_out + run.failed + run.conflicts
         if failed and failed + without >= min(run.recipients, definition.page_size):
-            trouble = f"each of its first {failed} messages has failed; mailroom failures says why"
+            trouble = f"each of its first {failed} messages has failed; `mailroom failures` has the reasons"
             self.runs.stop(run.campaign, run.run, BY_ITSELF, trouble=trouble)
             return self._dead("run is stopped", reason=trouble)
         if request.cursor < LOOKS:
-            # While the run is paused, its messages get no outcome, so this check does not count.
+            # While the run is paused, its messages get no outcome, so this check is not counted.
             looks = request.cursor + (not run.paused)
             self._send_next(run, LOOK_BACK, looks, FIRST_LOOK_SECONDS << request.cursor)
         return None
 
     def _obstacle(self, definition: Definition, run: Run) -> str:
-        """Return the reason why a page of the run may not be collected yet; empty if it may."""
+        """Return the reason why a page of the run may not be collected yet, or "" if it may be collected."""
         if run.paused:
-            return "its run was paused"
+            return "its run is paused"
         room = self.rooms.get(definition.channel)
         again = None if room is None else room.again(definition, self.clock())
         if again is None:
             return ""
         count("PagesWaitForDay")
         minute = f"{iso(again)[:16]}Z"
-        return f"it waits for the day's quota of {definition.channel}, until about {minute}"
+        return f"it waits for the daily budget of {definition.channel}, until about {minute}"
 
     def _wait(self, claim: PageClaim, request: Next, trouble: str) -> None:
-        """Let a page wait that may not be collected yet: as a new message, so that no receive counts."""
+        """Postpone a page that may not be collected yet. It is queued as a new message, so that the wait does
+        not use up a receive."""
         self._send_next(claim.run, request.page, request.cursor, LOOK_AGAIN_SECONDS)
         self.runs.release(claim, trouble)
         logger.info("the page is not collected yet", page=request.page, reason=trouble)
@@ -298,15 +305,16 @@ class Collector(Struct, frozen=True):
         # The message group makes the queue fair, so that a large campaign does not delay a small one.
         entries = [Entry(str(number), body, group=run.campaign) for number, body in enumerate(bodies)]
         if failed := queues.send(self.sqs, self.audience_queue_url, entries):
-            raise OSError(f"SQS did not take {len(failed)} of {len(entries)} messages; the page comes again")
+            raise OSError(f"SQS did not accept {len(failed)} of {len(entries)} messages; the page is retried")
 
     def _send_next(self, run: Run, page: int, cursor: Any, delay: int = 0) -> None:
         body = encode(Next(run.campaign, run.run, run.start, page, cursor))
         if queues.send(self.sqs, self.queue_url, [Entry("next", body, delay=delay)]):
-            raise OSError("SQS did not take the next page's message")
+            raise OSError("SQS did not accept the message for the next page")
 
     def _dead(self, sentence: str, **details: object) -> float:
-        """Log a fault that time does not mend; the record becomes a dead letter at once."""
+        """Log a fault that no retry can fix, and return the wait by which the record soon becomes a dead
+        letter."""
         logger.error(sentence, extra=details)
         count("CollectMalformed")
         return queues.AT_ONCE
@@ -318,11 +326,11 @@ def _room(settings: CollectSettings, channel: str, limit: DayLimit) -> PageRoom:
 
 
 def _reason(error: Exception) -> str:
-    """Return the text of an error that an operator may read: sentences of ours and codes of AWS. Other errors
-    are named by their class, because their sentences may quote a query."""
+    """Return the text of an error for operators. Texts of Mailroom's errors and codes of AWS are quoted. Of
+    other errors only the class is named, because their texts may quote a query."""
     if isinstance(error, ClientError):
         code, call = error.response["Error"]["Code"], error.operation_name
-        return f"AWS refused {call} ({code}): let collect do that, or correct the name in campaign.toml"
+        return f"AWS refused {call} ({code}): grant collect this call, or correct the name in campaign.toml"
     if isinstance(error, (ConnectError, LookupError)) and not isinstance(error, KeyError):
         return str(error)
     return type(error).__name__

@@ -1,4 +1,5 @@
-"""Compose: makes one item of the mailbox for each person of a campaign, however often compose runs."""
+"""Function `compose`: puts one item into the mailbox for each person of a campaign, even if a chunk is
+composed repeatedly."""
 
 import math
 import time
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 _PRESENT = ("accepted", "existed", "conflict")
-"""States of items that are in the mailbox. One that was put now may have left it since the stop."""
+"""States of items that are in the mailbox now. An accepted item may have been in the mailbox before the run
+was stopped, and may have expired since."""
 PUTS_AT_ONCE = 8
-"""Number of puts that wait at the same time: conditional puts cannot go in batches."""
+"""Number of concurrent puts, because DynamoDB does not support batches of conditional puts."""
 _METRICS = {
     "composed": "Composed",
     "existed": "ComposedBefore",
@@ -48,7 +50,7 @@ _METRICS = {
 
 
 class Composer(Struct, frozen=True):
-    """Works for the audience queue."""
+    """Handler of the audience queue's records."""
 
     campaigns: Mapping[str, Definition]
     drafter: Drafter
@@ -64,7 +66,7 @@ class Composer(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: ComposeSettings) -> "Composer":
-        """Make the composer of a function with these settings."""
+        """Build the composer from the settings of the function."""
         drafter = Drafter(
             Modules(),
             Preferences.of(settings.preferences_table),
@@ -83,8 +85,8 @@ class Composer(Struct, frozen=True):
         )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
-        """Handle a batch. Returns the records that must come back. `remaining` is Lambda's
-        `get_remaining_time_in_millis`."""
+        """Handle a batch. Returns the records that the queue must deliver again, as batch item failures.
+        `remaining` is Lambda's `get_remaining_time_in_millis`."""
         back: list[str] = []
         dead: list[tuple[str, float]] = []
         for record in event["Records"]:
@@ -94,7 +96,7 @@ class Composer(Struct, frozen=True):
                 composed = self._composed(definition, chunk, remaining)
             except (Malformed, Invalid) as fault:
                 logger.error(
-                    "not composed, and a dead letter", reason=str(fault), message_id=record["messageId"]
+                    "not composed, but a dead letter", reason=str(fault), message_id=record["messageId"]
                 )
                 count("ComposeMalformed")
                 dead.append((record["receiptHandle"], queues.AT_ONCE))
@@ -106,9 +108,9 @@ class Composer(Struct, frozen=True):
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in back]}
 
     def dry_run(self, request: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
-        """Return the items for an operator's dry run, and the keys of people who have opted out, are left
-        out, or make the campaign's code fail. Puts no item. Raises Invalid for a campaign that is not
-        deployed."""
+        """Return the items for an operator's dry run. It also returns the keys of people who have opted out,
+        for whom the campaign's module composes no message, or for whom the module fails. Puts no item. Raises
+        Invalid for a campaign that is not deployed."""
         chunk = msgspec.convert(request, Chunk)
         drafted = self.drafter.drafts(deployed(self.campaigns, chunk.campaign), chunk, remaining)
         answer = {
@@ -120,8 +122,8 @@ class Composer(Struct, frozen=True):
         return as_json(answer)
 
     def _composed(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> bool:
-        """Compose a chunk, and return whether it is done. Only UnknownRun is raised, because any other error
-        must not end the batch."""
+        """Compose a chunk, and return whether it is done. Raises only UnknownRun; other errors are logged,
+        because they must not end the batch."""
         logger.append_keys(campaign=chunk.campaign, run=chunk.run)
         try:
             self._compose(definition, chunk, remaining)
@@ -138,20 +140,20 @@ class Composer(Struct, frozen=True):
     def _compose(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> None:
         expires = expiry(definition, chunk.scheduled_at)
         if expires is not None and expires <= self.clock():
-            logger.warning("their messages have expired", recipients=len(chunk.recipients))
+            logger.warning("the messages of a chunk have expired", recipients=len(chunk.recipients))
             self._count(chunk, Counter(expired=len(chunk.recipients)))
             return
         run = self.runs.read(chunk.campaign, chunk.run)
         if run is None:
             raise UnknownRun(
-                f"run {chunk.run} of {chunk.campaign} is not known; use mailroom restore campaign-runs: a "
-                "new start would make other ids, and send to everybody again"
+                f"run {chunk.run} of {chunk.campaign} is unknown; use mailroom restore campaign-runs: a "
+                "new start would create other ids, and send to all people again"
             )
         if run.state == "stopped":
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return
         if remaining() < COMPOSE_KEPT_BACK_SECONDS * 1000:
-            raise Unfinished("no time is left; it comes again")
+            raise Unfinished("the remaining time is too short; the chunk is retried")
         drafted = self.drafter.drafts(definition, chunk, remaining)
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
         drafts = []
@@ -171,8 +173,8 @@ class Composer(Struct, frozen=True):
             raise Unfinished(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
 
     def _of_run(self, draft: Draft, run: Run) -> Draft:
-        """Return the draft with the id of its run, and with the version of its template that the run began
-        with."""
+        """Return the draft with the id that the run gives the person's message, and with the version of its
+        template at the start of the run."""
         draft = structs.replace(draft, item={**draft.item, "id": run.id_of(draft.key)})
         if run.templates is None:
             return draft
@@ -193,8 +195,9 @@ class Composer(Struct, frozen=True):
                 count(_METRICS[name], value)
 
     def _put(self, drafts: Sequence[Draft], run: Run, tally: Counter[str]) -> None:
-        """Put the items. An item that the mailbox cannot hold comes again, like one that AWS did not take: it
-        is a fault of the campaign, so the ledger gets no outcome."""
+        """Put the items into the mailbox. An item that does not fit into DynamoDB counts as failed and is
+        retried, like an item that AWS did not accept. The campaign is at fault, so no outcome is written into
+        the ledger."""
         results = self.mailbox.put_all([draft.item for draft in drafts], self.puts_at_once)
         states = {draft.key: result.state for draft, result in zip(drafts, results, strict=True)}
         if run.stopped_by:
@@ -206,7 +209,7 @@ class Composer(Struct, frozen=True):
                 case "existed":
                     tally["existed"] += 1
                 case "conflict":
-                    logger.error("not put, for another message has its id", key=draft.key)
+                    logger.error("not put, because another message has its id", key=draft.key)
                     tally["conflicts"] += 1
                 case _:
                     logger.warning("not put into the mailbox", key=draft.key, reason=result.error)
@@ -215,9 +218,9 @@ class Composer(Struct, frozen=True):
     def _resume(
         self, run: Run, drafts: Sequence[Draft], states: Mapping[str, PutState]
     ) -> dict[str, PutState]:
-        """Send the messages that a stop of the run has cancelled, with the content of this start. Returns the
-        states of their items. After a crash the next try queues the messages that were reopened but not
-        queued. Raises Unfinished."""
+        """Reopen and queue the messages that were cancelled when the run was stopped, with the content of
+        this start. Returns their new states by key. After a crash, the next try queues the messages that were
+        reopened but not queued. Raises Unfinished."""
         keys = {draft.key: Key(draft.item["id"], draft.item["event_type"]) for draft in drafts}
         items = self.ledger.items(keys.values())
         resumed: dict[str, PutState] = {}
@@ -227,33 +230,35 @@ class Composer(Struct, frozen=True):
             try:
                 message = parse(draft.item, self.drafter.contracts)
             except Invalid as fault:
-                # The message stays cancelled until a later start, because no worker could end an invalid
-                # message.
-                logger.error("not composed as its channel asks", key=draft.key, field=fault.field)
+                # The message stays cancelled until a later start, because an invalid message must not be
+                # queued.
+                logger.error("the composed message is invalid", key=draft.key, field=fault.field)
                 continue
             changed = states[draft.key] == "conflict"
             attempt = self._next_attempt(key, items.get(key, {}), run, changed=changed)
             if attempt is None:
                 continue
             if changed and self.mailbox.put(draft.item, if_new=False).error:
-                raise Unfinished("a message that is sent after all was not put; its people come again")
+                raise Unfinished("a reopened message was not put; the chunk is retried")
             body = encode({**draft.item, "attempt": attempt})
             attributes = {"channel": key.event_type, "type": message.kind}
             wait = math.ceil((message.due() or 0.0) - self.clock())
-            # SQS limits the delay. A message with a longer wait is queued at once, and its worker holds it.
+            # SQS limits the delay. A message with a longer wait is queued without a delay, and its worker
+            # holds it.
             delay = wait if 0 < wait <= queues.MAX_DELAY_SECONDS else 0
             entry = Entry(str(len(resumed)), body, attributes, delay, message.group)
             entries[self.queues[key.event_type]].append(entry)
             resumed[draft.key] = "existed"
         for url, batch in entries.items():
             if queues.send(self.sqs, url, batch):
-                raise Unfinished("SQS did not take all messages that are sent after all; they come again")
+                raise Unfinished("SQS did not accept all reopened messages; the chunk is retried")
         return resumed
 
     def _next_attempt(self, key: Key, item: Mapping[str, Any], run: Run, *, changed: bool) -> int | None:
-        """Reopen a message that a stop of the run has cancelled, or that waits with other content, and return
-        its next attempt; None for other messages. A message that was reopened before and has not begun may be
-        missing from the queue, so its attempt is returned as well."""
+        """Reopen a message that was cancelled when the run was stopped, or that waits with other content
+        (`changed`). Returns the number of its next attempt, or None for any other message. If a message was
+        reopened before and is not claimed, it may be missing from its queue, so its attempt is returned as
+        well."""
         status, code = item.get("status"), item.get("error", {}).get("code")
         if changed and status == "scheduled" and self.ledger.cancel(key, REASON, code=STOPPED):
             item = {**item, "status": "cancelled", "attempts": int(item.get("attempts", 0)) + 1}

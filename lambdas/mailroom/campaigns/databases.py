@@ -1,10 +1,12 @@
-"""Connections to the databases that a stage's settings name, each opened for one page or one chunk.
+"""Connections to the databases in a stage's settings. A connection is opened for one page or one chunk, which
+takes about 30 ms.
 
-To open one takes some 30 ms. A connection that outlived its page would have to be checked, because a function
-is frozen between invocations, and cleared of the settings of its last user.
+A reused connection would have to be tested, because a function is frozen between invocations, and its session
+settings would have to be reset.
 
-Only a process that has a database imports this module: psycopg takes longer to load than all of Mailroom. A
-database sees one connection a worker, which synth has checked against what the database allows.
+Only a function with databases imports this module, because psycopg takes longer to load than all of Mailroom.
+Each running function has at most one connection to a database at a time, so the database's connection limit
+must allow for the concurrency of `collect` and `compose`.
 """
 
 import ssl
@@ -25,13 +27,13 @@ if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
 
 APPLICATION = "mailroom"
-"""Name of the connections in the server's own lists."""
+"""Value of `application_name`, by which the server lists the connections."""
 
 _Text = Annotated[str, Meta(min_length=1)]
 
 
 class Login(Struct, frozen=True):
-    """User and address of a database. Never log it."""
+    """User, password and address of a database, which must never be logged."""
 
     host: _Text
     username: _Text
@@ -44,8 +46,8 @@ class Login(Struct, frozen=True):
 
 
 def login_of(name: str, database: DatabaseSettings, secrets: "SecretsManagerClient") -> Login:
-    """Read the present login of a database from its secret, and from the settings if the secret lacks a
-    field. Raises botocore's errors, and LookupError that names the field at fault."""
+    """Return the current login of a database, from its secret, and from the settings if the secret lacks a
+    field. Raises botocore's errors, and LookupError with the missing or invalid field."""
     text = CachedSecret(secrets, database.secret_arn, time.time).current().text
     try:
         login = msgspec.json.decode(text)
@@ -57,8 +59,8 @@ def login_of(name: str, database: DatabaseSettings, secrets: "SecretsManagerClie
         return msgspec.convert(login, Login, strict=False)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise LookupError(
-            f"the secret of database {name!r} is not a login: {error}; it needs host, port, "
-            "username, password and dbname, as RDS writes them, or the settings have what it lacks"
+            f"the secret of database {name!r} is not a login: {error}; the secret and the "
+            "settings together need host, port, username, password and dbname, as in a secret of RDS"
         ) from None
 
 
@@ -85,7 +87,7 @@ def parameters_of(database: DatabaseSettings, login: Login) -> dict[str, Any]:
 
 
 class Databases:
-    """Connections by the name of the database."""
+    """Opens connections to databases by name."""
 
     def __init__(self, settings: Mapping[str, DatabaseSettings], secrets: "SecretsManagerClient") -> None:
         self._settings = settings
@@ -93,21 +95,21 @@ class Databases:
 
     @contextmanager
     def connection(self, name: str) -> Iterator[Connection[Any]]:
-        """Open a connection. It is committed and closed at the context's end, and rolled back if the context
-        ends by an error.
+        """Open a connection. At the end of the context it is committed and closed; after an error it is
+        rolled back and closed.
 
         Raises LookupError for an unknown name or a secret that is not a login, ConnectError, and botocore's
         errors if the secret cannot be read.
         """
         if name not in self._settings:
             names = ", ".join(sorted(self._settings)) or "none"
-            raise LookupError(f"no database {name!r}: the settings have {names}; add it under databases")
+            raise LookupError(f"no database {name!r}; the settings have {names}: add it under databases")
         try:
             # The login is read for each connection, so that a rotated password takes effect at once.
             database = self._settings[name]
             connection = _connect(database, login_of(name, database, self._secrets))
         except OperationalError as error:
-            raise ConnectError(f"database {name!r} gave no connection: {error}") from None
+            raise ConnectError(f"the connection to database {name!r} failed: {error}") from None
         with connection:
             yield connection
 

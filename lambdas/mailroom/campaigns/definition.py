@@ -1,6 +1,8 @@
-"""Definition of a campaign: its entry in the bundle's `campaigns.json`, and its own Python file.
+"""Definitions of campaigns: entries in the bundle's file `campaigns.json`, and the campaigns' own Python
+modules.
 
-The stack wrote that entry and checked it against the stage's settings; here it is only read.
+The stack has checked the entries against the stage's settings before it wrote the file, so they are only read
+here.
 """
 
 import importlib.util
@@ -23,28 +25,29 @@ LANE = "bulk"
 
 
 class Postgresql(Struct, frozen=True, tag_field="kind", tag="postgresql"):
-    """Rows of a `query` of the `database` with that name, ordered by the column `key`."""
+    """Audience of the rows of a `query` to the stage's database with the name `database`, ordered by the
+    column `key`."""
 
     database: str
     query: str
     key: str
     columns: tuple[str, ...] = ()
-    """Columns that may not be empty."""
+    """Columns whose values must not be empty."""
 
 
 class File(Struct, frozen=True, tag_field="kind", tag="file"):
-    """The lines of a file at `location` (s3://bucket/key): a JSON object each if the location ends in .jsonl,
-    or CSV with a header if it ends in .csv."""
+    """Audience of the lines of a file at `location` (s3://bucket/key). If the location ends in .jsonl, each
+    line is a JSON object. If it ends in .csv, the file is CSV with a header."""
 
     location: str
     key: str
     columns: tuple[str, ...] = ()
     map: dict[str, str] = {}
-    """Attributes by the columns of the file: `{"First Name": "first_name"}`."""
+    """Names of attributes by the column of the file, such as `{"First Name": "first_name"}`."""
 
 
 class Module(Struct, frozen=True, tag_field="kind", tag="module"):
-    """People that the campaign's own `recipients(page)` returns."""
+    """Audience of the people that the function `recipients(page)` in the campaign's own module returns."""
 
     columns: tuple[str, ...] = ()
 
@@ -53,10 +56,12 @@ AudienceDefinition = Postgresql | File | Module
 
 
 class Unless(Struct, frozen=True):
-    """Outcomes of another message to the same person, after which the person's message is not sent."""
+    """Condition on another message to the same person: if that message has one of the statuses, the person's
+    message is not sent."""
 
     column: str
-    """Column of the audience with the id of the other message. If it is empty, the message is sent."""
+    """Column of the audience with the id of the other message. If the value is empty, the person's message is
+    sent without a condition."""
     event_type: str
     status: tuple[str, ...]
 
@@ -69,8 +74,8 @@ class Definition(Struct, frozen=True):
     audience: AudienceDefinition
     topic: str | None = None
     attributes: dict[str, Any] = {}
-    """Attributes of each message, such as `template` and `from`; those that the module composes override
-    them."""
+    """Attributes of each message, such as `template` and `from`. Attributes from the campaign's module
+    override them."""
     lane: str = LANE
     page_size: int = PAGE_SIZE
     recipients_per_message: int = RECIPIENTS_PER_MESSAGE
@@ -81,18 +86,18 @@ class Definition(Struct, frozen=True):
     """Hours in which the messages may be sent."""
     unless: Unless | None = None
     module: str | None = None
-    """Path of the campaign's own Python file, from the bundle's root."""
+    """Path of the campaign's own Python module, relative to the bundle's root."""
 
 
 def read(path: Path) -> dict[str, Definition]:
-    """Read the campaigns of a bundle, by name. Raises msgspec.ValidationError, OSError."""
+    """Return the campaigns in a bundle's file, by name. Raises msgspec.ValidationError and OSError."""
     return msgspec.json.decode(path.read_bytes(), type=dict[str, Definition])
 
 
 def deployed(campaigns: Mapping[str, Definition], name: str) -> Definition:
-    """Return the campaign of that name. Raises Invalid, which lists the deployed ones."""
+    """Return the campaign with this name. Raises Invalid, whose text lists the deployed campaigns."""
     if name not in campaigns:
-        raise Invalid("campaign", f"{name!r:.60} is not deployed; there are: {', '.join(campaigns)}")
+        raise Invalid("campaign", f"{name!r:.60} is not deployed; use one of: {', '.join(campaigns)}")
     return campaigns[name]
 
 
@@ -101,7 +106,7 @@ Composed = Mapping[str, Mapping[str, Any]]
 
 
 class Modules(Struct, frozen=True):
-    """Modules of the campaigns of a bundle. Their errors are raised on."""
+    """Loads and calls the modules of a bundle's campaigns. Errors of a module are not caught."""
 
     root: Path = Path()
     loaded: dict[str, ModuleType] = {}
@@ -112,15 +117,15 @@ class Modules(Struct, frozen=True):
         module = self._module(definition)
         function = getattr(module, "recipients", None)
         if function is None:
-            raise Invalid("audience.kind", f"is module, and {definition.module} has no recipients(page)")
+            raise Invalid("audience.kind", f"is module, but {definition.module} has no recipients(page)")
         answer = function(page)
         if not isinstance(answer, Found):
             raise Invalid(f"{definition.module}: recipients", f"returned {type(answer).__name__}; use Found")
         return answer
 
     def compose(self, definition: Definition, recipients: Recipients) -> Composed | None:
-        """Return the attributes that the campaign's module composes for these people, or None if the module
-        has no `compose`. Raises Invalid."""
+        """Return the attributes that the campaign's module composes for these people, or None if the campaign
+        lacks a function `compose`. Raises Invalid."""
         function = getattr(self._module(definition), "compose", None) if definition.module else None
         if function is None:
             return None
@@ -132,13 +137,13 @@ class Modules(Struct, frozen=True):
         # people.
         unknown = composed.keys() - set(recipients.keys)
         if unknown:
-            raise Invalid(field, f"returned {len(unknown)} keys that nobody has; keys are texts")
+            raise Invalid(field, f"returned {len(unknown)} unknown keys; use the keys of the recipients")
         return composed
 
     def _module(self, definition: Definition) -> ModuleType:
         path = definition.module
         if path is None:
-            raise Invalid("audience.kind", "is module, and the campaign's folder has no campaign.py")
+            raise Invalid("audience.kind", "is module, but the campaign's folder has no campaign.py")
         if path not in self.loaded:
             name = "campaign_" + definition.name.replace("-", "_")
             spec = importlib.util.spec_from_file_location(name, self.root / path)

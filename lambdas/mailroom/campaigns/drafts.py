@@ -1,4 +1,4 @@
-"""Drafts of the messages for a chunk of people, before they are written."""
+"""Drafts: the items for a chunk of people, before they are put into the mailbox."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,26 +21,26 @@ from mailroom.telemetry import logger
 Item = dict[str, Any]
 
 ADDRESS = frozenset({"to", "email", "platform", "time_zone", "locale"})
-"""Attributes of a message that an audience may give. Its other columns are variables, and a column named like
-a further attribute (`bcc`, `headers`) is dropped: the author of a file need not be allowed to send. An empty
-cell of these attributes counts as missing."""
+"""Attributes of a message that a column of an audience may set. A column with the name of another attribute
+(`bcc`, `headers`) is dropped, because the author of a file may not be authorized to set it. All other columns
+are variables of the template. An empty cell of these attributes counts as missing."""
 
 COPIES = frozenset({"cc", "bcc"})
 
 
 class Draft(Struct, frozen=True):
-    """The item for one person."""
+    """Draft of the item for one person."""
 
     key: str
     """Key of the person in the audience."""
     item: Item
     """Item for the mailbox."""
     blocked: Blocked | None = None
-    """Reason why the item will not be put."""
+    """Reason why the item will not be put into the mailbox."""
 
 
 class Drafts(Struct, frozen=True):
-    """Composed chunk."""
+    """Drafts for a chunk of people."""
 
     drafts: Sequence[Draft]
     left_out: Sequence[str] = ()
@@ -51,7 +51,7 @@ class Drafts(Struct, frozen=True):
 
 
 class Drafter(Struct, frozen=True):
-    """Composes drafts."""
+    """Creates the drafts for chunks of people."""
 
     modules: Modules
     preferences: Preferences
@@ -71,7 +71,7 @@ class Drafter(Struct, frozen=True):
                     item = item_of(contract, definition, chunk, person, composed[key])
                     drafts.append(Draft(key, item))
                 except Invalid as fault:
-                    logger.warning("compose returned what no message can hold", key=key, reason=str(fault))
+                    logger.warning("compose returned an invalid attribute", key=key, reason=str(fault))
                     failed.append(key)
         return Drafts([*self._without_opt_outs(drafts)], left_out, failed)
 
@@ -84,7 +84,7 @@ class Drafter(Struct, frozen=True):
         except Exception as error:
             if len(chunk.recipients) == 1 or isinstance(error, Invalid) or is_outage(error):
                 raise
-            logger.warning("compose failed for a chunk; each of it alone now", exc_info=True)
+            logger.warning("compose failed for a chunk; it is called for each person", exc_info=True)
         return self._one_by_one(definition, chunk, remaining)
 
     def _one_by_one(
@@ -114,21 +114,22 @@ class Drafter(Struct, frozen=True):
         return {person.key: {} for person in people} if composed is None else composed
 
     def _without_opt_outs(self, drafts: Sequence[Draft]) -> Iterator[Draft]:
-        """Yield the drafts, and block those whose recipients have opted out."""
+        """Yield the drafts; a draft whose recipients have all opted out is marked as blocked."""
         pairs = {draft.key: _pairs(draft.item, self.contracts) for draft in drafts}
         of_all = [pair for of_draft in pairs.values() for pair in of_draft]
         opt_outs = self.preferences.find(of_all) if of_all else {}
         for draft in drafts:
             choices = [opt_outs[pair] for pair in pairs[draft.key] if pair in opt_outs]
-            # If only some of a message's recipients have opted out, its sender leaves them out.
+            # If only some of a message's recipients have opted out, the sender function leaves them out.
             if choices and len(choices) == len(pairs[draft.key]):
                 draft = structs.replace(draft, blocked=opted_out(choices[0]))
             yield draft
 
 
 def _pairs(item: Item, contracts: Mapping[str, type[Message]]) -> list[tuple[str, str]]:
-    """Return the recipients of a message with its topic; an empty list for a message without a topic, and for
-    an invalid item, which dispatch refuses with the reason in the ledger."""
+    """Return the recipients of a message, each with the message's topic. The list is empty for a message
+    without a topic, and for an invalid item: dispatch refuses this item, and writes the reason into the
+    ledger."""
     try:
         message = parse(item, contracts)
     except Invalid:
@@ -143,10 +144,10 @@ def item_of(
     recipient: Recipient,
     composed: Mapping[str, Any],
 ) -> Item:
-    """Make the item of a person. Later attributes override earlier ones: those of the audience, of the
-    campaign's settings, of the module, and last the attributes that belong to the campaign. The id is that of
-    a dry run; a run adds an end that cannot be guessed. Raises Invalid for attributes that a module may not
-    compose."""
+    """Return the item for a person. Its attributes come from the audience, the campaign's settings, the
+    campaign's module, and the fixed attributes of the campaign; each source overrides those before it. The id
+    lacks the secret suffix that a run adds (see `Run.id_of`). Raises Invalid for attributes that a module may
+    not compose."""
     reserved = _names(contract) - ADDRESS
     columns = {
         name: value
@@ -177,21 +178,22 @@ def item_of(
 
 
 def _value_of(definition: Definition, recipient: Recipient, column: str) -> Any:
-    """Return a recipient's value of a column. The recipient's attributes lack the column of the keys if it
-    has the name of an attribute that every message has."""
+    """Return a recipient's value of a column. The key is not always among the recipient's attributes (see
+    `Rows.add`), so it is returned separately."""
     audience = definition.audience
     is_key = not isinstance(audience, Module) and audience.key == column
     return recipient.key if is_key else recipient.attributes.get(column)
 
 
 def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:
-    """Convert the attributes of a module for JSON: times to ISO 8601, UUIDs to text."""
+    """Return the attributes from a campaign's module, converted for JSON: times to ISO 8601, UUIDs to
+    text."""
     field = f"{definition.module}: compose"
     if not isinstance(composed, Mapping):
-        raise Invalid(field, f"returned {type(composed).__name__} for one; use a mapping of attributes")
+        raise Invalid(field, f"returned {type(composed).__name__} for a key; use a mapping of attributes")
     if definition.topic is not None and (copies := COPIES & composed.keys()):
-        # A copy would contain the unsubscribe link of the other recipient.
-        raise Invalid(field, f"set {' and '.join(sorted(copies))}; a mail with a topic goes to one alone")
+        # A copy would contain the opt-out link of the other recipient.
+        raise Invalid(field, f"set {' and '.join(sorted(copies))}, but a mail with a topic has one recipient")
     item: Item = {}
     for name, value in composed.items():
         try:
@@ -214,8 +216,8 @@ def expiry(definition: Definition, scheduled_at: str) -> float | None:
 
 
 def is_outage(error: Exception) -> bool:
-    """Return whether the error is a temporary one of the network, a database or AWS, rather than one about a
-    person. An OSError may be about a person, such as a missing file (404)."""
+    """Return whether the error is a temporary error of the network, a database or AWS, and not an error that
+    concerns one person. A general OSError may concern one person, such as a missing file (404)."""
     if isinstance(error, (ConnectionError, TimeoutError, BotoCoreError, ClientError)):
         return True
     # Only a process that has loaded psycopg can have raised its errors, and psycopg takes a while to load.

@@ -1,7 +1,7 @@
-"""Audience of a file of lines in S3, a page at a time.
+"""Audience that is a file in S3, read page by page.
 
-The cursor has the offset of a byte, so that each page costs the same, and the version of the file, so that
-all pages are of one version.
+The cursor contains the byte offset of the next page, so that each page costs the same, and the file's ETag,
+so that all pages are from the same version of the file.
 """
 
 from http import HTTPStatus
@@ -31,20 +31,21 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
-"""Maximum number of bytes of a page, so that long lines do not fill the memory."""
+"""Maximum number of bytes of a page, so that long lines do not use up the memory."""
 
 
 class FileAudience(Struct, frozen=True):
-    """Entries of a file of any size. A fault names the line, as an editor counts, and the column."""
+    """Audience of the entries of a file of any size. A fault contains the line number, counted from 1, and
+    the column."""
 
     definition: File
     client: "S3Client"
     optional: tuple[str, ...] = ()
-    """Columns that a CSV file must have, and whose cells may be empty."""
+    """Columns that a CSV file must have, but whose cells may be empty."""
 
     def page(self, page: Page) -> Found:
-        """Return a page. Raises Invalid if the file's location is invalid, or if the file is missing, has
-        changed since its first page, or has another format, and botocore's errors."""
+        """Return a page. Raises Invalid if the location is invalid, or if the file is missing, has changed
+        since the first page, or has an invalid format. Raises botocore's errors."""
         cursor: dict[str, Any] = page.cursor or {"offset": 0, "line": 1, "etag": None}
         source = S3Object(self.client, self.definition.location, cursor["etag"])
         lines = Lines(source, Position(cursor["offset"], cursor["line"]))
@@ -59,7 +60,8 @@ class FileAudience(Struct, frozen=True):
         return rows.found(cursor | {"offset": end.offset, "line": end.line, "etag": source.etag})
 
     def _format(self, lines: Lines, cursor: dict[str, Any]) -> Format:
-        """Return the format of the file. The cursor takes the header of a CSV file from page to page."""
+        """Return the format of the file. The header of a CSV file is read once, and stored in the cursor for
+        later pages."""
         audience = self.definition
         if audience.location.endswith(".jsonl"):
             return JsonLinesFormat()
@@ -95,13 +97,14 @@ class FileAudience(Struct, frozen=True):
 
 
 class S3Object:
-    """Object in S3. Every request is for the version of the first one, so a changed object is refused."""
+    """Object in S3. Every request requires the ETag of the first response, so a changed object raises
+    Invalid."""
 
     def __init__(self, client: "S3Client", location: str, etag: str | None) -> None:
         self._client = client
         place = urlsplit(location, allow_fragments=False)
         if place.scheme != "s3" or not place.netloc or len(place.path) < 2:
-            raise Invalid(LOCATION, f"{location!r:.200} is no place in S3; use s3://bucket/key")
+            raise Invalid(LOCATION, f"{location!r:.200} is not a location in S3; use s3://bucket/key")
         self._location = location
         self._place = {"Bucket": place.netloc, "Key": location.removeprefix(f"s3://{place.netloc}/")}
         self.etag = etag
@@ -109,8 +112,8 @@ class S3Object:
         """Size of the object in bytes; None before the first read."""
 
     def read(self, offset: int) -> bytes:
-        """Read up to CHUNK_BYTES from the offset on; an empty result is the object's end. Raises Invalid if
-        the object is missing or has changed, and botocore's errors."""
+        """Return up to CHUNK_BYTES bytes from the offset on, or b"" at the end of the object. Raises Invalid
+        if the object is missing or has changed, and botocore's errors."""
         if self.size is not None and offset >= self.size:
             return b""
         request: dict[str, Any] = {**self._place, "Range": f"bytes={offset}-{offset + CHUNK_BYTES - 1}"}
@@ -131,15 +134,13 @@ class S3Object:
     def _explained(self, error: ClientError) -> Exception:
         status = _status(error)
         if status == HTTPStatus.PRECONDITION_FAILED:
-            changed = (
-                "has changed since the run began; start the run again: who was sent to is not sent twice"
-            )
+            changed = "has changed since the run began; start the run again: no person gets two messages"
             return Invalid(LOCATION, f"{self._location} {changed}")
         if status == HTTPStatus.NOT_FOUND:
             return Invalid(LOCATION, f"{self._location} does not exist; put the file there")
         if status == HTTPStatus.FORBIDDEN:
             # S3 refuses a request for a missing object as well, if the caller may not list the bucket.
-            words = "is not there, or its bucket or key does not let collect read it; put it there, or let it"
+            words = "does not exist, or collect may not read its bucket or KMS key; put it there, or allow it"
             return Invalid(LOCATION, f"{self._location} {words}")
         return error
 

@@ -1,8 +1,8 @@
-"""Formats of files: CSV (RFC 4180) and JSON Lines. One entry is read at a time, from any byte on, so that
-memory holds only an entry and a chunk of the file.
+"""Formats of files: CSV (RFC 4180) and JSON Lines. Entries are read one at a time, from any byte offset on,
+so that only one entry and a chunk of the file are in memory.
 
-Campaigns read files in S3, and `mailroom import` on an operator's machine. Python's CSV reader gets the lines
-of one entry at a time, so the byte at which the next entry begins is known.
+Campaigns read files in S3 by this module, and `mailroom import` reads files on an operator's machine.
+Python's CSV reader gets only the lines of one entry, so that the byte offset of the next entry is known.
 """
 
 import csv
@@ -17,16 +17,19 @@ from mailroom.aws.dynamo_values import MAX_LEVELS
 from mailroom.errors import NUMBERS, Invalid, too_deep
 
 CHUNK_BYTES = 256 * 1024
-"""Bytes of a request: more than a page of ordinary lines, so that a page is mostly one request."""
+"""Number of bytes that one request reads. A page of ordinary lines is smaller, so it mostly takes one
+request."""
 MAX_RECORD_BYTES = 256 * 1024
-"""Maximum number of bytes of an entry, with all its lines."""
+"""Maximum number of bytes of an entry, including all its lines."""
 MAX_COLUMNS = 1000
-"""Maximum number of columns of a CSV file: an entry has a value for each, even if its line is shorter."""
+"""Maximum number of columns of a CSV file. The limit bounds the memory, because an entry has a value for each
+column, even if its line is shorter."""
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Maximum number of bytes of a line: the search for a later line break would outlast the function."""
+"""Maximum number of bytes of a line. The search for a line break after more bytes could exceed the function's
+time-out."""
 
 LOCATION = "audience.location"
-"""Setting at fault if a file cannot be read at all."""
+"""Name of the setting in errors about a whole file."""
 _BOM = b"\xef\xbb\xbf"
 _NO_TEXT = (
     (b"\x1f\x8b", "compressed (gzip)", "unpack it with gunzip"),
@@ -37,14 +40,14 @@ _NO_TEXT = (
 
 
 class Position(Struct, frozen=True):
-    """Place in a file: the offset of a byte, and the number of the line that begins there, from 1."""
+    """Position in a file: the byte offset, and the number of the line that begins there, counted from 1."""
 
     offset: int
     line: int
 
 
 class Readable(Protocol):
-    """File with lines: an object in S3, or a file on an operator's machine."""
+    """File that can be read from any offset: an object in S3, or a file on an operator's machine."""
 
     @property
     def size(self) -> int | None:
@@ -52,12 +55,12 @@ class Readable(Protocol):
         ...
 
     def read(self, offset: int) -> bytes:
-        """Read bytes from the offset on; an empty result is the end of the file."""
+        """Return bytes from the offset on, or b"" at the end of the file."""
         ...
 
 
 class Lines:
-    """Reads a file's lines forwards, and from any earlier place on again."""
+    """Reads a file line by line, and can go back to the beginning of an earlier line."""
 
     def __init__(self, source: Readable, start: Position) -> None:
         self._source = source
@@ -67,12 +70,13 @@ class Lines:
         self._at = 0
         self._line = start.line
         self.unclosed = 0
-        """Offset up to which the search for a closing quote has failed: before it, an entry is one line.
-        Otherwise a file whose lines each open a quote would be read once for each line."""
+        """Offset up to which an earlier search for a closing quote has failed. Before this offset an entry
+        has only one line. Otherwise a file in which each line opens a quote would be read again for each
+        line."""
 
     def skip_mark_of_utf8(self) -> None:
-        """Skip the byte order mark that some programs put before the first line. Raises Invalid for a
-        compressed file or UTF-16, by the first bytes."""
+        """Skip the byte order mark that some programs write before the first line. Raises Invalid if the
+        first bytes are those of a compressed file or of UTF-16."""
         self._fetch()
         for bytes_, is_, do in _NO_TEXT:
             if self._bytes.startswith(bytes_):
@@ -81,7 +85,7 @@ class Lines:
             self._at = len(_BOM)
 
     def mark(self) -> Position:
-        """Return the beginning of the next line, to which `back` can return."""
+        """Return the position of the next line, which `back` accepts."""
         return Position(self._base + self._at, self._line)
 
     def back(self, mark: Position) -> None:
@@ -91,15 +95,16 @@ class Lines:
         self._at, self._line = mark.offset - self._base, mark.line
 
     def next(self) -> bytes:
-        """Read the next line with its line break; an empty result is the end of the file. Raises ParseError
-        for a line that is longer than an entry may be; the line is skipped."""
+        """Return the next line with its line break, or b"" at the end of the file. Raises ParseError if the
+        line is longer than the maximum of an entry, and skips the line. Raises Invalid if it is longer than
+        MAX_LINE_BYTES."""
         skipped = 0
         while not (end := self._bytes.find(b"\n", self._at) + 1):
             if (size := len(self._bytes) - self._at) > MAX_RECORD_BYTES:
                 self._at, skipped = len(self._bytes), skipped + size
             if skipped > MAX_LINE_BYTES:
                 long = f"over {MAX_LINE_BYTES // 2**20} MiB"
-                raise Invalid(LOCATION, f"line {self._line} has {long}; put a line break behind each entry")
+                raise Invalid(LOCATION, f"line {self._line} has {long}; put a line break after each entry")
             if not self._fetch():
                 end = len(self._bytes)
                 break
@@ -111,11 +116,13 @@ class Lines:
         return line
 
     def ended(self) -> bool:
-        """Return whether the file has ended; False before the first read, which tells the size."""
+        """Return whether the end of the file is reached; False before the first read, when the size is
+        unknown."""
         return self._source.size is not None and self._base + self._at >= self._source.size
 
     def _fetch(self) -> bool:
-        """Read further bytes, and drop those before the present line."""
+        """Read further bytes, and drop the bytes before the current line from memory. Returns False at the
+        end of the file."""
         chunk = self._source.read(self._base + len(self._bytes))
         self._bytes = self._bytes[self._at :] + chunk
         self._base, self._at = self._base + self._at, 0
@@ -123,29 +130,30 @@ class Lines:
 
 
 TOO_LONG = f"is longer than {MAX_RECORD_BYTES // 1024} KiB; shorten it"
-NO_ENTRY = "is followed by no entry; put each one on a line of its own, which ends with LF or CR LF"
-"""Problem of a file that has bytes but no entry."""
+NO_ENTRY = "is the only line; put each entry on a separate line, which ends with LF or CR LF"
+"""Problem of a file that is not empty but lacks entries."""
 DELIMITERS = (b",", b";", b"\t", b"|")
-"""Delimiters that a header may have. A file may name another one in its first line, such as `sep=^`, which
-Excel knows as well."""
+"""Delimiters that are recognized in a header. A file can set another delimiter in its first line, such as
+`sep=^`, which Excel supports as well."""
 _NAMED_DELIMITER = re.compile(rb'"?sep=([\t -!#-~])"?[\r\n]*', re.IGNORECASE)
 _QUOTED = re.compile(rb'"[^"]*"')
 _NOT_CLOSED = f"has a quote that is not closed within {MAX_RECORD_BYTES // 1024} KiB; close it, or double it"
 _STRAY = (
-    "has text behind a closing quote, or a carriage return alone; double the quotes within a cell, and end "
+    "has text after a closing quote, or a single carriage return; double the quotes within a cell, and end "
     "lines with LF or CR LF"
 )
 _NOT_UTF8 = "is not UTF-8; save the file as UTF-8"
-_NO_NUMBER = "holds a number that no message can carry; use up to 38 digits, 1E-130 to 1E+125"
+_NO_NUMBER = "holds a number that DynamoDB cannot store; use up to 38 digits, 1E-130 to 1E+125"
 csv.field_size_limit(MAX_RECORD_BYTES)
 _decoder = msgspec.json.Decoder(float_hook=NUMBERS.create_decimal)
-"""Decoder that keeps all digits of numbers; a float keeps some seventeen. A number that an item cannot hold
-raises ArithmeticError here: later, it would fail the messages of others as well."""
+"""Decoder that keeps all digits of numbers, while a float has only about 17. A number that a DynamoDB item
+cannot store raises ArithmeticError here. Without this check, the later error would also affect the other
+people of the chunk."""
 
 
 class ParseError(Exception):
-    """Raised for an entry with a `problem` in the `cell`, counted from 0, or in the whole entry if `cell` is
-    None."""
+    """Error of an invalid entry. `problem` describes the error, and `cell` is the number of the invalid cell,
+    counted from 0, or None if the whole entry is invalid."""
 
     def __init__(self, cell: int | None, problem: str) -> None:
         super().__init__(problem)
@@ -154,25 +162,25 @@ class ParseError(Exception):
 
 
 class FileEntry(Struct, frozen=True):
-    """Entry of a file: a line, or several lines if a quoted cell holds line breaks."""
+    """Entry of a file: a line, or several lines if a quoted cell contains line breaks."""
 
     begin: Position
     end: Position
-    """Beginning of the next entry."""
+    """Position of the next entry."""
     values: dict[str, Any] | None = None
-    """Values by column; None for an empty line, or one with a problem."""
+    """Values by column; None for an empty line or an invalid entry."""
     column: str = ""
-    """Column of the problem; empty for the whole entry."""
+    """Column with the invalid value; empty if the whole entry is invalid."""
     problem: str = ""
 
 
 class JsonLinesFormat:
-    """Lines with a JSON object each."""
+    """Format in which each line is a JSON object."""
 
     header = ()
 
     def values(self, lines: Lines) -> dict[str, Any] | None:
-        """Read the object of the next line, or None for an empty line. Raises ParseError."""
+        """Return the object in the next line, or None for an empty line. Raises ParseError."""
         line = lines.next()
         if not line.strip():
             return None
@@ -185,27 +193,27 @@ class JsonLinesFormat:
         except ArithmeticError:
             raise ParseError(None, _NO_NUMBER) from None
         if not isinstance(values, dict):
-            raise ParseError(None, "is not a JSON object; use one a line")
+            raise ParseError(None, "is not a JSON object; use one per line")
         if too_deep(line, values, 1 + MAX_LEVELS):
             raise ParseError(None, f"has over {MAX_LEVELS} levels of lists and objects; use fewer")
         return values
 
 
 class CsvFormat(Struct, frozen=True):
-    """Lines with cells, by the columns of the header."""
+    """Format in which a line has a cell for each column of the header."""
 
     delimiter: str
     header: Sequence[str]
 
     def values(self, lines: Lines) -> dict[str, Any] | None:
-        """Read the cells of the next record, or None if all are empty. Empty cells at its end may be missing.
-        Raises ParseError."""
+        """Return the cells of the next record by column, or None if all are empty. Missing cells at the end
+        of the record become empty. Raises ParseError."""
         cells, columns = _record(lines, self.delimiter), len(self.header)
         if not any(cells):
             return None
         if any(cells[columns:]):
             problem = (
-                f"has {len(cells)} cells where the header has {columns}; quote cells that hold the delimiter"
+                f"has {len(cells)} cells, but the header has {columns}; quote cells that hold the delimiter"
             )
             raise ParseError(None, problem)
         return dict(zip(self.header, [*cells, *[""] * (columns - len(cells))], strict=False))
@@ -215,7 +223,7 @@ Format = JsonLinesFormat | CsvFormat
 
 
 def read_entry(lines: Lines, format_: Format) -> FileEntry:
-    """Read the next entry. After an entry with a problem, the entry behind it can be read."""
+    """Return the next entry. After an invalid entry, the following entry can still be read."""
     begin = lines.mark()
     try:
         values = format_.values(lines)
@@ -227,8 +235,8 @@ def read_entry(lines: Lines, format_: Format) -> FileEntry:
 
 
 def read_header(lines: Lines) -> CsvFormat:
-    """Read the header of a CSV file. The delimiter is the most frequent one of DELIMITERS in the header, or
-    that of a line `sep=;` before it. Raises Invalid."""
+    """Read the header of a CSV file, and return the file's format. The delimiter is the one in a first line
+    such as `sep=;`, or else the most frequent one of DELIMITERS in the header. Raises Invalid."""
     begin, problem, cells = lines.mark(), "is empty; it must name the columns", list[str]()
     try:
         first = lines.next()
@@ -248,8 +256,9 @@ def read_header(lines: Lines) -> CsvFormat:
 
 
 def _record(lines: Lines, delimiter: str) -> list[str]:
-    """Read the next record, which is empty for an empty line and at the end. Raises ParseError. After a
-    problem with quotes, the record's second line is next: lines after an open quote may be valid."""
+    """Return the cells of the next record; the list is empty for an empty line and at the end of the file.
+    Raises ParseError. After an error of quotes, reading continues at the record's second line, because the
+    lines after an open quote may be valid."""
     line = lines.next()
     second = lines.mark()
     try:
@@ -264,13 +273,13 @@ def _record(lines: Lines, delimiter: str) -> list[str]:
         except UnicodeEncodeError:
             raise ParseError(number, _NOT_UTF8) from None
         if "\0" in cell:
-            raise ParseError(number, "holds a NUL character; take it out")
+            raise ParseError(number, "holds a NUL character; remove it")
     return cells
 
 
 def _lines_of_record(line: bytes, lines: Lines) -> Iterator[str]:
-    """Yield the lines of a record: csv reads a further line while a quote is open. Bytes that are not UTF-8
-    become lone surrogates. Raises ParseError for a record without an end."""
+    """Yield the lines of a record, of which csv reads the next one as long as a quote is open. Bytes that are
+    not UTF-8 become lone surrogates. Raises ParseError for a record whose quote is not closed."""
     size = 0
     while line and (size := size + len(line)) <= MAX_RECORD_BYTES:
         yield line.decode(errors="surrogateescape")

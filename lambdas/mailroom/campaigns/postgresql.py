@@ -1,7 +1,7 @@
-"""Audience of a query to PostgreSQL, a page at a time by its key.
+"""Audience that is a query to PostgreSQL, read page by page in the order of its key.
 
-Each page costs the same if the key has an index that the query can use: the database goes on behind the last
-key instead of counting the rows before it.
+Each page costs the same if the key has an index that the query can use, because a page selects the rows after
+the last key instead of skipping the rows before it.
 """
 
 import re
@@ -33,8 +33,9 @@ _Row = dict[str, Any]
 
 
 def _guarded(name: str, problem: str) -> type[Loader]:
-    """Make a loader for the type of that name. For a value that Python cannot hold, it returns a ValueError,
-    which `portable` raises: if the loader raised it, the whole page would be lost."""
+    """Return a loader for the database type `name`. For a value that Python cannot represent, the loader
+    returns a ValueError, which `portable` raises later. If the loader raised the error, the whole page would
+    fail."""
     driver: Any = adapters.get_loader(adapters.types[name].oid, Format.TEXT)
 
     class Guarded(Loader):
@@ -51,7 +52,7 @@ def _guarded(name: str, problem: str) -> type[Loader]:
     return Guarded
 
 
-_NO_TIME = "is infinity, 24:00 or not of the years 1 to 9999; use NULL, or make a text of it"
+_NO_TIME = "is infinity, 24:00 or not in the years 1 to 9999; use NULL, or convert it to text"
 _NO_JSON = "has too many levels or digits; use fewer"
 _LOADERS = {
     **{name: _guarded(name, _NO_TIME) for name in ("date", "time", "timetz", "timestamp", "timestamptz")},
@@ -60,9 +61,9 @@ _LOADERS = {
 
 
 class PostgresqlAudience:
-    """Rows of a query. `ORDER BY` and `>` use the same collation of the key, so pages neither overlap nor
-    leave people out. If several rows have one key, the page has the first of them and a fault for each other;
-    if the page ends between them, a single fault."""
+    """Audience of the rows of a query. `ORDER BY` and `>` use the same collation of the key, so pages neither
+    overlap nor leave people out. If several rows have the same key, the page contains the first of them, and
+    a fault for each of the others (only one fault if the page ends between them)."""
 
     def __init__(self, definition: Postgresql, optional: tuple[str, ...] = ()) -> None:
         """Create the audience. The query must have the columns `optional`, whose values may be NULL."""
@@ -74,8 +75,8 @@ class PostgresqlAudience:
         self._names: dict[str, sql.Composable] = {"query": query, "key": sql.Identifier(definition.key)}
 
     def page(self, page: Page) -> Found:
-        """Return a page, read in a read-only transaction. Raises Invalid for a query that cannot be an
-        audience, and psycopg's other errors."""
+        """Return a page, read in a read-only transaction. Raises Invalid for an invalid query, and other
+        errors of psycopg."""
         rows = Rows(self._definition.key, self._definition.columns)
         with page.connection(self._definition.database) as connection:
             connection.read_only = True
@@ -102,17 +103,18 @@ class PostgresqlAudience:
         return cursor, people if people[size][key] == last[0][key] else people[:size]
 
     def _refuse_keyless(self, connection: Connection[Any], page: Page, rows: Rows) -> None:
-        """Add one fault for all rows without a key. They stand behind no key, so no page ever holds them."""
+        """Add one fault for all rows whose key is NULL. No page contains these rows, because NULL is not
+        greater than any key."""
         try:
             _, ((count,),) = _query(connection, sql.SQL(_KEYLESS).format(**self._names), page)
         except errors.QueryCanceled:
             # If the key is an expression, PostgreSQL computes it for all rows. If that takes too long, the
             # run goes on without this check.
             connection.rollback()
-            logger.warning("rows without a key were not looked for: it took too long")
+            logger.warning("rows without a key were not counted: the query took too long")
             return
         if count:
-            problem = f"is NULL in {count} rows; give each a key, or leave them out in the query"
+            problem = f"is NULL in {count} rows; add their keys, or exclude them in the query"
             rows.refuse("all rows", self._definition.key, problem)
 
     def _add(self, rows: Rows, values: _Row, place: str) -> None:
@@ -126,18 +128,19 @@ class PostgresqlAudience:
         rows.add(place, values)
 
     def _cursor(self, row: _Row) -> str:
-        """Return the key of the last row as text, which PostgreSQL converts to the type of the key."""
+        """Return the key of a page's last row as text. PostgreSQL converts the text to the type of the
+        key."""
         key = row[self._definition.key]
         if isinstance(key, bool) or not isinstance(key, int | str | UUID | Decimal):
             kind = type(key).__name__
-            raise Invalid("audience.key", f"is of type {kind}; use a text, a whole number or a UUID: cast it")
+            raise Invalid("audience.key", f"has the type {kind}; cast it to a text, a whole number or a UUID")
         return str(key)
 
 
 def _query(
     connection: Connection[Any], query: sql.Composed, page: Page
 ) -> tuple[list[str], Sequence[Sequence[Any]]]:
-    """Run a query, and return the columns and the rows. Raises Invalid for a wrong query."""
+    """Run a query, and return the names of its columns and the rows. Raises Invalid for an invalid query."""
     values = {
         _TIME: datetime.fromtimestamp(epoch(page.scheduled_at), UTC),
         "after": page.cursor,
@@ -149,13 +152,13 @@ def _query(
     try:
         cursor.execute(query, values)
     except errors.InsufficientPrivilege:
-        raise  # the query may be valid, and only a grant missing
+        raise  # the query may be valid, and only a permission missing
     except ProgrammingError as error:
         words = error.diag.message_primary or str(error)
-        raise Invalid("audience.query", f"PostgreSQL refuses it: {words}; correct it") from None
+        raise Invalid("audience.query", f"PostgreSQL refuses the query: {words}; correct it") from None
     return [column.name for column in cursor.description or ()], cursor.fetchall()
 
 
 def _literal(query: str) -> str:
-    """Return the query for the FROM of another query, with other percent signs than parameters escaped."""
+    """Return the query for use as a subquery. Percent signs that do not belong to a parameter are escaped."""
     return _PERCENT.sub(lambda match: "%%" if match[0] == "%" else match[0], query.rstrip("; \t\r\n"))

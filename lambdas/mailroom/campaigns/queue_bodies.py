@@ -1,4 +1,4 @@
-"""The bodies of the campaigns' two queues."""
+"""Bodies of the messages in the campaigns' two queues, for the functions `collect` and `compose`."""
 
 import json
 from collections.abc import Iterable
@@ -16,20 +16,20 @@ T = TypeVar("T", bound=Struct)
 
 
 class Start(Struct, frozen=True):
-    """Request to begin a run."""
+    """Request to start or restart a run."""
 
     campaign: str
     scheduled_at: str
     """Time of the run in ISO 8601."""
     run: str
     start: str
-    """Id of the start, which is the same in copies of the message."""
+    """Id of the start. Copies of the message have the same id."""
     by: str = ""
-    """Operator who has started the run; empty for a schedule."""
+    """Operator who has started the run; empty if a schedule has started it."""
 
 
 class Next(Struct, frozen=True):
-    """Collect page number `page` (counted from 1) from `cursor` on."""
+    """Request to collect the page with the number `page` (counted from 1), which begins at `cursor`."""
 
     campaign: str
     run: str
@@ -39,7 +39,7 @@ class Next(Struct, frozen=True):
 
 
 class Chunk(Struct, frozen=True):
-    """People of one run, to be composed together."""
+    """People of one run, whose messages are composed together."""
 
     campaign: str
     run: str
@@ -48,7 +48,8 @@ class Chunk(Struct, frozen=True):
 
 
 class PageRequest(Struct, frozen=True):
-    """Request of an operator's dry run for a page of a campaign, with a number of people as samples."""
+    """Request of an operator's dry run for a page of a campaign. `samples` is the number of people to
+    return."""
 
     campaign: str
     run: str
@@ -58,12 +59,12 @@ class PageRequest(Struct, frozen=True):
 
 
 def as_json(answer: dict[str, Any]) -> dict[str, Any]:
-    """Convert the answer of a function like the body of a queue message: decimals become numbers."""
+    """Return the response of a function, converted to plain JSON: decimals become numbers."""
     return dict(json.loads(encode(answer)))
 
 
 def collect_body(text: str) -> Start | Next:
-    """Read the body of a message of the collect queue. Raises Malformed."""
+    """Return the request in the body of a message of the collect queue. Raises Malformed."""
     body = scheduled(text)
     if "page" in body:
         request = _convert(body, Next)
@@ -71,7 +72,7 @@ def collect_body(text: str) -> Start | Next:
         return request
     scheduled_at = body.get("scheduled_at")
     if not isinstance(scheduled_at, str):
-        raise Malformed("no page, and no scheduled_at of type string: neither a start nor a page")
+        raise Malformed("is not a start or a page: `page` and a text `scheduled_at` are missing")
     run = body.get("run") or scheduled_at
     start = _convert({**body, "run": run, "start": body.get("start") or scheduled_at}, Start)
     name_of(start.scheduled_at)
@@ -79,7 +80,7 @@ def collect_body(text: str) -> Start | Next:
 
 
 def chunk_of(text: str) -> Chunk:
-    """Read the body of a message of the audience queue. Raises Malformed."""
+    """Return the chunk in the body of a message of the audience queue. Raises Malformed."""
     chunk = _convert(decode(text), Chunk)
     checked(chunk.run)
     name_of(chunk.scheduled_at)
@@ -90,17 +91,17 @@ def _convert(body: dict[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(body, kind)
     except msgspec.ValidationError as error:
-        raise Malformed(f"not a {kind.__name__.lower()}: {error}") from None
+        raise Malformed(f"is not a {kind.__name__.lower()}: {error}") from None
 
 
 MAX_CHUNK_BYTES = 256 * 1024
-"""Maximum number of bytes of the people in one queue message: a call takes 1 MiB, and composing holds the
-people in memory."""
+"""Maximum number of bytes of the people in one queue message. A call to SQS may have 1 MiB, and `compose` has
+all people of a chunk in memory."""
 
 
 def chunked(people: Iterable[Recipient], size: int) -> tuple[list[list[Recipient]], list[Fault]]:
     """Divide people into chunks of up to `size` people, in order. Returns the chunks, and a fault for each
-    person who is too large for any."""
+    person whose attributes are invalid or too large for a chunk."""
     chunks: list[list[Recipient]] = []
     faults: list[Fault] = []
     room = 0

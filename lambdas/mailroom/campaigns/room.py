@@ -1,4 +1,4 @@
-"""Room of the day for the next page of a campaign, which looks before it puts."""
+"""Checks whether the daily budget of a channel has capacity, before a campaign collects its next page."""
 
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 LOOK_AGAIN_SECONDS = 120
-"""Seconds after which a page without room looks again. A limit may have changed meanwhile."""
+"""Seconds after which a page that must wait is checked again, because a limit may have changed meanwhile."""
 
 
 class PageRoom(Struct, frozen=True):
-    """The day of one channel, and the queues in which a campaign's messages wait to be sent."""
+    """Check of one channel: whether its daily budget has capacity for another page, after the messages that
+    are already in its queues."""
 
     budget: Budget
     sqs: "SQSClient"
@@ -24,12 +25,12 @@ class PageRoom(Struct, frozen=True):
     audience_url: str
 
     def again(self, definition: Definition, moment: float) -> float | None:
-        """Return the approximate time in epoch seconds at which a page of the campaign has room; None if it
-        may be collected at once.
+        """Return None if the next page of the campaign may be collected at once, or else the approximate time
+        in epoch seconds at which the budget has capacity for it.
 
-        The first messages of a page take the day's room, and the others wait in the line. So a page waits
-        only if the messages that are on their way use up the room. They are counted by the approximate depths
-        of the queues.
+        If only a part of a page fits into the budget, the other messages wait after they are composed. So a
+        page waits only if the messages that are already in the queues use up the budget. Their number is
+        estimated from the approximate depths of the queues.
         """
         room, again = self.budget.room()
         if room <= 0:

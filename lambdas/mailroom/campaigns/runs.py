@@ -1,7 +1,7 @@
-"""Table of the runs of campaigns, with their progress. Every verb is one conditional write.
+"""Table of campaign runs and their progress. Each method that changes a run makes one conditional write.
 
-A page is claimed before it is read, like a message before it is sent: queues deliver twice, and if two
-workers collected a page, each would queue the next one, which would double all further pages.
+A page is claimed before it is collected. A queue may deliver a record twice, and if two workers collected the
+same page, each would queue the next page, so that all further pages would be collected twice.
 """
 
 import hmac
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 State = Literal["collecting", "collected", "stopped", "expired"]
-"""State of a run. stopped: an operator has stopped it, or it has stopped by itself because each message of
-its first page has failed. expired: it has stopped because its messages have expired."""
+"""State of a run. `stopped`: an operator has stopped the run, or Mailroom has stopped it because each message
+of its first page has failed. `expired`: the run has ended early because its messages have expired."""
 
 BY_ITSELF = "the run itself"
-"""Value of `stopped_by` of a run that has stopped by itself."""
+"""Value of `stopped_by` if Mailroom has stopped a run because each message of its first page has failed."""
 MAX_FAULTS = 20
-"""Maximum number of faults whose sentences a run keeps; others are only counted."""
+"""Maximum number of faults whose texts are stored in a run; further faults are only counted."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]{0,39}", re.ASCII)
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """Progress of a run. Counts of messages that its latest start did not put (`existed` to `expired`) may
-    count a message twice that was composed again after a crash."""
+    """Progress of a run. The counts from `existed` to `expired` are of the latest start. They may count a
+    message twice if its chunk was composed again after a crash."""
 
     campaign: str
     run: str
@@ -49,29 +49,31 @@ class Run(Struct, frozen=True, kw_only=True):
     """Id of the latest start."""
     state: State
     begun_at: int
-    """Time of the first start, in epoch seconds. Each id has it: it tells the run from an earlier one of the
-    same name."""
+    """Time of the first start, in epoch seconds. It is a part of each message id, and distinguishes the run
+    from an earlier run of the same name."""
     id_secret: str
-    """128 random bits in hexadecimal, made by the first start. With them, others could use the ids of the
-    run's messages before the run does. So they appear in no id, queue message or command."""
+    """Secret of 128 random bits in hexadecimal, created by the first start. Whoever has the secret could
+    compute the ids of the run's messages, and put messages with these ids first. So no id, queue message or
+    command contains it."""
     starts: tuple[str, ...] = ()
-    """Ids of all starts."""
+    """Ids of all starts of the run."""
     next_page: int = 1
     claimed_page: int = 0
     cursor: str | None = None
     pages: int = 0
-    """Pages that the latest start has collected."""
+    """Number of pages that the latest start has collected."""
     recipients: int = 0
-    """People that the latest start has collected."""
+    """Number of people that the latest start has collected."""
     refused: int = 0
     faults: tuple[str, ...] = ()
     trouble: str = ""
     """Reason why the next page was not collected, or why the run is stopped."""
     composed: int = 0
-    """Messages that all starts have put into the mailbox."""
+    """Number of messages that all starts have put into the mailbox."""
     existed: int = 0
     conflicts: int = 0
-    """Messages that were not put because another message has their id: a fault of the run."""
+    """Number of messages that were not put, because another message has the same id. This should not
+    happen."""
     opted_out: int = 0
     left_out: int = 0
     failed: int = 0
@@ -79,10 +81,10 @@ class Run(Struct, frozen=True, kw_only=True):
     startedAt: int | None = None  # noqa: N815 - the tables' own word
     claim_token: str | None = None
     templates: dict[str, int] | None = None
-    """Versions of the templates of the run's messages, by name. None for the versions that are current when
-    each message is queued."""
+    """Versions of the templates of the run's messages, by the template's name. If None, each message gets the
+    version that is current when the message is queued."""
     started_by: str = ""
-    """Operator of the latest start; empty for a schedule."""
+    """Operator of the latest start; empty if a schedule has started the run."""
     stopped_by: str = ""
     paused: str = ""
     """Time, operator and reason of the pause; empty if the run is not paused."""
@@ -90,30 +92,31 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def phase(self) -> State | Literal["paused"]:
-        """State of the run for people: `paused` until it goes on."""
+        """State of the run for display: `paused` if the run is paused, or else `state`."""
         return "paused" if self.paused else self.state
 
     def id_of(self, key: str) -> str:
-        """Make the id of a person's message, which is the same at each start of the run. Without `id_secret`
-        the id cannot be computed, even from other ids of the run, which recipients see in their mails. Half
-        of the digest is enough (RFC 2104, section 5). `run_of` and `begun_of` read the id."""
+        """Return the id of a person's message, which is the same at each start of the run. Without
+        `id_secret` the id cannot be computed, even from other ids of the run, which recipients can see in
+        their mails. Half of the digest is long enough (RFC 2104, section 5). `run_of` and `begun_of` parse
+        the id."""
         proof = hmac.digest(self.id_secret.encode(), key.encode(), sha256)[:16]
         return f"{self.campaign}#{self.run}#{key}#{self.begun_at:08x}{proof.hex()}"
 
 
 def name_of(scheduled_at: str) -> str:
-    """Return the name of a time's run: `2026-11-18T13:00Z`. Raises Malformed for another text than an ISO
-    8601 time."""
+    """Return the name of the run for a scheduled time, such as `2026-11-18T13:00Z`. Raises Malformed if the
+    text is not an ISO 8601 time."""
     try:
         moment = datetime.fromtimestamp(epoch(scheduled_at), UTC)
     except (ValueError, OverflowError):
-        raise Malformed(f"scheduled_at {scheduled_at!r:.60} is no ISO 8601 time") from None
+        raise Malformed(f"scheduled_at {scheduled_at!r:.60} is not an ISO 8601 time") from None
     return f"{moment:%Y-%m-%dT%H:%MZ}"
 
 
 def canonical(name: str) -> str:
-    """Return the name of a run with a single spelling of a time, because two would be two runs. Raises
-    Malformed."""
+    """Return the name of a run in its canonical form. A name that is a time has several spellings, which
+    would otherwise be different runs. Raises Malformed."""
     try:
         return name_of(name) if "T" in name else checked(name)
     except Malformed:
@@ -121,14 +124,14 @@ def canonical(name: str) -> str:
 
 
 def checked(name: str) -> str:
-    """Return the name of a run, which becomes part of each message's id. Raises Malformed."""
+    """Return the name of a run, unchanged. Raises Malformed if it is invalid as a part of message ids."""
     if not _NAME.fullmatch(name):
-        raise Malformed(f"run {name!r:.60} is no name; use up to 40 letters, digits, and : . _ -")
+        raise Malformed(f"run {name!r:.60} is not a valid name; use 1 to 40 letters, digits, : . _ -")
     return name
 
 
 class PageClaim(Struct, frozen=True):
-    """Right of a worker to collect a page."""
+    """Successful claim of a page: until the lease ends, only this worker may collect the page."""
 
     run: Run
     """Run before the claim."""
@@ -137,7 +140,7 @@ class PageClaim(Struct, frozen=True):
 
 
 class Unsent(Struct, frozen=True):
-    """Refusal of a claim: the page is collected, but no worker has claimed the next one, whose message may
+    """Refusal of a claim: the page was collected, but no worker has claimed the next page, so its message may
     never have been queued."""
 
     run: Run
@@ -145,15 +148,15 @@ class Unsent(Struct, frozen=True):
 
 
 class Passed(Struct, frozen=True):
-    """Refusal of a claim of a page that needs no further work."""
+    """Refusal of a claim: the page does not need further work."""
 
     why: str
-    """`superseded`, or the state of a run that is over."""
+    """`superseded`, or the state of a run that has ended."""
 
 
 class PageOutOfSequence(Struct, frozen=True):
-    """Refusal of a claim: the page before it was not collected, so the page is made up or its run was
-    forgotten."""
+    """Refusal of a claim: the page before it was not collected. Either the page number is wrong, or the run
+    is missing in the table."""
 
 
 ClaimResult = PageClaim | InProgress | Unsent | Passed | PageOutOfSequence
@@ -163,36 +166,38 @@ _COUNTS = ("composed", "existed", "conflicts", "opted_out", "left_out", "failed"
 _FRESH = ("pages", "recipients", "refused", *_COUNTS[1:])
 _OWN = "claim_token = :own AND next_page = :page"
 _SLOTS = 8
-"""Number of attributes that remember a last count. Workers share them by chance, so two that count at once
-mostly do not meet; an attribute for each worker would let the item grow with the run."""
+"""Number of attributes that store the token of a worker's last count. Each worker chooses one of them at
+random, so that workers that count at the same time mostly use different ones. With an attribute for each
+worker, the item would grow during the run."""
 MAX_TROUBLE = 500
-"""Maximum number of characters of the sentence."""
+"""Maximum number of characters of `trouble`."""
 
 
 BEGUN = "begun"
-"""Name of the index of each campaign's runs by the time of their first start."""
+"""Name of the index of runs by campaign and by the time of the first start."""
 
 
 class Runs(Struct, frozen=True):
-    """Runs of a stage."""
+    """Reads and writes the runs of a stage."""
 
     client: "DynamoDBClient"
     table: str
     lease: float = 0
-    """Seconds for which a worker may hold a page before it counts as crashed."""
+    """Seconds for which a claim of a page is valid; after that, its worker counts as crashed."""
     ttl: float | None = None
-    """Seconds for which an item lives after its last change; None keeps the item's `ttl`."""
+    """Seconds from the last change of an item until the item expires. If None, the `ttl` of items is not
+    changed."""
     clock: Clock = time.time
     counted: str = field(default_factory=lambda: f"counted_{randbelow(_SLOTS)}")
-    """Name of the attribute of this worker's last count."""
+    """Name of the attribute with the token of this worker's last count."""
 
     def read(self, campaign: str, run: str) -> Run | None:
-        """Read a run, or return None for an unknown one."""
+        """Return a run, or None if it is unknown."""
         response = self.client.get_item(TableName=self.table, Key=_key(campaign, run), ConsistentRead=True)
         return convert(plain(response["Item"]), Run) if "Item" in response else None
 
     def of_campaign(self, campaign: str, limit: int = 10) -> list[Run]:
-        """Return the latest runs of a campaign, by the time of their first start, the newest first."""
+        """Return the latest runs of a campaign, newest first by the time of their first start."""
         response = self.client.query(
             TableName=self.table,
             IndexName=BEGUN,
@@ -213,10 +218,10 @@ class Runs(Struct, frozen=True):
         by: str = "",
         templates: Mapping[str, int] | None = None,
     ) -> bool:
-        """Start a run, or start it again from its first page, which ends the chain of an earlier start.
-        Returns False if the run knows this start already. The first start decides the run's time and its ids.
-        `by` is the operator, or empty for a schedule; `templates` has the versions of the messages' templates
-        by name, or is None for the versions that are current when each message is queued."""
+        """Start a run, or restart it from its first page; pages of an earlier start are then not collected
+        any more. The first start decides the run's time and its ids. `by` is the operator, or empty for a
+        schedule. `templates` has the meaning of the field of `Run`. Returns False if this start was recorded
+        before."""
         return self._try(
             campaign,
             run,
@@ -245,7 +250,7 @@ class Runs(Struct, frozen=True):
         )
 
     def claim(self, campaign: str, run: str, start: str, page: int) -> ClaimResult:
-        """Claim a page for this worker. Returns the claim, or the reason of its refusal."""
+        """Claim a page for this worker. Returns the claim, or the reason why it was refused."""
         now_ms, token = milliseconds(self.clock()), token_hex(16)
         try:
             item = self._write(
@@ -290,8 +295,9 @@ class Runs(Struct, frozen=True):
     def advance(
         self, claim: PageClaim, cursor: Cursor | None, recipients: int, faults: Sequence[Fault]
     ) -> None:
-        """Record that the people of a page are queued. `cursor` is the beginning of the next page, or None
-        after the last one. Raises ClaimLost if another worker has taken the page since."""
+        """Record that the people of a page are queued. `cursor` is the position at which the next page
+        begins, or None after the last page. Raises ClaimLost if another worker has claimed the page since, or
+        the run was restarted."""
         before = claim.run
         # Personal data is removed from the faults, because a run is kept for months, and an erasure does not
         # search runs.
@@ -324,11 +330,11 @@ class Runs(Struct, frozen=True):
             # The write may be the SDK's repeat of a write whose response was lost. Then the item has this
             # page's values.
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
-                raise ClaimLost("the page was taken by another worker, or its run was started anew") from None
+                raise ClaimLost("the page was claimed by another worker, or its run was restarted") from None
 
     def release(self, claim: PageClaim, trouble: str, state: State | None = None) -> None:
-        """Record that a page was not collected, because of `trouble`. The next delivery claims the page at
-        once, unless `state` ends the run."""
+        """Release the claim of a page that was not collected, and store the reason `trouble`. The page can
+        then be claimed again at once, unless `state` ends the run."""
         over: Sets = {} if state is None else {"state": string(state)}
         released = Update(
             {"trouble": string(trouble[:MAX_TROUBLE]), **over}, removes=("startedAt", "claim_token")
@@ -337,9 +343,9 @@ class Runs(Struct, frozen=True):
         self._try(claim.run.campaign, claim.run.run, released.expression, _OWN, values)
 
     def stop(self, campaign: str, run: str, by: str, *, trouble: str = "") -> bool:
-        """End the collecting, composing and sending of a run. A worker that is collecting a page does not
-        pass the page on. Returns False for an unknown or a stopped run. `by` is the operator, or BY_ITSELF;
-        `trouble` is the reason."""
+        """Stop a run: its messages are not collected, composed or sent any more. A worker that is collecting
+        a page loses its claim. `by` is the operator, or BY_ITSELF, and `trouble` is the reason. Returns False
+        if the run is unknown or already stopped."""
         token = token_hex(16)
         values: Sets = {":token": string(token), ":by": string(by), ":trouble": string(trouble)}
         try:
@@ -358,15 +364,16 @@ class Runs(Struct, frozen=True):
         return True
 
     def pause(self, campaign: str, run: str, words: str) -> bool:
-        """Pause a run with `words` about it, or let the run go on with an empty text. During a pause, its
-        messages are neither collected, composed nor sent. Returns False for an unknown or a stopped run."""
+        """Pause a run, or resume it if `words` is empty. `words` contains the time, the operator and the
+        reason. During a pause, the run's pages are not collected, and its messages are not sent. Returns
+        False for an unknown or a stopped run."""
         condition = "attribute_exists(campaign) AND #state <> :stopped"
         values: Sets = {":words": string(words), ":stopped": string("stopped")}
         return self._try(campaign, run, "SET paused = :words", condition, values)
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
-        """Add to the counts of a run, unless its item is gone. A token makes the SDK's repeat of the write
-        harmless."""
+        """Add to the counts of a run, if the run still exists. A token prevents that the SDK's repeat of the
+        write counts twice."""
         added: Sets = {name: number(value) for name, value in counts.items() if value and name in _COUNTS}
         if added:
             grow = ", ".join(f"{name} = if_not_exists({name}, :zero) + :{name}" for name in added)

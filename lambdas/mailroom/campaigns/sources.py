@@ -1,4 +1,4 @@
-"""Audiences of campaigns by their definitions, and the databases of the stage."""
+"""Builds the audiences of campaigns from their definitions, and the access to the stage's databases."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,13 @@ from mailroom.campaigns.definition import Definition, File, Modules, Postgresql
 from mailroom.environment import DatabaseSettings
 
 KEY = "(key)"
-"""Name of the key in faults, if the key is not a column."""
+"""Column name in faults about the key, if the audience comes from a module, which does not use a key
+column."""
 
 
 def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None:
-    """Return the databases of the stage, or None if the settings name none, which saves the import of
-    psycopg."""
+    """Return the databases of the stage, or None if the settings contain none. In that case psycopg is not
+    imported."""
     if not settings:
         return None
     from mailroom.campaigns.databases import Databases
@@ -48,7 +49,7 @@ class _ModuleAudience(Struct, frozen=True):
     columns: tuple[str, ...]
 
     def page(self, page: Page) -> Found:
-        """Return the people of the module, by the same rules as those of a file."""
+        """Return a page of people from the module, checked by the same rules as the entries of a file."""
         answer = self.modules.recipients(self.definition, page)
         rows = Rows(KEY, self.columns)
         for number, person in enumerate(answer.recipients, 1):

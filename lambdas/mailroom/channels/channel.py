@@ -1,5 +1,5 @@
-"""Class of a channel's descriptor. Each channel's package defines its descriptor as `CHANNEL`, which
-describes all differences between channels that shared code depends on."""
+"""Class of channel descriptors. Each channel's package has a descriptor `CHANNEL` with the properties of the
+channel that shared code needs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,9 +50,9 @@ class Channel(Struct, frozen=True, kw_only=True):
     delayable: bool = True
     """Whether the channel's queue can delay a message; a FIFO queue cannot."""
     message: str = ""
-    """Everyday word for one message, such as "text"; if empty, the channel's name is used."""
+    """Word for one message in texts for people, such as "text"; if empty, the channel's name is used."""
     messages: str
-    """Everyday word for several messages, such as "Texts"."""
+    """Word for several messages in texts for people, such as "Texts"."""
     example: Mapping[str, str] = {}
     """Initial values of the local stage's form for a new message, by attribute."""
     rendered: bool = False
@@ -63,8 +63,9 @@ class Channel(Struct, frozen=True, kw_only=True):
     """Explanation of the status `sent`, used until the provider reports a later status."""
     personal: bool = False
     """Whether recipients are mail addresses, phone numbers or devices. An erasure of a person's data by a
-    mail address, a phone number or a device covers all personal channels at once. An erasure in another
-    channel names that channel, and finds messages by the attributes in the contract's `addressing`."""
+    mail address, a phone number or a device covers all personal channels at once. For any other channel, the
+    erasure command needs the channel's name, and finds messages by the attributes in the contract's
+    `addressing`."""
     estimate: Estimate = Estimate()
     checks: Mapping[str, str] | None = None
     """Checks that the command `doctor` makes, by name. If None, `doctor` only checks that the secrets of the

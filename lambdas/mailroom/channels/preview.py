@@ -216,9 +216,9 @@ class _AnySender(MailRenderer):
 
 
 class _NamesAlone(Payloads):
-    """Reader of payloads that only checks a payload's name, for previews. The payload is not read, because
-    the user of a preview may lack the permission to read it. If the payload bucket is unknown, every name is
-    valid."""
+    """Reader of payloads that only checks references to payloads, for previews. The payload is not read,
+    because the user of a preview may lack the permission to read it. If the payload bucket is unknown, every
+    reference is valid."""
 
     def key(self, field: str, ref: str) -> str:
         return super().key(field, ref) if self._bucket else ref
@@ -228,8 +228,8 @@ class _NamesAlone(Payloads):
         return b""
 
     def require_all(self, message: Message) -> None:
-        """Raise Invalid for an object that is missing or too large. The sender looks if S3 refuses this
-        request."""
+        """Raise Invalid for an object that is missing or too large. If S3 refuses the request, the object is
+        not checked here, but later by the sender."""
         if self._client is not None and self._bucket:
             with suppress(ClientError):
                 super().require_all(message)

@@ -40,7 +40,7 @@ def credentials(secret: str, arn: str, *names: str) -> list[str]:
     `secret` is the name of the secret in error messages. Raises InvalidSecret and botocore's errors."""
     text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
     shape = ", ".join(f'"{name}": "…"' for name in names)
-    problem = f"{secret} is not {{{shape}}}; put its credentials there"
+    problem = f"{secret} is not {{{shape}}}; store the credentials in it"
     content = read_secret(text, dict[str, Any], problem)
     values = [content.get(name) for name in names]
     if not all(isinstance(value, str) and value for value in values):
@@ -53,7 +53,7 @@ class Provider(Protocol[R_contra]):
 
     @property
     def account(self) -> str:
-        """Id of our account at the provider. Look-ups only find messages that this account sent."""
+        """Id of the stage's account at the provider. Look-ups only find messages that this account sent."""
 
     def submit(self, request: R_contra) -> Outcome:
         """Submit a message. Raises if it is unknown whether the provider accepted the message."""
@@ -139,8 +139,8 @@ class ProviderSession(Generic[P, M]):
 
 
 class WithoutLookUp:
-    """Adapter of a provider that does not list sent messages, and for which no account's credentials have to
-    be loaded. The adapter is used as the session, too."""
+    """Base class of adapters for providers that do not list sent messages, and that need no credentials to be
+    loaded. The adapter is also the session."""
 
     account = ANY_ACCOUNT
 
@@ -149,9 +149,8 @@ class WithoutLookUp:
         return self
 
     def look_up(self, message: object, since: int, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the provider does not list messages
-        """Return Unknowable, because the provider cannot look a message up. Events in which the provider
-        reported an earlier try are in the ledger, and were read from the ledger when the message was
-        claimed."""
+        """Return Unknowable, because the provider cannot look a message up. If the provider has reported an
+        earlier try in an event, the event is in the ledger, and the claim has already read it."""
         return Unknowable()
 
 

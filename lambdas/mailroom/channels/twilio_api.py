@@ -92,19 +92,19 @@ class TwilioApi:
         for number in range(1, _MAX_PAGES + 1):
             entries = page.get(name)
             if not isinstance(entries, list):
-                raise OutcomeUnknown(f"a list without {name}")
+                raise OutcomeUnknown(f"the response has no list {name}")
             yield entries
             next_uri = page.get("next_page_uri")
             if not next_uri:
                 return
             if number < _MAX_PAGES:
                 page = self.get(self._path_of(str(next_uri)))
-        raise OutcomeUnknown(f"a list of {name} of more than {_MAX_PAGES} pages")
+        raise OutcomeUnknown(f"the list of {name} has more than {_MAX_PAGES} pages")
 
     def _path_of(self, uri: str) -> str:
         """Return the path of the next page's URI. Raises OutcomeUnknown if the URI is on another host, which
         must not receive the credentials."""
         path = uri.removeprefix(self._base)
         if not path.startswith("/"):
-            raise OutcomeUnknown("a next page on another host")
+            raise OutcomeUnknown("the URI of the next page is on another host")
         return path

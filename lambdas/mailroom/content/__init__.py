@@ -1,1 +1,1 @@
-"""Content of messages: payload objects and templates."""
+"""Content of messages: objects in the payload bucket, and templates."""

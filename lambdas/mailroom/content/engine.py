@@ -1,7 +1,7 @@
-"""MiniJinja, with Mailroom's settings and bounds.
+"""Template engine: MiniJinja with Mailroom's settings and limits.
 
-A template is written by people who deploy; its variables come from producers. MiniJinja renders without
-access to Python, counts its work as `FUEL`, and keeps nothing from one rendering to the next.
+Templates are written by people who deploy, but their variables come from producers. MiniJinja renders without
+access to Python, limits its work by `FUEL`, and keeps no state between two renderings.
 """
 
 import html
@@ -25,21 +25,21 @@ MAX_RENDERED_BYTES = 1024 * 1024
 
 
 class TemplateFault(Invalid):
-    """A fault of a template, or of a variable that it uses."""
+    """Error of a template, or of a variable that the template uses."""
 
     def __init__(self, field: str, problem: str, place: str) -> None:
         self.place = place
-        """Template and line, as in welcome/body.txt:12."""
+        """Name of the template and line, such as welcome/body.txt:12."""
         super().__init__(field, problem)
 
     @property
     def sentence(self) -> str:
-        """Sentence for the author of the template, which begins with its place."""
+        """Sentence for the author of the template, which contains the template's name and the line."""
         return self.problem if self.field == "template" else f"{self.place}: {self}"
 
 
 class Part(Struct, frozen=True):
-    """The source of a template, with the variables and the templates that it names."""
+    """Source of a template, with the names of the variables and of the templates that it uses."""
 
     source: str
     variables: frozenset[str]
@@ -63,9 +63,9 @@ class Engine:
         self._names = names
         self._reload = reload
         self.part = self._part if reload else cache(self._part)
-        """Function that returns a template with what it names, by the template's name. Raises TemplateFault
-        for a template that cannot be read, that uses an unknown filter or test, or that takes from a variable
-        what it has to write out."""
+        """Function that returns the `Part` for a template's name. It raises TemplateFault for a template that
+        cannot be parsed, that uses an unknown filter or test, or that uses a variable where only a literal is
+        allowed (see `from_variables`)."""
         self._environment = Environment(
             loader=self._strict_source,
             undefined_behavior="strict",
@@ -84,8 +84,8 @@ class Engine:
 
     def render(self, name: str, variables: Mapping[str, Any]) -> str:
         """Return the rendered template; `variables` come from `values_of`. Raises TemplateFault."""
-        # In a template, `self` contains the template's blocks, and MiniJinja's binding accepts no variable of
-        # that name.
+        # In a template, `self` contains the template's blocks, and MiniJinja's binding does not accept a
+        # variable of that name.
         variables = {variable: value for variable, value in variables.items() if variable != "self"}
         if self._reload:
             self._environment.reload()
@@ -118,7 +118,8 @@ class Engine:
         )
 
     def reached(self, names: Iterable[str]) -> dict[str, Part]:
-        """Return these templates, and all to which they refer, by name. Raises TemplateFault."""
+        """Return these templates and all templates that they use, directly or indirectly, by name. Raises
+        TemplateFault."""
         parts, waiting = dict[str, Part](), [*names]
         while waiting:
             name = waiting.pop()
@@ -128,7 +129,7 @@ class Engine:
         return parts
 
     def variables(self, names: Iterable[str]) -> frozenset[str]:
-        """Return the variables that these templates use, and all to which they refer. Raises
+        """Return the variables in these templates and in all templates that they use. Raises
         TemplateFault."""
         return frozenset().union(*(part.variables for part in self.reached(names).values()))
 
@@ -142,8 +143,8 @@ class Engine:
                     yield fault
 
     def _check_names(self, name: str, source: str) -> None:
-        """Raise TemplateFault for an unknown filter or test. MiniJinja looks for it only when it renders it:
-        in a branch that no example reaches, it would fail a message."""
+        """Raise TemplateFault for an unknown filter or test. MiniJinja only reports it when the expression is
+        rendered, so that an error in a rarely used branch would be found only when a message fails."""
         for kind, word, line in used(source):
             if not self._environment.eval_expr(f"name is {kind}", name=word):
                 place = f"{name}:{line}"
@@ -153,7 +154,7 @@ class Engine:
                 raise TemplateFault("template", problem, place)
         for argument, line in from_variables(source):
             place = f"{name}:{line}"
-            problem = f"{place} takes {argument} from a variable; write out those that you mean, with `if`"
+            problem = f"{place} takes {argument} from a variable; use literals and `if` instead"
             raise TemplateFault("template", problem, place)
 
 
@@ -162,8 +163,9 @@ _BUILT_IN = frozenset(("caller", "kwargs", "loop", "self", "super", "varargs"))
 
 @pass_state
 def _written(state: State, value: Any) -> Any:
-    """Return a value as it is written: null as nothing, a whole number without a fraction, and in HTML a text
-    with its special characters escaped. MiniJinja would escape slashes as well, and so every URL."""
+    """Return the text that a value is written as: null is empty, a whole number is written without a
+    fraction, and in HTML the special characters of a text are escaped. MiniJinja's own function would also
+    escape the slashes of URLs."""
     if value is None:
         return ""
     if type(value) is str and state.auto_escape == "html":
@@ -177,8 +179,9 @@ _DICT_METHODS = frozenset(name for name in dir(dict) if not name.startswith("_")
 
 
 def _unset(missing: frozenset[str]) -> str:
-    """Return statements by which missing variables are undefined although dict has a method of that name:
-    MiniJinja looks for variables in a dict, and would find its method `items`."""
+    """Return template statements that make missing variables undefined if dict has a method of the same name.
+    Otherwise a missing variable `items` would be the method, because MiniJinja looks for variables in a
+    dict."""
     return "".join(f"{{% set {name} = {_UNSET}{name} %}}" for name in sorted(_DICT_METHODS & missing))
 
 
@@ -187,7 +190,8 @@ _MISSING = re.compile(rf"`(?:{_UNSET})?([^`]+)` is undefined")
 
 
 def _fault_of(error: Exception, name: str) -> TemplateFault:
-    """Return the fault in an error of MiniJinja: its last cause, which may be in an included template."""
+    """Return the TemplateFault for an error of MiniJinja. The last cause in the error is used, which may be
+    in an included template."""
     causes = _CAUSE.findall(str(error)) if isinstance(error, TemplateError) else []
     if not causes:
         # The error comes from a list or a map of `values_of`, or from MiniJinja itself.

@@ -1,4 +1,4 @@
-"""Reads the payload of a message, and adds its attributes to those of the item."""
+"""Adds the attributes in the payload of a message to the attributes of its item."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ ROUTING = (
     *("send_at", "unless", "expires_at", "window", "lane", "topic", "callback_url"),
     *("payload_ref", "ttl", "attempt"),
 )
-"""Attributes that had an effect before the payload is read."""
+"""Attributes that a payload must not contain, because they have taken effect before the payload is read."""
 
 
 def expanded(payloads: Payloads, message: Message, ref: str) -> dict[str, Any]:
-    """Return the item with the attributes of its payload, the object `ref`. Raises Invalid, also for an
-    attribute that counts in the item alone: it had an effect before, or is a recipient."""
+    """Return the message's item together with the attributes in its payload, which is the object `ref`.
+    Raises Invalid, also if the payload contains a recipient or one of ROUTING."""
     content = payloads.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
     if message.template_name is not None:
         check_variables("payload_ref", len(content))
@@ -23,7 +23,7 @@ def expanded(payloads: Payloads, message: Message, ref: str) -> dict[str, Any]:
     if values > MAX_PAYLOAD_VALUES:
         raise Invalid(
             "payload_ref",
-            f"has {values} values, by its commas and brackets; use at most {MAX_PAYLOAD_VALUES}",
+            f"has {values} values, counted by commas and brackets; use at most {MAX_PAYLOAD_VALUES}",
         )
     try:
         payload = decode(content)
@@ -31,7 +31,7 @@ def expanded(payloads: Payloads, message: Message, ref: str) -> dict[str, Any]:
         raise Invalid("payload_ref", f"{fault}".removeprefix("the body ")) from None
     for name in (*ROUTING, *message.addressing):
         if name in payload:
-            raise Invalid("payload_ref", f"{name} stands in the payload; it counts in the item alone")
+            raise Invalid("payload_ref", f"contains {name}, which is only allowed in the item")
     item = dict(message.variables)
     del item["payload_ref"]
     return {**payload, **item}

@@ -1,4 +1,4 @@
-"""The payload bucket: content that is larger than an item, and attachments."""
+"""Access to the payload bucket, with content that is too large for an item, and attachments."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -11,41 +11,42 @@ if TYPE_CHECKING:
     from mailroom.message.message import Message
 
 MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
-"""Maximum number of bytes that a sender reads of an object."""
+"""Maximum number of bytes of a payload."""
 MAX_PAYLOAD_VALUES = 150_000
-"""Texts, numbers, lists and maps together. A list is two bytes of JSON and a hundred of memory: 10 MiB of
-them are more than a sender has, and would end its batch."""
+"""Maximum number of texts, numbers, lists and maps in a payload. An empty list has two bytes in JSON but a
+hundred in memory, so a payload of 10 MiB could use up the memory of a sender function."""
 OVERSIZE = "oversize"
-"""Folder of the bucket with the content of messages that are too large for an item."""
+"""Prefix of the keys of objects with the content of messages that are too large for an item."""
 _MAX_KEY_BYTES = 1024
 
 
 def values_in(content: bytes) -> int:
-    """Return the largest number of values that a JSON text may hold: each begins behind one of these
-    characters, and texts have few of them."""
+    """Return the maximum number of values in a JSON text. Each value except the outermost follows one of
+    these characters. Strings may contain them too, so the result may be too high."""
     return sum(map(content.count, (b"[", b"{", b",")))
 
 
 class Payloads:
-    """Reads objects of one bucket. An object that is missing or elsewhere is the message's own fault."""
+    """Reads objects of one bucket. If an object is missing or in another bucket, the message is invalid."""
 
     def __init__(self, client: "S3Client", bucket: str) -> None:
         self._client = client
         self._bucket = bucket
 
     def ref(self, key: str) -> str:
-        """How an object of the bucket is named."""
+        """Return the reference to an object of the bucket: s3://bucket/key."""
         return f"s3://{self._bucket}/{key}"
 
     def key(self, field: str, ref: str) -> str:
-        """Return the key in `s3://bucket/key`. Raises Invalid for any other place."""
+        """Return the key in `s3://bucket/key`. Raises Invalid for the attribute `field` if the reference is
+        invalid or to another bucket."""
         prefix = f"s3://{self._bucket}/"
         if not ref.startswith(prefix) or len(ref) == len(prefix):
             raise Invalid(field, f"{ref!r:.120} is outside the payload bucket; use {prefix}key")
         key = ref[len(prefix) :]
         if len(key.encode()) > _MAX_KEY_BYTES:
             raise Invalid(
-                field, f"has a key of {len(key.encode())} bytes; S3 takes 1 to {_MAX_KEY_BYTES} bytes"
+                field, f"has a key of {len(key.encode())} bytes; S3 allows 1 to {_MAX_KEY_BYTES} bytes"
             )
         return key
 
@@ -62,7 +63,8 @@ class Payloads:
             return body.read()
 
     def presigned(self, field: str, ref: str, seconds: int) -> str:
-        """Return a URL by which anyone may read an object for `seconds`. Raises Invalid for other places."""
+        """Return a URL by which anyone may read an object for `seconds`. Raises Invalid if the object is
+        missing or in another bucket."""
         self.require(field, ref)
         return self._client.generate_presigned_url(
             "get_object",

@@ -1,4 +1,5 @@
-"""The source of a template: its file, its tags, and the names in them, which MiniJinja does not list."""
+"""Sources of templates: reads their files, and finds the tags and the names in them that MiniJinja cannot
+list."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ _TAG = re.compile(
     rf"|(\{{\{{(?:{_TEXT}|[^\"'}}]|\}}(?!\}}))*+\}}\}}|(?!{_RAW})\{{%(?:{_TEXT}|[^\"'%]|%(?!\}}))*+%\}})",
     re.DOTALL,
 )
-"""A comment, a raw block, or, as group 1, a tag with code."""
+"""Pattern of a comment, of a raw block, or of a tag with code, which is group 1."""
 _NAMES = {
     "filter": re.compile(r"(?:\||^\{%[-+]?\s*filter\s)\s*([A-Za-z_]\w*)"),
     "test": re.compile(r"\bis\s+(?:not\s+)?([A-Za-z_]\w*)"),
@@ -25,7 +26,8 @@ _FROM_VARIABLES = {
     "an indentation": re.compile(r"\btojson\s*\(\s*+(?:indent\s*=\s*+)?+(?![\d)])"),
     "a pattern of format": re.compile(r'(?<!"")\.format\s*\('),
 }
-"""Arguments of which no fuel bounds the cost, if a producer's variable gives them; in code without texts."""
+"""Patterns, for code without string literals, of arguments that must not come from a variable: a producer's
+value could make them very expensive, and fuel does not limit their cost."""
 _REFERENCE = re.compile(r"\{%[-+]?\s*(?:extends|include|import|from)\b(.*?)[-+]?%\}", re.DOTALL)
 _CONDITION = re.compile(r"\bif\b.*?\belse\b", re.DOTALL)
 _AFTER_REFERENCE = re.compile(r"\s(?:import|as|ignore|with|without)\s")
@@ -34,32 +36,34 @@ _FILTERED = re.compile(
     rf"|(?<![\w.\])])([A-Za-z_]\w*+(?:\.\w+|\[(?:{_TEXT}|\w+)\])*+)(?=\s*\|\s*+(?!d\b|default\b))",
     re.DOTALL,
 )
-"""Group 2 is a variable before a filter other than `default`; group 1 is a text, a filter, a test or the name
-of a block, which may look like a variable."""
+"""Pattern whose group 2 is a variable before a filter other than `default`. Group 1 is a string literal, a
+filter, a test or a block's name, which only look like a variable."""
 
 
 class Reference(Struct, frozen=True):
-    """A tag that names other templates."""
+    """Tag that refers to other templates."""
 
     tag: str
-    """The expression of the tag, as a tag that writes it."""
+    """The expression in the tag, as a tag that writes its value."""
     names: list[str]
-    """Names that are written out."""
+    """Names of templates that are string literals in the expression."""
     open: bool
-    """Whether a variable is part of the name. It may choose among names that are written out."""
+    """Whether a variable is a part of the name. A condition that chooses one of several literals does not
+    count."""
 
 
 def read_source(path: Path) -> str:
-    """Read the file of a template, without a byte order mark and with `\\n` as line ends. Raises OSError and
-    UnicodeDecodeError."""
+    """Return the content of a template's file, without a byte order mark and with `\\n` as line ends. Raises
+    OSError and UnicodeDecodeError."""
     return path.read_text(encoding="utf-8-sig")
 
 
 def strict(source: str) -> str:
-    """Return a source in which a missing variable fails a rendering before any filter but `default`.
+    """Return a source in which a missing variable before any filter other than `default` makes the rendering
+    fail.
 
-    MiniJinja fails a use of a missing variable with its name, as in `a ~ ''`. But some of its filters take
-    the variable for an empty one, and others do not name it.
+    MiniJinja reports the name if a missing variable is used in an expression such as `a ~ ''`. But some
+    filters treat a missing variable as empty, and others do not report its name.
     """
 
     def checked(match: re.Match[str]) -> str:
@@ -74,7 +78,8 @@ def strict(source: str) -> str:
 
 
 def used(source: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the filters and tests of a source: `filter` or `test`, its name, and its line."""
+    """Yield the filters and tests in a source: each with the kind (`filter` or `test`), the name and the
+    line."""
     for code, line in _code(source):
         for kind, pattern in _NAMES.items():
             for name in pattern.findall(code):
@@ -82,18 +87,19 @@ def used(source: str) -> Iterator[tuple[str, str, int]]:
 
 
 def from_variables(source: str) -> Iterator[tuple[str, int]]:
-    """Yield what a source takes from a variable and has to write out, because a producer could make it cost
-    any time or memory; with its line."""
+    """Yield the arguments in a source that come from a variable although they must be literals, each with its
+    line. With a producer's value, they could take any amount of time or memory."""
     for code, line in _code(source):
         if any(reference.open for reference in references(code)):
-            yield "the name of a part", line
+            yield "the name of a template", line
         for argument, pattern in _FROM_VARIABLES.items():
             if pattern.search(code):
                 yield argument, line
 
 
 def _code(source: str) -> Iterator[tuple[str, int]]:
-    """Yield the tags of a source, with `""` for each text, and their lines."""
+    """Yield the code of the tags in a source, in which `""` replaces each string literal, with the line of
+    each tag."""
     line, end = 1, 0
     for tag in _tags(source):
         line += source.count("\n", end, tag.start())
@@ -113,8 +119,8 @@ def references(source: str) -> Iterator[Reference]:
 
 
 def _tags(source: str) -> Iterator[re.Match[str]]:
-    """Yield the tags with code, up to the first that has no end, which MiniJinja refuses: each character is
-    read once."""
+    """Yield the tags with code, up to the first tag without an end, which MiniJinja refuses. Each character
+    is read only once."""
     end = 0
     while (opening := _OPENING.search(source, end)) and (tag := _TAG.match(source, opening.start())):
         end = tag.end()

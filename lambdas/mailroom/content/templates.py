@@ -1,4 +1,4 @@
-"""A message's template and its variables as the parts of the message."""
+"""Renders the parts of a message from its template and its variables."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from mailroom.message.address import has_control
 from mailroom.message.message import DEFAULT_TEMPLATE, Templated
 
 FILES = ("subject.txt", "body.html", "body.txt")
-"""The parts of a template; a text's has the last alone."""
+"""Names of a template's files; a template of text messages has only the last."""
 TOP: Mapping[str, str] = {"mail": "subject.txt", "sms": "body.txt"}
-"""The part that each template has, by channel; these are the channels that have templates."""
+"""Name of the file that each template must have, by channel. Other channels do not have templates."""
 EXAMPLES = "examples"
-"""The folder of a template with items that show it."""
+"""Name of a template's folder with example items."""
 MAX_COMPILED = 64
-"""Maximum number of published versions that a process keeps compiled."""
+"""Maximum number of published versions that a process caches."""
 MAX_VERSION_BYTES = 1024 * 1024
-"""Maximum size of a published version, parts and examples together."""
+"""Maximum number of bytes of a published version, including its examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ class Content:
 
 
 class Version(Struct, frozen=True):
-    """Published version of a template: an object of a bucket, which never changes."""
+    """Published version of a template: an object in a bucket that never changes."""
 
     channel: str
     name: str
     number: int
     parts: dict[str, str]
-    """Sources of the template and of all to which it refers, by their paths in the channel's folder."""
+    """Sources of the template and of all templates that it uses, by path in the channel's folder."""
     examples: dict[str, dict[str, Any]]
-    """Items by name."""
+    """Example items by name."""
     by: str
-    """Identity that published the version, as AWS names it."""
+    """ARN of the AWS identity that published the version."""
     at: str
     """Time of the publication, in ISO 8601."""
 
@@ -65,25 +65,27 @@ _versions = msgspec.json.Decoder(Version, float_hook=Decimal)  # numbers are rea
 
 
 def read_version(content: bytes) -> Version:
-    """Read the object of a version. Raises msgspec.DecodeError."""
+    """Return the version in the content of an object. Raises msgspec.DecodeError."""
     return _versions.decode(content)
 
 
 def version_key(channel: str, name: str, number: int) -> str:
-    """Return the key of a version in the bucket. S3 lists keys in their order, and so versions."""
+    """Return the key of a version in the bucket. Numbers have leading zeros, so that S3 lists the versions in
+    order."""
     return f"{channel}/{name}/{number:06}.json"
 
 
 class Templates:
-    """Templates of one channel, which lie in one folder.
+    """Templates of one channel, in one folder.
 
-    A template is a folder with `subject.txt` and `body.html`, `body.txt` or both; of a text message with
-    `body.txt` alone. A folder in it, such as `fr`, has all parts in another language. A folder whose name
-    begins with `_` has parts for other templates.
+    A template is a folder with `subject.txt` and `body.html`, `body.txt` or both. A template of text messages
+    has only `body.txt`. A subfolder, such as `fr`, contains all files in another language. A folder whose
+    name begins with `_` contains files that other templates use.
     """
 
     def __init__(self, root: Path, published: Payloads | None = None) -> None:
-        """`published` reads the bucket of published versions. None: the stage publishes none."""
+        """`published` reads the bucket with published versions; it is None if the stage does not publish
+        templates."""
         self._root = root
         self._engine = engine_of(root)
         self._published = published
@@ -92,7 +94,7 @@ class Templates:
         self._used = self._variables if root.is_absolute() else lru_cache(MAX_COMPILED)(self._variables)
 
     def names(self, file: str = "subject.txt") -> list[str]:
-        """Return the names of the templates that have a file."""
+        """Return the names of the templates that contain `file`."""
         return sorted(path.parent.name for path in self._root.glob(f"[!_]*/{file}"))
 
     def render(
@@ -103,8 +105,8 @@ class Templates:
         locale: str | None = None,
         version: int | None = None,
     ) -> Content:
-        """Render a mail. Raises Invalid that names the template or the variable at fault, and botocore's
-        errors if a version cannot be read."""
+        """Return the rendered parts of a mail. Raises Invalid for the invalid template or variable, and
+        botocore's errors if a published version cannot be read."""
         engine, values = self._engine_for(name, version), values_of(variables)
         folder, subject = self._first(engine, name, "subject.txt", locale, values)
         html, text = (_rendered(engine, f"{folder}/{file}", values) for file in ("body.html", "body.txt"))
@@ -112,9 +114,9 @@ class Templates:
             raise Invalid("template", f"{folder!r} has neither body.html nor body.txt; add one")
         subject = subject.strip()
         if has_control(subject):
-            raise Invalid("subject", "the rendered one holds a line break; a variable in it must be one line")
+            raise Invalid("subject", "holds a line break when rendered; its variables must be one line each")
         if not subject:
-            raise Invalid("subject", f"the one of template {name!r} came out empty; fill its variables")
+            raise Invalid("subject", f"is empty after rendering template {name!r}; check its variables")
         return Content(subject, html, text)
 
     def text(
@@ -125,12 +127,12 @@ class Templates:
         locale: str | None = None,
         version: int | None = None,
     ) -> str:
-        """Render `body.txt` alone, and raise as `render`."""
+        """Return the rendered `body.txt`. Raises the same errors as `render`."""
         engine = self._engine_for(name, version)
         return self._first(engine, name, "body.txt", locale, values_of(variables))[1]
 
     def check(self, message: Templated) -> None:
-        """Raise Invalid for an unknown template or version, and for one that cannot be read."""
+        """Raise Invalid if the message's template or version is unknown or cannot be parsed."""
         if (name := message.template_name) is None:
             return
         file = TOP[message.event_type]
@@ -140,8 +142,8 @@ class Templates:
         engine.part(f"{name}/{file}")
 
     def used(self, name: str, *, locale: str | None = None, version: int | None = None) -> frozenset[str]:
-        """Return the variables that a template uses in a language, by itself or in parts to which it refers.
-        Raises Invalid for a template that cannot be read."""
+        """Return the variables that a template uses in a language, directly or in other templates that it
+        uses. Raises Invalid for a template that cannot be parsed."""
         return self._used(name, locale, version)
 
     def _variables(self, name: str, locale: str | None, version: int | None) -> frozenset[str]:
@@ -151,7 +153,7 @@ class Templates:
 
     def check_names(self, message: Templated, *, strict: bool = False) -> None:
         """Raise Invalid for a misspelt attribute that the message's template does not use; if `strict`, for
-        any attribute that is not used. The template is read only if a name is doubtful."""
+        any attribute that is not used. The template is only read if it is needed for this check."""
         if not (strict or (message.may_use and message.misspelt())):
             return
         name, used = message.template_name, frozenset[str]()
@@ -163,9 +165,9 @@ class Templates:
         return self._versions(name, version) if version else self._engine
 
     def _version(self, name: str, number: int) -> Engine:
-        """Load a published version, which has all parts to which it refers."""
+        """Return the engine for a published version, which contains all templates that it uses."""
         if self._published is None:
-            raise Invalid("template_version", "is given, and this stage publishes no templates; leave it out")
+            raise Invalid("template_version", "is set, but this stage does not publish templates; remove it")
         ref = self._published.ref(version_key(self._root.name, name, number))
         try:
             content = self._published.read("template_version", ref, MAX_VERSION_BYTES)
@@ -176,29 +178,27 @@ class Templates:
     def _first(
         self, engine: Engine, name: str, file: str, locale: str | None, values: Mapping[str, Any]
     ) -> tuple[str, str]:
-        """Return the folder of the language, and its rendered file."""
+        """Return the folder for the language, and the rendered file in it."""
         for folder in _folders(name, locale):
             if (rendered := _rendered(engine, f"{folder}/{file}", values)) is not None:
                 return folder, rendered
         raise self._unknown(name, file)
 
     def _unknown(self, name: str, file: str) -> Invalid:
-        missing = (
-            "is missing, and so is other content; give a subject with text or html, or a template's name"
-        )
+        missing = "is missing, and so is other content; set subject and text or html, or use a template"
         problem = missing if name == DEFAULT_TEMPLATE else f"{name!r} is unknown; use one of"
         return Invalid("template", f"{problem}: {', '.join(self.names(file))}")
 
 
 def templates_of(settings: MailSender | SmsSender) -> Templates:
-    """Return the templates of a sender's bundle, with those that its stage publishes."""
+    """Return the templates in a sender's bundle, together with the published versions of its stage."""
     bucket = settings.templates_bucket
     return Templates(Path(settings.templates), Payloads(clients.s3(), bucket) if bucket else None)
 
 
 def _folders(name: str, locale: str | None) -> Iterator[str]:
-    """Yield the folders that may have a template's files: of the language, of more general ones as RFC 4647,
-    3.4, shortens a tag (zh-Hant-TW, zh-Hant, zh), and the template's own."""
+    """Yield the folders in which a template's files are looked for: first that of the language, then those of
+    shorter tags as in RFC 4647, 3.4 (zh-Hant-TW, zh-Hant, zh), and last the template's own folder."""
     subtags = canonical(locale).split("-") if locale else []
     while subtags:
         yield f"{name}/{'-'.join(subtags)}"
@@ -210,7 +210,8 @@ def _folders(name: str, locale: str | None) -> Iterator[str]:
 
 
 def canonical(locale: str) -> str:
-    """Return the folder name of a language tag: fr, fr-CA, zh-Hant-TW (RFC 5646, 2.1.1)."""
+    """Return a language tag with canonical upper and lower case, which is the folder's name: fr, fr-CA,
+    zh-Hant-TW (RFC 5646, 2.1.1)."""
     language, *subtags = locale.split("-")
     forms = {2: str.upper, 4: str.title}
     return "-".join((language.lower(), *(forms.get(len(subtag), str.lower)(subtag) for subtag in subtags)))
@@ -225,7 +226,7 @@ def _rendered(engine: Engine, name: str, values: Mapping[str, Any]) -> str | Non
 
 
 def engine_of(templates: Path | Mapping[str, str]) -> Engine:
-    """Return the engine that renders the templates of a folder, or these sources by their names."""
+    """Return the engine for the templates in a folder, or for sources by name."""
     if isinstance(templates, Mapping):
         return Engine(templates.get, lambda: sorted(templates))
     load = _loader(templates)
@@ -238,7 +239,7 @@ def engine_of(templates: Path | Mapping[str, str]) -> Engine:
 def _loader(root: Path) -> Callable[[str], str | None]:
     def load(name: str) -> str | None:
         path = root / name
-        # A name must not lead out of the folder.
+        # The path must not be outside of the folder.
         inside = "\0" not in name and not {"", ".", ".."} & {*name.replace("\\", "/").split("/")}
         try:
             return read_source(path) if inside and path.is_file() else None

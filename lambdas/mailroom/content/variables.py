@@ -1,18 +1,18 @@
-"""The variables of a message, as a template reads them."""
+"""Converts the variables of a message to the values that a template gets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 _MAX_EXACT = 2**53
-"""Number up to which a double holds each whole number."""
+"""Number up to which a double can represent every whole number."""
 
 
 def values_of(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of variables for `Engine.render`, which cannot change them.
+    """Return the values of variables for `Engine.render`, in a form that a template cannot change.
 
-    A number that a double holds exactly is a number, and a whole number has no fraction. Any other number is
-    a text with all its digits.
+    A number that a double can represent exactly becomes an int or a float. Any other number becomes a text
+    with all its digits.
     """
     return {name: _value(value) for name, value in variables.items()}
 
@@ -38,11 +38,11 @@ def _number(value: Decimal) -> int | float | str:
 
 
 class _Entries:
-    """A map of an item, which finds an entry also if dict has a method of the same name.
+    """Map for a template, in which an entry takes precedence over a method of dict with the same name.
 
-    MiniJinja looks for an entry, and if it is missing, for an attribute of the same name. So the attribute
-    is missing if the entry has just been: without an entry `items`, `order.items` is undefined, and
-    `order.items()` is a call of the method.
+    MiniJinja looks for an entry, and if it is missing, for an attribute of the same name. So the attribute is
+    treated as missing if the entry was looked for just before. Without an entry `items`, `order.items` is
+    then undefined, while `order.items()` calls the method.
     """
 
     __slots__ = ("_entries", "_missing")
@@ -80,7 +80,7 @@ class _Entries:
 
 
 class _Rows:
-    """A list of an item, without the methods that change a list."""
+    """List for a template, without the methods that change a list."""
 
     __slots__ = ("_rows",)
 

@@ -1,6 +1,8 @@
-"""Which published versions of templates count, and how a message is bound to one when it is queued.
+"""Current versions of published templates. A message gets the current version of its template when it is
+queued.
 
-One object of the stage's bucket names them all, so that a publisher switches it by one conditional write.
+One object in the stage's bucket contains the current versions of all templates, so that a version is changed
+by one conditional write.
 """
 
 import time
@@ -20,38 +22,40 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 CURRENT = "current.json"
-"""Key of that object."""
+"""Key of the object with the current versions."""
 FRESH_SECONDS = 30
-"""Seconds until a process reads the object again: a new version counts everywhere within a minute."""
+"""Seconds until a process reads the object again, so that a new version is used everywhere within a
+minute."""
 DEPLOYED = 0
-"""Number of the version that means the template of the sender's own bundle."""
+"""Version number of the template in the sender's own bundle."""
 MAX_BEFORE = 100
-"""Maximum number of versions to which a rollback can return: each reader of templates reads them all."""
+"""Maximum number of earlier versions to which a rollback can return. The limit keeps the object small,
+because each function that uses templates reads it."""
 
 
 class Choice(Struct, frozen=True):
-    """The version of one template that counts."""
+    """Current version of one template."""
 
     version: int
     by: str
-    """Identity that chose the version, as AWS names it."""
+    """ARN of the AWS identity that chose the version."""
     at: str
     """Time of the choice, in ISO 8601."""
     before: tuple[int, ...] = ()
-    """Versions that counted before it, the latest last, without those that were taken back."""
+    """Earlier current versions, the latest last, without those that were rolled back."""
 
 
 Choices = dict[str, Choice]
-"""Choices by channel and name, as in mail/welcome."""
+"""Choices by channel and template name, such as mail/welcome."""
 
 
 def read_choices(content: bytes) -> Choices:
-    """Read the object of choices. Raises msgspec.DecodeError."""
+    """Return the choices in the content of the object. Raises msgspec.DecodeError."""
     return msgspec.json.decode(content, type=Choices)
 
 
 class CurrentVersions:
-    """Versions of one stage that count now."""
+    """Current versions of a stage's templates, with a cache."""
 
     def __init__(self, client: "S3Client", bucket: str, clock: Clock = time.time) -> None:
         self._client = client
@@ -61,9 +65,9 @@ class CurrentVersions:
         self._versions: dict[str, dict[str, int]] = {}
 
     def of(self, channel: str) -> Mapping[str, int]:
-        """Return the versions of a channel's templates, by name; a missing template was never published. If
-        they cannot be read, the versions of the last read go on counting; raises botocore's errors if there
-        was none."""
+        """Return the current versions of a channel's templates, by name. A template that was never published
+        is missing. If the object cannot be read, the versions of the last read are used. Raises botocore's
+        errors if it was never read."""
         moment = self._clock()
         if self._read_at is None or moment - self._read_at >= FRESH_SECONDS:
             try:
@@ -83,13 +87,13 @@ class CurrentVersions:
         return read_choices(reply["Body"].read())
 
     def bound(self, message: Message, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the item of a message with the version of its template that counts now, so that each try
-        renders the same. Raises as `of`."""
+        """Return the item of a message with the current version of its template, so that each try renders the
+        same version. Raises the same errors as `of`."""
         name = unbound(message)
         return item if name is None else {**item, "template_version": self.version(message.event_type, name)}
 
     def version(self, channel: str, name: str) -> int:
-        """Return the version of a template that counts now. Raises as `of`."""
+        """Return the current version of a template. Raises the same errors as `of`."""
         return self.of(channel).get(name, DEPLOYED)
 
 
@@ -102,12 +106,12 @@ def _by_channel(choices: Choices) -> dict[str, dict[str, int]]:
 
 
 def versions_of(bucket: str) -> CurrentVersions | None:
-    """Return the versions of a stage, or None if the stage publishes none."""
+    """Return the current versions of a stage, or None if the stage does not publish templates."""
     return CurrentVersions(clients.s3(), bucket) if bucket else None
 
 
 def unbound(message: Message) -> str | None:
-    """Return the template of a message that does not name its version. Returns None for any other message."""
+    """Return the template's name if a message has a template without a version, or else None."""
     if not isinstance(message, Templated) or message.template_version is not None:
         return None
     return message.template_name

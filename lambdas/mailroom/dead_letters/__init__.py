@@ -1,1 +1,2 @@
-"""Dead letters: their subjects, their causes, and the next steps."""
+"""Dead letters: which message or event each one is about, why it is a dead letter, and what an operator can
+do."""

@@ -1,4 +1,5 @@
-"""Explanation of a dead letter by its body and the ledger: its subject, its cause, and the next step."""
+"""Explains a dead letter from its body and the ledger: its subject, its cause, and the operator's next
+step."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -14,20 +15,21 @@ from mailroom.message.message import ID_TAG, Key, Reference, decode, key_of
 
 
 class Subject(Struct, frozen=True):
-    """Subject of a dead letter."""
+    """Subject of a dead letter: the message, event or campaign that it is about."""
 
     kind: Literal["message", "callback", "event", "campaign", "malformed"]
-    """`message` if the dead letter asks for a submit. A `callback` or a provider's `event` only refers to a
-    message, and a `campaign` is a page of an audience, or people of it."""
+    """`message` if the body is a message that has to be sent. A `callback` or a provider's `event` only
+    refers to a message. A `campaign` is a page of an audience, or a chunk of its people. `malformed` is any
+    other body."""
     key: Key | None = None
-    """Key of the message, if the body names one."""
+    """Key of the message, if the body contains it."""
     attempt: int = 1
     detail: str = ""
-    """Name of a callback in the ledger item, a campaign with its run, or the problem of a malformed body."""
+    """Name of the callback, name of the campaign and its run, or the problem of a malformed body."""
 
 
 def subject_of(dead_letter: DeadLetter) -> Subject:
-    """Return the subject. A body may be anything, so no body raises an error."""
+    """Return the subject of a dead letter. Never raises, even if the body is invalid."""
     try:
         if dead_letter.queue.startswith("feedback-"):
             return Subject("event", _of_event(dead_letter.body))
@@ -54,7 +56,8 @@ def _campaign_reader(queue: str) -> Callable[[str], Start | Next | Chunk] | None
 
 
 def _of_event(body: str) -> Key | None:
-    """Return the key of an event's message, with or without the envelope of SNS; None if it names none."""
+    """Return the key of the message in an event, with or without SNS's envelope, or None if the event lacks a
+    reference."""
     event = decoded("the body", body)
     if isinstance(event, dict) and isinstance(text := event.get("Message"), str):
         event = decoded("the body", text)
@@ -62,8 +65,8 @@ def _of_event(body: str) -> Key | None:
 
 
 def _correlated(event: Mapping[str, Any]) -> Key | None:
-    """Return the key by the reference that we sent along: Twilio's field, AWS's SMS context, SES's header or
-    tag, or Resend's tag."""
+    """Return the key from Mailroom's reference in an event: in the field `reference` of a Twilio callback, in
+    the context of an SMS by AWS, in a header or tag of SES, or in a tag of Resend."""
     value, event_type = event.get("reference"), "sms"
     match event:
         case {"context": dict(context)}:
@@ -89,7 +92,7 @@ Item = Mapping[str, Any]
 
 
 class Cause(Struct, frozen=True):
-    """Cause of a dead letter."""
+    """Cause of a dead letter, with a code and a sentence."""
 
     code: str
     message: str
@@ -97,46 +100,47 @@ class Cause(Struct, frozen=True):
 
 
 _UNRECORDED = Cause(
-    "unrecorded", "a provider's event did not get into the ledger; see the log of feedback, then put it back"
+    "unrecorded", "a provider's event is not in the ledger; see the log of feedback, then redrive it"
 )
-_SUPERSEDED = Cause("superseded", "a later attempt at its message has begun: this is a stale copy; delete it")
+_SUPERSEDED = Cause("superseded", "a later attempt at its message has begun: this is an old copy; delete it")
 _UNCLAIMED = Cause(
     "unclaimed",
-    "no worker has claimed it: its function failed before it could, or did not reach the ledger; "
-    "see the log of its function, then put it back",
+    "no worker has claimed its message: the function failed before, or could not reach the ledger; "
+    "see the log of the function, then redrive it",
 )
 _UNKNOWN = Cause(
     "outcome_unknown",
-    "a worker claimed it and did not say what became of it, so it may have been sent; see the log of its "
-    "sender, then put it back: the next worker looks for evidence first",
+    "a worker claimed its message and recorded no outcome, so it may have been sent; see the log of the "
+    "sender, then redrive it: the next worker looks for evidence first",
 )
 _UNSENT = Cause(
-    "unsent", "every worker gave it back unsent and left no word why; see its sender's log, then put it back"
+    "unsent", "workers returned it unsent and recorded no reason; see the sender's log, then redrive it"
 )
 
-_TROUBLE = "{}; fix that, then put it back"
+_TROUBLE = "{}; fix the cause, then redrive it"
 _TROUBLES_IN_DOUBT = {
-    "in_doubt": "{}, and it is not sent again by itself; ask its provider, then end it, or put it back to "
+    "in_doubt": "{}, and it is not resent automatically; ask the provider, then settle it, or redrive it to "
     "send it once more",
-    "no_outcome": "a try ended without an outcome ({}), so it may have been sent; put it back when "
-    "that is over: the next worker looks for evidence first",
-    "look_up_failed": "its provider could not be asked about an earlier try ({}), so it may have been sent; "
-    "put it back when that is over",
+    "no_outcome": "a try ended without an outcome ({}), so it may have been sent; redrive it when "
+    "the problem is solved: the next worker looks for evidence first",
+    "look_up_failed": "the look-up of an earlier try at the provider failed ({}), so it may have been sent; "
+    "redrive it when the problem is solved",
 }
 _TROUBLES = {
-    "retry": "not taken for as long as it may wait: {}; put it back when that is over",
-    "unprepared": "it could not be made ready ({}); see the log of its sender, then put it back",
+    "retry": "not accepted in all its tries: {}; redrive it when the problem is solved",
+    "unprepared": "its request could not be prepared ({}); see the sender's log, then redrive it",
     **_TROUBLES_IN_DOUBT,
 }
-"""Causes by the code of the ledger's `trouble`, which kept a message from being sent."""
+"""Sentences by the code in the ledger attribute `trouble`, the reason why a message was not sent."""
 
 
 def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
-    """Return the cause, by the ledger item of the subject's message; empty if the message is unknown."""
+    """Return the cause of a dead letter. `item` is the ledger item of the subject's message, or empty if the
+    message is not in the ledger."""
     match subject.kind:
         case "malformed":
             return Cause(
-                "malformed", f"no message of ours: {subject.detail}; find who sent it, then delete it"
+                "malformed", f"not a valid message: {subject.detail}; find its sender, then delete it"
             )
         case "event":
             return _UNRECORDED
@@ -148,7 +152,7 @@ def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
 
 
 def _settled(subject: Subject, item: Item) -> Cause | None:
-    """Return the cause of a letter whose redrive would be useless, or None."""
+    """Return the cause of a dead letter whose redrive would be useless, or None."""
     finished = int(item.get("attempts", 0))
     if "completedAt" in item:
         return Cause("completed", f"its message is {item.get('status')} already: this is a copy; delete it")
@@ -157,8 +161,8 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
     if finished < subject.attempt - 1 and "startedAt" not in item:
         return Cause(
             "unfounded",
-            f"no attempt that has ended leads up to attempt {subject.attempt}: that number is made up, or "
-            "the ledger's item was erased; delete it",
+            f"the attempt before attempt {subject.attempt} has not ended: the number is wrong, or "
+            "the ledger item was deleted; delete it",
         )
     return None
 
@@ -166,7 +170,8 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
 def _of_message(item: Item) -> Cause:
     trouble = item.get("trouble")
     code = str(trouble.get("code")) if isinstance(trouble, Mapping) else ""
-    # Any other trouble is the reason why a later try was not sent, and proves nothing about the try in doubt.
+    # Any other trouble is the reason why a later try was not sent, and does not explain the try with the
+    # unknown outcome.
     if ("startedAt" in item or "unsettled_tries" in item) and code not in _TROUBLES_IN_DOUBT:
         return _UNKNOWN
     if isinstance(trouble, Mapping):
@@ -178,7 +183,7 @@ def _of_message(item: Item) -> Cause:
 def _undelivered(dead_letter: DeadLetter) -> Cause:
     return Cause(
         "undelivered",
-        f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; fix that, then put it back",
+        f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; fix the cause, then redrive it",
     )
 
 
@@ -186,12 +191,10 @@ def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:
     if dead_letter.undelivered:
         return _undelivered(dead_letter)
     if dead_letter.queue.startswith("collect-"):
-        sentence = (
-            f"a page of campaign {subject.detail}, was not collected; `mailroom campaign status` says why"
-        )
-        return Cause("uncollected", f"{sentence}; fix it, then put it back, or start the run again")
+        sentence = f"a page of campaign {subject.detail}, was not collected; see `mailroom campaign status`"
+        return Cause("uncollected", f"{sentence}; fix the cause, then redrive it, or start the run again")
     sentence = f"people of campaign {subject.detail}, were not all composed; see the log of compose"
-    return Cause("uncomposed", f"{sentence}, fix it, then put it back: nobody gets a second message")
+    return Cause("uncomposed", f"{sentence}, fix the cause, then redrive it: no person gets a second message")
 
 
 def _of_callback(name: str, item: Item) -> Cause:
@@ -200,14 +203,14 @@ def _of_callback(name: str, item: Item) -> Cause:
     if not isinstance(result, Mapping):
         return Cause(
             "callback_unsent",
-            f"callback {name} was never answered for; see the log of send-webhook, then put it back",
+            f"callback {name} has no recorded result; see the log of send-webhook, then redrive it",
         )
     answer = "no answer" if result.get("code") is None else f"HTTP {result['code']}"
     reason = f" ({result['reason']})" if "reason" in result else ""
     return Cause(
         "callback_refused",
-        f"callback {name} was not taken in {result.get('tries')} tries, the last got {answer}{reason}; "
-        "fix the endpoint, then put it back",
+        f"callback {name} was not accepted in {result.get('tries')} tries, the last got {answer}{reason}; "
+        "fix the endpoint, then redrive it",
     )
 
 
@@ -218,7 +221,7 @@ class ExplainedDeadLetter(Struct, frozen=True):
     subject: Subject
     cause: Cause
     item: dict[str, Any]
-    """Ledger item of the subject's message; empty if the message is unknown."""
+    """Ledger item of the subject's message; empty if the message is not in the ledger."""
 
 
 def explain(

@@ -1,4 +1,5 @@
-"""Passes over a stage's dead-letter queues, when an alarm begins and by a schedule. Every letter stays."""
+"""Inspection of a stage's dead-letter queues, by a schedule and when an alarm begins. Dead letters stay in
+their queues."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 PUT_BACK_SECONDS = 0.003
-"""A dead letter's share of the call that makes ten visible again: this time is reserved for each held one."""
+"""Seconds of the function's time that are reserved for each received dead letter, to make it visible again at
+the end: a tenth of the time of a call, which handles ten."""
 
 
 class DeadLetterInspector(Struct, frozen=True):
-    """Marks the messages of dead letters in the ledger, and logs the causes: a line for each cause and queue.
+    """Marks the messages of dead letters in the ledger, and logs the causes, with one line for each cause and
+    queue.
 
-    The mark in the ledger itself shows which messages are done, so a pass needs no memory, and only reads if
-    the dead letters of an outage lie for days.
+    The marks in the ledger show which messages were handled before. So a pass does not need other stored
+    state, and if dead letters stay in their queues for days, later passes only read.
     """
 
     urls: Mapping[str, str]
@@ -38,7 +41,7 @@ class DeadLetterInspector(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: DeadLettersSettings) -> "DeadLetterInspector":
-        """Make the inspector of a function with these settings."""
+        """Build the inspector from the settings of the function."""
         return cls(
             settings.dead_letter_queues,
             Ledger.of(settings),
@@ -47,10 +50,10 @@ class DeadLetterInspector(Struct, frozen=True):
         )
 
     def handle(self, remaining: Callable[[], int]) -> dict[str, int]:
-        """Look through all queues, whatever event has started the pass. Returns the number of dead letters
-        seen, by queue. `remaining` is Lambda's `get_remaining_time_in_millis`.
+        """Inspect all dead-letter queues. Returns the number of received dead letters by queue. `remaining`
+        is Lambda's `get_remaining_time_in_millis`.
 
-        Raises Unfinished after all else is done, if some dead letters could not be examined.
+        Raises Unfinished at the end if some dead letters could not be inspected or marked.
         """
         counts = {}
         failed = 0
@@ -63,12 +66,12 @@ class DeadLetterInspector(Struct, frozen=True):
             counts[name] = queue.seen
         if failed:
             count("DeadLettersNotLookedAt", failed)
-            raise Unfinished(f"{failed} looks at dead letters failed; the lines before say why")
+            raise Unfinished(f"{failed} inspections of dead letters failed; see the previous log lines")
         return counts
 
     def _look_through(self, queue: DeadLetterQueue, end: float, remaining: Callable[[], int]) -> int:
-        """Examine a queue until the function has `end` seconds left, then make its dead letters visible.
-        Returns the number of failures."""
+        """Inspect a queue until the function has `end` seconds left. Then make its dead letters visible
+        again. Returns the number of failures."""
         failed = 0
         examples: dict[str, ExplainedDeadLetter] = {}
         counts = Counter[str]()
@@ -81,13 +84,13 @@ class DeadLetterInspector(Struct, frozen=True):
                 examples.setdefault(explained.cause.code, explained)
                 counts[explained.cause.code] += 1
                 if (key := _to_mark(explained)) is not None:
-                    # Of the received letters only marks take long, so the time is checked before each mark. A
-                    # pass quickly skips letters that have one, and reaches the new ones behind them.
+                    # Only the marks take long, so the time is checked before each of them. Dead letters whose
+                    # message is already marked are skipped quickly, so that a pass reaches the new ones.
                     if not in_time():
                         break
                     failed += not self._mark(key, explained.dead_letter.message_id)
         except Exception:  # noqa: BLE001 - logged and counted; the other queues are looked through
-            logger.exception("dead-letter queue not looked through", queue=queue.name)
+            logger.exception("a dead-letter queue was not inspected", queue=queue.name)
             failed += 1
         finally:
             queue.put_back()
@@ -100,13 +103,13 @@ class DeadLetterInspector(Struct, frozen=True):
     def _explained(
         self, queue: DeadLetterQueue, in_time: Callable[[], bool], remaining: Callable[[], int]
     ) -> Iterator[ExplainedDeadLetter]:
-        """Yield dead letters as they were received. A failed read of the ledger ends the queue's pass:
-        the letters become visible again, and the next pass receives them."""
+        """Receive and yield dead letters with their explanations. An error of the ledger is raised, so that
+        it ends the inspection of the queue, and the next pass receives the dead letters again."""
         while in_time() and not queue.full and (dead_letters := queue.receive(remaining() / 1000)):
             yield from explain(self.ledger.items, dead_letters)
 
     def _mark(self, key: Key, message_id: str) -> bool:
-        """Mark the message of a dead letter. Returns False for a failure, which delays no other letter."""
+        """Mark the message of a dead letter in the ledger. Returns False after an error, which is logged."""
         working_on(key)
         try:
             self.ledger.dead_lettered(key)
@@ -121,8 +124,8 @@ class DeadLetterInspector(Struct, frozen=True):
 def _to_mark(explained: ExplainedDeadLetter) -> Key | None:
     """Return the key of the message that needs a mark, or None.
 
-    A callback or an event leaves its message unmarked: it does not prove that the message failed, and its
-    redrive would not remove the mark.
+    The message of a callback or an event is not marked, because the dead letter does not prove that the
+    message was not sent, and a redrive would not remove the mark.
     """
     item = explained.item
     ended_or_marked = "completedAt" in item or "dead_lettered_at" in item
@@ -131,7 +134,7 @@ def _to_mark(explained: ExplainedDeadLetter) -> Key | None:
 
 
 def _log(example: ExplainedDeadLetter, letters: int) -> None:
-    """Log the number of a queue's dead letters with the same cause, and one of them."""
+    """Log the number of a queue's dead letters with the same cause, together with one example."""
     working_on(example.subject.key)
     logger.error(
         "dead letters",

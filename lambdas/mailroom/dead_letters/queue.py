@@ -1,4 +1,4 @@
-"""Reads of a dead-letter queue that leave its messages there."""
+"""Reads dead-letter queues without deleting their messages."""
 
 import math
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 MAX_ERROR = 200
-"""Maximum number of characters kept of an error of EventBridge Scheduler."""
+"""Maximum number of characters of EventBridge Scheduler's error that are used."""
 
 MAX_HELD = 50_000
-"""Maximum number of dead letters in one pass: SQS allows 120,000 in flight, and each takes half a
-kilobyte."""
+"""Maximum number of dead letters in one pass. SQS allows 120,000 messages in flight, and each takes half a
+kilobyte of memory."""
 LONG_POLL_SECONDS = 1
 """Seconds for which a receive waits. Without a wait SQS asks only some of its servers, and an empty response
 does not prove that the queue is empty."""
 SEEN_AGAIN = 10
-"""Maximum number of receives in a row that return only dead letters which the pass has seen: those behind
-them may be out of reach."""
+"""Maximum number of consecutive receives that return only dead letters which the pass has already received.
+Then the pass ends, because SQS may not return the others."""
 _MARGIN_SECONDS = 30
 OF_THE_SCHEDULER = ("ERROR_CODE", "ERROR_MESSAGE")
-"""Attributes in which EventBridge Scheduler reports why it could not send a message."""
+"""Message attributes in which EventBridge Scheduler reports why it could not send a message."""
 
 
 class DeadLetter(Struct, frozen=True):
@@ -37,20 +37,22 @@ class DeadLetter(Struct, frozen=True):
     receipt: str
     body: str
     receives: int
-    """Number of all receives that SQS knows of, including this one."""
+    """Number of receives in SQS's count, including this one."""
     sent_at: int
-    """Time in epoch milliseconds at which it was first enqueued or, on a FIFO queue, became a dead letter."""
+    """Time in epoch milliseconds at which the message was first enqueued or, in a FIFO queue, became a dead
+    letter."""
     undelivered: str = ""
-    """Reason why EventBridge Scheduler could not send it; empty if SQS moved it."""
+    """Reason why EventBridge Scheduler could not send the message; empty if SQS has moved the message
+    here."""
     message: Mapping[str, Any] = {}
-    """Entry of the response to ReceiveMessage."""
+    """Message in the response to ReceiveMessage, unchanged."""
 
 
 def dead_letter_of(queue: str, message: Mapping[str, Any]) -> DeadLetter:
     """Return the dead letter of an entry from ReceiveMessage with all system attributes.
 
-    SQS names the queue from which it moved a dead letter. Scheduler's error of an earlier death stays on a
-    message that SQS's own task has redriven, and then is not the cause any more.
+    If SQS has moved the message, it sets the attribute DeadLetterQueueSourceArn. A message that SQS has
+    redriven before keeps the scheduler's error of an earlier failure, which is then not the cause.
     """
     system = message["Attributes"]
     moved = "DeadLetterQueueSourceArn" in system
@@ -69,12 +71,12 @@ def dead_letter_of(queue: str, message: Mapping[str, Any]) -> DeadLetter:
 
 
 class DeadLetterQueue:
-    """A pass through a queue. Received dead letters stay hidden until `put_back`; otherwise SQS would return
-    the same few again and again, and never those behind them.
+    """Pass through a dead-letter queue. Received dead letters stay hidden until `put_back`, because otherwise
+    SQS would return the same ones again instead of the others.
 
-    If the process dies first, they become visible again soon after the function's own end. On a FIFO queue a
-    receive returns up to ten of a group and locks the group, so those behind them are seen once the ten are
-    gone.
+    If the process dies first, they become visible again soon after the function's time-out. In a FIFO queue a
+    receive returns up to ten messages of a group and locks the group, so further messages of the group can
+    only be received when these ten have left the queue.
     """
 
     def __init__(self, client: "SQSClient", name: str, url: str, long_poll: int) -> None:
@@ -83,7 +85,7 @@ class DeadLetterQueue:
         self._long_poll = long_poll
         self._held: dict[str, str] = {}
         self._skipped: set[str] = set()
-        """Ids of further dead letters that this pass does not return."""
+        """Ids of further dead letters that `receive` does not return."""
         self._emptied = False
         self._crowded = False
         self.name = name
@@ -100,13 +102,13 @@ class DeadLetterQueue:
 
     @property
     def ended(self) -> bool:
-        """True if the last receive was empty; False if the pass was full, was left early, or received too
-        many dead letters a second time."""
+        """Whether the last receive was empty. False if the pass was full, ended early, or received the same
+        dead letters too often."""
         return self._emptied
 
     def complete(self) -> bool:
-        """Return whether the pass has ended, and no dead letter of a FIFO queue is locked behind those it
-        holds, which only the queue's count shows. The count leaves out what other processes hold."""
+        """Return whether the pass has received all dead letters. In a FIFO queue further messages may be
+        locked behind the received ones, so the queue's approximate count is compared as well."""
         return self._emptied and not (self._crowded and self.waiting() > self.seen)
 
     def waiting(self) -> int:
@@ -114,11 +116,11 @@ class DeadLetterQueue:
         return queues.depth(self._client, self._url)
 
     def receive(self, seconds_left: float) -> list[DeadLetter]:
-        """Receive up to ten dead letters that this pass has not seen. An empty list ends the pass, and
-        `complete` returns whether it was the queue's end.
+        """Return up to ten dead letters that this pass has not received before. The list is empty at the end
+        of the pass; `complete` returns whether all dead letters were received.
 
-        `seconds_left` is the function's remaining time: received dead letters stay hidden a little longer, so
-        that they are not redriven during the pass.
+        `seconds_left` is the function's remaining time: received dead letters stay hidden a little longer
+        than that, so that SQS does not return them again during the pass.
         """
         for _ in range(SEEN_AGAIN):
             dead_letters = self._receive(math.ceil(seconds_left) + _MARGIN_SECONDS)
@@ -141,8 +143,8 @@ class DeadLetterQueue:
             MessageAttributeNames=["All"],
         )
         dead_letters = [dead_letter_of(self.name, message) for message in response.get("Messages", [])]
-        # Fewer than ten messages are all messages of their groups. If there are ten, the last group may have
-        # more.
+        # If a receive returns fewer than ten messages, their groups contain no further ones. If it returns
+        # ten, the last group may contain more.
         full = len(dead_letters) == queues.MAX_ENTRIES
         self._crowded = self._crowded or (full and self.name.endswith(".fifo"))
         return dead_letters

@@ -1,1 +1,2 @@
-"""The one order of every delivery: read, claim, look for evidence, prepare, submit, record."""
+"""Delivery of messages to providers. Every channel has the same order of steps: read, claim, look for
+evidence, prepare, submit, record."""

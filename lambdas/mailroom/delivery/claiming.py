@@ -34,8 +34,9 @@ class Claiming(Generic[M]):
 
         `together`: whether one call may claim all first attempts of a batch. A crash then leaves the outcome
         of all these attempts unknown. So a sender with `on_unknown: hold`, which would hold all these
-        messages, never claims them together; nor may a sender whose look-ups search by telephone number,
-        because a look-up could mistake a message that was not sent for a similar message that was sent.
+        messages, ignores the parameter and never claims them together. The parameter must be false for a
+        sender whose look-ups search by telephone number, because a look-up could mistake a message that was
+        not sent for a similar message that was sent.
         """
         self._settings = settings
         self._ledger = tools.ledger
@@ -48,8 +49,8 @@ class Claiming(Generic[M]):
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]], account: str | None) -> None:
         """Claim the first attempts of a batch in one call. Never raises: a message that is not claimed here
-        is claimed separately when its turn comes. A message with two records in the batch is left out, so
-        that each record makes a claim of its own.
+        is claimed separately by `take`. A message with two records in the batch is left out, so that each of
+        the two records makes a separate claim.
 
         `account`: account to which the batch is going to be submitted; None if the batch cannot be submitted.
         """
@@ -66,15 +67,16 @@ class Claiming(Generic[M]):
             self._requested = {message.key: self._new_claim(message, record) for message, record in new}
             replies = self._ledger.claim_new([*self._requested.values()])
         except Exception:  # noqa: BLE001 - logged; `take` claims each message in a separate call
-            logger.warning("not claimed together", exc_info=True)
+            logger.warning("the batch was not claimed in one call", exc_info=True)
             return
         self._claims = {claim.key: claim for claim in replies if isinstance(claim, Claimed)}
         codes = {code for code in replies if isinstance(code, str)} - {"DuplicateItem"}
         if codes:
-            logger.warning("not all claimed together", reasons=sorted(codes))
+            logger.warning("not all claimed in one call", reasons=sorted(codes))
 
     def take(self, message: M, record: QueueRecord) -> Claim | NoTimeLeft:
-        """Return the message's claim, or the reason why it was refused. Raises the ledger's errors."""
+        """Return the message's claim, or the reason why the claim was refused. Raises the errors of
+        `Ledger.claim`."""
         requested = self._requested.get(message.key)
         if self._pace.in_time(record):
             request = requested or self._new_claim(message, record)
@@ -89,9 +91,9 @@ class Claiming(Generic[M]):
         try:
             self._ledger.release(claim)
         except ClaimLost:
-            pass  # `begin` did not get the claim, so there is nothing to release
+            pass  # `begin` did not get the claim, so no release is needed
         except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
-            logger.warning("a claim was not given back", exc_info=True)
+            logger.warning("a claim was not released; it ends with its lease", exc_info=True)
 
     def _new_claim(self, message: M, record: QueueRecord) -> NewClaim:
         redirected_to = None if self._allowed is None else self._allowed.redirect(message.reached)
@@ -100,13 +102,14 @@ class Claiming(Generic[M]):
 
 
 def account_for(account: str, redirected_to: str | None) -> str:
-    """Return the name of an account for a claim. A look-up searches for one recipient, so a try that was
-    redirected to another recipient counts as a try at another account."""
+    """Return the name of an account for a claim, with the recipient of a redirect if there is one. A look-up
+    searches for one recipient, so a try that was redirected to another recipient counts as a try at another
+    account."""
     if account == ANY_ACCOUNT or redirected_to is None:
         return account
     return f"{account} for {redirected_to}"
 
 
 def _is_new(message: Message, record: QueueRecord) -> bool:
-    """Return whether a claim is probably the first write of a message's item."""
+    """Return whether a claim is probably the first write of the message's ledger item."""
     return record.fresh and message.attempt == 1 and message.send_at is None

@@ -1,6 +1,7 @@
 """Delivery of one message to its provider, in six steps: claim, evidence, decision, request, submit, record.
 
-`Delivery.deliver` makes these steps in that order, so that each claim of a message submits it at most once.
+`Delivery.deliver` performs these steps in that order, so that a message is submitted at most once for each
+claim.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -49,12 +50,12 @@ M_contra = TypeVar("M_contra", bound=Message, contravariant=True)
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)
 
-_ASK = "ask the provider, and resend it by hand if it never arrived"
-_HELD = f"an earlier try may have reached the provider, and it is not sent again ({{}}); {_ASK}"
-_USED_UP = "the provider takes no more today; it waits for the day's quota"
-_PAUSED = "its campaign's run is paused"
+_ASK = "ask the provider, and resend the message if it never arrived"
+_HELD = f"an earlier try may have reached the provider, so it is not sent again ({{}}); {_ASK}"
+_USED_UP = "the provider's daily quota is used up; the message waits until it is not"
+_PAUSED = "the campaign run of the message is paused"
 _IN_DOUBT = "in_doubt"
-"""Code of `trouble` while a message whose outcome is unknown waits for its resend."""
+"""Code in the ledger attribute `trouble` while a message whose outcome is unknown waits for its resend."""
 
 
 class Session(Protocol[M_contra, R_contra]):
@@ -62,23 +63,24 @@ class Session(Protocol[M_contra, R_contra]):
 
     @property
     def account(self) -> str:
-        """Provider and account, as claims name them; ANY_ACCOUNT if a look-up proves the same for every
-        account."""
+        """Name of the provider and its account, as stored in claims; ANY_ACCOUNT if a look-up has the same
+        result for every account."""
 
     def look_up(self, message: M_contra, since: int, other_ids: Container[str]) -> Evidence:
-        """Look for a try of the message that began at `since` (epoch milliseconds) and whose outcome is
-        unknown.
+        """Ask the provider about a try of the message that began at `since` (epoch milliseconds) and whose
+        outcome is unknown. Returns the evidence.
 
         `other_ids` holds provider ids of other messages and of other attempts, which must not be mistaken for
-        the id of this try. Raises if the provider cannot answer this time.
+        the id of this try. Raises an error if the look-up fails.
         """
 
     def submit(self, request: R_contra) -> Outcome:
-        """Make one call to the provider. Raises if its acceptance is unknown."""
+        """Submit the message with one call to the provider, and return the outcome. Raises NotSent if the
+        provider got no request, and any other error if its acceptance is unknown."""
 
 
 class Adapter(Protocol[M, R]):
-    """Access to the provider of one channel. An adapter does not depend on queues, tables or retries."""
+    """Access to the provider of one channel. An adapter is independent of queues, tables and retries."""
 
     @property
     def provider(self) -> str:
@@ -89,8 +91,8 @@ class Adapter(Protocol[M, R]):
         """Class of the messages that the adapter sends."""
 
     def open(self) -> Session[M, R]:
-        """Load the credentials of the account that the settings and their secret name, and return a session.
-        Raises NotReady with the reason if that is impossible now."""
+        """Load the credentials of the account in the settings, and return a session. Raises NotReady with the
+        reason if the credentials cannot be loaded now."""
 
     def prepare(self, message: M) -> R:
         """Build the provider's request from the message, before the submit. Raises Invalid and NotReady;
@@ -98,12 +100,12 @@ class Adapter(Protocol[M, R]):
 
 
 class Delivery(Generic[M, R]):
-    """Delivers one message at a time. A channel may override the public methods besides `begin` and `end`;
-    see FaxDelivery."""
+    """Delivery of a channel's messages to its provider. A channel's subclass may override the public methods
+    except `begin` and `end`; see FaxDelivery."""
 
     payload_is_content = False
-    """Whether the payload is the content that the provider gets, instead of further attributes of the
-    message."""
+    """Whether the payload is the content for the provider (true), or JSON with further attributes of the
+    message (false)."""
 
     def __init__(
         self,
@@ -132,9 +134,10 @@ class Delivery(Generic[M, R]):
         """Session of the present batch, or the reason why the account's credentials could not be loaded."""
         self._runs = RunStates(tools.dynamodb, settings.runs_table, tools.clock)
         self._halted: dict[str, str] = {}
-        """STOPPED or PAUSED, by the ids of the batch's messages whose campaign's run is so."""
+        """STOPPED or PAUSED by message id, for the messages of the batch whose campaign run is stopped or
+        paused."""
         self._unasked: set[str] = set()
-        """Ids of the batch's messages whose run could not be read."""
+        """Ids of the batch's messages whose campaign run could not be read."""
         only = settings.recipients_only
         self._allowed = (
             None if only is None else AllowedRecipients(settings.channel, only, settings.redirect_to)
@@ -151,8 +154,9 @@ class Delivery(Generic[M, R]):
             return body, fault
 
     def begin(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
-        """Load the account's credentials for a batch. Then read the opt-outs for all messages of the batch
-        together, and claim their first attempts together. Never raises."""
+        """Prepare a batch: load the account's credentials, read the opt-outs and the campaign runs of all
+        messages, hold the messages that must wait, and claim the first attempts of the others. Never
+        raises."""
         if messages:
             self._session = self._open()
         if self._choices is not None:
@@ -160,20 +164,20 @@ class Delivery(Generic[M, R]):
         self._ask_for_runs(messages)
         messages = [entry for entry in messages if entry[0].id not in self._unasked]
         # The messages of a stopped run are left out: they are cancelled, so they need neither a sending time
-        # nor a part of the day's budget.
+        # nor a part of the daily budget.
         timed = [entry for entry in messages if self._halted.get(entry[0].id) != STOPPED]
         self._timing.begin(timed, self._halted)
         ready = [entry for entry in messages if self._timing.postponed(entry[0].key) is None]
         self._claiming.begin(ready, None if isinstance(self._session, Refusal) else self._session.account)
 
     def _ask_for_runs(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
-        """Find the messages whose campaign's run is stopped or paused. Never raises: messages whose run could
+        """Find the messages whose campaign run is stopped or paused. Never raises: messages whose run could
         not be read go back to the queue unsent."""
         ids = [message.id for message, _ in messages]
         try:
             self._halted, self._unasked = self._runs.halted(ids), set()
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
-            logger.exception("the runs of campaigns could not be read; their messages go back unsent")
+            logger.exception("the runs of campaigns could not be read; their messages go back to the queue")
             self._halted, self._unasked = {}, {id_ for id_ in ids if begun_of(id_) is not None}
 
     def _open(self) -> Session[M, R] | Refusal:
@@ -188,12 +192,13 @@ class Delivery(Generic[M, R]):
             return Misconfigured(f"the account cannot be opened: {type(error).__name__}")
 
     def end(self) -> None:
-        """Count the sent messages towards the day's budget. Never raises."""
+        """Count the recipients of the sent messages in the daily budget. Never raises."""
         self._timing.end()
 
     def deliver(self, message: M | Invalid, record: QueueRecord) -> Result:
-        """Deliver one message as far as possible now. Raises ClaimLost and errors of the ledger: then the
-        message was not submitted, or its outcome was not recorded and the claim stands."""
+        """Deliver one message as far as possible now, and return the result for its record. Raises ClaimLost
+        and errors of the ledger. Then the message was not submitted, or its outcome was not recorded and the
+        claim lasts until its lease ends."""
         if isinstance(message, Invalid):
             return self.fail_invalid(message, record)
         if message.id in self._unasked:
@@ -234,8 +239,8 @@ class Delivery(Generic[M, R]):
         return self._submit(claim, message, request, record)
 
     def _submit(self, claim: Claimed, message: M, request: R, record: QueueRecord) -> Result:
-        """Submit the message once, and record the outcome. After an error the claim stands until its lease
-        ends, so that the next worker looks for evidence of this submit first."""
+        """Submit the message once, and record the outcome. After an error the claim lasts until its lease
+        ends, and the next worker first looks for evidence of this submit."""
         try:
             outcome: Outcome = self._opened().submit(request)
         except NotSent as error:
@@ -254,16 +259,16 @@ class Delivery(Generic[M, R]):
             return self._unknown()
 
     def _unknown(self) -> Result:
-        logger.exception("outcome unknown; the claim stands until its lease ends")
+        logger.exception("outcome unknown; the claim lasts until its lease ends")
         self._tally.add("Unknown")
         return ComeBack(self._settings.lease_seconds + 1)
 
     def _doubt(self, claim: Claimed, error: Exception) -> None:
-        """Record why the outcome of a submit is unknown. Never raises: without this record, a dead letter
-        only has a less exact cause."""
+        """Record why the outcome of a submit is unknown. Never raises: if this record is missing, the cause
+        of a later dead letter is only less exact."""
         try:
             self._ledger.doubt(claim, _cause(error))
-        except Exception:  # noqa: BLE001 - logged; the claim stands
+        except Exception:  # noqa: BLE001 - logged; the claim lasts until its lease ends
             logger.warning("the cause of an unknown outcome was not recorded", exc_info=True)
 
     def _not_claimed(self, claim: Claim | NoTimeLeft, message: M) -> Result:
@@ -273,7 +278,7 @@ class Delivery(Generic[M, R]):
             case InProgress(seconds):
                 return ComeBack(seconds + 1)
             case OutOfSequence():
-                logger.error("no attempt leads up to this one", attempt=message.attempt)
+                logger.error("the attempt before this one has not ended", attempt=message.attempt)
                 self._tally.add("Malformed")
                 return TO_DEAD_LETTERS
         self._tally.note("Duplicates", "already done", found=type(claim).__name__.lower())
@@ -288,7 +293,8 @@ class Delivery(Generic[M, R]):
 
     def _evidence(self, claim: Claimed, message: M, record: QueueRecord) -> Evidence | Result:
         """Find out whether an earlier try reached the provider. If the look-up fails, the claim is released
-        and the message is retried later: a look-up is not a submit."""
+        and the message is retried later, because a look-up cannot send the message. Returns the evidence, or
+        the record's result if the message cannot be delivered now."""
         # The provider's id in the ledger proves that the provider accepted the message. A look-up might miss
         # the message.
         if claim.checkpoint is not None:
@@ -306,7 +312,7 @@ class Delivery(Generic[M, R]):
         account = account_for(session.account, claim.redirected_to)
         searched = account == ANY_ACCOUNT or claim.accounts <= {account}
         if isinstance(evidence, NotFound | Repeatable) and not searched:
-            return Unknowable()  # the earlier try was made at an account that this look-up cannot search
+            return Unknowable()  # this look-up cannot search the account of the earlier try
         if isinstance(evidence, Repeatable) and evidence.until <= self._tools.clock():
             # The idempotency key has expired, so the provider would send a second message.
             return Unknowable()
@@ -321,14 +327,14 @@ class Delivery(Generic[M, R]):
 
     def _decision(self, claim: Claimed, message: M, evidence: Evidence, record: QueueRecord) -> Result | None:
         """Fail, hold or postpone a message that must not be submitted now. Returns None if the message may be
-        submitted. Time is asked only if no try is in doubt."""
+        submitted. The sending time is checked only if no earlier try has an unknown outcome."""
         if message.expired(self._tools.clock()):
             reason = f"expires_at: {message.expires_at} is past"
             return self._fail(claim, "expired", reason, metric="Expired")
         if self._halted.get(message.id) == STOPPED:
-            # The run's state is read again right before the write, because the run may be started again at
-            # any time. A new start sends the messages that were cancelled before it, but no message that is
-            # cancelled after it.
+            # The run's state is read again right before the write, because an operator may restart the run at
+            # any time. A restart sends the messages that were cancelled before it. A message that is
+            # cancelled after the restart would never be sent.
             if self._runs.halted([message.id]).get(message.id) == STOPPED:
                 return self._cancel(claim, STOPPED, RUN_STOPPED)
             return self._release(claim, ComeBack(1))
@@ -342,12 +348,12 @@ class Delivery(Generic[M, R]):
             return None
         if self._settings.on_unknown == "hold":
             return self._hold(claim, _HELD.format("on_unknown: hold"))
-        # A redrive is an operator's decision to send the message once more.
+        # An operator who redrives a dead letter decides that the message is sent once more.
         return None if claim.redriven else self._resend_later(claim)
 
     def _postpone_unsent(self, claim: Claimed, message: M, record: QueueRecord) -> Result | None:
-        """Let a message wait that was claimed because it might have been sent, and whose time has not come.
-        Returns None if the message may be sent now."""
+        """Postpone a message whose sending time has not come. It was claimed only because an earlier try
+        might have sent it. Returns None if the message may be sent now."""
         if not self._timing.must_wait(message.key):
             return None
         self._ledger.release(claim)
@@ -357,31 +363,31 @@ class Delivery(Generic[M, R]):
         """Postpone the resend of a message whose outcome is unknown. Returns None if the message is resent
         now.
 
-        Each wait is longer than the previous wait. So a provider whose responses are lost sends few
-        duplicates, and an event may prove the outcome during a wait. After the last resend the message
+        Each wait is longer than the previous wait. So few duplicates are sent while the responses of a
+        provider are lost, and an event may prove the outcome during a wait. After the last resend the message
         becomes a dead letter, and only an operator sends it again.
         """
         tries, delays = claim.unsettled, self._settings.resend_delays
         given_up = len(tries) > len(delays)
         # A fax that becomes a dead letter frees its telephone line, although the fax may still be in
-        # transmission. So the fax waits first.
+        # transmission. So the fax waits before it becomes a dead letter.
         delay = (self._line_seconds or 0) if given_up else delays[len(tries) - 1]
         seconds = tries[-1].began / 1000 + delay - self._tools.clock()
         if seconds <= 0 and not given_up:
             return None
-        logger.warning("in doubt, and not sent again now", tries=len(tries), seconds=max(0, round(seconds)))
+        logger.warning("outcome unknown; not resent now", tries=len(tries), seconds=max(0, round(seconds)))
         wait = ComeBack(seconds + 1) if seconds > 0 else TO_DEAD_LETTERS
         code = claim.trouble.get("code")
         cause = f": {claim.trouble['message']}" if code == NO_RESPONSE else ""
-        # The trouble of an earlier wait is kept, because it names the cause.
+        # An earlier wait has already written the cause, so its `trouble` is not replaced.
         trouble = "" if code == _IN_DOUBT else _IN_DOUBT
         return self._release(
-            claim, wait, trouble, f"it may have been sent, and its outcome is unknown{cause}"
+            claim, wait, trouble, f"the message may have been sent, and its outcome is unknown{cause}"
         )
 
     def _request(self, claim: Claimed, message: M, evidence: Evidence, record: QueueRecord) -> R | Result:
-        """Build the provider's request, and wait until the message may be submitted; or return the result if
-        the message must not be submitted."""
+        """Build the provider's request, and wait until the message may be submitted. Returns the request, or
+        the record's result if the message must not be submitted."""
         prepare = evidence.prepare if isinstance(evidence, Repeatable) else self._adapter.prepare
         try:
             screened = self.screen(claim, self._with_payload(message))
@@ -389,14 +395,14 @@ class Delivery(Generic[M, R]):
                 return self._suppress(claim, screened)
             submitted = _submitted(claim, screened)
             request: R = prepare(submitted)
-            self._opened()  # raises NotReady if the batch has no session to submit in
+            self._opened()  # raises NotReady if the session of the batch could not be opened
         except Invalid as fault:
             return self._fail(claim, "invalid", str(fault), self._attribute(fault))
         except NotReady as reason:
             return self._not_ready(claim, message, reason, record)
         if message.id in self._halted:
-            # The message's run is paused. A message in doubt cannot wait in the ledger, so it waits in the
-            # queue.
+            # The message's run is paused. A message whose outcome is unknown cannot wait in the ledger, so it
+            # waits in the queue.
             wait = ComeBack(self.retry_wait(record.receives, self._settings.backoff_cap_seconds))
             return self._release(claim, wait, PAUSED, _PAUSED)
         if not self.take_turn(record):
@@ -411,18 +417,18 @@ class Delivery(Generic[M, R]):
         return request
 
     def _with_payload(self, message: M) -> M:
-        """Read the payload, and return the message with the payload's attributes."""
+        """Read the payload from its bucket, and return the message with the payload's attributes."""
         if message.payload_ref is None or self.payload_is_content:
             return message
         return parse(expanded(self._tools.payloads, message, message.payload_ref), self._contracts)
 
     def screen(self, claim: Claimed, message: M) -> M | Blocked:
-        """Return the message without the recipients that must not get it; Blocked if no recipient is left.
+        """Return the message without its blocked recipients, or the reason if all recipients are blocked.
         Raises Invalid."""
         blocked = self._blocked(message)
         if claim.redirected_to is not None:
-            # Opt-outs of a topic concern the original recipients only. So the recipient of the redirect is
-            # checked without the topic; that recipient's STOP still blocks the message.
+            # An opt-out from a topic concerns only the original recipients. So the recipient of the redirect
+            # is checked without the topic. A STOP text from that recipient still blocks the message.
             redirected = self._blocked(structs.replace(_submitted(claim, message), topic=None))
             if redirected:
                 return next(iter(redirected.values()))
@@ -435,15 +441,15 @@ class Delivery(Generic[M, R]):
             return next(iter(blocked.values()))
         for recipient, reason in blocked.items():
             self._ledger.suppress_one(claim, recipient, reason.sentence)
-        self._tally.note("SuppressedInPart", "sent to some of its recipients", suppressed=len(blocked))
+        self._tally.note("SuppressedInPart", "sent without its blocked recipients", suppressed=len(blocked))
         return remaining
 
     def _blocked(self, message: M) -> dict[str, Blocked]:
         return {} if self._choices is None else self._choices.blocked(message)
 
     def take_turn(self, record: QueueRecord) -> bool:
-        """Wait until the message may be submitted. Returns False if that moment is too late for this
-        invocation, so that the queue has to deliver the record again."""
+        """Sleep until the message may be submitted. Returns False, without a sleep, if the rest of the
+        invocation is too short. Then the queue has to deliver the record again."""
         return self._tools.pace.take_turn(record)
 
     def _record_outcome(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Result:
@@ -456,7 +462,7 @@ class Delivery(Generic[M, R]):
         return self._not_sent(claim, message, outcome, record)
 
     def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:
-        """Record a submit that the provider has just accepted."""
+        """Record a submit that the provider has just accepted, and return the record's result."""
         # A success is not logged: the ledger records it, and a log line would double the cost of the
         # delivery.
         self._tally.add("Sent")
@@ -469,7 +475,8 @@ class Delivery(Generic[M, R]):
         return DONE
 
     def already_submitted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:  # noqa: ARG002 - FaxDelivery uses the record
-        """Record that the provider has accepted a submit of an earlier invocation."""
+        """Record that the provider has accepted a submit of an earlier invocation, and return the record's
+        result."""
         self._complete(claim, message, sent)
         self._tally.note("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
         return DONE
@@ -479,11 +486,11 @@ class Delivery(Generic[M, R]):
         self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, line)
 
     def measure(self, message: M, record: QueueRecord) -> None:
-        """Measure the time until the provider's acceptance, from the time when the message was put into the
-        mailbox or was due, for first attempts only.
+        """Measure how long a first attempt took, from the time when the message was put into the mailbox or
+        was due until the provider's acceptance. Later attempts are not measured.
 
-        The acceptance is recorded before this measurement, so that a fault of the measurement cannot prevent
-        that record.
+        The caller records the acceptance before this measurement, so that an error here cannot prevent that
+        record.
         """
         if record.put_at is not None and message.attempt == 1:
             due = max(message.due() or 0.0, record.due_at or 0.0)
@@ -504,11 +511,11 @@ class Delivery(Generic[M, R]):
                 wait = ComeBack(self.retry_wait(record.receives, after))
                 return self._release(claim, wait, "retry", reason)
             case DayUsedUp(reason):
-                self._tally.note("DayUsedUp", "not sent: the provider takes no more today", reason=reason)
+                self._tally.note("DayUsedUp", "not sent: the daily quota is used up", reason=reason)
                 self._ledger.release(claim, DAY_USED_UP, _USED_UP)
                 return self._timing.used_up(message, record)
             case Misconfigured(reason):
-                logger.error("not sent: a fault of configuration", reason=reason)
+                logger.error("not sent: the configuration is invalid", reason=reason)
                 self._tally.add("Misconfigured")
                 wait = ComeBack(self._settings.misconfigured_seconds)
                 return self._release(claim, wait, "misconfigured", reason)
@@ -529,8 +536,8 @@ class Delivery(Generic[M, R]):
     def _fail(
         self, claim: Claimed, code: str, reason: str, field: str = "", metric: str = "Rejected"
     ) -> Result:
-        """End a message as failed. If an earlier try may have sent the message, hold it as `outcome_unknown`
-        instead."""
+        """End a message as failed. If an earlier try may have sent the message, end it with the code
+        `outcome_unknown` instead."""
         if claim.unsettled:
             return self._hold(claim, _HELD.format(reason))
         self._ledger.fail(claim, code, reason, field)
@@ -540,7 +547,7 @@ class Delivery(Generic[M, R]):
 
     def _suppress(self, claim: Claimed, reason: Blocked) -> Result:
         """End a message as suppressed, because all recipients are blocked. If an earlier try may have sent
-        the message, hold it as `outcome_unknown` instead."""
+        the message, end it with the code `outcome_unknown` instead."""
         if claim.unsettled:
             return self._hold(claim, _HELD.format(reason.sentence))
         self._ledger.suppress(claim, reason.code, reason.sentence)
@@ -550,33 +557,34 @@ class Delivery(Generic[M, R]):
     def _cancel(
         self, claim: Claimed, code: str, reason: str, facts: Mapping[str, Any] = MappingProxyType({})
     ) -> Result:
-        """End a message as cancelled, with further `facts`. If an earlier try may have sent the message, hold
-        it as `outcome_unknown` instead."""
+        """End a message as cancelled, with further ledger attributes `facts`. If an earlier try may have sent
+        the message, end it with the code `outcome_unknown` instead."""
         if claim.unsettled:
             return self._hold(claim, _HELD.format(reason))
         self._ledger.cancel_claimed(claim, code, reason, facts)
-        self._tally.note("Cancelled", "not sent any more", code=code)
+        self._tally.note("Cancelled", "cancelled before it was sent", code=code)
         return DONE
 
     def _hold(self, claim: Claimed, reason: str) -> Result:
-        """End a message whose outcome cannot be known as `outcome_unknown`."""
+        """End a message whose outcome cannot be found out: as failed, with the code `outcome_unknown`."""
         self._ledger.fail(claim, OUTCOME_UNKNOWN, reason)
         self._tally.note("Held", "held: the outcome of an earlier try is unknown")
         return DONE
 
     def _release(self, claim: Claimed, result: Result, code: str = "", reason: str = "") -> Result:
-        """Release the claim of a message that was not sent, and return `result`. `code` and `reason` are the
-        reason why it was not sent; empty if only the time was too short."""
+        """Release the claim of a message that was not sent, and return `result`. `code` and `reason` describe
+        why the message was not sent. They are empty if only the invocation's remaining time was too short, or
+        if the message is delivered again in a second."""
         self._ledger.release(claim, code, reason)
         return result
 
     def retried(self, message: M, record: QueueRecord) -> None:
-        """Method for channels to override, called if the provider did not accept a submit and the message is
-        retried."""
+        """Handle a submit that the provider did not accept, before the message is retried. The method is
+        empty unless a channel's subclass overrides it."""
 
     def retry_wait(self, receives: int, minimum: float = 0) -> float:
-        """Return the seconds until the next try after receive number `receives`: growing, with a random part,
-        and at least `minimum` seconds if possible.
+        """Return the seconds until the next try after receive number `receives`. The wait grows with each
+        receive, has a random part, and lasts at least `minimum` seconds if possible.
 
         The wait is never longer than the maximum wait of the settings, because the queue's retention is
         derived from that maximum.
@@ -586,12 +594,12 @@ class Delivery(Generic[M, R]):
         return max(min(minimum, cap), wait)
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:  # noqa: ARG002 - FaxDelivery uses the record
-        """Return the wait after a look-up that failed: as long as after an unknown outcome, so that the
-        message's receives are used up slowly while look-ups keep failing."""
+        """Return the wait after a look-up that failed. It is as long as the wait after an unknown outcome, so
+        that the message does not become a dead letter quickly while look-ups keep failing."""
         return ComeBack(self._settings.lease_seconds + 1)
 
     def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
-        """Record that a message has failed because it is invalid, and so can never be sent."""
+        """Record that a message has failed because it is invalid, and return the record's result."""
         attribute = self._attribute(fault)
         if not self._ledger.refuse(record.item, "invalid", str(fault), attribute, record.put_at):
             return ComeBack(self.retry_wait(record.receives))
@@ -605,14 +613,15 @@ class Delivery(Generic[M, R]):
 def to_people(
     settings: SuppressingSender, adapter: Adapter[M, R], tools: Tools, line_seconds: float | None = None
 ) -> Delivery[M, R]:
-    """Build the delivery of a channel whose recipients are people, who may have opted out."""
+    """Build the delivery of a channel whose recipients are people: it checks the suppression list and the
+    opt-outs."""
     choices = BatchChoices(settings, tools.dynamodb, tools.clock)
     return Delivery(settings, adapter, tools, choices=choices, line_seconds=line_seconds)
 
 
 def _submitted(claim: Claimed, message: M) -> M:
-    """Return the message with the recipients that the provider gets: the message's recipients, or the
-    recipient to whom the message is redirected."""
+    """Return the message for the submit: with its own recipients, or with the recipient to whom it is
+    redirected."""
     return message if claim.redirected_to is None else message.redirected(claim.redirected_to)
 
 

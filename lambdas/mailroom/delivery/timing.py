@@ -1,5 +1,6 @@
-"""The messages of a batch and the time: which of them may be sent now, and which wait for their window, for
-the day's quota or for a provider that refuses them; and how many were sent."""
+"""Sending time of the messages of a batch. A message may be sent now, or it waits for its window, for the
+daily budget or until the provider accepts messages again. The recipients of sent messages are counted in the
+daily budget."""
 
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -19,33 +20,36 @@ from mailroom.message.window import Window
 from mailroom.telemetry import logger
 
 USED_UP_SECONDS = 900
-"""Seconds that a message of a normal lane waits if its provider says that the day is used up: the provider
-frees what was sent a day ago bit by bit."""
+"""Seconds that a message of a normal lane waits if its provider refuses it because the daily quota is used
+up. The quota is of the last 24 hours, so the provider frees it bit by bit."""
 LATEST_MESSAGES, MOST_REFUSED = 20, 10
-"""Bulk is closed once so many of its latest messages were refused for no fault of theirs."""
+"""The bulk lane waits as soon as MOST_REFUSED of its LATEST_MESSAGES latest messages were refused because of
+the configuration, not because of the message."""
 _METRICS = {
     DAY_USED_UP: "WaitsForDay",
     OUTSIDE_WINDOW: "WaitsForWindow",
     PROVIDER_REFUSES: "WaitsForProvider",
     PAUSED: "WaitsForRun",
 }
-"""Metrics by the reason of the wait."""
+"""Metric by the reason of the wait."""
 Entry = tuple[Message, QueueRecord]
 Waiting = tuple[Wait, QueueRecord]
 
 
 class SendingTime:
     """Decides which messages of a batch may be sent now. A message outside of its window waits until the
-    window opens. Bulk asks for its part of the day, once for the batch and before its submits; other lanes
-    never ask: what they have sent is counted when their batch is over.
+    window opens. The bulk lane reserves its recipients in the daily budget, once for the batch and before its
+    submits. Other lanes never reserve recipients: their recipients are counted after the batch.
 
-    If a provider refuses most of what bulk submits, and no message is at fault, new messages of bulk wait: a
-    campaign must not become as many dead letters. Messages that were received before go on. They show when
-    the provider takes messages again, and become the dead letters whose alarm somebody hears. Each
-    environment of the function judges by its own messages, so the direct way has no further call.
+    If a provider refuses most bulk messages because of the configuration, new bulk messages wait, so that a
+    campaign does not end as thousands of dead letters. Messages that were received before are still
+    submitted. They show when the provider accepts messages again, or they become dead letters, which set off
+    an alarm. Each environment of the function decides by the messages that it has submitted, so this costs no
+    further call.
 
-    A message waits only if it was certainly not sent: its hold is conditional on that, and is made before any
-    claim. Any other message goes on to its claim, and evidence comes before time.
+    A message waits only if it was certainly not sent. This is a condition of the write that holds it, which
+    precedes any claim. Any other message is claimed first, and waits only if evidence shows that no try has
+    sent it.
     """
 
     def __init__(self, settings: Sender, tools: Tools, retry_wait: Callable[[int], float]) -> None:
@@ -62,23 +66,25 @@ class SendingTime:
             of_day = (settings.channel, settings.per_day, settings.reserve, tools.clock)
             self._budget = Budget(tools.dynamodb, settings.budgets_table, *of_day)
         self._second = math.ceil(1 / settings.pace_seconds) if settings.pace_seconds else 0
-        """Recipients that this worker reaches in a second."""
+        """Maximum number of recipients that this worker reaches in a second."""
         self._asked_at = 0.0
         self._left = Grant(0, 0)
-        """Granted to this worker and not used yet: for its batches of the same second."""
+        """Recipients that the budget has granted to this worker and that are not used yet. Batches of the
+        same second may use them."""
         self._spent: dict[Key, int] = {}
         self._results: dict[Key, Result | Invalid] = {}
         self._paused: Container[str] = ()
         self._refused: dict[Key, bool] = {}
-        """Whether the latest messages were refused for no fault of theirs, the latest answer last. A message
-        that comes back again and again is one message."""
+        """Whether each of the latest messages was refused because of the configuration, by message, with the
+        latest response last. A message that is retried counts once."""
         self._closed_until = 0.0
         self._unheld: dict[Key, Wait] = {}
-        """Waits of messages that may have been sent, so that they could not be held before their claim."""
+        """Waits of messages that may have been sent. Such a message cannot be held before its claim."""
 
     def begin(self, entries: Sequence[Entry], paused: Container[str]) -> None:
-        """Decide for the messages of a batch, and hold those that must wait. Never raises: a message that
-        could not be held comes back later. `paused`: ids of messages whose run is paused."""
+        """Decide which messages of a batch must wait, and hold them. Never raises: a message that could not
+        be held goes back to the queue. `paused` contains the ids of the messages whose campaign run is
+        paused."""
         self._paused = paused
         self._spent, self._results, self._unheld = {}, {}, {}
         moment = self._tools.clock()
@@ -90,8 +96,8 @@ class SendingTime:
             try:
                 wait = self._wait_for(message, record, moment)
             except Invalid as fault:
-                # The message's `time_zone` is invalid. If the message has no window of its own, nothing
-                # checked it before.
+                # The message's `time_zone` is invalid. It is first checked here if the message has no
+                # attribute `window`.
                 self._results[message.key] = fault
                 continue
             if wait is None:
@@ -103,50 +109,51 @@ class SendingTime:
         self._hold(waits)
 
     def postponed(self, key: Key) -> Result | Invalid | None:
-        """Return the result of a message that may not go out now, or why it never can; None if it may."""
+        """Return the result of a message that may not be sent now, or Invalid if the message can never be
+        sent. Returns None if the message may be sent now."""
         return self._results.get(key)
 
     def must_wait(self, key: Key) -> bool:
-        """Return whether the message has to wait, and was not held because it may have been sent."""
+        """Return whether the message has to wait but could not be held, because it may have been sent."""
         return key in self._unheld
 
     def postpone_unsent(self, key: Key, record: QueueRecord) -> Result:
-        """Hold a message that must wait, after evidence has shown that no try has sent it. Its claim must be
-        released before."""
+        """Hold a message that must wait, after evidence has shown that no try has sent it. The caller must
+        release its claim before. Returns the record's result."""
         return self._held(self._unheld.pop(key), record)
 
     def spend(self, message: Message) -> None:
-        """Count the recipients of a message as the provider is given it now."""
+        """Count the recipients of a message that is about to be submitted."""
         self._spent[message.key] = message.recipient_count
 
     def unspend(self, key: Key) -> None:
-        """Take back the count of a message that its provider has not accepted."""
+        """Remove the recipients of a message that its provider has not accepted from the count."""
         self._spent.pop(key, None)
 
     def answered(self, key: Key, outcome: Outcome) -> None:
-        """Remember whether the provider refuses what bulk submits. An answer that puts a message off does not
-        count."""
+        """Remember whether the provider has refused a message because of the configuration. An outcome after
+        which the message is retried does not count."""
         if isinstance(outcome, Sent | Rejected | Misconfigured):
             self._refused.pop(key, None)
             self._refused[key] = isinstance(outcome, Misconfigured)
 
     def used_up(self, message: Message, record: QueueRecord) -> Result:
-        """Close the day for bulk, because the provider's quota of today is used up, and hold the message. Its
-        claim must be released before."""
+        """Hold a message that the provider has refused because the daily quota is used up, and stop the bulk
+        lane for an hour. The caller must release the message's claim before. Returns the record's result."""
         if self._budget is not None:
             # Hour 0 makes the rest of the grant outdated, so that the next batch does not use it.
             self._left = self._left._replace(hour=0)
             try:
                 self._budget.close()
-            except Exception:  # noqa: BLE001 - logged; bulk finds out by itself that the day is used up
-                logger.warning("the day could not be closed for bulk", exc_info=True)
+            except Exception:  # noqa: BLE001 - logged; further bulk messages are refused as well
+                logger.warning("the daily budget could not be closed for bulk messages", exc_info=True)
         lines_up = self._bulk and self._budget is not None
         due = self._tools.clock() + (0 if lines_up else USED_UP_SECONDS)
         return self._held(self._wait(message, record, DAY_USED_UP, due), record)
 
     def end(self) -> None:
-        """Count what was sent without a grant. What bulk did not use of its grant is for its next batch of
-        the same second. Never raises."""
+        """Count the recipients who were reached without a grant. The unused rest of a grant to the bulk lane
+        remains for its next batch of the same second. Never raises."""
         if self._bulk:
             self._judge()
         sent = sum(self._spent.values())
@@ -164,18 +171,19 @@ class SendingTime:
     def _count(self, budget: Budget, sent: int) -> None:
         try:
             budget.count(sent, bulk=self._bulk)
-        except Exception:  # noqa: BLE001 - logged; the messages are sent, and the provider's own count holds
-            logger.warning("the day's budget was not told of a batch", recipients=sent, exc_info=True)
+        except Exception:  # noqa: BLE001 - logged; the messages are sent, and the provider counts them too
+            logger.warning("recipients were not counted in the budget", recipients=sent, exc_info=True)
 
     def _wait_for(self, message: Message, record: QueueRecord, moment: float) -> Wait | None:
-        """Return the wait for a paused run, for the message's time and window, or for a provider that refuses
-        messages; None if there is none. Raises Invalid for an unknown time zone."""
+        """Return the wait if the message's run is paused, if the message is not due, if its window is closed,
+        or if the provider refuses messages. Returns None if the message need not wait. Raises Invalid for an
+        unknown time zone."""
         if message.id in self._paused:
             return self._wait(message, record, PAUSED, moment)
         window = message.window or self._window
         due = message.due() or moment
-        # Dispatch holds a message until its `send_at`. A message of a stopped run that is sent after all
-        # bypasses dispatch, so it is held here.
+        # The function `dispatch` holds a message until its `send_at`. A message of a stopped run that is
+        # restarted bypasses `dispatch`, so it is held here.
         earliest = due if self._bulk and due > moment + AHEAD_SECONDS else moment
         opens = earliest if window is None else window.opens(earliest, message.time_zone)
         if opens > moment:
@@ -200,10 +208,11 @@ class SendingTime:
         )
 
     def _ask(self, budget: Budget, asking: Sequence[Entry], moment: float) -> Iterable[Waiting]:
-        """Ask for the messages' part of the day, and return the waits of those that get none. Those that were
-        put first are served first, and a smaller one behind does not overtake. Never raises."""
-        # A grant older than a second is not used: it would let messages overtake a line that has opened
-        # since.
+        """Reserve the messages' recipients in the daily budget, and return the waits of the messages that do
+        not fit. Messages are served in the order in which they were put, so a small message does not overtake
+        a larger one that was put earlier. Never raises."""
+        # A grant older than a second is not used: it would let messages overtake earlier messages that have
+        # begun to wait since.
         if moment >= self._asked_at + 1 or self._left.hour != hour_of(moment):
             self._left = Grant(0, hour_of(moment))
         in_order = sorted(asking, key=lambda entry: _place(entry, moment))
@@ -216,8 +225,8 @@ class SendingTime:
                 else:
                     fitting.append((message, record))
             over = self._over(budget, fitting, moment)
-        except Exception:  # noqa: BLE001 - logged; they wait in the queue, as when the ledger cannot be asked
-            logger.exception("the day's budget could not be asked; they go back to the queue unsent")
+        except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
+            logger.exception("the daily budget could not be read; the messages go back to the queue")
             self._tools.tally.add("Errors")
             self._results |= {
                 message.key: ComeBack(self._retry_wait(record.receives)) for message, record in asking
@@ -226,12 +235,13 @@ class SendingTime:
         return [(self._wait(message, record, DAY_USED_UP, moment), record) for message, record in over]
 
     def _over(self, budget: Budget, asking: Sequence[Entry], moment: float) -> Sequence[Entry]:
-        """Return the messages for which today lacks room, of messages in the order of their places."""
+        """Return the messages that do not fit into the daily budget, of messages in the order in which they
+        were put."""
         turn, behind = asking, list[Entry]()
         line_at = self._take(budget, turn, moment, self._second if moment < self._asked_at + 1 else 0)
         if line_at < math.inf:
-            # Messages that were put earlier than some of these wait in line, so only messages up to their
-            # place may ask.
+            # Messages that were put earlier than some of these wait already. So only messages that were put
+            # at `line_at` or before may reserve recipients now.
             turn = [entry for entry in asking if _place(entry, moment) <= line_at]
             behind = [entry for entry in asking if _place(entry, moment) > line_at]
             self._take(budget, turn, moment)
@@ -243,8 +253,9 @@ class SendingTime:
         return behind
 
     def _take(self, budget: Budget, messages: Sequence[Entry], moment: float, minimum: int = 0) -> float:
-        """Ask for what the messages need beside what is left, and for at least `minimum` recipients.
-        Returns the place up to which messages may ask, if some of these may not; else infinity."""
+        """Reserve the recipients that the messages need beyond the rest of the last grant, and at least
+        `minimum`. Returns infinity if all the messages may be sent as far as the budget allows. Otherwise
+        returns `line_at` (epoch seconds): a message that was put later must wait."""
         lacking = sum(message.recipient_count for message, _ in messages) - self._left.recipients
         if lacking <= 0:
             return math.inf
@@ -255,8 +266,9 @@ class SendingTime:
         return grant.line_at if grant.line_at < place else math.inf
 
     def _hold(self, waiting: Sequence[Waiting]) -> None:
-        """Hold messages, and keep the result of each. A message that could not be held comes back later; one
-        that may have been sent goes on to its claim. Never raises."""
+        """Hold messages, and store the result of each. If an error prevents this, the messages go back to the
+        queue. A message that cannot be held because it may have been sent gets no result here, so that it is
+        claimed. Never raises."""
         if not waiting:
             return
         waits = [wait for wait, _ in waiting]
@@ -269,7 +281,7 @@ class SendingTime:
             self._contents.delete(Held(wait.message.key, wait.version) for wait in unheld)
             self._join([wait for wait, is_held in zip(waits, results, strict=True) if is_held])
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
-            logger.exception("not held; they go back to the queue unsent")
+            logger.exception("the messages that must wait were not held; they go back to the queue")
             self._tools.tally.add("Errors")
             for wait, record in waiting:
                 self._results[wait.message.key] = ComeBack(self._retry_wait(record.receives))
@@ -281,30 +293,32 @@ class SendingTime:
                 self._results[wait.message.key] = DONE
 
     def _held(self, wait: Wait, record: QueueRecord) -> Result:
-        """Hold one message, and return its result."""
+        """Hold one message, and return the result for its record."""
         key = wait.message.key
         self._hold([(wait, record)])
         result = self._results.get(key)
         return result if isinstance(result, Result) else ComeBack(USED_UP_SECONDS)
 
     def _join(self, waits: Sequence[Wait]) -> None:
-        """Open the line for those who wait for the day now, so that no later message overtakes them."""
+        """Record in the budget that messages wait for it now, so that no later message overtakes them."""
         moment = self._tools.clock()
         places = [wait.put_at or moment for wait in waits if wait.lines_up and wait.reason == DAY_USED_UP]
         if self._budget is not None and places:
             self._budget.join(min(places))
 
     def _judge(self) -> None:
-        """Close bulk for a while if the provider has refused most of the latest messages."""
+        """Let new bulk messages wait for CLOSED_SECONDS if the provider has refused most of the latest
+        messages."""
         self._refused = dict([*self._refused.items()][-LATEST_MESSAGES:])
         if self._tools.tally.counts["Misconfigured"] and sum(self._refused.values()) >= MOST_REFUSED:
             self._closed_until = self._tools.clock() + CLOSED_SECONDS
-            logger.error("bulk is closed: the provider refuses its messages", seconds=CLOSED_SECONDS)
+            logger.error("bulk messages wait: the provider refuses them", seconds=CLOSED_SECONDS)
             self._tools.tally.add("BulkClosed")
 
 
 def _place(entry: Entry, moment: float) -> int:
-    """Return when the message was put, in whole epoch seconds, as the queue's attribute has it."""
+    """Return the time when the message was put into the mailbox, in whole epoch seconds. If the record lacks
+    that time, return `moment`."""
     return int(entry[1].put_at or moment)
 
 

@@ -1,5 +1,5 @@
-"""Worker of a queue: delivers the messages of a batch, and returns the records that the queue has to deliver
-again."""
+"""Worker of a sender function's queue: it delivers the messages of a batch, and returns the records that the
+queue has to deliver again."""
 
 import random
 import time
@@ -47,8 +47,8 @@ class ComeBack(Result, frozen=True):
 
 DONE = Done()
 TO_DEAD_LETTERS = ComeBack(queues.AT_ONCE)
-"""Result of a record that waiting cannot fix. The record is received again at once, until it becomes a dead
-letter, and does not lock its message group meanwhile."""
+"""Result of a record that no later try can deliver. The queue delivers the record again at once, until it
+becomes a dead letter, so that it does not block its message group for long."""
 
 
 class QueueRecord(Struct, frozen=True):
@@ -76,7 +76,7 @@ class QueueRecord(Struct, frozen=True):
 
 
 class ChannelDelivery(Protocol[T]):
-    """Delivery of the messages of one channel, as the worker calls it."""
+    """Interface of a channel's delivery that the worker calls."""
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], T | Invalid]:
         """Read the body of a queue record: the item, and its message or the reason why the message is
@@ -86,7 +86,7 @@ class ChannelDelivery(Protocol[T]):
         """Prepare the delivery of these messages, which are one batch. Never raises."""
 
     def deliver(self, message: T | Invalid, record: QueueRecord) -> Result:
-        """Deliver one message as far as possible now."""
+        """Deliver one message as far as possible now, and return the result for its record."""
 
     def end(self) -> None:
         """End the batch. Never raises."""
@@ -97,10 +97,10 @@ class ChannelDelivery(Protocol[T]):
 
 
 class Pace:
-    """Limit of the rate of submits, without coordination: each of C workers leaves C / rate seconds between
-    two submits.
+    """Rate limit of submits without coordination between workers: each of C workers leaves a gap of C / rate
+    seconds between two submits.
 
-    The gap follows a submit, and an invocation ends only after its last gap. So the next environment may
+    The gap follows a submit, and an invocation ends only after its last gap. So the next invocation may
     submit at once, and a single message does not wait.
     """
 
@@ -122,13 +122,13 @@ class Pace:
         return cls(settings.pace_seconds, clock, sleep, settings.submit_seconds + settings.record_seconds)
 
     def in_time(self, record: QueueRecord) -> bool:
-        """Return whether the next submit, and the write of its outcome into the ledger, would end within the
-        function's time."""
+        """Return whether the next submit, and the write of its outcome into the ledger, would end before the
+        function times out."""
         return self.left() < self._spare(record)
 
     def take_turn(self, record: QueueRecord) -> bool:
-        """Sleep until the next submit may start. Returns False, without a sleep, if that is too late for the
-        function's time."""
+        """Sleep until the next submit may start. Returns False, without a sleep, if the function could time
+        out before the submit ends."""
         return self.wait(self._spare(record))
 
     def left(self) -> float:
@@ -155,7 +155,7 @@ class Pace:
             self._sleep(seconds)
 
     def _spare(self, record: QueueRecord) -> float:
-        """Return the seconds that a record may wait before its submit."""
+        """Return the maximum number of seconds that a record may wait before its submit."""
         return record.remaining() / 1000 - self._needed
 
 
@@ -185,7 +185,7 @@ class Tally:
         self.add(metric)
 
     def write(self) -> None:
-        """Write all counts as metrics, and reset the counts."""
+        """Write all counts and durations as metrics, and reset them."""
         for name, value in self.counts.items():
             count(name, value)
         for seconds in self.waits:
@@ -196,8 +196,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Tools:
-    """Clients and clocks that a delivery uses. `clock` and `sleep` are among them, so that tests can replace
-    them and need not wait."""
+    """Clients and clocks that a delivery uses. `clock` and `sleep` are fields, so that tests can replace them
+    and need not wait."""
 
     ledger: Ledger
     payloads: Payloads
@@ -210,10 +210,10 @@ class Tools:
     """Function that returns a random number from 0 to 1."""
     tally: Tally = field(default_factory=Tally)
     large_message_lock: Lock = field(default_factory=Lock)
-    """Lock that a worker holds for a message with objects in the payload bucket: memory has room for one
-    message of this kind at a time."""
+    """Lock that a thread holds while it delivers a message with objects in the payload bucket, because the
+    function's memory is sized for one such message at a time."""
     once: "DynamoDBClient | None" = None
-    """Client for writes that must not be repeated, such as a hold; `dynamodb` if it is missing."""
+    """Client that never repeats a call, for writes such as a hold. If it is None, `dynamodb` is used."""
 
     @classmethod
     def of(cls, settings: Sender) -> "Tools":
@@ -232,25 +232,25 @@ class Tools:
 
 
 class Read(NamedTuple):
-    """Queue record with a valid key, with the message that was read from its body."""
+    """Queue record whose body has a valid key, and its message."""
 
     message: Any
-    """Message of the channel's contract, or Invalid."""
+    """Message of the channel's class, or Invalid with the reason why the message is invalid."""
     record: QueueRecord
 
 
 class Received(NamedTuple):
-    """Record of an event, with the message that was read from it."""
+    """Record of an event from Lambda, with the message in its body."""
 
     record: Mapping[str, Any]
-    """Record of the event."""
+    """Record in the form of an event from Lambda."""
     entry: Read | None
-    """Message of the record; None if its body is not a message with a valid key."""
+    """Key and message of the record; None if its body lacks a valid key."""
 
 
 class Worker:
-    """Delivers the messages of one queue; every sender function uses this class. Threads deliver `at_once`
-    records of a batch at a time."""
+    """Delivers the messages of one queue; every sender function uses this class. It delivers up to `at_once`
+    records of a batch at the same time, in threads."""
 
     def __init__(
         self, queue_url: str, tools: Tools, delivery: ChannelDelivery[Any], at_once: int = 1
@@ -280,8 +280,8 @@ class Worker:
         records = sorted(event["Records"], key=self._order)
         batch = [Received(record, self._read(record, remaining)) for record in records]
         cut_off = self._cut_off(batch)
-        # A function was cut off while it worked on these messages, perhaps because of the content of one of
-        # them. So a batch delivers only one of them, separately and last: if the function is cut off again,
+        # A function timed out or crashed while it worked on these messages, perhaps because of the content of
+        # one of them. So only one of them is delivered, separately and last: if the function crashes again,
         # no other message of the batch is delayed.
         unfinished = self._return(cut_off[:-1], [ComeBack(0)] * len(cut_off[:-1]))
         doubtful = {received.record["messageId"] for received in cut_off}
@@ -303,7 +303,8 @@ class Worker:
         return unfinished
 
     def _return(self, batch: Sequence[Received], results: Sequence[Result]) -> list[str]:
-        """Return records to the queue, each with the wait of its result, and return their ids."""
+        """Set the visibility time-outs of the records that the queue has to deliver again, and return their
+        ids."""
         waits = {
             received.record["messageId"]: (received.record["receiptHandle"], result.seconds)
             for received, result in zip(batch, results, strict=True)
@@ -313,37 +314,37 @@ class Worker:
         return [*waits]
 
     def _cut_off(self, batch: Sequence[Received]) -> list[Received]:
-        """Return the messages at which a function was cut off, those with the most receives last. Never
-        raises: if the ledger cannot be read, no message is among them."""
+        """Return the messages during whose delivery a function timed out or crashed, with the most receives
+        last. Never raises: if the ledger cannot be read, the list is empty."""
         candidates = [
             (received.entry.record.key, received)
             for received in batch
             if received.entry is not None and received.entry.record.receives > 1
-            # Messages of a FIFO group are delivered one after another anyway.
+            # A FIFO queue delivers the messages of a group one after another anyway.
             if received.entry.record.group is None
         ]
         if not candidates or len(batch) == 1:
             return []
         try:
             keys = self._tools.ledger.cut_off(key for key, _ in candidates)
-        except Exception:  # noqa: BLE001 - logged; the messages are delivered together, as a first batch is
-            logger.warning("whether a function was cut off could not be read", exc_info=True)
+        except Exception:  # noqa: BLE001 - logged; all messages are delivered in one batch
+            logger.warning("claims of crashed functions could not be read", exc_info=True)
             return []
         if keys:
-            logger.warning("a function was cut off; working on one message by itself", messages=len(keys))
+            logger.warning("a function timed out or crashed; retrying one message alone", messages=len(keys))
         return [received for key, received in candidates if key in keys]
 
     def _order(self, record: Mapping[str, Any]) -> tuple[int, float]:
         """Return the sort key of a record in its batch. A record that was received before may have crashed
         the function, so that record comes last: another crash then does not repeat the other records. Records
-        with the same number of receives are shuffled. A FIFO queue's group keeps its own order."""
+        with the same number of receives are shuffled. Records of a FIFO queue keep their order."""
         receives = int(record["attributes"]["ApproximateReceiveCount"])
         if receives == 1 or "MessageGroupId" in record["attributes"]:
             return 0, 0
         return receives, self._tools.jitter()
 
     def _read(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Read | None:
-        """Read a queue record. Returns None if its body is not a message with a valid key."""
+        """Read a queue record. Returns None if its body lacks a valid key."""
         try:
             item, message = self._delivery.read(decode(record["body"]))
             key = key_of(item)

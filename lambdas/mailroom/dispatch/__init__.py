@@ -1,1 +1,1 @@
-"""Turns the mailbox's items into work on the channels' queues, at once or when their time has come."""
+"""Puts the messages of mailbox items into the channels' queues, at once or when they are due."""

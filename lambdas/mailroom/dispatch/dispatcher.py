@@ -1,6 +1,7 @@
-"""Routes messages: into the queue of their channel and lane, to wait for their time, or into the ledger.
+"""Routes new mailbox items: a message is put into the queue of its channel and lane, or marked as waiting
+until it is due. An invalid item is recorded in the ledger as failed.
 
-First each item is validated: by its channel's contract, by the stage's settings and by the time.
+Each item is first validated against its channel's class, the stage's settings and the present time.
 """
 
 import math
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 class Validator:
     """Validates items for one stage.
 
-    `lanes` has the lanes by channel. `waiting` has the channels whose queue cannot delay a message: their
-    delayed messages have an attribute of the system. `strict` refuses attributes without effect, unless a
-    template may use them, which only the sender knows.
+    `lanes` contains the lanes of each channel. `waiting` contains the channels whose queue cannot delay a
+    message; their delayed messages have the attribute `not_before`, which only Mailroom may set. If `strict`
+    is true, an attribute without an effect is refused, unless a template might use it, which only the sender
+    can check.
     """
 
     def __init__(
@@ -66,7 +68,8 @@ class Validator:
         return message
 
     def read(self, item: Mapping[str, Any]) -> Message:
-        """Return the message of an item that was validated at its first dispatch. Raises as `validate`."""
+        """Return the message of an item that was validated at its first dispatch. Raises the same errors as
+        `validate`."""
         return parse(item, self._contracts)
 
     def names(self, item: Mapping[str, Any]) -> tuple[str, ...]:
@@ -81,10 +84,10 @@ class Validator:
             message.check_names((), strict=True)
         if message.attempt != 1 or message.restored_id is not None:
             name = RESTORED if message.attempt == 1 else "attempt"
-            raise Invalid(name, "is the system's own; name that attribute otherwise")
+            raise Invalid(name, "is reserved for Mailroom; rename this attribute")
         self._callbacks.validate("callback_url", message.callback_url)
         if message.event_type in self._waiting and "not_before" in message.variables:
-            raise Invalid("not_before", "is the system's own; use send_at")
+            raise Invalid("not_before", "is reserved for Mailroom; use send_at")
         if message.lane not in self._lanes[message.event_type]:
             lanes = ", ".join(self._lanes[message.event_type])
             raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}; use {lanes}")
@@ -92,23 +95,23 @@ class Validator:
         if message.payload_ref is not None:
             self._payloads.key("payload_ref", message.payload_ref)
         if message.expired(moment):
-            raise Invalid("expires_at", f"{message.expires_at} is past; use a time to come")
+            raise Invalid("expires_at", f"{message.expires_at} is past; use a future time")
         if (message.due() or 0) > moment + MAX_AHEAD_SECONDS:
             raise Invalid("send_at", f"{message.send_at} is over a year ahead; put the item later")
         _check_ttl(message, moment)
 
     def _check_conditions(self, message: Message) -> None:
-        """Raise Invalid for a condition that no message here can fulfil."""
+        """Raise Invalid for a condition on a channel that the stage does not have."""
         for condition in message.conditions:
             if condition.event_type not in self._lanes:
                 channels = ", ".join(self._lanes)
-                problem = f"event_type {condition.event_type!r:.60} is no channel here; use {channels}"
+                problem = f"event_type {condition.event_type!r:.60} is not allowed here; use {channels}"
                 raise Invalid("unless", problem)
 
 
 def _check_ttl(message: Message, moment: float) -> None:
-    """Raise Invalid if an outage of ours could outlast the item. A message that is due too soon to wait
-    travels as a whole, and does not need its item any more."""
+    """Raise Invalid if the item could expire before it is read again when it is due, even after a long
+    outage. A message that is queued at once does not need its item any more."""
     due = message.due() or 0.0
     if message.ttl is None or due - moment <= AHEAD_SECONDS:
         return
@@ -116,14 +119,14 @@ def _check_ttl(message: Message, moment: float) -> None:
     if message.ttl < minimum:
         raise Invalid(
             "ttl",
-            f"{message.ttl} is under {NEEDED_AFTER // DAY} days after send_at; the item may be gone before "
-            f"it is read back, should that be late; use {minimum} or more, or leave it out",
+            f"{message.ttl} is under {NEEDED_AFTER // DAY} days after send_at; the item might expire before "
+            f"its message can be sent after an outage; use {minimum} or more, or leave it out",
         )
 
 
 class Dispatcher(Struct, frozen=True):
-    """Sends items to their queues, or lets them wait. A repeat is harmless, because claims drop second copies
-    of a message."""
+    """Puts the messages of items into their queues, or marks them as waiting. A repeated dispatch is
+    harmless, because the claim drops a second copy of a message."""
 
     routes: Mapping[str, Mapping[str, str]]
     """URLs of queues, by channel and lane."""
@@ -133,13 +136,14 @@ class Dispatcher(Struct, frozen=True):
     sqs: "SQSClient"
     clock: Clock = time.time
     delayed_routes: Mapping[str, str] = MappingProxyType({})
-    """URLs of queues for delayed messages, by channel, if the channel's own queue cannot delay them."""
+    """URLs of the queues for delayed messages, by channel, for channels whose own queue cannot delay a
+    message."""
     versions: CurrentVersions | None = None
-    """Versions of templates; None if the stage does not publish them."""
+    """Current versions of templates; None if the stage does not publish templates."""
 
     @classmethod
     def of(cls, settings: DispatchSettings) -> "Dispatcher":
-        """Make the dispatcher of a function with these settings."""
+        """Build the dispatcher from a function's settings."""
         return cls(
             settings.routes,
             Validator(
@@ -164,9 +168,10 @@ class Dispatcher(Struct, frozen=True):
         items: Iterable[tuple[str, Mapping[str, Any]]],
         put_at: Mapping[str, float] = MappingProxyType({}),
     ) -> set[str]:
-        """Dispatch items, each with the caller's reference. Returns the references of items to be repeated.
+        """Dispatch items, each with the caller's reference. Returns the references of the items that must be
+        dispatched again.
 
-        `put_at` has the known times in epoch seconds at which items were put, by reference.
+        `put_at` contains by reference the time in epoch seconds at which an item was put, if it is known.
         """
         failed: set[str] = set()
         entries: dict[str, list[Entry]] = defaultdict(list)
@@ -189,24 +194,25 @@ class Dispatcher(Struct, frozen=True):
         return failed
 
     def _hold(self, waits: Mapping[str, Wait]) -> set[str]:
-        """Let messages wait for their `send_at`, and return the references of those to be tried again: all,
-        if the ledger cannot be written."""
+        """Mark messages as waiting for their `send_at`. Returns the references of the messages that must be
+        dispatched again: all of them if the write fails, or else none."""
         if not waits:
             return set()
         try:
             # A message that cannot be held was claimed or has ended, so nothing more has to be done for it.
             count("Scheduled", sum(self.waits.hold([*waits.values()])))
         except Exception:  # noqa: BLE001 - logged, and the caller keeps the records
-            logger.exception("not held until their send_at; they are tried again", messages=len(waits))
+            logger.exception("waits for send_at were not written; they are tried again", messages=len(waits))
             return {*waits}
         return set()
 
     def _route(
         self, reference: str, item: Mapping[str, Any], put_at: float | None
     ) -> tuple[str, Entry] | Wait | None:
-        """Return the queue and the entry of an item, or its wait; None if it is settled without them."""
+        """Return the queue and the entry for an item, or its wait. Returns None if the item needs neither,
+        because it is invalid or restored."""
         if RESTORED in item and item[RESTORED] == item.get("id"):
-            logger.warning("put back; its message is not queued again", extra=_mentioned(item))
+            logger.warning("a restored item; its message is not queued again", extra=_mentioned(item))
             count("Restored")
             return None
         try:

@@ -1,7 +1,9 @@
-"""Release: every minute, messages that waited go to their queues, at their time or as the day has room.
+"""Function `release`: every minute it puts waiting messages into their queues, if they are due or the daily
+budget has capacity for them.
 
-A round works off one shard of what is due, or the line of one channel. A message goes to its queue first, and
-then its mark is removed: after a crash in between it is queued twice, and the claim drops one of both.
+A round handles one shard of the messages that are due, or the messages of one channel that wait for the daily
+budget. A message is put into its queue before its mark is removed. After a crash in between it is queued
+twice, and the claim drops the second copy.
 """
 
 import math
@@ -38,29 +40,33 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 BATCH = 100
-"""Messages that are handed over together: as many as one call reads from the mailbox."""
+"""Number of messages that are put into queues together, which is the number that one call reads from the
+mailbox."""
 PACED_SECONDS = 120
-"""A lane gets at most so many seconds' worth of messages that waited for the day, so that a limit which
-changes counts soon."""
+"""Seconds of work that a lane's queue may contain of messages that waited for the daily budget, so that a
+change of the limit takes effect soon."""
 PASSES = 5
-"""Looks at a line in one round. More messages may have joined it while the round handed over."""
+"""Maximum number of times that a round reads the messages that wait for a budget. More messages may begin to
+wait during the round."""
 _THREADS = 8
 _LATE_SECONDS = 3600
-"""Seconds after its `send_at` within which an item is read back in time: a million messages of one minute
-take longer than a minute."""
+"""Seconds after the `send_at` of a missing item within which the item counts as deleted by its producer, and
+not as expired because of a delay of `release`. A million messages of the same minute take longer than a
+minute."""
 _TAKEN_BACK = "the item was deleted from the mailbox before its send_at"
 _GONE = (
-    "the item was gone from the mailbox when it was read back, more than 1 hour after its send_at: its ttl "
-    "was over, or its producer deleted it; put it under a new id, unless it was taken back"
+    "the item was missing in the mailbox when it was read more than 1 hour after send_at: it had expired, "
+    "or its producer had deleted it; if it is still wanted, put it under a new id"
 )
-_NO_CONTENT = "its content was gone when its wait was over, more than a year after it began; put it again"
-_NO_LANE = "its lane {!r} of {} is not set up any more; put it again in another"
+_NO_CONTENT = "its content was deleted before its wait ended, more than a year after it began; put it again"
+_NO_LANE = "its lane {!r} of {} does not exist any more; put it again in another lane"
 _NO_LIMIT = (("0001-01-01", 10**12),)
-"""`per_day` of a channel whose limit was taken away while messages waited for it."""
+"""`per_day` of a channel whose daily limit was removed while messages waited for it."""
 
 
 class Lease(Struct, frozen=True):
-    """Right to one part of the work for a while, so that a copied or a long round does not repeat work."""
+    """Exclusive right of a round to one part of the work for a while, so that an event that arrives twice, or
+    a long round, does not cause repeated work."""
 
     client: "DynamoDBClient"
     table: str
@@ -76,13 +82,13 @@ class Lease(Struct, frozen=True):
         return try_update(self.client, self.table, key, "SET lease_until = :until", free, values)[0]
 
     def give_back(self, name: str) -> None:
-        """End the lease of a round that is over."""
+        """End the lease of a round that has ended."""
         key = {"name": string(f"release#{name}")}
         try_update(self.client, self.table, key, "REMOVE lease_until", "attribute_exists(lease_until)", {})
 
 
 class Release(Struct, frozen=True):
-    """Rounds of `release`."""
+    """Handles the rounds of the function `release`."""
 
     dispatcher: Dispatcher
     waits: Waits
@@ -95,11 +101,11 @@ class Release(Struct, frozen=True):
     runs: RunStates
     clock: Clock = time.time
     threads: int = 1
-    """Number of ledger items that change at a time."""
+    """Number of threads that change ledger items."""
 
     @classmethod
     def of(cls, settings: ReleaseSettings) -> "Release":
-        """Build the rounds that a function's settings describe."""
+        """Build the object from the function's settings."""
         dynamodb = clients.dynamodb()
         return cls(
             Dispatcher.of(settings),
@@ -115,15 +121,16 @@ class Release(Struct, frozen=True):
         )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> None:
-        """Work off what `event` names: the `shard` of what is due, or the `line` of a channel; or put the
-        `canary` of a time. `remaining` is Lambda's `get_remaining_time_in_millis`. A round that has too
-        little time left ends, and the next one goes on."""
+        """Handle one event. With `shard`, it handles the due messages of that shard; with `line`, the
+        messages of that channel that wait for the daily budget; with `canary`, it puts a canary into the
+        mailbox. `remaining` is Lambda's `get_remaining_time_in_millis`. A round with too little time left
+        ends, and the next round continues."""
         if "canary" in event:
             self._put_canary(event["canary"], event["to"])
             return
         name = f"line#{event['line']}" if "line" in event else f"due#{event['shard']}"
         if not self.lease.take(name):
-            logger.info("another round is at work", part=name)
+            logger.info("another round is running", part=name)
             return
 
         def in_time() -> bool:
@@ -138,8 +145,8 @@ class Release(Struct, frozen=True):
             self.lease.give_back(name)
 
     def _put_canary(self, time: str, address: str) -> None:
-        """Put the canary of a time into the mailbox. EventBridge may send an event twice; the mailbox
-        takes one item."""
+        """Put the canary for a time into the mailbox. EventBridge may send an event twice, but the mailbox
+        accepts only one item."""
         key = Key(f"{CANARY}{time}", "mail")
         content = {"to": address, "subject": "Canary", "text": "This mail shows that the stage works."}
         writer = MailboxWriter(self.client, self.mailbox_table, NEEDED_AFTER, clock=self.clock)
@@ -159,8 +166,9 @@ class Release(Struct, frozen=True):
         record_duration("ReleaseLate", late)
 
     def _line(self, channel: str, in_time: Callable[[], bool]) -> None:
-        """Hand over the messages that were put first, as far as the day has room and the lane keeps its pace.
-        An empty line is closed."""
+        """Put messages that wait for a channel's daily budget into their queue, in the order in which they
+        were put, as far as the budget and the lane's rate allow. If no message waits any more, record that in
+        the budget."""
         settings = self.lines[channel]
         of_day = (channel, settings.per_day or _NO_LIMIT, settings.reserve, self.clock)
         budget = Budget(self.lease.client, self.lease.table, *of_day)
@@ -180,8 +188,8 @@ class Release(Struct, frozen=True):
                 if start and not in_time():
                     return
                 batch = fitting[start : start + BATCH]
-                # The line moves before the messages are queued, because their worker asks for them as soon as
-                # they are in its queue.
+                # `line_at` is raised before the messages are queued, because their worker asks the budget for
+                # them as soon as they are in its queue.
                 budget.move_line(batch[-1].at)
                 self._hand_over(batch)
             paced -= len(fitting)
@@ -189,8 +197,8 @@ class Release(Struct, frozen=True):
                 return
 
     def _resume(self, channel: str, limit: int, in_time: Callable[[], bool]) -> None:
-        """Let messages of runs that are not paused any more go on in the line, the oldest put first. No more
-        than `limit`, so that the round has time for the line."""
+        """Let up to `limit` messages of runs that are not paused any more wait for the daily budget, in the
+        order in which they were put. The limit leaves time for the rest of the round."""
         rows = islice(self.waits.of_runs(channel, self._goes_on), limit)
         while (batch := [*islice(rows, BATCH)]) and in_time():
             self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
@@ -201,9 +209,10 @@ class Release(Struct, frozen=True):
     def _choose(
         self, channel: str, part: int, room: int, paced: int, in_time: Callable[[], bool]
     ) -> tuple[list[WaitingRow], WaitingRow | None]:
-        """Return the rows that have room now, in the order of their places, and the first row behind them:
-        `room` recipients, and `paced` messages. A row with more recipients than `part`, which no day
-        has room for, goes to its worker, which ends it."""
+        """Return the rows that may be queued now, in the order in which their messages were put, and the
+        first row after them. They have at most `room` recipients, and there are at most `paced` rows. A
+        message with more recipients than `part`, the largest daily budget, never fits; it is queued as well,
+        and its worker ends it as failed."""
         fitting: list[WaitingRow] = []
         rows = self.waits.line(channel)
         while batch := [*islice(rows, BATCH)]:
@@ -218,8 +227,8 @@ class Release(Struct, frozen=True):
         return fitting, None
 
     def _open_rows(self, rows: Sequence[WaitingRow]) -> list[WaitingRow]:
-        """Return the rows whose window is open. A row whose window is closed goes back to those that are not
-        due yet, and keeps its place."""
+        """Return the rows whose window is open. The messages of the other rows wait until their window opens,
+        and then for the budget again, in the order in which they were put."""
         moment = self.clock()
         opens = {row: _opens(row, moment) for row in self._waiting(rows)}
         self._each(
@@ -228,8 +237,8 @@ class Release(Struct, frozen=True):
         return [row for row in opens if opens[row] <= moment]
 
     def _hand_over(self, rows: Sequence[WaitingRow]) -> None:
-        """Hand rows over to their queues, and remove their marks. A row at fault does not keep the others
-        back. Never raises."""
+        """Put the messages of rows into their queues, and remove their marks. An error of one row does not
+        prevent the others. Never raises."""
         try:
             self._send(rows)
         except Exception:  # noqa: BLE001 - logged, and the next round reads the rows again
@@ -249,24 +258,26 @@ class Release(Struct, frozen=True):
         count("Released", len(done))
 
     def _dispatch(self, rows: Mapping[str, WaitingRow]) -> set[str]:
-        """Read items back from the mailbox and dispatch them. An item that is gone when its time comes was
-        taken back: cancelled. If its time was long ago, it may have been there then: failed, because a delay
-        of ours must not read as its producer's wish. An item whose `send_at` was moved on waits again."""
+        """Read the items of due messages from the mailbox again, and dispatch them. Returns the references of
+        the rows to be tried again. If an item is missing soon after its `send_at`, its producer has deleted
+        it, and the message is cancelled. If it is missing long after its `send_at`, the item may have expired
+        because of a delay of Mailroom, so the message fails. An item with a later `send_at` waits again."""
         items = items_of(self.client, self.mailbox_table, (row.key for row in rows.values()))
         for row in rows.values():
             if row.key not in items:
                 self._gone(row)
         rows = {reference: row for reference, row in rows.items() if row.key in items}
-        # A message that waits was never queued. So even an item that was lost and restored is dispatched, and
-        # `original` removes the mark of its restoration.
+        # A message that waits was never queued. So even a restored item is dispatched, and `original` removes
+        # the mark of a restored item.
         return self.dispatcher.dispatch(
             [(reference, original(items[row.key])) for reference, row in rows.items()],
             {reference: row.place for reference, row in rows.items()},
         )
 
     def _requeue(self, rows: Mapping[str, WaitingRow]) -> set[str]:
-        """Send messages to their queues with the contents that they waited with. No fax waits like that, so
-        each of these queues can delay one message."""
+        """Put messages into their queues with their stored contents, and return the references of the rows to
+        be tried again. Faxes never wait with a stored content, so each of these queues can delay a
+        message."""
         bodies = self.contents.get(_name(row) for row in rows.values())
         entries: dict[str, list[Entry]] = defaultdict(list)
         for reference, row in rows.items():
@@ -302,11 +313,12 @@ class Release(Struct, frozen=True):
 
     def _lose(self, row: WaitingRow, reason: str) -> None:
         if self.ledger.lose(row.key, row.version, reason):
-            logger.error("it cannot be released", extra=about(row.key), reason=reason)
+            logger.error("the message cannot be released", extra=about(row.key), reason=reason)
 
     def _waiting(self, rows: Iterable[WaitingRow]) -> list[WaitingRow]:
-        """Return the rows of messages that still wait. Finish the others, among them those of stopped runs,
-        and move those of paused runs out of the way of others."""
+        """Return the rows of messages that still wait. The messages of stopped runs are cancelled, the
+        messages of paused runs are moved to a separate list, and the marks of messages that do not wait any
+        more are removed."""
         rows = [*rows]
         halted = self._halted(rows)
         stopped = [row for row in rows if halted.get(row.key.id) == STOPPED]
@@ -316,8 +328,9 @@ class Release(Struct, frozen=True):
         return [row for row in rows if row.waits and row.key.id not in halted]
 
     def _halted(self, rows: Sequence[WaitingRow]) -> dict[str, str]:
-        """Return STOPPED or PAUSED by the ids of messages whose campaign's run is so. Never raises: a message
-        that is handed over all the same is not sent by its worker, which asks again."""
+        """Return STOPPED or PAUSED by message id, for the messages whose campaign run is stopped or paused.
+        Never raises: if the runs cannot be read, the messages are queued, and their worker reads the runs
+        again before it sends them."""
         try:
             return self.runs.halted(row.key.id for row in rows if row.waits)
         except Exception:  # noqa: BLE001 - logged
@@ -325,8 +338,8 @@ class Release(Struct, frozen=True):
             return {}
 
     def _cancel(self, row: WaitingRow) -> None:
-        """Cancel a message whose campaign's run is stopped. The first ones of a line must not keep others
-        waiting until the day has room for all."""
+        """Cancel a message whose campaign run is stopped. Otherwise messages of a stopped run that wait for
+        the daily budget would delay later messages."""
         if self.ledger.cancel(row.key, REASON, code=STOPPED, since=0, version=row.version):
             count("Cancelled")
 
@@ -336,7 +349,7 @@ class Release(Struct, frozen=True):
         self.contents.delete([_name(row) for row in rows if row.reason != SEND_AT])
 
     def _each(self, change: Callable[[WaitingRow], object], rows: Sequence[WaitingRow]) -> None:
-        """Change each row, by several threads."""
+        """Call `change` for each row, in several threads."""
         if len(rows) < 2 or self.threads == 1:
             for row in rows:
                 change(row)
@@ -347,7 +360,8 @@ class Release(Struct, frozen=True):
 
 
 def _opens(row: WaitingRow, moment: float) -> float:
-    """Return when the row's window opens; now, if there is none or its worker has to end the message."""
+    """Return the time when the row's window opens. Returns `moment` if the message lacks a window, or has an
+    invalid one, which its worker reports."""
     try:
         return moment if row.window is None else row.window.opens(moment, None)
     except Invalid:
@@ -356,7 +370,7 @@ def _opens(row: WaitingRow, moment: float) -> float:
 
 def _due_at(row: WaitingRow, moment: float) -> int:
     """Return the time from which the delay of a message counts. A wait for a window, for a paused run, or of
-    bulk for the day, is as it should be; any other wait is a delay."""
+    a bulk message for the daily budget is intended and does not count. Any other wait counts as a delay."""
     if row.lines_up or row.reason == PAUSED:
         return int(moment)
     return row.at if row.reason == OUTSIDE_WINDOW else row.place

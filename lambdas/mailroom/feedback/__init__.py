@@ -1,2 +1,2 @@
-"""Converts events of providers, such as deliveries and bounces, to a common form, and writes them into the
-ledger."""
+"""Feedback of providers: events such as deliveries and bounces are converted to a common form and written
+into the ledger."""

@@ -16,7 +16,7 @@ from mailroom.telemetry import count, logger
 
 PREFIXES = ("TEXT_", "MEDIA_", "RCS_")
 CONTEXT = "reference"
-"""Key of Mailroom's reference in the context with which the SMS was submitted."""
+"""Key of Mailroom's reference in the `Context` of the request that submitted the SMS."""
 
 _ON_ITS_WAY = {"QUEUED", "PENDING", "SENT", "FALLEN_BACK_TO_SMS"}
 _ARRIVED = {"DELIVERED", "READ"}
@@ -40,7 +40,8 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
     """Read an event whose type begins with one of PREFIXES. Return an empty list for an event about an SMS of
     another program.
 
-    Raises Malformed if a field has a wrong type, or if the time of an event about Mailroom's SMS is invalid.
+    Raises Malformed if a field has an invalid type, or if the time of an event about an SMS of Mailroom is
+    invalid.
     """
     event = values.convert("an event of an SMS", payload, SmsEvent)
     reference = _reference(event)
@@ -79,7 +80,7 @@ def _status(event: SmsEvent) -> Status:
 
     SUCCESSFUL means that the carrier accepted the SMS. In countries without delivery reports this event is
     the final one, and is treated as DELIVERED. After a failed RCS message the status is undelivered. AWS may
-    then send the message as an SMS; in this case the events of the SMS determine the status.
+    then send the message as an SMS, and the later events of the SMS replace this status.
     """
     result = event.event_type.partition("_")[2]
     if result in _ON_ITS_WAY:

@@ -144,7 +144,7 @@ class Feedback(Struct, frozen=True):
                 ]
                 changed = any(starts)
         except Exception:  # noqa: BLE001 - logged; SQS delivers the record again
-            logger.exception("a text was not heeded; it is tried again", wish=text.wish)
+            logger.exception("a STOP or START was not recorded; it is tried again", wish=text.wish)
             return False
         if changed:
             count("TextsStop" if text.wish == "stop" else "TextsStart")
@@ -165,7 +165,7 @@ class Feedback(Struct, frozen=True):
             own_recipients = self._recipients(event.key, item)
             for recipient in event.recipients or (() if event.several else own_recipients):
                 if own_recipients.isdisjoint(spellings(recipient)):
-                    logger.warning("an event names somebody else's recipient", extra=about(event.key))
+                    logger.warning("an event has a recipient that its message lacks", extra=about(event.key))
                     continue
                 since_ms = _first_time(event, item.get("recipients", {}).get(recipient, item))
                 channel, message_id = event.key.event_type, event.key.id
@@ -191,11 +191,12 @@ class Feedback(Struct, frozen=True):
 
 
 def _first_time(event: Event, facts: Mapping[str, Any]) -> int:
-    """Return the earliest time at which the event was reported. `facts` are the ledger's attributes of
-    the message or of the recipient, which include the times of earlier reports.
+    """Return the earliest time at which the event was reported. `facts` are the ledger's attributes of the
+    message or of the recipient, which include the times of earlier reports.
 
-    If Twilio's callback is posted again, its time is the time of the repetition. With this later time, the
-    callback would suppress a recipient again whom an operator has taken off the list since the first report.
+    If Twilio repeats a callback, the event's time is the time of the repetition. With this later time, the
+    callback would suppress a recipient again whom an operator has removed from the list since the first
+    report.
     """
     names = [name for name in event.facts if name.endswith("At") and name != "sentAt"]
     return min([event.at, *(int(facts[name]) for name in names if name in facts)])

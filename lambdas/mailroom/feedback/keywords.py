@@ -25,8 +25,8 @@ STOP = (
 START = ("start", "unstop", "yes")
 
 MAX_TEXT = 1600
-"""Maximum characters of a text that providers pass on. Longer texts are ignored, because the time that
-`folded` takes would grow faster than the text: it sorts the accents after a letter."""
+"""Maximum number of characters of a text that providers pass on. Longer texts are ignored, because the time
+that `folded` takes would grow faster than the text: it sorts the accents after a letter."""
 
 _ACCENTS = frozenset(map(chr, range(0x0300, 0x0370)))
 """Characters of Unicode's block of diacritical marks, which are removed from a text. Marks of other blocks
@@ -122,10 +122,10 @@ def read_aws(
 def _canonical(text: KeywordText, region: str) -> list[KeywordText]:
     """Return the text with the sender's number in E.164, the canonical form of a recipient.
 
-    Raises Malformed if the number is invalid. The record then becomes a dead letter, and an alarm makes an
-    operator add the STOP by hand.
+    Raises Malformed if the number is invalid. The record then becomes a dead letter, so that an alarm tells
+    an operator to add the recipient to the suppression list.
     """
     time_ms = values.milliseconds("at", text.at)
     if not (numbers := values.number(text.number, region)):
-        raise Malformed("the number of a STOP or START cannot be read; mark it by hand")
+        raise Malformed("the number of a STOP or START is invalid; change the suppression list")
     return [KeywordText(number, values.word(text.sent_to), text.wish, time_ms) for number in numbers]

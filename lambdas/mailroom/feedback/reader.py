@@ -54,12 +54,12 @@ def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> S
 def _by_type(payload: Mapping[str, Any], region: str) -> list[Event]:
     kind = payload.get("eventType", payload.get("notificationType"))
     if not isinstance(kind, str):
-        raise Malformed("neither an event of SES nor one of an SMS nor a callback of Twilio")
+        raise Malformed("is not an event of SES, of an SMS or of Twilio")
     if kind in READERS:
         return ses.read(kind, payload)
     if kind.startswith(aws_sms.PREFIXES):
         return aws_sms.read(payload, region)
-    logger.warning("an event of a type that is not known", kind=values.word(kind))
+    logger.warning("an event of an unknown type", kind=values.word(kind))
     count("EventsUnknown")
     return []
 
@@ -81,14 +81,14 @@ def _unwrapped(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | 
     can create a topic and publish forged events.
     """
     if not isinstance(value, dict):
-        raise Malformed("not a JSON object")
+        raise Malformed("is not a JSON object")
     if "TopicArn" not in value:
         return value, ""
     envelope = values.convert("SNS's envelope", value, _Notification)
     if envelope.topic_arn not in topics:
-        raise Malformed("from an SNS topic that is not one of the stage's")
+        raise Malformed("comes from an SNS topic that the stage does not use")
     if envelope.type in _SUBSCRIPTION_TYPES or envelope.message.strip() == VALIDATED:
-        logger.info("a notice about the topic itself", kind=values.word(envelope.type))
+        logger.info("a notification about the SNS topic itself", kind=values.word(envelope.type))
         return None, ""
     payload = values.decoded("SNS's message", envelope.message)
     if not isinstance(payload, dict):

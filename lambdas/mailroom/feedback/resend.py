@@ -49,7 +49,7 @@ class ResendEvent(Struct, frozen=True):
 
 
 def read(message: Mapping[str, Any]) -> list[Event]:
-    """Read the event in a queue message. Return an empty list if the event is about a mail of another
+    """Read the event in a queue message. Returns an empty list if the event is about a mail of another
     program, or has an unknown type. Raises Malformed.
 
     If a mail has several recipients, its events do not name the recipient they are about. Such an event only
@@ -58,7 +58,7 @@ def read(message: Mapping[str, Any]) -> list[Event]:
     event = values.convert("`event` of Resend", message.get("event"), ResendEvent)
     reader = READERS.get(event.type)
     if reader is None:
-        logger.warning("an event of a type that is not known", kind=word(event.type))
+        logger.warning("an event of an unknown type", kind=word(event.type))
         count("EventsUnknown")
         return []
     reference = Reference.of_tags(event.data.tags)
@@ -89,7 +89,7 @@ def read(message: Mapping[str, Any]) -> list[Event]:
 def _bounced(data: Data, time_ms: int) -> Meaning:
     cause = data.bounce
     if not cause.type:
-        raise Malformed("an email.bounced of Resend without `bounce.type`")
+        raise Malformed("the event email.bounced of Resend has no `bounce.type`")
     return bounced(word(cause.type), word(cause.sub_type), sentence(cause.message), time_ms)
 
 

@@ -35,7 +35,8 @@ for as many seconds; Resend retries them."""
 TOLERANCE_SECONDS = 300
 """Maximum age of a signature, in seconds. Svix's libraries have the same limit."""
 MAX_BODY_BYTES = 256 * 1024
-"""Maximum bytes of a request's body. An event has some 2 KB, plus the addresses of up to 50 recipients."""
+"""Maximum number of bytes of a request's body. An event has about 2 KB, plus the addresses of up to 50
+recipients."""
 _SHAPE = '{"api_key": "re_…", "webhook_secret": "whsec_…"}'
 
 
@@ -61,8 +62,8 @@ class ResendEvents(Struct, frozen=True):
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Handle a request, and return the response: 204 if the event was put into the queue, otherwise the
-        status of the error without a body. The stage is at fault for 500 and 503, after which Resend retries
-        for hours."""
+        status of the error without a body. After the statuses 500 and 503, which are faults of the stage,
+        Resend retries for hours."""
         return http_event.answered(lambda: self._answer(event), "ResendEvents")
 
     def _answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -79,21 +80,21 @@ class ResendEvents(Struct, frozen=True):
         InvalidSecret."""
         id_, timestamp = request.header("svix-id"), request.header("svix-timestamp")
         if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):
-            raise HttpError(401, "the signature has no time")
+            raise HttpError(401, "the timestamp of the signature is missing or invalid")
         if abs(self.clock() - int(timestamp)) > TOLERANCE_SECONDS:
-            raise HttpError(401, "the signature is too old, or of a time to come")
+            raise HttpError(401, "the timestamp of the signature is too old, or in the future")
         expected = self._signature().sign(id_, datetime.fromtimestamp(int(timestamp), UTC), body).encode()
         # The header may have several signatures: during a change of the secret, one for each secret.
         signatures = request.header("svix-signature").encode("utf-8", "replace").split(b" ")
         if not any(hmac.compare_digest(expected, signature) for signature in signatures):
-            raise HttpError(401, "the signature is missing or wrong")
+            raise HttpError(401, "the signature is missing or invalid")
 
     def _signature(self) -> Signature:
         try:
             text = self.secret.current().text
         except (ClientError, BotoCoreError, LookupError) as error:
             raise InvalidSecret(f"Resend's secret cannot be read: {error}") from None
-        problem = f"Resend's secret is not {_SHAPE}; put the webhook's signing secret there"
+        problem = f"Resend's secret is not {_SHAPE}; add the webhook's signing secret"
         return Signature(read_secret(text, _Credentials, problem).webhook_secret)
 
 
@@ -102,4 +103,4 @@ def _event(body: str) -> ResendEvent:
     try:
         return msgspec.json.decode(body, type=ResendEvent)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise HttpError(400, "signed, but no event of Resend") from None
+        raise HttpError(400, "the signature is valid, but the body is not an event") from None

@@ -77,7 +77,7 @@ class Destination:
     A bounce lists the address that the last mail server tried (RFC 3464's Final-Recipient). If the mail was
     forwarded, this may be the address of a person to whom Mailroom did not send the mail. So listed addresses
     are ignored unless they are in the destination. If the destination is a single mailbox, the event is about
-    this mailbox, whatever addresses the event lists. If the destination is empty, all listed addresses are
+    this mailbox, whichever addresses the event lists. If the destination is empty, all listed addresses are
     used.
     """
 
@@ -98,7 +98,7 @@ class Destination:
             if mailbox and (mailbox in self.mailboxes or not self._listed)
         ]
         if len(recipients) < len(mailboxes):
-            logger.warning("recipients of an event left out", recipients=len(mailboxes) - len(recipients))
+            logger.warning("recipients of an event were ignored", recipients=len(mailboxes) - len(recipients))
         return tuple(dict.fromkeys(recipients))
 
 
@@ -116,8 +116,8 @@ def read(kind: str, payload: Mapping[str, Any]) -> list[Event]:
     recipients, one for each diagnostic code. Return an empty list for an event about a mail of another
     program.
 
-    The channel is always mail, whatever the tags contain, so SES's events never change items of other
-    channels. Raises Malformed if a field has a wrong type, or if an event about Mailroom's mail lacks a
+    The channel is always mail, even if the tags contain another one, so events of SES never change items of
+    other channels. Raises Malformed if a field has a wrong type, or if an event about Mailroom's mail lacks a
     required field.
     """
     raw = payload.get("mail")
@@ -205,7 +205,7 @@ def _delivery(section: EventObject, time_ms: int) -> Iterator[Meaning]:
 
 
 def _bounce(section: EventObject, time_ms: int) -> Iterator[Meaning]:
-    """Yield the effect of a bounce once for each diagnostic code, because a mail may bounce at different
+    """Yield the meaning of a bounce once for each diagnostic code, because a mail may bounce at different
     recipients for different reasons."""
     kind, subtype = word(section.bounce_type), word(section.bounce_sub_type)
     for code, addresses in _by_code(section.bounced_recipients or []).items():
@@ -255,7 +255,7 @@ def _not_sent(code: str, problem: str) -> Reader:
 
 
 def _always(status: Status | None, fact: str = "") -> Reader:
-    """Create a reader that returns `status` for every event. If `fact` is not None, the event's time becomes
+    """Create a reader that returns `status` for every event. If `fact` is not empty, the event's time becomes
     the ledger attribute of this name."""
 
     def read(_section: EventObject, time_ms: int) -> Iterator[Meaning]:

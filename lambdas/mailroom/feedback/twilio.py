@@ -50,8 +50,7 @@ class TwilioCallback(Struct, frozen=True):
 
 
 def read(payload: Mapping[str, Any], region: str) -> list[Event]:
-    """Read the event in a status callback. Return an empty list if Mailroom does not know the status. Raises
-    Malformed.
+    """Read the event in a status callback. Returns an empty list for an unknown status. Raises Malformed.
 
     The field RawDlrDoneDate is stored unchanged, as `carrier_done_date`, and not converted to `deliveredAt`:
     according to Twilio it is a time of the carrier's clock, to the minute, in a time zone that varies.
@@ -62,9 +61,9 @@ def read(payload: Mapping[str, Any], region: str) -> list[Event]:
     fields = callback.fields
     kind = fields.get("MessageStatus")
     if not kind:
-        raise Malformed("a callback of Twilio without MessageStatus")
+        raise Malformed("the callback of Twilio has no MessageStatus")
     if kind not in _STATUSES:
-        logger.warning("a status of Twilio's that is not known", kind=values.word(kind))
+        logger.warning("an unknown status of Twilio", kind=values.word(kind))
         count("EventsUnknown")
         return []
     status, fact = _STATUSES[kind]

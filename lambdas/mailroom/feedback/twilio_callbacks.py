@@ -2,12 +2,12 @@
 signatures, and puts the contents of valid requests into the feedback queue.
 
 Source of the signature's rules: "Webhooks security" in Twilio's usage guide. The signature covers the URL,
-which contains the message's reference, so a captured callback cannot be used for another message. Posting a
-captured callback again is harmless, because an event that arrives twice changes the ledger only once. Posting
-a captured text again is harmless too: the signature covers the text's id, and the time of the text is fetched
-from Twilio's API by this id.
+which contains the message's reference, so a captured callback cannot be used for another message. A replay of
+a captured callback is harmless, because an event that arrives twice changes the ledger only once. A replay of
+a captured text is harmless too: the signature covers the text's id, and the time of the text is fetched from
+Twilio's API by this id.
 
-For a STOP or START, only this word is queued. All other texts are ignored, and their content is not stored.
+For a STOP or START, only the keyword is queued. All other texts are ignored, and their content is not stored.
 """
 
 import hmac
@@ -52,16 +52,17 @@ NO_ANSWER = {
     "headers": {"content-type": "text/xml"},
     "body": "<Response></Response>",
 }
-"""Response to the request that brings a person's text: Twilio then does not send a reply to the person.
-Source: "Messaging Webhooks" in Twilio's usage guide."""
+"""Response to a request that contains a person's text. After this response Twilio does not send a reply to
+the person. Source: "Messaging Webhooks" in Twilio's usage guide."""
 LOOK_UP_SECONDS = 4.0
 """Time-out in seconds for fetching a text's time from Twilio's API. Twilio waits 15 s for this function's
 response."""
 
 MAX_BODY_BYTES = 64 * 1024
-"""Maximum bytes of a request's body. A callback has less than 1 KB, a text up to 1,600 characters."""
+"""Maximum number of bytes of a request's body. A callback has less than 1 KB, and a text has up to 1,600
+characters."""
 MAX_FIELDS = 100
-"""Maximum number of form fields in a request. A callback has some twenty."""
+"""Maximum number of form fields in a request. A callback has about twenty fields."""
 FORM = "application/x-www-form-urlencoded"
 _PATH = re.compile(r"/callbacks/twilio/([A-Za-z0-9_.-]{1,256})", re.ASCII)
 _SID = re.compile(r"[A-Za-z0-9]{34}", re.ASCII)
@@ -70,7 +71,7 @@ _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+", re.ASC
 
 
 class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
-    """A request of Twilio, or of a forger: the signature has not been verified yet.
+    """A request whose signature has not been verified yet, so that it may be forged.
 
     API Gateway percent-decodes the path. This does not change valid requests, because the paths of this API
     do not contain encoded characters.
@@ -81,7 +82,7 @@ class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename=
 
     @property
     def reference(self) -> Reference | None:
-        """Reference in the path of a status callback, or None if the request brings a person's text. Raises
+        """Reference in the path of a status callback, or None if the request contains a person's text. Raises
         HttpError with 404 for other paths."""
         if self.raw_path == INBOUND_PATH:
             return None
@@ -89,7 +90,7 @@ class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename=
         try:
             return Reference.read(match[1] if match else "")
         except Malformed:
-            raise HttpError(404, "the path names no message") from None
+            raise HttpError(404, "the path does not contain a valid reference") from None
 
     @property
     def path(self) -> str:
@@ -112,12 +113,12 @@ class CallbackRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename=
         """Return the form fields in the body, by name. Raises HttpError with 415 if the body is not a form,
         413 if the body is too large, or 400 if the form is malformed."""
         if self.media_type != FORM:
-            raise HttpError(415, "not a form")
+            raise HttpError(415, "the body is not a form")
         fields = http_event.unique(http_event.urlencoded(self.text(MAX_BODY_BYTES), MAX_FIELDS))
         try:
             "".join(f"{name}{value}" for name, value in fields.items()).encode()
         except ValueError:  # lone surrogates: UTF-8 cannot encode them, so Twilio cannot have signed them
-            raise HttpError(400, "the form cannot be read") from None
+            raise HttpError(400, "the form is not valid UTF-8") from None
         return fields
 
 
@@ -152,8 +153,8 @@ class TwilioCallbacks(Struct, frozen=True):
         """Handle a request, and return the response: 204 if a callback was put into the queue, NO_ANSWER for
         a person's text, otherwise the status of the error without a body.
 
-        The stage is at fault for 500 and 503. After these Twilio retries a few times within 15 s, because the
-        URLs for callbacks and texts have a fragment that requests retries.
+        After the statuses 500 and 503, which are faults of the stage, Twilio retries a few times within 15 s,
+        because the URLs for callbacks and texts have a fragment that requests retries.
         """
         return http_event.answered(lambda: self._answer(event), "TwilioCallbacks")
 
@@ -180,9 +181,9 @@ class TwilioCallbacks(Struct, frozen=True):
             for origin in (*_origins(self.settings.public_url), *_own_origins(request))
         ]
         if not any(matches):
-            raise HttpError(403, "the signature is missing or wrong")
+            raise HttpError(403, "the signature is missing or invalid")
         if fields.get("AccountSid") != account.account_sid:
-            raise HttpError(403, "it is about another account")
+            raise HttpError(403, "the request is about another account")
         return account
 
     def _account(self) -> TwilioAccount:
@@ -190,7 +191,7 @@ class TwilioCallbacks(Struct, frozen=True):
             return account_of(self.secret.current().text)
         except (ClientError, BotoCoreError, LookupError) as error:
             raise InvalidSecret(
-                f"Twilio's secret cannot be read: {error}; let the function read it"
+                f"Twilio's secret cannot be read: {error}; allow the function to read it"
             ) from None
 
     def _take_text(self, fields: Mapping[str, str], account: TwilioAccount) -> None:
@@ -200,7 +201,7 @@ class TwilioCallbacks(Struct, frozen=True):
         # A STOP without the sender's number is queued too. It becomes a dead letter, which alerts an
         # operator.
         if not (_SID.fullmatch(sid) and sent_to):
-            raise HttpError(400, "signed, but without MessageSid or To")
+            raise HttpError(400, "MessageSid or To is missing or invalid")
         # Twilio sets OptOutType if the Messaging Service defines keywords (Advanced Opt-Out).
         words = Keywords.of(self.settings.stop_words, self.settings.start_words)
         wish = words.wish(fields.get("Body", ""), fields.get("OptOutType", ""))
@@ -209,22 +210,22 @@ class TwilioCallbacks(Struct, frozen=True):
         sent_ms = self._sent_ms(account, sid, wish)
         text = {"source": keywords.SOURCE, "number": number, "sent_to": sent_to, "wish": wish, "at": sent_ms}
         self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=encode(text))
-        logger.info("text taken", message_sid=sid, wish=wish)
+        logger.info("text queued", message_sid=sid, wish=wish)
 
     def _sent_ms(self, account: TwilioAccount, sid: str, wish: Wish) -> int:
         """Return the time at which a text was sent, in epoch milliseconds.
 
-        Twilio's times are whole seconds. For a STOP, the last millisecond of the second is returned, for a
-        START the first one, so that the STOP wins within a second. If Twilio's API fails, the current time is
-        returned for a STOP. For a START, RequestFailed is raised, because an old START may have been posted
-        again after a later STOP.
+        Twilio's times are whole seconds. For a STOP, the last millisecond of the second is returned, and for
+        a START the first one, so that a STOP takes precedence over a START of the same second. If Twilio's
+        API fails, the current time is returned for a STOP. For a START, RequestFailed is raised, because an
+        old START may have been posted again after a later STOP.
         """
         try:
             second = int(self.created(account, self.settings.sms_base_url, sid)) * 1000
         except RequestFailed as error:
             if wish == "start":
                 raise
-            logger.warning("a STOP counts as of now: Twilio does not say its time", reason=str(error))
+            logger.warning("the time of a STOP is unknown; the current time is used", reason=str(error))
             return milliseconds(self.clock())
         return second + 999 if wish == "stop" else second
 
@@ -232,7 +233,7 @@ class TwilioCallbacks(Struct, frozen=True):
         """Put a status callback into the queue. Raises HttpError with 400, or botocore's errors."""
         fields = {name: form[name] for name in CALLBACK_FIELDS if form.get(name)}
         if not {"MessageSid", "MessageStatus"} <= fields.keys():
-            raise HttpError(400, "signed, but without MessageSid or MessageStatus")
+            raise HttpError(400, "MessageSid or MessageStatus is missing")
         callback = {
             "source": SOURCE,
             "reference": reference.text,
@@ -241,7 +242,7 @@ class TwilioCallbacks(Struct, frozen=True):
         }
         self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=encode(callback))
         logger.info(
-            "callback taken",
+            "callback queued",
             id=reference.id,
             event_type="sms",
             message_sid=word(fields["MessageSid"]),
@@ -262,7 +263,7 @@ def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
 
     These are accepted besides the stage's public URL: callbacks about messages sent before a change of the
     public URL are signed with the previous URL, which may have this host. The host is the API's default host
-    or one of its custom domains, whatever the request's headers contain. Accepting the host does not help a
-    forger, who would still need the auth token.
+    or one of its custom domains, independent of the request's headers. Accepting the host is safe, because a
+    valid signature still requires the auth token.
     """
     return _origins(f"https://{request.host}") if request.host else ()

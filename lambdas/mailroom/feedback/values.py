@@ -13,10 +13,10 @@ from mailroom.telemetry import logger, masked
 T = TypeVar("T")
 
 MAX_TEXT = 300
-"""Maximum characters of an explanation in the ledger. The limit keeps the size of most items within one write
-unit."""
+"""Maximum number of characters of an explanation in the ledger. The limit keeps the size of most items within
+one write unit."""
 MAX_WORD = 64
-"""Maximum characters of an event's type or error code in the ledger."""
+"""Maximum number of characters of an event's type or error code in the ledger."""
 MAX_PROVIDER_ID = 200
 LATEST_MS = 10**14
 """Limit of valid times, in epoch milliseconds (after the year 5000). A greater number must have another unit,
@@ -54,7 +54,7 @@ def time(name: str, text: str) -> int:
     try:
         seconds = epoch(text)
     except (ValueError, OverflowError):
-        raise Malformed(f"`{name}` is no ISO 8601 time") from None
+        raise Malformed(f"`{name}` is not an ISO 8601 time") from None
     # The time is rounded, because the float for 2 ms may be 1.9999999 ms, which int() would cut to 1 ms.
     return milliseconds(name, round(seconds * 1000))
 
@@ -63,7 +63,7 @@ def milliseconds(name: str, value: int) -> int:
     """Return a time in epoch milliseconds as a whole number. Raises Malformed if the time is out of range;
     the error's message names the field `name`."""
     if not 0 <= value < LATEST_MS:
-        raise Malformed(f"`{name}` is no time in epoch milliseconds")
+        raise Malformed(f"`{name}` is not a time in epoch milliseconds")
     return value
 
 
@@ -100,5 +100,5 @@ def number(text: str | None, region: str) -> tuple[str, ...]:
     try:
         return (to_e164(text.rpartition(":")[2], region or None),)
     except ValueError:
-        logger.warning("the recipient of an event cannot be read")
+        logger.warning("the recipient of an event is not a valid number")
         return ()

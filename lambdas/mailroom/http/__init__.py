@@ -1,1 +1,2 @@
-"""HTTP in both directions: allowed addresses, single requests, the proof of a response, and our own API."""
+"""HTTP: requests to checked URLs, what their responses prove, and the parsing of requests to Mailroom's own
+APIs."""

@@ -1,9 +1,11 @@
-"""Single HTTP requests to checked targets: pinned to their addresses, verified, limited in time and size.
+"""HTTP client for single requests to checked targets: it connects only to the checked addresses, verifies
+certificates, and limits the time and size of a request.
 
-The module uses plain sockets and the standard library's reader of bodies. `requests-hardened` 1.3.0 checks
-only the first address, and lacks both a list of allowed networks and a time-out for the whole request.
-urllib3 and http.client resolve the host themselves, and a server that drips bytes can block them for ever.
-http.client takes any interim response but 100 for the final response, and has limits of its own for a head.
+The module uses plain sockets, and http.client only to read bodies, for these reasons. `requests-hardened`
+1.3.0 checks only the first address, and lacks both a list of allowed networks and a time-out for the whole
+request. urllib3 and http.client resolve the host themselves, and a server that sends its bytes very slowly
+can block them for ever. http.client treats any interim response except 100 as the final response, and has
+fixed limits for the head.
 """
 
 import io
@@ -28,31 +30,32 @@ from mailroom.errors import ConnectError, InvalidRequest, OutcomeUnknown
 from mailroom.http.url_policy import RequestTarget
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Maximum bytes of the heads of a response and of the interim responses before it."""
+"""Maximum number of bytes of the head of a response, including the interim responses before it."""
 MAX_BODY_BYTES = 4 * 1024 * 1024
-"""Maximum bytes of a body that the caller wants whole."""
+"""Maximum number of bytes of a body that is read completely."""
 MAX_UNWANTED_BYTES = 16 * 1024
-"""Bytes that are read of a body if the caller wants only the status."""
+"""Maximum number of bytes that are read of a body if the caller needs only the status."""
 UNWANTED_SECONDS = 1.0
-"""Seconds for reading such a body after the status has arrived."""
+"""Maximum number of seconds for reading a body that the caller does not need."""
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
 _HEADER = re.compile(r"[ -~]*")
-# The status 101 (Switching Protocols) is not matched: our requests never ask to switch protocols, and the
-# bytes after such a response would not be HTTP.
+# The status 101 (Switching Protocols) is not matched: Mailroom's requests never ask to switch protocols, and
+# the bytes after such a response would not be HTTP.
 _STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] +(?!101)([1-9][0-9]{2})\s")
 _FRAMING = ("Transfer-Encoding", "Content-Length")
 
 
 class Deadline:
-    """The end of an exchange, `seconds` from now."""
+    """Time limit of a request and its response, `seconds` from now."""
 
     def __init__(self, seconds: float, monotonic: Clock = time.monotonic) -> None:
         self._monotonic = monotonic
         self._end = monotonic() + seconds
 
     def left(self) -> float:
-        """Return the remaining seconds as a positive time-out for a socket. Raises TimeoutError."""
+        """Return the remaining seconds, which are positive, as a time-out for a socket. Raises TimeoutError
+        if no time is left."""
         seconds = self._end - self._monotonic()
         if seconds <= 0:
             raise TimeoutError
@@ -63,25 +66,27 @@ class Deadline:
         return Deadline(self.left() / among, self._monotonic)
 
     def within(self, seconds: float) -> "Deadline":
-        """Return a deadline in `seconds`, or at the end of this one if sooner. Raises TimeoutError."""
+        """Return a deadline in `seconds`, or the end of this deadline if that is sooner. Raises
+        TimeoutError."""
         return Deadline(min(seconds, self.left()), self._monotonic)
 
 
 class AnswerTooLong(HTTPException):
-    """A response with too many bytes."""
+    """Error of a response with too many bytes."""
 
 
 class BoundedStream(io.RawIOBase):
-    """The bytes of a socket, limited in number and by a deadline, however slowly they drip."""
+    """Stream of the bytes from a socket, with a maximum number and a deadline, even if they arrive one by
+    one."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline, room: int) -> None:
         self._sock = sock
         self._deadline = deadline
         self.room = room
-        """Bytes that may still be read."""
+        """Number of bytes that may still be read."""
 
     def end_within(self, seconds: float) -> None:
-        """Move the deadline to `seconds` from now, unless it is sooner."""
+        """Move the deadline to `seconds` from now, unless the deadline is sooner."""
         self._deadline = self._deadline.within(seconds)
 
     def readable(self) -> bool:
@@ -99,7 +104,7 @@ class BoundedStream(io.RawIOBase):
 
 
 class Answer(Struct, frozen=True):
-    """The response of the other side."""
+    """Response to an HTTP request."""
 
     status: int
     headers: dict[str, str] = {}
@@ -108,22 +113,22 @@ class Answer(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The body decoded as UTF-8, the encoding of JSON."""
+        """Body decoded as UTF-8, the encoding of JSON."""
         return self.body.decode("utf-8", "replace")
 
 
 @dataclass
 class HttpClient:
-    """A client that makes each request once.
+    """HTTP client that makes each request only once.
 
-    It follows no redirect, keeps neither cookies nor connections, and ignores proxies and credentials of the
-    environment.
+    The client does not follow redirects, stores neither cookies nor connections, and ignores proxies and
+    credentials in the environment.
     """
 
     context: ssl.SSLContext | None = None
     connect: Connect = socket.create_connection
     connect_seconds: float = math.inf
-    """Maximum time for a connection to one address."""
+    """Maximum number of seconds for connecting to one address."""
 
     def post(
         self, target: RequestTarget, headers: Mapping[str, str], body: bytes, deadline: Deadline
@@ -157,7 +162,8 @@ class HttpClient:
             raise OutcomeUnknown(_reason(error, "broke off")) from None
 
     def _open(self, target: RequestTarget, deadline: Deadline) -> socket.socket:
-        """Connect to the first address that accepts. The addresses not yet tried share the remaining time."""
+        """Return a connection to the first address that accepts one. The addresses that were not tried yet
+        share the remaining time."""
         trouble: OSError = OSError("no address")
         for tried, address in enumerate(target.addresses):
             share = deadline.share(len(target.addresses) - tried)
@@ -181,7 +187,8 @@ class HttpClient:
 
 
 def tls() -> ssl.SSLContext:
-    """Create a context that verifies certificates and names against the system's trusted certificates."""
+    """Return a TLS context that verifies a server's certificate and name against the system's CA
+    certificates."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -190,7 +197,8 @@ def tls() -> ssl.SSLContext:
 
 @cache
 def _shared() -> ssl.SSLContext:
-    """Return the process's context, loaded once: reading the trusted certificates takes some 20 ms."""
+    """Return the TLS context of the process, which is created only once, because reading the CA certificates
+    takes about 20 ms."""
     return tls()
 
 
@@ -201,13 +209,14 @@ def _head(method: str, target: RequestTarget, headers: Mapping[str, str], length
     fields["Connection"] = "close"
     for name, value in fields.items():
         if not _HEADER.fullmatch(value):
-            raise InvalidRequest(f"{name}: not a header's value; use printable ASCII")
+            raise InvalidRequest(f"{name}: is not a header value; use printable ASCII")
     lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     return f"{method} {target.path_and_query} HTTP/1.1\r\n{lines}\r\n".encode("ascii")
 
 
 def _send(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
-    """Send pieces, because `sendall` of a TLS socket has a time-out for each piece instead of the whole."""
+    """Send data in pieces, because the time-out of a TLS socket's `sendall` is for each piece and not for the
+    whole."""
     remaining = memoryview(data)
     # A server may respond (413, 410) and close the connection before it has read the whole request. The
     # response is still read, so these errors are ignored.
@@ -239,7 +248,8 @@ def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) 
 
 
 def _final_head(reader: io.BufferedReader) -> tuple[int, Message]:
-    """Read the head of the final response, after any number of interim responses (RFC 9110, 15.2)."""
+    """Return the status and the headers of the final response, after any number of interim responses (RFC
+    9110, 15.2)."""
     while True:
         lines = [reader.readline()]
         match = _STATUS_LINE.match(lines[0])
@@ -248,13 +258,14 @@ def _final_head(reader: io.BufferedReader) -> tuple[int, Message]:
         while lines[-1] not in (b"\r\n", b"\n", b""):
             lines.append(reader.readline())
         if not match or not lines[-1]:
-            raise RemoteDisconnected("no end of the head")
+            raise RemoteDisconnected("the head of the response is incomplete")
         if not match[1].startswith(b"1"):
             return int(match[1]), HeaderParser().parsestr(b"".join(lines[1:]).decode("latin-1"))
 
 
 def _response(status: int, headers: Message, method: str, reader: io.BufferedReader) -> HTTPResponse:
-    """Return http.client's reader of a body, which gets only the head's fields of framing (RFC 9112, 6.3)."""
+    """Return an http.client response that reads the body. It gets only the headers that determine the body's
+    length (RFC 9112, 6.3)."""
     framing = (f"{name}: {headers[name]}\r\n" for name in _FRAMING if headers[name])
     head = io.BytesIO(f"HTTP/1.1 {status}\r\n{''.join(framing)}\r\n".encode("latin-1"))
     response = HTTPResponse(SimpleNamespace(makefile=lambda _: head), method=method)  # type: ignore[arg-type]
@@ -264,7 +275,8 @@ def _response(status: int, headers: Message, method: str, reader: io.BufferedRea
 
 
 def _whole(response: HTTPResponse) -> bytes:
-    """Read the body in pieces, so that memory is never allocated by the length that a server announces."""
+    """Return the whole body. It is read in pieces, so that a false Content-Length cannot allocate much
+    memory."""
     body = b""
     while piece := response.read1(65536):
         body += piece
@@ -276,15 +288,15 @@ def _whole(response: HTTPResponse) -> bytes:
 
 
 def _reason(error: Exception, fault: str) -> str:
-    """Describe an error without the server's own text, which may echo the URL."""
+    """Return a description of an error without text from the server, which may repeat the URL."""
     match error:
         case TimeoutError():
             return "did not answer in time"
         case ssl.SSLCertVerificationError():
-            return f"has a certificate that does not hold: {error.verify_message}"
+            return f"has an invalid certificate: {error.verify_message}"
         case ssl.SSLError():
-            return f"cannot be spoken to by TLS: {error.reason}"
+            return f"does not accept TLS: {error.reason}"
         case OSError():
             return f"{fault}: {error.strerror or type(error).__name__}"
         case _:
-            return f"gave no usable HTTP answer ({type(error).__name__})"
+            return f"sent no valid HTTP response ({type(error).__name__})"

@@ -1,4 +1,4 @@
-"""Requests to a provider's API, each sent once, and what their responses prove."""
+"""Requests to providers' APIs, which are never repeated, and what their responses prove about a message."""
 
 import json
 import re
@@ -18,12 +18,14 @@ from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
 CONNECT_SECONDS = 3.0
-# A provider's address comes from our settings, so it may be anywhere, such as on a developer's machine.
+# A provider's URL comes from the stage's settings, so any address is allowed, such as one on a developer's
+# machine.
 _ANYWHERE = UrlPolicy(schemes=DEFAULT_PORTS, ports=(), networks=("0.0.0.0/0", "::/0"))
 
 
 class ProviderApi:
-    """A provider's HTTP API. Each request has `headers`, and takes at most `seconds` with its response."""
+    """Client of a provider's HTTP API. Each request has the `headers`, and takes at most `seconds`, including
+    its response."""
 
     def __init__(
         self, seconds: float, headers: Mapping[str, str] | None = None, monotonic: Clock = time.monotonic
@@ -65,24 +67,24 @@ class ProviderApi:
             target = _ANYWHERE.check(url + query, min(CONNECT_SECONDS, self._seconds))
             return self._client.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
         except InvalidRequest as fault:
-            # The text of `fault` would follow the word "URL", but this error follows the provider's name, so
-            # the text gets a beginning of its own.
-            raise InvalidRequest(f"cannot be asked: {fault}") from None
+            # The text of `fault` is a predicate of the word "URL", but callers put the provider's name before
+            # this error's text.
+            raise InvalidRequest(f"cannot be called: {fault}") from None
 
 
 def body_of(status: int, text: str) -> dict[str, Any]:
-    """Return the JSON object in a response. Raises OutcomeUnknown for any other text."""
+    """Return the JSON object in a response. Raises OutcomeUnknown if the text is not a JSON object."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise OutcomeUnknown(f"an answer ({status}) that is no JSON object")
+        raise OutcomeUnknown(f"the response ({status}) is not a JSON object")
     return body
 
 
 def object_in(status: int, text: str) -> dict[str, Any]:
-    """Return the JSON object in a refusal, or an empty object if the text is not one."""
+    """Return the JSON object in an error response, or {} if the text is not a JSON object."""
     try:
         return body_of(status, text)
     except OutcomeUnknown:
@@ -90,20 +92,20 @@ def object_in(status: int, text: str) -> dict[str, Any]:
 
 
 def text_of(answer: dict[str, Any], name: str) -> str:
-    """Return a required text. Raises OutcomeUnknown if it is missing."""
+    """Return the text in the required field `name` of a response. Raises OutcomeUnknown if it is missing."""
     value = answer.get(name)
     if not isinstance(value, str) or not value:
-        raise OutcomeUnknown(f"an answer without {name}")
+        raise OutcomeUnknown(f"the response has no {name}")
     return value
 
 
 def refusal(status: int, headers: Mapping[str, str], reason: str, *, own: bool = False) -> Outcome:
     """Classify a response outside 2xx to a submit.
 
-    `own` means that the code, or the code and the field, is on the provider's list of faults of the message.
-    Every other refusal is a fault of ours: there are many codes for credentials, accounts and settings, new
-    codes come, and a message that fails because of one is lost in silence. Raises OutcomeUnknown for a
-    response that does not prove that the message was not sent.
+    `own` means that the error's code, or its code and field, shows that the message itself is at fault. Any
+    other refusal is treated as a fault of the configuration: there are many codes for credentials, accounts
+    and settings, and new ones are added. If such a code made a message fail, the message would be lost
+    without an alarm. Raises OutcomeUnknown for a response that does not prove that the message was not sent.
     """
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Retry(reason, retry_after(headers))
@@ -113,15 +115,15 @@ def refusal(status: int, headers: Mapping[str, str], reason: str, *, own: bool =
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """Return the wait in seconds that a provider requests, or 0 if its headers cannot be read."""
+    """Return the wait in seconds that a provider requests in its headers, or 0 if there is none."""
     return seconds_until(headers.get("retry-after") or headers.get("x-ratelimit-reset", ""), headers)
 
 
 def seconds_until(text: str, headers: Mapping[str, str], moment: float | None = None) -> float:
-    """Convert a value such as that of Retry-After to a wait in seconds, or 0 if it cannot be read.
+    """Return the wait in seconds in a value such as that of Retry-After, or 0 if the value is invalid.
 
-    A date counts from the Date of the response, because our clock may differ. `moment`, the epoch seconds of
-    our clock, replaces a missing Date.
+    If the value is a date, the wait is counted from the response's Date, because the provider's clock may
+    differ. If Date is missing, it is counted from `moment`, the present time in epoch seconds.
     """
     if re.fullmatch(r" *[0-9]{1,9} *", text):
         return float(text)
@@ -133,11 +135,12 @@ def seconds_until(text: str, headers: Mapping[str, str], moment: float | None = 
 
 
 def epoch(text: str) -> float:
-    """Return the epoch seconds of a date of ISO 8601 or RFC 9110, by default UTC. Raises OutcomeUnknown."""
+    """Return the epoch seconds of a date in the form of ISO 8601 or RFC 9110. Without an offset the date is
+    UTC. Raises OutcomeUnknown."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             date = read(text)
         except (ValueError, OverflowError):
             continue
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    raise OutcomeUnknown("a date that cannot be read")
+    raise OutcomeUnknown("the response has an invalid date")

@@ -1,8 +1,9 @@
-"""The rules for URLs that somebody else chose: they lead from a URL to the addresses to connect to.
+"""Checks of URLs that users have chosen, such as webhook URLs. The result contains the IP addresses to
+connect to.
 
-A request made for others must not reach a host that only we can reach. So the URL is parsed here once,
-strictly, and later code uses the parts. A name is resolved once, and the connection goes to the checked
-addresses instead of the name: so the name cannot change its meaning in between.
+A request to a user's URL must not reach internal hosts (server-side request forgery). So the URL is parsed
+strictly here, and later code uses only the parsed parts. The host's name is resolved once, and the connection
+is made to the checked addresses, so that another address cannot be returned after the check (DNS rebinding).
 """
 
 import re
@@ -25,7 +26,7 @@ from msgspec import Struct
 from mailroom.errors import ConnectError, Invalid, InvalidRequest
 
 MAX_URL = 2000
-"""Maximum characters of a URL."""
+"""Maximum number of characters of a URL."""
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
 _HOST_OF = re.compile(
@@ -41,14 +42,15 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _MAX_HOST = 253
 
 Resolve = Callable[[str, float], list[str]]
-"""Function that returns every address of a name, within some seconds. Raises ConnectError."""
+"""Function that returns all addresses of a host name within a number of seconds. It raises ConnectError."""
 
 
 def resolve(host: str, seconds: float) -> list[str]:
-    """Return the addresses that the system finds. Raises ConnectError.
+    """Return the addresses of a host name, resolved by the operating system within `seconds`. Raises
+    ConnectError.
 
-    The system's time-out is longer than a request may take. So a thread asks the system, and goes on until
-    that time-out if its result is late.
+    The system's own time-out is longer than a request may take. So a thread calls the system, and if its
+    result is late, the thread continues in the background.
     """
     results: SimpleQueue[list[str] | Exception] = SimpleQueue()
     Thread(target=lambda: results.put(_look_up(host)), name="resolve", daemon=True).start()
@@ -74,7 +76,7 @@ def _look_up(host: str) -> list[str] | Exception:
 
 
 def host_of(url: str) -> str:
-    """Return the host of an http or https URL in lower case, or "" if it lacks a host.
+    """Return the host of an http or https URL in lower case, or "" if the URL lacks a host.
 
     The URL is not checked: `UrlPolicy` does that.
     """
@@ -84,25 +86,25 @@ def host_of(url: str) -> str:
 
 
 class RequestTarget(Struct, frozen=True):
-    """The parts of a checked URL."""
+    """Parts of a checked URL."""
 
     scheme: str
     host: str
-    """The host for TLS and the Host header. Never connect to it."""
+    """Host name for TLS and the Host header. Connections must use `addresses` instead."""
     port: int
     path_and_query: str
     addresses: tuple[str, ...] = ()
-    """The checked addresses to connect to. They are empty until `UrlPolicy.check`."""
+    """Checked addresses to connect to; empty in the result of `UrlPolicy.read`."""
 
     @property
     def authority(self) -> str:
-        """The Host header."""
+        """Value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 class UrlPolicy:
-    """The rules of a stage for the URLs that it calls."""
+    """Rules of a stage for the URLs that it may call."""
 
     def __init__(
         self,
@@ -112,9 +114,10 @@ class UrlPolicy:
         networks: Iterable[str] = (),
         resolve: Resolve = resolve,
     ) -> None:
-        """Allow any port if `ports` is empty, and `networks` although they are not public.
+        """`schemes` and `ports` are the allowed ones; if `ports` is empty, any port is allowed. `networks`
+        (CIDR blocks) are allowed even if they are not public.
 
-        Raises ValueError for a text that is not a network.
+        Raises ValueError for an invalid CIDR block.
         """
         self._schemes = [scheme for scheme in schemes if scheme in DEFAULT_PORTS]
         self._ports = ports
@@ -122,12 +125,13 @@ class UrlPolicy:
         self._resolve = resolve
 
     def read(self, url: str) -> RequestTarget:
-        """Parse a URL without the network: its addresses are still empty. Raises InvalidRequest."""
+        """Return the parts of a URL without resolving its host, so that `addresses` is empty. Raises
+        InvalidRequest."""
         if len(url) > MAX_URL:
             raise InvalidRequest(f"has {len(url)} characters; use at most {MAX_URL}")
         if not _TEXT.fullmatch(url):
             raise InvalidRequest(
-                "holds a space, control character, backslash or one beyond ASCII; percent-encode it, "
+                "holds a space, control character, backslash or non-ASCII character; percent-encode it, "
                 "and write a host's name in its xn-- form"
             )
         match = _URL.fullmatch(url)
@@ -140,7 +144,8 @@ class UrlPolicy:
         return RequestTarget(scheme, host, port, path if path.startswith("/") else f"/{path}")
 
     def validate(self, field: str, url: str | None) -> None:
-        """Raise Invalid for a URL that is refused at any time. Only `check` checks the addresses."""
+        """Raise Invalid for the attribute `field` if the URL is invalid, whatever its host's addresses are.
+        Only `check` checks the addresses."""
         if url is not None:
             try:
                 self.read(url)
@@ -148,7 +153,7 @@ class UrlPolicy:
                 raise Invalid(field, str(fault)) from None
 
     def check(self, url: str, seconds: float) -> RequestTarget:
-        """Parse a URL, resolve the host within `seconds`, and check each address.
+        """Return the parts of a URL, after resolving its host within `seconds` and checking each address.
 
         Raises InvalidRequest, or ConnectError if a later try may succeed.
         """
@@ -184,21 +189,22 @@ class UrlPolicy:
         return _host(match[1].lower()), port
 
     def _problem(self, text: str) -> str | None:
-        """Return why an address is refused, as the end of a sentence, or None if it is allowed."""
+        """Return the reason why an address is refused, as the predicate of a sentence, or None if the address
+        is allowed."""
         address = ip_address(text)
         if _in(address, _IPV4_IN_IPV6):
             address = IPv4Address(address.packed[12:])
         if _in(address, _NEVER):
-            return "is link-local or a cloud's metadata service, which no setting allows; use a public host"
+            return "is link-local or a cloud's metadata service, which is never allowed; use a public host"
         if _in(address, _CARRIERS) or address.packed[8:12] in _ISATAP:
-            return "carries another address, as 6to4 and Teredo do, which no setting allows; use that address"
+            return "contains another address, as in 6to4 and Teredo, which is never allowed; use that address"
         if _in(address, _NOT_PUBLIC) and not _in(address, self._networks):
-            return "is not public; use a host on the internet, or have its network put on allowed_networks"
+            return "is not public; use a host on the internet, or add its network to allowed_networks"
         return None
 
 
 def _host(text: str) -> str:
-    """Return a host in the spelling that every reader of URLs understands alike. Raises InvalidRequest."""
+    """Return a host in a form that all URL parsers interpret in the same way. Raises InvalidRequest."""
     if text.startswith("["):
         return _ipv6(text[1:-1])
     labels = text.split(".")
@@ -220,12 +226,13 @@ def _host(text: str) -> str:
 
 
 def _ipv6(text: str) -> str:
-    """Return an address in our spelling. Any full spelling is valid, because readers agree on its meaning."""
+    """Return an IPv6 address in its canonical form. Any complete form is valid, because all parsers interpret
+    it in the same way."""
     try:
         address = IPv6Address(text)
     except AddressValueError:
         raise InvalidRequest(
-            "has a host in brackets that is no IPv6 address; use one like [2001:db8::1]"
+            "has a host in brackets that is not an IPv6 address; use one like [2001:db8::1]"
         ) from None
     if address.scope_id is not None:
         raise InvalidRequest("has an IPv6 address with a zone; leave the zone out")
@@ -280,7 +287,7 @@ _CARRIERS = (
     *_networks("::ffff:0:0:0/96", "64:ff9b:1::/48", "2001::/32", "2002::/16"),
 )
 _ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
-"""The third word of an ISATAP address, in any network."""
+"""Bytes 9 to 12 of ISATAP addresses, which contain an IPv4 address, in any network."""
 
 
 def _in(address: Address, networks: tuple[Network, ...]) -> bool:

@@ -1,1 +1,1 @@
-"""The ledger: one item a message, each change of it one conditional write."""
+"""The ledger: a table with one item for each message. Each change of an item is one conditional write."""

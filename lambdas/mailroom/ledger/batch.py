@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def items_of(
     client: "DynamoDBClient", table: str, keys: Iterable[Key], *, consistent: bool = True
 ) -> dict[Key, dict[str, Any]]:
-    """Read the items of messages, in plain Python. A message without an item is left out. Raises
+    """Return the items of messages by key, in plain Python. A message without an item is left out. Raises
     UnprocessedKeys."""
     wheres = [where(key) for key in dict.fromkeys(keys)]
     items = batch_get(client, {table: wheres}, consistent=consistent)[table]

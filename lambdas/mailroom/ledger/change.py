@@ -1,4 +1,4 @@
-"""A change of a ledger item, as the DynamoDB stream of the ledger's table reports it."""
+"""Changes of ledger items, read from the records of the table's DynamoDB stream."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,14 +39,14 @@ class LedgerChange(Struct, frozen=True):
 
     @property
     def at(self) -> float:
-        """Time of the change in epoch seconds: the same time if the stream delivers the record a second
-        time."""
+        """Time of the change in epoch seconds. If the stream delivers the record twice, the time is the
+        same."""
         return epoch(self.new["updatedAt"])
 
     @property
     def moved(self) -> bool:
-        """Whether the change gave the message another status. Between two outcomes of the same status there
-        is always a claim, whose status is `sending`."""
+        """Whether the change gave the message another status. If a message ends twice with the same status,
+        its status was `sending` in between, because every attempt begins with a claim."""
         return self.new.get("status") != self.old.get("status")
 
     @property
@@ -57,8 +57,8 @@ class LedgerChange(Struct, frozen=True):
 
 
 def change_of(record: Mapping[str, Any]) -> LedgerChange | None:
-    """Return the change that a stream record reports. None for a deleted item: a deletion is not an
-    outcome."""
+    """Return the change in a stream record. Returns None if the item was deleted, because a deletion is not
+    an outcome."""
     images = record["dynamodb"]
     if record["eventName"] == "REMOVE" or "NewImage" not in images:
         return None

@@ -63,7 +63,7 @@ class Claimed(Struct, frozen=True):
     """Whether all tries in the ledger item can have sent the message only once."""
 
     def after(self, evidence: Evidence) -> "Claimed":
-        """Return the claim with what the evidence says about its earlier tries: without the tries if it
+        """Return the claim after evidence about its earlier tries. The tries are removed if the evidence
         proves that none of them reached the provider."""
         if isinstance(evidence, NotFound):
             return structs.replace(self, unsettled=(), settled=bool(self.unsettled))
@@ -97,8 +97,8 @@ class InProgress(Struct, frozen=True):
 
 
 class OutOfSequence(Struct, frozen=True):
-    """Refusal of a claim: the attempt before this one has not ended. Either the record's number of the
-    attempt is invented, or the message's item is missing."""
+    """Refusal of a claim: the attempt before this one has not ended. Either the attempt number in the record
+    is wrong, or the message's ledger item is missing."""
 
 
 Claim = Claimed | Completed | Superseded | InProgress | OutOfSequence

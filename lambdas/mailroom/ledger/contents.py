@@ -1,7 +1,8 @@
-"""Contents of messages that wait: a table apart from the ledger, whose small items change more often.
+"""Contents of messages that wait. They have a separate table, because ledger items change more often, and a
+write of a large item costs more.
 
-A message that was to be sent at once waits together with its content, because its item in the mailbox may be
-deleted meanwhile. Only `release` reads the content, when the message goes to its queue.
+The content of a message without `send_at` that has to wait is stored, because the message's mailbox item may
+be deleted meanwhile. Only the function `release` reads the content, when the message goes to its queue.
 """
 
 import zlib
@@ -21,35 +22,36 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 _SPARE_SECONDS = 30 * 86_400
-"""Seconds for which a content outlives the longest wait. DynamoDB then deletes a content that a crashed
-function has left behind."""
+"""Seconds after the end of the longest possible wait at which DynamoDB deletes a content that a crashed
+function has not deleted."""
 
 
 _MOST_BYTES = 380_000
-"""Maximum number of bytes of a compressed body: DynamoDB's items have 400 KB."""
+"""Maximum number of bytes of a compressed body: DynamoDB allows 400 KB for an item."""
 
 
 def fits(body: bytes) -> bool:
-    """Whether the body of a queue message can be stored, so that the message can wait."""
+    """Return whether the body of a queue message is small enough to be stored, so that the message can
+    wait."""
     return len(body) <= _MOST_BYTES or len(zlib.compress(body)) <= _MOST_BYTES
 
 
 class Held(NamedTuple):
-    """Name of the content of one wait."""
+    """Key of the content of one wait."""
 
     key: MessageKey
     version: str
 
 
 class Contents(Struct, frozen=True):
-    """Contents of the messages that wait, by message and by wait."""
+    """Table with the contents of messages that wait, by message and wait."""
 
     client: "DynamoDBClient"
     table: str
     clock: Clock
 
     def put(self, contents: Sequence[tuple[Held, str]]) -> None:
-        """Write the bodies of queue messages. Raises UnprocessedKeys and the client's errors."""
+        """Write the bodies of queue messages, compressed. Raises UnprocessedKeys and the client's errors."""
         ttl = number(int(self.clock()) + MAX_AHEAD_SECONDS + _SPARE_SECONDS)
         items: list[Sets] = [
             {**_key(name), "body": {"B": zlib.compress(body.encode())}, "ttl": ttl} for name, body in contents
@@ -57,7 +59,7 @@ class Contents(Struct, frozen=True):
         batch_put(self.client, self.table, items)
 
     def get(self, names: Iterable[Held]) -> dict[str, str]:
-        """Return the bodies that still exist, by version. Raises UnprocessedKeys."""
+        """Return the bodies that still exist, by the version of the wait. Raises UnprocessedKeys."""
         keys = [_key(name) for name in names]
         items = batch_get(self.client, {self.table: keys}, consistent=True)[self.table]
         return {item["version"]: zlib.decompress(b64decode(item["body"])).decode() for item in items}

@@ -1,8 +1,9 @@
-"""Erasure of a person from the ledger: items of the person's messages are emptied, but never deleted.
+"""Erasure of a person's data from the ledger. Ledger items of the person's messages are emptied, but never
+deleted.
 
-A copy of the queue message may exist for weeks, and the item's key, status and `completedAt` keep that copy
-from being sent. So these attributes stay until the item's `ttl`, and the attributes about the person are
-removed.
+A copy of a message may be in a queue for weeks. The key, the status and `completedAt` of the ledger item
+prevent that this copy is sent. So these attributes stay until the item's `ttl`, and the attributes about the
+person are removed.
 """
 
 from collections.abc import Mapping
@@ -15,8 +16,8 @@ from mailroom.ledger.items import ERASED_AT, MessageKey, error_of, where
 from mailroom.ledger.table import LedgerTable
 
 ERASED = "erased"
-"""Text that replaces any text that named the person."""
-ERASED_UNSENT = "its recipient was erased before it was sent"
+"""Text that replaces the text of an item's `error`, because that text may name the person."""
+ERASED_UNSENT = "the recipient was erased before the message was sent"
 KEPT = frozenset(
     (
         *("id", "event_type", "status", "attempts", "generation", "claim_token", "provider", "callbacks"),
@@ -32,16 +33,18 @@ _HISTORY_FIELDS = ("at", "status", "code")
 
 
 class Erasure(LedgerTable):
-    """Ledger writes of an erasure: `cancel`, then `empty`."""
+    """Ledger writes of an erasure: first `cancel` if the message waits, then `empty`."""
 
     def empty(self, key: MessageKey, item: Mapping[str, Any], by: str = "") -> bool:
-        """Remove the attributes about the person from an item (in plain Python) of a message that has ended.
+        """Remove the attributes about the person from the item of a message that has ended. `item` is the
+        item in plain Python.
 
-        `by` is the operator, if known. Returns False if the item has changed since it was read, or if its
-        message has not ended.
+        `by` is the operator's name, or empty. Returns False if the item has changed since it was read, or if
+        its message has not ended.
 
-        The status stays, so no callback follows; `updatedAt` and `ttl` stay as well. `attempts` is raised by
-        one, so that an event of the last attempt is outdated and cannot restore data about the person.
+        The status does not change, so no callback is sent. `updatedAt` and `ttl` do not change either.
+        `attempts` is raised by one, so that a later event about the last attempt is ignored, and cannot add
+        data about the person again.
         """
         erased = ERASED_AT in item
         sets: Sets = {

@@ -35,17 +35,18 @@ REDIRECTED_TO = "redirected_to"
 """Attribute with the recipient to whom the stage's settings redirected a message, instead of its
 recipients."""
 WAIT = "wait"
-"""Attribute of a message that may not be sent yet: why, in which lane, and for how many recipients. It counts
-while the message's status is `scheduled`."""
+"""Attribute of a message that may not be sent yet: a map with the reason, the lane, the number of recipients
+and other data of the wait. It is valid only while the message's status is `scheduled`."""
 MARK = (WAIT, "waits_in", "waits_at")
-"""Attributes of a message that may not be sent yet; the index `waiting` is by the last two."""
+"""Attributes of a message that may not be sent yet. The last two are the keys of the index `waiting`."""
 PAUSED = "paused"
-"""State of a campaign's run that goes on later, and reason of the waits of the run's messages. It is apart
-from the state of the collecting, which a pause keeps."""
+"""State of a campaign run that an operator has paused, and the reason why its messages wait. It is
+independent of the run's attribute `state`, which a pause does not change."""
 ARRIVED_BEFORE = "arrived_before"
 """Attribute with the number of resends by operators after the message may have arrived."""
 LINES = "lines"
-"""Name of the index of messages by line (such as a telephone number) and time of submission."""
+"""Name of the index of messages by the attribute `line` (such as a telephone number) and by the time of the
+submit."""
 
 
 class MessageKey(Protocol):
@@ -77,8 +78,8 @@ def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: s
 
 
 def about_of(message: "Message") -> Sets:
-    """Return a message's recipients, topic, callback URL and conditions, and the attributes that lists of
-    messages show."""
+    """Return a message's recipients, topic, callback URL and `unless` conditions, and the attributes that
+    lists of messages show, as item attributes."""
     addressing = addressing_of(message.recipient, message.callback_url, message.topic)
     return addressing | facts_of(message.headline) | _unless_of(message)
 
@@ -103,8 +104,8 @@ def _short(value: object) -> str | None:
 
 
 def entries_of(addressees: Sequence[str]) -> Sets:
-    """Return the attribute `recipients` of a message to several recipients: one entry for each recipient's
-    outcome.
+    """Return the attribute `recipients` of a message: a map with an empty entry for each recipient, in which
+    the recipient's outcome is written later. Returns {} for a message to one recipient.
 
     Only this function adds entries, so an event cannot add an entry for an address to which the message is
     not sent.
@@ -115,7 +116,7 @@ def entries_of(addressees: Sequence[str]) -> Sets:
 
 
 def facts_of(facts: Mapping[str, str | int]) -> Sets:
-    """Encode facts about a message (attributes by name) in DynamoDB's form."""
+    """Return attributes of a message, by name, in DynamoDB's form."""
     return {name: string(value) if isinstance(value, str) else number(value) for name, value in facts.items()}
 
 

@@ -55,19 +55,19 @@ from mailroom.message.unless import Condition, word_of
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-# The time-line of a claim. `startedAt` is the time of the claim; the lease is the function's time-out + 60 s.
+# Time-line of a claim whose worker crashes. `startedAt` is the time of the claim.
 #
 # worker A   claim ─────── submit ──✗ dies            lease = function time-out + 60 s
 # queue            visibility time-out ────────────────────▶ redelivers
 # worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
 NOT_HELD = "(attribute_not_exists(startedAt) OR startedAt <= :lease_over)"
-"""Condition: no worker holds the message, or the holder's lease is over, so that the holder must have
+"""Condition: the message is not claimed, or the lease of its claim has ended, so that the worker must have
 crashed."""
 OWN = f"claim_token = :own AND {NO_OUTCOME}"
 """Condition: the caller's claim is the latest, and no event of the provider has ended the message
 meanwhile."""
 STARTED = "attribute_exists(startedAt)"
-"""Condition: a worker holds the message."""
+"""Condition: the message has a claim that was not released."""
 SUBMITTED = "attribute_exists(provider_id)"
 """Condition: the provider has accepted the attempt."""
 KNOWN = "attribute_exists(id)"
@@ -78,11 +78,11 @@ NO_RESPONSE = "no_outcome"
 """Code of `trouble` if a submit ended without a response."""
 _CLAIM_OVER = ("startedAt", "unsettled_tries")
 """Attributes that are removed when the outcome of every try of the message is known."""
-_SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
+_SETTLED_BY_OPERATOR = "an operator settled it as failed, because its outcome could not be found out"
 
 
 class NewClaim(NamedTuple):
-    """Arguments of a claim that is going to be made."""
+    """Arguments of `Ledger.claim`."""
 
     message: Message
     account: str | None
@@ -90,14 +90,15 @@ class NewClaim(NamedTuple):
     redirected_to: str | None
     """Recipient to whom the stage's settings redirect the message, instead of its recipients."""
     token: str
-    """Text that identifies this claim, so that a repeat of the write recognizes the first write."""
+    """Text that identifies this claim. If the write is repeated, the token in the item shows that the first
+    write succeeded."""
     put_at: float | None = None
     """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
 
 
 class Ledger(LedgerTable):
-    """Writes to the ledger. Each write also sets `updatedAt` and `ttl`. With an `entry`, the write adds that
-    status to `history`."""
+    """Writes to the ledger. Unless a method says otherwise, a write also sets `updatedAt` and `ttl`. A write
+    that changes the status to anything but `sending` adds the status to `history`."""
 
     def __init__(
         self,
@@ -151,12 +152,12 @@ class Ledger(LedgerTable):
         return _claimed(new, item)
 
     def claim_new(self, new_claims: Sequence[NewClaim]) -> list[Claimed | str]:
-        """Claim first attempts of messages without an item, in one call for every 25 messages. All keys must
-        be different.
+        """Claim the first attempts of messages that are not in the ledger yet, in one call for every 25
+        messages. All keys must be different.
 
-        Returns for each message the claim, or an error's code if it is uncertain whether the claim was
-        written (see `insert`). For such a code the caller calls `claim`, which finds out whether the message
-        is claimed.
+        Returns for each message the claim, or an error code if the claim was not or perhaps not written (see
+        `insert`). Then the caller must call `claim` with the same arguments, which finds out whether the
+        message is claimed.
         """
         moment = self._clock()
         items: list[Sets] = []
@@ -168,8 +169,9 @@ class Ledger(LedgerTable):
         return [code or _claimed(new, {}) for new, code in zip(new_claims, codes, strict=True)]
 
     def _claiming(self, new: NewClaim, moment: float) -> Update:
-        """Return the changes that a claim makes to the ledger item. A claim ends an operator's redrive, so
-        `dead_lettered_at` is removed. `trouble` stays until a later trouble or the outcome replaces it."""
+        """Return the changes that a claim makes to the ledger item. `dead_lettered_at` is removed, because a
+        message that is claimed is not a dead letter any more. `trouble` stays until a later try or the
+        outcome replaces it."""
         message, now_ms = new.message, milliseconds(moment)
         description, sent = about_of(message), message
         removes, redirect = ["dead_lettered_at"], Sets()
@@ -195,11 +197,10 @@ class Ledger(LedgerTable):
         )
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
-        """Record that the provider has accepted an attempt, before waiting for the attempt's end. From then
-        on the attempt is resumed, and never submitted again.
+        """Record that the provider has accepted an attempt whose result comes later, such as a fax. After
+        this write a worker only waits for the result, and never submits the attempt again.
 
-        `line`: the line that the attempt occupies, such as a fax number, by which `ids_on_line` finds the
-        attempt.
+        `line` is the telephone number that the attempt occupies; `ids_on_line` finds the attempt by it.
         """
         facts: Facts = {"provider": provider, "provider_id": provider_id, "submittedAt": self._now_ms()}
         if line is not None:
@@ -207,7 +208,8 @@ class Ledger(LedgerTable):
         self._write_own(claim, Update(facts_of(facts), adds={"provider_ids": {"SS": [provider_id]}}))
 
     def doubt(self, claim: Claimed, message: str) -> None:
-        """Record why the outcome of a submit is unknown. The claim and its try stay in the item."""
+        """Record `message` as the reason why the outcome of a submit is unknown. The claim and its try stay
+        in the item."""
         self._write_own(claim, Update(trouble_of(NO_RESPONSE, message)), f"{OWN} AND {STARTED}")
 
     def complete(
@@ -219,10 +221,10 @@ class Ledger(LedgerTable):
         line: str | None = None,
     ) -> None:
         """Record that the provider has accepted the message. If an event has recorded the acceptance already,
-        add only the facts that the item lacks. Several tries stay in the item only if the message may have
-        arrived twice.
+        add only the facts that the item lacks. The tries in `unsettled_tries` stay in the item only if more
+        than one of them may have sent the message.
 
-        `line`: the recipient's telephone number, if `ids_on_line` has to find the message by that number.
+        `line` is the recipient's telephone number, if `ids_on_line` has to find the message by that number.
         """
         acceptance: Facts = {"provider": provider, "provider_id": provider_id, **(facts or {})}
         ids: Sets = {}
@@ -232,7 +234,7 @@ class Ledger(LedgerTable):
         sent = Update(
             sets={**self.outcome(claim.key, "sent"), **facts_of(acceptance)},
             adds={"attempts": _ONE, **ids},
-            # The history keeps the error of an earlier attempt.
+            # The error of an earlier attempt is removed, because `history` has its code.
             removes=(*TRY_NOTES, "error", *(("unsettled_tries",) if claim.settled else ())),
         )
         try:
@@ -250,27 +252,29 @@ class Ledger(LedgerTable):
             self.write(claim.key, Update(facts_of(facts), adds=ids), "claim_token = :own", values)
 
     def fail(self, claim: Claimed, code: str, message: str, field: str = "") -> None:
-        """Record that the message will not be sent, because the message or its recipient is invalid.
-        `message` names the remedy, `field` the invalid attribute."""
+        """Record that the message has failed: it is invalid, it has expired, the provider has rejected it, or
+        the outcome of an earlier try cannot be found out. `message` is the reason in a sentence for people,
+        and `field` is the invalid attribute, if there is one."""
         self._end_unsent(claim, "failed", code, error_of(code, message, field))
 
     def suppress(self, claim: Claimed, code: str, message: str) -> None:
-        """Record that the message will not be sent because every recipient has opted out or cannot be
-        reached. `message` is the reason."""
+        """Record that the message will not be sent, because all its recipients are blocked: they have opted
+        out, are on the suppression list or are not allowed in the stage. `message` is the reason in a
+        sentence for people."""
         self._end_unsent(claim, "suppressed", code, error_of(code, message))
 
     def cancel_claimed(self, claim: Claimed, code: str, message: str, facts: Mapping[str, Any]) -> None:
-        """Record that the message will not be sent any more; `message` is the reason. The item gets the
-        `facts` as well."""
+        """Record that a claimed message is cancelled. `message` is the reason in a sentence for people, and
+        `facts` are further attributes for the item."""
         self._end_unsent(claim, "cancelled", code, error_of(code, message) | image_of(facts))
 
     def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
-        """Read the ledger's items, as `items_of` does."""
+        """Return the ledger items of messages by key; see `items_of`."""
         return items_of(self._client, self._table, keys)
 
     def cut_off(self, keys: Iterable[Key]) -> set[Key]:
-        """Return the keys of the messages whose claim stands without a reason: their function was cut off
-        before it could record the outcome or why there is none, or it still runs. Raises UnprocessedKeys."""
+        """Return the keys of the messages whose claim was neither released nor explained by `doubt`. Their
+        function timed out or crashed, or it still runs. Raises UnprocessedKeys."""
         return {
             key
             for key, item in self.items(keys).items()
@@ -278,9 +282,9 @@ class Ledger(LedgerTable):
         }
 
     def fulfilled(self, conditions: Sequence[Condition]) -> Condition | None:
-        """Read the messages that the conditions name, and return the first condition that is fulfilled,
-        with the other message's status. A message without a ledger item fulfils none. Raises
-        UnprocessedKeys."""
+        """Read the ledger items of the messages in the conditions, and return the first condition that is
+        fulfilled, together with the status that fulfils it. Returns None if no condition is fulfilled. A
+        message without a ledger item fulfils no condition. Raises UnprocessedKeys."""
         items = self.items(Key(condition.id, condition.event_type) for condition in conditions)
         for condition in conditions:
             item = items.get(Key(condition.id, condition.event_type), {})
@@ -299,32 +303,32 @@ class Ledger(LedgerTable):
         self._write_own(claim, ending, entry=status, code=code)
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
-        """Record that one of several recipients is left out, with `message` as the reason. The other
-        recipients get the message."""
+        """Record that one of several recipients does not get the message, with `message` as the reason. The
+        other recipients get it."""
         self.advance(claim.key, addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
-        """End a claim whose holder has not sent the message, so that the next delivery can claim the message
-        at once.
+        """End a claim whose worker has not sent the message, so that the message can be claimed again at
+        once.
 
         Earlier tries whose outcome is unknown stay in the item. `code` and `message` become the attribute
         `trouble`, the reason why the message was not sent.
         """
         sets, removes = _without_own_try(claim)
         # The condition STARTED is needed because `retry_later` may have ended this claim although the
-        # response to that write was lost. A release after that must fail, or it would write back the tries
-        # that `retry_later` removed.
+        # response to that write was lost. A release after that must fail. Otherwise it would restore the
+        # tries that `retry_later` has removed.
         released = Update({**trouble_of(code, message), **sets}, removes=("startedAt", *removes))
         self._write_own(claim, released, f"{OWN} AND {STARTED}")
 
     def hand_back(self, claim: Claimed) -> None:
-        """End the claim of a fax in transmission, so that the next delivery can claim the fax at once and
-        resume from the checkpoint."""
+        """End the claim of a fax in transmission, so that the next receive of its record can claim the fax at
+        once and wait for its result."""
         self._write_own(claim, Update(removes=_CLAIM_OVER), f"{OWN} AND {SUBMITTED}")
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
-        """Record that the attempt has failed and that the message is retried; the next claim is for `attempt`
-        + 1."""
+        """Record that the attempt has failed and that the message is retried with a further attempt. The next
+        claim must be for the attempt number plus one."""
         retrying = Update(
             sets={"status": string("retrying"), **error_of(code, message)},
             adds={"attempts": _ONE},
@@ -335,17 +339,19 @@ class Ledger(LedgerTable):
         self._write_own(claim, retrying, f"{OWN} AND {STARTED}", entry="retrying", code=code)
 
     def dead_lettered(self, key: Key) -> None:
-        """Set `dead_lettered_at` on a message in a dead-letter queue, unless the message is unknown, has
-        ended or already has the attribute. Other attributes stay, because a dead letter is not an outcome."""
+        """Set `dead_lettered_at` on a message in a dead-letter queue, unless the message is not in the
+        ledger, has ended or already has the attribute. The status does not change, because a dead letter is
+        not an outcome."""
         marked = Update({"dead_lettered_at": number(self._now_ms())})
         condition = f"{KNOWN} AND {NO_OUTCOME} AND attribute_not_exists(dead_lettered_at)"
         with suppress(ConditionFailed):
             self.write(key, marked, condition)
 
     def note_callback(self, key: Key, name: str, result: Sets) -> None:
-        """Record the result of a callback under the callback's name, if the message has a callback URL.
+        """Record the result of a callback in `callbacks`, under the callback's name, if the message has a
+        callback URL.
 
-        The message itself does not change, so `updatedAt` and `ttl` stay.
+        `updatedAt` and `ttl` do not change.
         """
         with suppress(ConditionFailed):  # the message lacks a callback URL, or its item has expired
             update(
@@ -366,20 +372,21 @@ class Ledger(LedgerTable):
         field: str = "",
         put_at: float | None = None,
     ) -> bool:
-        """Record that the item of an unclaimed message is invalid and will never be sent. Only the item's key
-        needs to be valid. `put_at`: see `NewClaim`.
+        """Record that an unclaimed message has failed because its item is invalid. Only the item's key needs
+        to be valid. `put_at` has the meaning of the field of `NewClaim`.
 
-        Returns False if a valid copy of the message was claimed before: that copy decides the outcome, and
-        this queue record must be delivered again later.
+        Returns False if a valid copy of the message was claimed before and has not ended. Then the copy
+        decides the outcome, and the record of the invalid item must be delivered again later.
         """
         sets = {**error_of(code, message, field), **addressing_of_any(item)}
         stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at)
         return stored is None or "completedAt" in stored
 
     def lose(self, key: Key, version: str, message: str) -> bool:
-        """Record that a message which waits as `version` has failed, because it cannot be released: its
-        content is gone. The attempt counts as ended, as after `cancel`. Returns False if the message does
-        not wait like that any more."""
+        """Record that a waiting message has failed, because its content does not exist any more, so that it
+        cannot be put into its queue. `version` is the version of its wait. The attempt counts as ended, as
+        after `cancel`. Returns False if the message does not wait any more, or if it waits with a newer
+        version."""
         lost = Update(
             sets={**self.outcome(key, "failed"), **error_of("content_gone", message)},
             adds={"attempts": _ONE},
@@ -395,8 +402,9 @@ class Ledger(LedgerTable):
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
     ) -> bool:
-        """Record a message that is not put into the mailbox because its recipient refuses such messages;
-        `message` is the reason. Returns False if the message has been claimed or has ended."""
+        """Record as suppressed a message that is not put into the mailbox, because its recipient has opted
+        out or is on the suppression list. `message` is the reason. Returns False if the message has been
+        claimed or has ended."""
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
         return self._end_unclaimed(key, "suppressed", code, sets) is None
 
@@ -408,8 +416,8 @@ class Ledger(LedgerTable):
         sets: Sets,
         put_at: float | None = None,
     ) -> dict[str, Any] | None:
-        """End a message that was never claimed. Returns None after the write; or the present item, if the
-        message has been claimed or has ended."""
+        """End a message that was never claimed. Returns None after the write. If the message has been claimed
+        or has ended, returns its item, which is not changed."""
         ending = Update(
             sets={**self.outcome(key, status), **sets},
             once=self.first_values(sets, put_at),
@@ -424,13 +432,15 @@ class Ledger(LedgerTable):
     def reopen(
         self, key: Key, snapshot: Mapping[str, Any], by: str = "", *, arrived: bool = False
     ) -> int | None:
-        """Clear the outcome of a message, so that an operator can resend the message. Returns the number of
-        the next attempt; None if the message has not ended, its recipient was erased, or the item has changed
-        since the operator read it as `snapshot`. `by` is the operator, if known. `arrived`: the message
+        """Clear the outcome of a message, so that an operator can resend the message. `snapshot` is the item
+        that the operator has read. `by` is the operator's name, or empty. `arrived` is true if the message
         may have arrived already.
 
-        The write raises `generation`, which is a part of `webhook-id`, so that callbacks after the resend
-        have new ids.
+        Returns the number of the next attempt. Returns None if the message has not ended, its recipient was
+        erased, or the item has changed since the snapshot.
+
+        The write adds one to `generation`, which is a part of the header `webhook-id`, so that callbacks
+        after the resend have new ids.
         """
         unchanged, values = _unchanged_since(snapshot)
         reopened = Update(
@@ -460,17 +470,18 @@ class Ledger(LedgerTable):
     def settle(
         self, key: Key, snapshot: Mapping[str, Any], status: Literal["sent", "failed"], before: float
     ) -> bool:
-        """Record an operator's decision on a message whose outcome cannot be found out any more.
+        """Record the status that an operator has chosen for a message whose outcome cannot be found out any
+        more.
 
-        Returns False if the item has changed since the operator read it as `snapshot`, or if the latest try
-        began after `before` (epoch seconds): then a worker may hold the message, or its provider may still
-        work on it.
+        `snapshot` is the item that the operator has read. Returns False if the item has changed since then,
+        or if the latest try began after `before` (epoch seconds). In the second case a worker may be sending
+        the message, or the provider may still work on it.
         """
         unchanged, values = _unchanged_since(snapshot)
         submitted = "provider_id" in snapshot
-        # A worker only follows a message that has a provider's id, and never submits that message. Without
-        # such an id any worker may submit the message, so the latest claim must still be the claim in
-        # `snapshot`.
+        # If the item has a `provider_id`, a worker only waits for the message's result, and never submits the
+        # message. Without a `provider_id` any worker may submit the message, so the latest claim must still
+        # be the claim in `snapshot`.
         for name in ("provider_id",) if submitted else ("provider_id", "claim_token"):
             if name in snapshot:
                 unchanged += f" AND {name} = :seen_{name}"
@@ -484,8 +495,8 @@ class Ledger(LedgerTable):
         settled = Update(
             sets={
                 **self.outcome(key, status),
-                # The new claim token keeps a worker that still follows the message from completing the
-                # message.
+                # Because of the new claim token, a worker that still waits for the message's result cannot
+                # complete the message.
                 "claim_token": string(self.new_token()),
                 **(error_of("settled", _SETTLED_BY_OPERATOR) if failed else {}),
             },
@@ -508,12 +519,13 @@ class Ledger(LedgerTable):
         error: str = "",
         token: str | None = None,
     ) -> dict[str, Any] | None:
-        """Change the entry of one recipient of a message to several. The entry's status moves only forward,
-        together with its `error`, and facts are added only if the entry lacks them. With `token`, only the
-        holder of that claim can make the change.
+        """Change one recipient's entry in the `recipients` of a message to several recipients. The entry's
+        status and `error` are replaced only by a later status (see `Status`). `facts` are added only if the
+        entry lacks them. If `token` is given, the change requires that the item's latest claim has this
+        token.
 
         Returns the item after the change; None if the item lacks an entry for `recipient`. `updatedAt` and
-        `ttl` stay.
+        `ttl` do not change.
         """
         entry = "recipients.#recipient"
         condition, values = f"attribute_exists({entry})", values_of(facts_of(facts))
@@ -545,7 +557,7 @@ class Ledger(LedgerTable):
         return item if recipient in item.get("recipients", {}) else None
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
-        """Return the `provider_ids` of all messages on a line (such as a telephone number) that were
+        """Return the `provider_ids` of all messages with this `line` (such as a telephone number) that were
         submitted at `since` (epoch milliseconds) or later."""
         pages = self._client.get_paginator("query").paginate(
             TableName=self._table,
@@ -578,8 +590,8 @@ class Ledger(LedgerTable):
         entry: Status | None = None,
         code: str | None = None,
     ) -> dict[str, Any]:
-        """Change the item as the claim's holder. Returns {} after the write; or the unchanged item, if
-        `condition` is false for that item.
+        """Change the item if `condition` is true, which includes that the item's latest claim is this claim.
+        Returns {} after the write, or the unchanged item if the condition is false for another reason.
 
         Raises ClaimLost if another worker has claimed the message since.
         """
@@ -593,13 +605,13 @@ class Ledger(LedgerTable):
 
 
 def earlier_than(status: Status) -> Sets:
-    """Return the statuses that `status` may replace, as values for a condition, by placeholder."""
+    """Return the statuses that `status` may replace, as values of a condition by placeholder."""
     return {f":before{place}": string(earlier) for place, earlier in enumerate(before(status))}
 
 
 def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
-    """Build the claim from the item's state before the write. If the write was repeated, that item already
-    contains the try of this same claim, which is left out."""
+    """Return the claim. `item` is the ledger item before the claim's write. If the write was repeated, the
+    item already contains the try of this claim, which is not an earlier try."""
     tries = tries_in(item.get("unsettled_tries", ()))
     if item.get("claim_token") == new.token:
         tries = tuple(earlier for earlier in tries if earlier.began != item["startedAt"])
@@ -619,16 +631,16 @@ def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
 
 
 def _without_own_try(claim: Claimed) -> tuple[Sets, Sequence[str]]:
-    """Return the change of `unsettled_tries` by a claim whose try was not sent, as values to set and names to
-    remove: only the earlier tries in doubt stay."""
+    """Return how `unsettled_tries` changes if the claim's own try was not sent, as values to set and names to
+    remove. The earlier tries stay if their outcomes are unknown."""
     if not claim.unsettled:
         return {}, ("unsettled_tries",)
     return {"unsettled_tries": {"SS": [earlier.text for earlier in claim.unsettled]}}, ()
 
 
 def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:
-    """Return the condition, with its values, that the message has not been resent, tried or changed by an
-    event since `snapshot`."""
+    """Return the condition, and its values, that the message has not been resent, has not ended another
+    attempt and was not changed by an event since `snapshot`."""
     parts, values = ["#status = :seen_status"], {":seen_status": string(str(snapshot.get("status", "")))}
     for counter in ("attempts", "generation"):
         count = int(snapshot.get(counter, 0))
@@ -636,7 +648,7 @@ def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:
         equal = f"{counter} = :seen_{counter}"
         parts.append(equal if count else f"(attribute_not_exists({counter}) OR {equal})")
     if "recipients" in snapshot:
-        # An event may change the entry of one recipient, and not the status of the message.
+        # An event may change a recipient's entry without the status of the message.
         parts.append("recipients = :seen_recipients")
         values[":seen_recipients"] = image_of({"recipients": snapshot["recipients"]})["recipients"]
     return " AND ".join(parts), values

@@ -1,7 +1,8 @@
-"""Writes a provider's events into the ledger, with the same result for events in any order and any number.
+"""Writes a provider's events into the ledger. The result does not depend on the order of the events, and an
+event may arrive twice.
 
-Two rules ensure the same result. A status is replaced only by a status of a higher rank (see `Status`), and a
-fact is written only if it is new. An event of an earlier attempt than the latest is ignored.
+Two rules ensure this. A status is replaced only by a status of a higher rank (see `Status`), and a fact is
+written only if it is new. An event about an earlier attempt is ignored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,23 +19,23 @@ from mailroom.message.outcome import FAILED, Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
 _FINAL = ("undelivered", "delivered")
-_SOME = "for one of its recipients at least; `recipients` in the ledger says for whom, and why"
+_SOME = "for at least one of its recipients; see `recipients` in the ledger for the reason"
 
 
 class Seen(Struct, frozen=True):
-    """Result of events whose message is in the ledger."""
+    """Result of `observe` for a message in the ledger, to whose latest attempt the events belong."""
 
     item: dict[str, Any]
     """Item of the message, in plain Python."""
 
 
 class Foreign(Struct, frozen=True):
-    """Result of events whose message is not in the ledger: the message is unknown, or its item has
-    expired."""
+    """Result of `observe` for a message that is not in the ledger: it is not Mailroom's message, or its item
+    has expired."""
 
 
 class Outdated(Struct, frozen=True):
-    """Result of events of an earlier attempt: the message was retried or resent since."""
+    """Result of `observe` for events about an earlier attempt: the message was retried or resent since."""
 
     item: dict[str, Any]
     """Item of the message, in plain Python."""
@@ -44,13 +45,13 @@ Observed = Seen | Foreign | Outdated
 
 
 class Verdict(Struct, frozen=True):
-    """Status of a message that follows from some events."""
+    """Status of a message, derived from events."""
 
     status: Status
     kind: str
     """Kind of the event that decided the status, for the history and the error's code."""
     detail: str = ""
-    """Sentence for the message's `error`; empty if the events contain none."""
+    """Sentence for the message's `error`; empty if the events lack it."""
 
     @property
     def code(self) -> str:
@@ -61,14 +62,14 @@ def observe(ledger: Ledger, events: Sequence[Event]) -> Observed:
     """Write a provider's events about one attempt of one message into the ledger.
 
     Every submit follows a claim, which creates the item. So a message without an item is not Mailroom's
-    message, and the result is `Foreign`.
+    message, or its item has expired, and the result is `Foreign`.
     """
     ordered = sorted(events, key=lambda event: event.at)
     foremost = max(ordered, key=lambda event: rank(_status(event)))
     verdict = Verdict(_status(foremost), foremost.kind, foremost.detail)
     if any(event.several for event in ordered):
-        # The outcomes of several recipients decide the status later. So far, only the provider's acceptance
-        # is certain.
+        # The status of a message to several recipients follows from the entries of all recipients, in
+        # `_entries`. So far, only the provider's acceptance is certain.
         verdict = Verdict("sent", foremost.kind)
     observed = _message(ledger, ordered, verdict)
     if isinstance(observed, Seen) and observed.item.get("recipients"):
@@ -92,14 +93,14 @@ def _message(ledger: Ledger, events: Sequence[Event], verdict: Verdict) -> Obser
 
 
 def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[str, Any]:
-    """Move the message's status forward, and add the facts that are new. Returns the item. Raises
-    ConditionFailed."""
+    """Replace the message's status by the later status of the verdict, and add the facts that are new.
+    Returns the item after the write. Raises ConditionFailed."""
     current, values = _current(event.attempt)
     earlier = earlier_than(verdict.status)
     outcome = ledger.outcome(event.key, verdict.status)
     first_values = {"completedAt": outcome.pop("completedAt"), **facts}
-    # This write counts the attempt as ended, because a sender that records its outcome after the event does
-    # not count the attempt any more.
+    # This write counts the attempt as ended, because the sender does not count it if the event is recorded
+    # first.
     sets: Sets = {**outcome, "attempts": number(event.attempt)}
     adds, removes = Sets(), [*TRY_NOTES]
     if verdict.status not in FAILED:
@@ -125,7 +126,7 @@ def _move(ledger: Ledger, event: Event, verdict: Verdict, facts: Sets) -> dict[s
 
 
 def _note(ledger: Ledger, event: Event, facts: Sets) -> Observed:
-    """Add the facts that the ledger item lacks, and leave its status unchanged."""
+    """Add the facts that the ledger item lacks, without a change of the status."""
     current, values = _current(event.attempt)
     try:
         item = ledger.write(
@@ -137,14 +138,14 @@ def _note(ledger: Ledger, event: Event, facts: Sets) -> Observed:
 
 
 def _entries(ledger: Ledger, events: Sequence[Event], item: dict[str, Any]) -> Observed:
-    """Move the status of each recipient forward, and then the message's status, which follows from all
-    recipients."""
+    """Write the events into the entries of their recipients. Then replace the message's status if a later
+    status follows from the entries of all recipients."""
     for event in events:
         for recipient in _concerned(event, item):
             error = "" if event.status in _GOOD else event.detail
             advanced = ledger.advance(event.key, recipient, event.status, event.facts, error)
-            # If several workers write at the same time, the response to the last write has the entries of
-            # all.
+            # If several workers write at the same time, the response to the last write contains all their
+            # changes.
             item = advanced or item
     verdict = _of_all(item["recipients"])
     if rank(verdict.status) <= rank(item["status"]):
@@ -156,9 +157,9 @@ def _entries(ledger: Ledger, events: Sequence[Event], item: dict[str, Any]) -> O
 
 
 def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
-    """Return the status of a message to several recipients: bounced or complained as soon as one recipient
-    has that status; delivered or undelivered when the outcomes of all recipients are known, because a status
-    never moves back."""
+    """Return the status of a message to several recipients: complained or bounced as soon as one recipient
+    has that status. The status is delivered or undelivered only when the outcomes of all recipients are
+    known, because a later status can never be replaced by an earlier one."""
     sent = [entry for _, entry in sorted(entries.items()) if entry.get("status") != "suppressed"]
     worst: tuple[Status, ...] = ("complained", "bounced")
     for status in worst:
@@ -172,17 +173,17 @@ def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
 
 
 def _concerned(event: Event, item: Mapping[str, Any]) -> Sequence[str]:
-    """Return the recipients whose ledger entries an event changes: the recipients in the event, or all
-    recipients if the event names none. An event that only reports the sending, or only adds facts, and names
-    none changes no entry."""
+    """Return the recipients whose entries an event changes: the recipients in the event, or all recipients of
+    the message if the event contains no recipients. An event without recipients that reports no status or the
+    status `sent` changes no entry."""
     if event.recipients or event.status in (None, "sent"):
         return event.recipients
     return sorted(item["recipients"])
 
 
 def _status(event: Event) -> Status:
-    """Return the message's status after an event. Every event proves at least that the provider accepted the
-    message."""
+    """Return the status that an event proves: at least `sent`, because every event proves that the provider
+    accepted the message."""
     return event.status or "sent"
 
 
@@ -194,8 +195,8 @@ def _proved(event: Event) -> Sets:
 
 
 def _facts(events: Sequence[Event]) -> Facts:
-    """Return the facts about the message as a whole. A fact about one of several recipients is stored in that
-    recipient's entry."""
+    """Return the events' facts about the whole message. A fact about one of several recipients is not among
+    them, because it is stored in that recipient's entry."""
     facts: Facts = {}
     for event in events:
         for name, value in event.facts.items():
@@ -205,8 +206,8 @@ def _facts(events: Sequence[Event]) -> Facts:
 
 
 def _current(attempt: int) -> tuple[str, Sets]:
-    """Return the condition, with its values, that `attempt` is the latest attempt: under way, or the attempt
-    that completed the message."""
+    """Return the condition, and its values, that `attempt` is the latest attempt: it has not ended, or the
+    message has ended with it."""
     under_way = "attempts = :before_it"
     if attempt == 1:
         under_way = "attribute_not_exists(attempts) OR attempts = :before_it"

@@ -1,5 +1,6 @@
-"""Runs of campaigns that an operator has stopped or paused. Functions that send a run's messages ask before
-they do, because most of a run's messages are composed long before they are sent."""
+"""States of campaign runs. The functions that send a run's messages read before each batch whether an
+operator has stopped or paused the run, because most of its messages are composed long before they are
+sent."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -14,29 +15,31 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 STOPPED = "stopped"
-"""State of a stopped run, and code of the `error` of a message that was cancelled because of it."""
-REASON = "its campaign's run was stopped before it was sent; it is sent if the run goes on"
-"""Reason of such a message's end, for people."""
+"""State of a stopped run, and the code in the `error` of a message that was cancelled because its run was
+stopped."""
+REASON = "its campaign run was stopped before it was sent; it is sent if the run is restarted"
+"""Reason, for people, why a message of a stopped run was cancelled."""
 FRESH_SECONDS = 5.0
-"""Seconds for which a run that is neither stopped nor paused counts as such without another read."""
+"""Seconds for which a run that is neither stopped nor paused is not read again."""
 RunKey = tuple[str, str]
-"""Ids of a campaign and of its run."""
+"""Name of a campaign and name of its run."""
 
 
 class RunStates:
-    """States of the runs of one stage, as far as messages ask for them."""
+    """Reads the states of a stage's campaign runs, with a cache."""
 
     def __init__(self, client: "DynamoDBClient", table: str, clock: Clock) -> None:
-        """`table`: the table of runs, which is never read if its name is empty: the stage is without
-        campaigns."""
+        """`table` is the name of the table of runs. For a stage without campaigns the name is empty, and no
+        run is stopped or paused."""
         self._client = client
         self._table = table
         self._clock = clock
         self._goes_on_until: dict[RunKey, float] = {}
 
     def halted(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return STOPPED or PAUSED by the id of each message whose run is so at this moment. A producer's own
-        ids of the same form belong to no run. Raises UnprocessedKeys and botocore's errors."""
+        """Return STOPPED or PAUSED by message id, for each message whose run is stopped or paused now. An id
+        that a producer has chosen in the form of a run's message ids matches no run. Raises UnprocessedKeys
+        and botocore's errors."""
         if not self._table:
             return {}
         begins = {id_: begun_at for id_ in ids if (begun_at := begun_of(id_)) is not None}
@@ -53,7 +56,8 @@ class RunStates:
         return {id_: states[key] for id_, key in keys.items() if key in states}
 
     def _states(self, runs: Sequence[RunKey]) -> dict[tuple[RunKey, int], str]:
-        """Return the states of those runs that do not go on, each by its key and the time when it began."""
+        """Return the states of the runs that are stopped or paused, by the run's key and the time when the
+        run began."""
         keys = [{"campaign": string(campaign), "run": string(run)} for campaign, run in runs]
         try:
             items = batch_get(self._client, {self._table: keys}, consistent=True)[self._table]

@@ -1,4 +1,5 @@
-"""Read-only access to the status of a message: from the ledger, or else from the mailbox."""
+"""Reads the status of a message from the ledger. If the ledger does not have the message, the status follows
+from its mailbox item."""
 
 import time
 from collections.abc import Mapping
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 READY = "ready"
-"""Status of a message that is in the mailbox but not in the ledger: the message was not claimed yet. If its
-item has a `send_at`, `expires_at` or `ttl`, that time is less than REMEMBERED_SECONDS ago. Without these
-times, the message may also have been sent so long ago that its ledger item has expired."""
+"""Status of a message that is in the mailbox but not in the ledger, because it was not claimed yet. If its
+item has a `send_at`, `expires_at` or `ttl`, that time is less than REMEMBERED_SECONDS ago. An item without
+these times may also be of a message that was sent so long ago that its ledger item has expired."""
 FORGOTTEN = "forgotten"
 """Status of a message that may have been sent so long ago that its ledger item has expired."""
 REMEMBERED_SECONDS = 90 * 86_400
-"""Seconds for which every ledger remembers a message, whatever the stage's settings are or were: the minimum
-of `retention.ledger_days`."""
+"""Seconds for which every ledger keeps the item of a message at least: the minimum of the setting
+`retention.ledger_days`."""
 TIMES = (
     *(
         "putAt",
@@ -42,24 +43,27 @@ DETAILS = (
 )
 """Attributes with facts about a message, from the provider and from the sender."""
 TWICE = "may_have_arrived_twice"
-"""Detail of a message of which more than one send may have arrived."""
+"""Name in `details` that marks a message which may have arrived more than once."""
 
 
 @dataclass(frozen=True)
 class MarkedWait:
-    """Reason and place of a message that may not be sent yet."""
+    """Reason why a message may not be sent yet, and its position among the messages that wait for the daily
+    budget."""
 
     reason: str
     """`send_at`, `outside_window`, `day_used_up`, `provider_refuses` or `paused`."""
     line: str = ""
-    """Channel in whose line it waits for the day; empty if it waits for its time."""
+    """Channel for whose daily budget the message waits; empty if it waits for another reason."""
     place: int = 0
-    """Time in epoch seconds when it was put, which orders the line."""
+    """Time in epoch seconds when the message was put into the mailbox. Messages that wait for the daily
+    budget are sent in the order of these times."""
 
 
 @dataclass(frozen=True)
 class MessageStatus:
-    """Status of a message. Times are ISO 8601 in UTC. No field is a copy of the message's body."""
+    """Status of a message, with times in ISO 8601 and UTC. The fields do not contain the message's
+    content."""
 
     id: str
     event_type: str
@@ -70,7 +74,8 @@ class MessageStatus:
     error: dict[str, str] | None = None
     """Reason why the message failed: {code, message}."""
     trouble: dict[str, str] | None = None
-    """Reason why the latest try has not sent the message, or why its outcome is unknown: {code, message}."""
+    """Reason why the latest try did not send the message, or why the try's outcome is unknown: {code,
+    message}."""
     provider: str | None = None
     provider_id: str | None = None
     template: str | None = None
@@ -79,7 +84,7 @@ class MessageStatus:
     scheduled_for: str | None = None
     """Time before which the message is not sent."""
     wait: MarkedWait | None = None
-    """Mark of a message that may not be sent yet. It counts while the status is `scheduled`."""
+    """Reason why the message may not be sent yet. It is valid only while the status is `scheduled`."""
     updated_at: str | None = None
     times: dict[str, str] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
@@ -90,11 +95,11 @@ class MessageStatus:
     unless: list[dict[str, Any]] = field(default_factory=list)
     """Conditions of the message: {id, event_type, status}, with a list of statuses."""
     recipients: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Outcomes of several recipients, by address."""
+    """Outcome of each recipient by address, if the message has several recipients."""
 
     @property
     def waits_for(self) -> str:
-        """Reason of the message's wait; empty if it does not wait."""
+        """Reason why the message waits; empty if the message does not wait."""
         return self.wait.reason if self.wait is not None and self.status == "scheduled" else ""
 
 
@@ -120,7 +125,7 @@ class LedgerReader:
         return [] if item is None else [of_mailbox(item, self._clock())]
 
     def item(self, id_: str, event_type: str) -> dict[str, Any] | None:
-        """Read a message's item in the mailbox."""
+        """Return a message's mailbox item in plain Python, or None if the mailbox lacks the message."""
         return self._item(self._mailbox, id_, event_type)
 
     def _item(self, table: str, id_: str, event_type: str) -> dict[str, Any] | None:
@@ -146,8 +151,8 @@ class LedgerReader:
 
 
 def of_mailbox(item: Mapping[str, Any], moment: float) -> MessageStatus:
-    """Return the status of a message that is not in the ledger, from its item in the mailbox, at a moment in
-    epoch seconds. Any attribute of the item may be invalid."""
+    """Return the status of a message that is not in the ledger, from its mailbox item, at `moment` (epoch
+    seconds). Any attribute of the item except its key may be invalid."""
     to = item.get("to") or item.get("email")
     due, ttl = _time(item.get("send_at")), item.get("ttl")
     times = (due, _time(item.get("expires_at")), ttl if isinstance(ttl, int) else None)
@@ -171,7 +176,7 @@ def _time(text: object) -> float | None:
 
 
 def _iso(due: float) -> str | None:
-    """Format a time in UTC; None if its year in UTC is before 1 or after 9999."""
+    """Return a time in ISO 8601 and UTC, or None if its year in UTC is before 1 or after 9999."""
     try:
         return iso(due)
     except (ValueError, OverflowError, OSError):
@@ -185,7 +190,7 @@ def _is_recipient(to: object) -> bool:
 
 
 def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
-    """Return the status of a message from its item in the ledger."""
+    """Return the status of a message from its ledger item."""
     return MessageStatus(
         item["id"],
         item["event_type"],
@@ -214,7 +219,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
 
 
 def may_have_arrived_twice(item: Mapping[str, Any]) -> bool:
-    """Return whether more than one send of a message may have arrived, by its item in the ledger."""
+    """Return whether a message may have arrived more than once. `item` is its ledger item."""
     tries: int = max(len(item.get("unsettled_tries", ())), "provider_id" in item)
     return tries + int(item.get(ARRIVED_BEFORE, 0)) > 1
 
@@ -224,16 +229,16 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
         return None
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
-    # The list in `waits_in` decides, because the mark keeps its first reason: a message that waited for a
-    # paused run keeps this reason after the pause.
+    # The list in `waits_in` decides, because the reason in the mark is never changed: if a message waited for
+    # a paused run, the mark has this reason even after the pause.
     first = "outside_window" if mark["reason"] == PAUSED else mark["reason"]
     reason = {PAUSED: PAUSED, "line": "day_used_up"}.get(kind, first)
     return MarkedWait(reason, channel if kind == "line" else "", place)
 
 
 def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return `unsettled_since`, the time of the first try whose outcome is unknown; {} if a worker holds the
-    message or the outcome of every try is known."""
+    """Return `unsettled_since`, the time of the first try whose outcome is unknown. Returns {} if the message
+    is claimed, or if the outcome of every try is known."""
     tries = item.get("unsettled_tries")
     if not tries or "startedAt" in item:
         return {}

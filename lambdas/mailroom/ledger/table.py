@@ -1,4 +1,5 @@
-"""The ledger's table: the write that all changes of an item use, and `cancel`, which producers call as well.
+"""Table of the ledger: the method that writes all changes of an item, and `cancel`, which producers also
+call.
 
 Producers import this module, so boto3 is the only package that it may import.
 """
@@ -24,27 +25,27 @@ UNCLAIMED = f"attribute_not_exists(startedAt) AND attribute_not_exists(claim_tok
 claim's release."""
 UNSENT = f"""attribute_not_exists(startedAt) AND attribute_not_exists(unsettled_tries)
     AND attribute_not_exists(provider_id) AND {NO_OUTCOME}"""
-"""Condition: the message has not ended, and was certainly not sent. No worker holds the message or crashed
-while holding it, and no provider has accepted the message. A worker may have claimed and released the
-message."""
+"""Condition: the message has not ended, and was certainly not sent. It is not claimed, no try has an unknown
+outcome, and no provider has accepted it. A worker may have claimed and released it."""
 FIRST = "(attribute_not_exists(attempts) OR attempts = :ended)"
 """Condition for a first attempt: no attempt has ended yet, or the message is not in the ledger yet."""
 NEXT = "attempts = :ended"
 """Condition for a later attempt: the attempt before it has ended, and no later attempt has."""
 STANDS = "#wait.version = :version"
-"""Condition: the message is marked as waiting by the hold that the caller knows. Each hold has a new
-version."""
+"""Condition: the message still has the mark with the caller's version, because no later hold has replaced it.
+Each hold writes a new version."""
 WAITS = f"#status = :waits AND {STANDS}"
-"""Condition: the message waits as the caller knows. A mark counts only while the status is `scheduled`."""
+"""Condition: the message waits, and its mark has the caller's version. A message waits only while its status
+is `scheduled`."""
 _ROOM = "(attribute_not_exists(history) OR size(history) < :room)"
 """Condition: `history` has fewer entries than its maximum."""
 TRY_NOTES = ("trouble", "dead_lettered_at")
 """Attributes about tries, which are removed when the message ends."""
-TAKEN_BACK = "it was taken back before its send_at"
+TAKEN_BACK = "it was cancelled before it was sent"
 
 
 class LedgerTable:
-    """Writes items of one table. An item lives for `ttl` seconds after its last change."""
+    """Writes items of the ledger's table. An item expires `ttl` seconds after its last change."""
 
     def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock = time.time) -> None:
         self._client = client
@@ -63,11 +64,11 @@ class LedgerTable:
         code: str | None = None,
         returns: Returns = "NONE",
     ) -> dict[str, Any]:
-        """Write changes of an item with its new dates, and add the status `entry` and its `code` to the
-        history if there is room.
+        """Write changes of an item, together with `updatedAt` and `ttl`. The status `entry` and its `code`
+        are added to the history, unless the history is full.
 
-        `condition` is a chain of ANDs, and `values` are the values of its placeholders. Returns the item that
-        `returns` names. Raises ConditionFailed.
+        `condition` consists of parts that are joined by AND, and `values` are the values of its placeholders.
+        Returns the item before or after the write, as `returns` requires. Raises ConditionFailed.
         """
         moment = self._clock()
         with_dates = changes._replace(sets={**self.dates(moment), **changes.sets})
@@ -95,16 +96,18 @@ class LedgerTable:
         to: str | list[str] | None = None,
         callback_url: str | None = None,
     ) -> bool:
-        """End a message before it is sent, even if the message is not in the ledger yet. Workers then drop
-        its queue records.
+        """Cancel a message that was certainly not sent, even if it is not in the ledger yet. Workers then
+        drop its queue records.
 
-        `message` is the reason in a sentence for people. The message must be certainly unsent. Either this
-        write or a worker's claim succeeds, never both. A cancelled attempt counts as ended, so that its
-        copies in queues stay dropped if an operator resends the message. With `since` (epoch seconds), the
-        message must be scheduled for that time or later, and still wait as `version`. The item gets `to` and
-        `callback_url`.
+        Either this write or a worker's claim succeeds, never both. The attempt counts as ended, so that
+        copies in queues are dropped even if an operator resends the message later.
 
-        Returns False if the message has ended or may have been sent, or if it does not wait like that.
+        `message` is the reason in a sentence for people. `to` and `callback_url` are stored in the item. If
+        `since` (epoch seconds) is given, the message is cancelled only if it is scheduled for that time or
+        later and its wait has the version `version`.
+
+        Returns False if the message has ended or may have been sent, or if `since` is given and the message
+        does not wait as described.
         """
         addressing = addressing_of(to, callback_url)
         condition, values = UNSENT, Sets()
@@ -131,9 +134,8 @@ class LedgerTable:
     def first_values(self, description: Sets, put_at: float | None = None) -> Sets:
         """Return the attributes that only the first write of an item sets.
 
-        `put_at` is the time in epoch seconds when the message was put into the mailbox; None if it is
-        unknown, so the present time is used. The message's delay is counted from that time, which is
-        therefore never in the future.
+        `put_at` is the time in epoch seconds when the message was put into the mailbox. If it is None or in
+        the future, the present time is used, because the message's delay is counted from this time.
         """
         moment = self._clock()
         first: Sets = {"putAt": number(milliseconds(moment if put_at is None else min(put_at, moment)))}

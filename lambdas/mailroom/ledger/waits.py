@@ -1,8 +1,9 @@
-"""Waits of messages that have to be sent later: marks in their ledger items, and an index of marked items.
+"""Waits of messages that have to be sent later. Such a message has a mark in its ledger item, and an index
+contains the marked items.
 
-A message waits while its status is `scheduled` and its mark stands. So it has an outcome or a wait by one
-write. A verb that ends or claims the message only changes the status; `release` removes the mark of such a
-message later.
+A message waits while its status is `scheduled` and its ledger item has a mark. So a write that ends or claims
+the message also ends the wait, because it changes the status. The function `release` removes the mark of such
+a message later.
 """
 
 import heapq
@@ -26,23 +27,23 @@ from mailroom.message.message import MAX_AHEAD_SECONDS, Key, Message, run_of
 from mailroom.message.window import Window
 
 INDEX = "waiting"
-"""Name of the sparse index of messages that wait: by list (`waits_in`), then by time or by place
-(`waits_at`)."""
+"""Name of the sparse index of messages that wait. Its partition key is the list (`waits_in`), and its sort
+key is the position in the list (`waits_at`)."""
 PROJECTED = ("status", "putAt", "wait")
-"""Attributes of the ledger item that the index has beside its keys."""
+"""Attributes of the ledger item that the index contains in addition to its keys."""
 SHARDS = 8
-"""Number of parts of each list. One partition of DynamoDB takes 1,000 writes a second
+"""Number of partitions (shards) of each list. A partition of DynamoDB allows 1,000 writes a second
 (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html)."""
 PAGE = 250
 """Number of rows that one call reads."""
 MOST_COUNTED = 10_000
-"""Highest number of messages that `before` counts."""
+"""Maximum number of messages that `before` counts."""
 _POSITIONS = 10**11
-"""Positions of one run in the list of the messages whose runs are paused. They begin at a multiple of this
-number, so that the positions of a run follow each other, and all of them are passed over by one query."""
+"""Size of the range of positions of one run, in the list of the messages whose runs are paused. The positions
+of a run begin at a multiple of this number, so that the next query can skip all messages of a run."""
 AHEAD_SECONDS = 120
-"""Seconds before the due time at which a message goes to its queue. SQS delays the message to the second. A
-message that is due sooner goes to the queue at once."""
+"""Seconds before the due time of a waiting message at which the message is put into its queue. SQS then
+delays the message until that time. A message that is due sooner is put into the queue at once."""
 
 SEND_AT, OUTSIDE_WINDOW = "send_at", "outside_window"
 DAY_USED_UP, PROVIDER_REFUSES = "day_used_up", "provider_refuses"
@@ -51,7 +52,7 @@ REASONS = (SEND_AT, OUTSIDE_WINDOW, DAY_USED_UP, PROVIDER_REFUSES, PAUSED)
 
 
 class Wait(Struct, frozen=True):
-    """A message that may not be sent yet."""
+    """Wait of a message that may not be sent yet."""
 
     message: Message
     reason: str
@@ -59,52 +60,55 @@ class Wait(Struct, frozen=True):
     due: float
     """Time in epoch seconds before which the message is not sent."""
     version: str
-    """Name of this wait, a new one for each hold."""
+    """Id of this wait; each hold of a message has a new id."""
     put_at: float | None = None
     """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
     window: Window | None = None
-    """Window of the message, with the time zone that counts."""
+    """Window of the message, with the recipient's time zone."""
     lines_up: bool = False
-    """Whether the message needs a part of the day before it is sent. Such a message waits in the line of its
-    channel, by the time when it was put, as soon as its window is open."""
+    """Whether the message needs capacity of the daily budget before it is sent. Such a message waits for its
+    channel's budget as soon as its window is open. Messages that were put first are sent first."""
     new: bool = False
     """Whether the ledger probably lacks an item of the message."""
 
 
 class WaitingRow(Struct, frozen=True):
-    """Entry of the index: a marked item, without the content of its message."""
+    """Row of the index: the mark of a message, without the message's content."""
 
     key: Key
     version: str
     lane: str
     reason: str
     at: int
-    """Position in the list: the due time or the place in a line, in epoch seconds; or `_of_run`."""
+    """Position in the list: the due time in epoch seconds, the time when the message was put, or the position
+    from `_of_run` if the message's run is paused."""
     place: int
     """Time in epoch seconds when the message was put into the mailbox."""
     recipients: int
     window: Window | None
     lines_up: bool
     waits: bool
-    """Whether the message waits. False if it was claimed or has ended since, and only its mark is left."""
+    """Whether the message waits; false if it was claimed or has ended, so that the mark must be removed."""
 
 
 class Waits(LedgerTable):
-    """Marks of waits in the ledger's items."""
+    """Writes and reads the marks of waiting messages in ledger items."""
 
     @classmethod
     def of(cls, settings: Common, clock: Clock) -> Self:
-        """Create the marks of a function's stage from its settings."""
+        """Create the object from a function's settings."""
         return cls(clients.dynamodb(), settings.ledger_table, settings.ledger_ttl_seconds, clock)
 
     def hold(self, waits: Sequence[Wait]) -> list[bool]:
-        """Mark messages that may not be sent yet; messages without an item in one call for every 25.
+        """Mark messages that may not be sent yet. Messages that are not in the ledger yet are inserted by one
+        call for every 25; each other message takes one call.
 
-        The client must not repeat a call: a late repeat could replace a newer mark, whose message is in no
-        queue. Returns for each message whether it waits now. False if it has ended, if a worker holds it, if
-        it may have been sent, or if it is a copy of an earlier attempt. A later hold replaces an earlier
-        mark.
-        Raises the client's errors; then some of the messages may wait.
+        The client must never repeat a call. A late repeat could replace a newer mark by an older one, whose
+        content is already deleted. A later hold replaces an earlier mark.
+
+        Returns for each message whether it waits now. It does not wait if it has ended, if it is claimed, if
+        it may have been sent, or if it is a copy of an earlier attempt. Raises the client's errors; then some
+        of the messages may wait.
         """
         # DynamoDB refuses a batch that contains a key twice, so only the first wait of each message is
         # inserted.
@@ -148,7 +152,7 @@ class Waits(LedgerTable):
         return {
             "status": string("scheduled"),
             "scheduledFor": string(iso(wait.due)),
-            # The time to live is longer than any wait, so that the item outlives the wait.
+            # The item must not expire before the wait ends, even if the wait is extended.
             "ttl": self.ttl_after(max(wait.due, moment) + MAX_AHEAD_SECONDS),
             **image_of({WAIT: mark}),
             **position,
@@ -156,21 +160,23 @@ class Waits(LedgerTable):
         }
 
     def due(self, shard: int, until: float, *, lines_up: bool = False) -> Iterator[WaitingRow]:
-        """Return the messages of a shard that are due at `until` (epoch seconds) or before, the first due
-        first. Messages that line up then are apart: millions of them, whose window opens in the same minute,
-        must not delay the others. The query reads page by page."""
+        """Yield the messages of a shard that are due at `until` (epoch seconds) or before, in the order of
+        their due times. Messages that then wait for the daily budget are in separate lists, which `lines_up`
+        selects: millions of them may have a window that opens in the same minute, and must not delay other
+        messages. Pages are read on demand."""
         name = "lines_up" if lines_up else "due"
         return self._rows(f"{name}#{shard}", "waits_at <= :at", math.floor(until))
 
     def line(self, channel: str) -> Iterator[WaitingRow]:
-        """Return the messages that wait for the channel's day, the oldest put first. The query reads
-        page by page, and at least one page of each shard."""
+        """Yield the messages that wait for the channel's daily budget, in the order in which they were put.
+        Pages are read on demand, but at least one page of each shard."""
         shards = [self._rows(f"line#{channel}#{shard}", "waits_at >= :at", 0) for shard in range(SHARDS)]
         return heapq.merge(*shards, key=lambda row: row.at)
 
     def of_runs(self, channel: str, goes_on: Callable[[WaitingRow], bool]) -> Iterator[WaitingRow]:
-        """Return the messages that wait because their runs were paused, if `goes_on` is true of them: run by
-        run, the oldest put first. Each run that does not go on costs one page of each shard."""
+        """Yield the messages that wait because their runs were paused, but only of runs for which `goes_on`
+        is true. Messages are grouped by run, in the order in which they were put. Each run that is still
+        paused costs one page of each shard."""
         lists = [f"paused#{channel}#{shard}" for shard in range(SHARDS)]
         return heapq.merge(*(self._of_runs(name, goes_on) for name in lists), key=lambda row: row.at)
 
@@ -184,8 +190,8 @@ class Waits(LedgerTable):
             yield row
 
     def before(self, channel: str, place: int) -> int:
-        """Count the messages that wait in the channel's line and were put before `place` (epoch seconds), up
-        to MOST_COUNTED."""
+        """Return how many messages that wait for the channel's daily budget were put before `place` (epoch
+        seconds), at most MOST_COUNTED."""
         count = 0
         for shard in range(SHARDS):
             for page in self._pages(f"line#{channel}#{shard}", "waits_at < :at", place, Select="COUNT"):
@@ -195,20 +201,20 @@ class Waits(LedgerTable):
         return count
 
     def hand_over(self, row: WaitingRow) -> bool:
-        """Remove the mark of a message that was handed over to its queue, or that does not wait any more.
-        Returns False if a later hold has replaced the mark."""
+        """Remove the mark of a message that was put into its queue, or that does not wait any more. Returns
+        False if a later hold has replaced the mark."""
         return self._change(row, Update(self.dates(self._clock()) if row.waits else {}, removes=MARK))
 
     def move(self, row: WaitingRow, due: float | None) -> bool:
-        """Let a message wait until `due` (epoch seconds), or in its line if `due` is None; its place stays.
-        Returns False if a later hold has replaced the mark."""
+        """Let a message wait until `due` (epoch seconds), or for the daily budget if `due` is None. Returns
+        False if a later hold has replaced the mark."""
         position = _in_line(row.key, row.place) if due is None else _due(row.key, due, row.lines_up)
         moment = iso(self._clock() if due is None else due)
         return self._change(row, Update({**position, "scheduledFor": string(moment)}))
 
     def pause(self, row: WaitingRow) -> bool:
-        """Let a message wait until its run is not paused any more; its place stays. Returns False if a later
-        hold has replaced the mark."""
+        """Let a message wait until its run is not paused any more. Returns False if a later hold has replaced
+        the mark."""
         return self._change(row, Update(_of_run(row.key, row.place)))
 
     def _change(self, row: WaitingRow, changes: Update) -> bool:

@@ -1,1 +1,1 @@
-"""A message, its address, its status and the outcome that a provider's response proves."""
+"""Messages: their attributes, addresses and statuses, and the outcomes that a provider's response proves."""

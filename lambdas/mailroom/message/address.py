@@ -1,5 +1,5 @@
-"""Mail addresses in the forms that SES accepts, free of anything that could inject a header; and telephone
-numbers in E.164, the form that identifies a line."""
+"""Checks and normal forms of mail addresses and telephone numbers. Mail addresses get the form that SES
+accepts, and cannot inject a header. Telephone numbers get the form E.164, which is unique for each number."""
 
 import re
 from contextlib import suppress
@@ -11,29 +11,33 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}")
-# No two parts of this pattern may match the same character, or a long text of spaces would take minutes.
+# No two parts of this pattern may match the same character, because otherwise the match of a long text of
+# spaces would take minutes.
 _NAME_ADDR = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"\s*|(?P<name>[^"<>]*))<(?P<address>[^<>]*)>')
 _MAX_LENGTH = 998
-"""Maximum number of characters of a name with its address: the limit of a header line (RFC 5322, 2.1.1).
-Without a limit a name could be larger than an item of the ledger, which stores the name too."""
+"""Maximum number of characters of a name with its address: the limit of a header line (RFC 5322, 2.1.1). A
+ledger item stores the name too, and has a maximum size."""
 _MAX_DOMAIN = 253
-"""Maximum number of characters of a domain in ASCII (RFC 1035). The same domain in Unicode has fewer."""
+"""Maximum number of characters of a domain in ASCII (RFC 1035). The same domain in Unicode has fewer
+characters."""
 _ENCODED = "xn--"
 """Prefix of a domain's label that encodes Unicode letters (IDNA)."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _WORD = re.compile(r"[^\W\d_](?:[A-Za-z]|[^\x00-\x7f\d\s]){0,19}")
-"""A word beside a number, or the first 20 characters of that word. After the first letter any non-ASCII
-character may follow, because vowels of some scripts are marks and not letters."""
+"""Pattern of a word, up to its first 20 characters, in a text that should be a telephone number. After the
+first letter any non-ASCII character may follow, because vowels of some scripts are marks and not letters."""
 _ARGENTINIAN = re.compile(r"\+54(9?)([1-8][0-9]{9})")
 _MEXICAN = re.compile(r"\+521(?=[0-9]{10}$)")
 _TRUNK = "0|1|8|06|80"
 """Trunk prefixes of all countries; `phonenumbers` has the prefix of each country. Mexican mobiles had a 1
 until 2019, and carriers still write senders with the 1 (ITU's notification T0202 of August 2019; Twilio's
-"SMS guidelines for Mexico"). Longer prefixes select carriers or services, and are refused."""
+"SMS guidelines for Mexico"). Longer prefixes, which select carriers or services, are not in this pattern, so
+numbers with them are invalid."""
 
 
 def has_control(text: str) -> bool:
-    """Return whether the text holds a control character or a line break, which must never reach a header."""
+    """Return whether the text contains a control character or a line break, which must never get into a
+    header."""
     return _CONTROL.search(text) is not None
 
 
@@ -56,12 +60,13 @@ def split(text: str) -> tuple[str, str]:
     if not _DOMAIN.fullmatch(ascii_domain) or len(local) + 1 + len(ascii_domain) > 254:
         raise ValueError("is not a mail address: its domain is not valid; use name@domain.example")
     if len(text) > _MAX_LENGTH:
-        raise ValueError(f"has {len(text)} characters; use at most {_MAX_LENGTH}, the name included")
+        raise ValueError(f"has {len(text)} characters; use at most {_MAX_LENGTH}, including the name")
     return _name(name_addr) if name_addr else "", f"{local}@{ascii_domain}"
 
 
 def _name(name_addr: re.Match[str]) -> str:
-    """Return the display name, unquoted and decoded. Takes a short text only: decoding is not linear."""
+    """Return the display name, unquoted and decoded. The text must be short, because the time for decoding
+    grows faster than the length."""
     quoted = name_addr["quoted"]
     name = (name_addr["name"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)).strip()
     if "=?" in name and name.isascii():
@@ -91,11 +96,12 @@ def bare(text: str) -> str:
 
 
 def spellings(recipient: str) -> tuple[str, ...]:
-    """Return the forms in which tables may store a recipient, the canonical form first.
+    """Return the forms in which tables may store a recipient. The canonical form is the first.
 
-    A mobile of Argentina is called with a 9 after +54, and texted with or without it (libphonenumber's FAQ,
-    "Why is this number from Argentina …"); a fixed line never has the same ten digits. A message is sent to
-    the form in its item, because a call to a fixed line must not have the 9.
+    A mobile number of Argentina has a 9 after +54 in calls, and may have it in text messages
+    (libphonenumber's FAQ, "Why is this number from Argentina …"). A landline never has the same ten digits as
+    a mobile. A message is sent to the number in its item without a change, because the number of a landline
+    must not have the 9.
     """
     if mobile := _ARGENTINIAN.fullmatch(recipient):
         return recipient, f"+54{'' if mobile[1] else '9'}{mobile[2]}"
@@ -103,8 +109,8 @@ def spellings(recipient: str) -> tuple[str, ...]:
 
 
 def comparable(recipient: str) -> str:
-    """Return a recipient of an item in the form that rows have: an address in lower case and without a name,
-    any other recipient unchanged."""
+    """Return a recipient of an item in the form that rows of the search index have: a mail address in lower
+    case and without a name, and any other recipient without surrounding spaces."""
     if "@" not in recipient:
         return recipient.strip()
     try:
@@ -114,11 +120,11 @@ def comparable(recipient: str) -> str:
 
 
 def forms_of(typed: str, region: str = "") -> tuple[str, ...]:
-    """Return the forms in which tables may store a recipient that somebody has typed, the canonical form
-    first: an address, a number, or whatever else a channel sends to.
+    """Return the forms in which tables may store a recipient that an operator has typed: a mail address, a
+    telephone number, or a recipient of another channel. The canonical form is the first.
 
-    The text itself is the last form, so that an odd entry of a list is found, too. `region`: see
-    `to_e164`.
+    The text itself is the last form, so that an entry in an unusual form is found, too. `region` is a
+    parameter of `to_e164`.
     """
     form = comparable(typed)
     if "@" not in form:
@@ -158,13 +164,14 @@ def to_e164(text: str, region: str | None = None) -> str:
     """Return a telephone number in E.164, such as `+16175551234` for `+1 (617) 555-1234`. Raises ValueError
     with the valid form.
 
-    A number needs its country: without one, the same digits are different lines in different places. With a
+    A number needs its country code, because the same digits may be different numbers in two countries. With a
     `region` (ISO 3166, such as US) a number may also have the form in which it is dialled in that region.
-    Only the provider can check that a number is in service: tables of assigned numbers are never up to date.
+    Only the provider can check that a number is in service, because tables of assigned numbers are never up
+    to date.
 
-    The result has the digits of the text, in any script, with the country code and without trunk and
-    international prefix. Without these checks, `phonenumbers` would make digits of letters, drop carriers'
-    codes and add area codes, and the resulting number would belong to another person.
+    The result has the digits of the text (which may be in any script), with the country code and without
+    trunk prefix and international prefix. This is checked, because `phonenumbers` converts letters to digits,
+    drops carrier codes and adds area codes, and the number might then belong to another person.
     """
     if word := _WORD.search(text):
         raise ValueError(f'has letters ("{word[0]}"); write digits alone, such as +16175551234')
@@ -173,8 +180,8 @@ def to_e164(text: str, region: str | None = None) -> str:
     with suppress(phonenumbers.NumberParseException):
         parsed = phonenumbers.parse(text, region or None)
         e164 = _MEXICAN.sub("+52", phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164))
-        # The number is parsed again, because parsing removes one leading zero at a time. So the result stays
-        # the same if it is read once more.
+        # The number is parsed again, because parsing removes one leading zero at a time. So a second call
+        # with the result returns the same number.
         number = phonenumbers.parse(e164)
         # `is_possible_number` would accept local numbers without an area code, which cannot be called from
         # abroad.
@@ -183,15 +190,15 @@ def to_e164(text: str, region: str | None = None) -> str:
         if possible == phonenumbers.ValidationResult.IS_POSSIBLE and _is_of(text, code, national, region):
             return f"+{code}{national}"
     local = f"as dialled in {region}, or " if region else ""
-    raise ValueError(f"is not a number {local}in international form; use + and country, such as +16175551234")
+    raise ValueError(f"is not a number {local}in international form; use + and country code: +16175551234")
 
 
 def _is_of(text: str, code: int, national: str, region: str | None) -> bool:
     """Return whether the digits of a text are the national digits of the number, after at most the country
     code and prefixes.
 
-    Argentina writes a 9 before a mobile's area code for calls from abroad, and 15 after the area code within
-    the country (libphonenumber's FAQ, see `spellings`).
+    A mobile number of Argentina has a 9 before the area code in calls from abroad, and 15 after the area code
+    within the country (libphonenumber's FAQ, see `spellings`).
     """
     from phonenumbers import PhoneMetadata
 

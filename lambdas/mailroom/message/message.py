@@ -1,5 +1,5 @@
-"""A message: an item of the mailbox, read into the typed contract of its channel. The body of a queue message
-is the same item as JSON."""
+"""Message: an item of the mailbox, parsed into the class (contract) of its channel. The body of a queue
+message is the same item as JSON."""
 
 import base64
 import binascii
@@ -47,8 +47,8 @@ MAX_GROUP = 128
 """Maximum number of characters of a message's group in a queue: SQS's MessageGroupId."""
 
 CANARY = "mailroom-canary-"
-"""Beginning of the ids of canaries: mails to the provider's test address, by which a stage shows that it
-works."""
+"""Prefix of the ids of canaries: mails to the provider's test address, which are sent regularly to test the
+stage."""
 
 LANES = ("normal", "bulk")
 """Names of all lanes: the parallel queues of a channel."""
@@ -62,15 +62,14 @@ MAX_TOPIC = 64
 limited length."""
 
 OURS = ("variables", "attempt", "payload_prefix", "restored_id", "audience_columns")
-"""Fields of a message that producers never write."""
+"""Attributes of a message that only Mailroom writes."""
 
 MAX_MISTAKABLE = 32
-"""Maximum number of characters of a name that may be a mistake for an attribute. A longer name is never
-compared."""
+"""Maximum number of characters of an unknown name that is compared with the names of attributes."""
 
 EVERYDAY = frozenset(("sentat", "endat", "windows", "fallbackurl"))
-"""Variables that many templates have, in the form of `_spelling`, although they differ from a vital attribute
-by one letter only."""
+"""Names of common template variables, as `_spelling` returns them, that are allowed although they differ from
+a vital attribute by only one letter."""
 
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
@@ -79,8 +78,9 @@ _OF_RUN = re.compile(r"[^#]+#[^#]+#.+#([0-9a-f]{8})[0-9a-f]{32}", re.ASCII)
 
 
 def run_of(id_: str) -> tuple[str, str]:
-    """Return the ids of the campaign and of the run that composed a message, read from the message's id (see
-    `Run.id_of`), or two empty strings. A producer may also write an id of this form."""
+    """Return the names of the campaign and of the run that composed a message, read from the message's id
+    (see `Run.id_of`). Returns two empty strings for an id of another form. A producer may also write an id of
+    this form."""
     campaign, _, suffix = id_.partition("#")
     run, _, key = suffix.partition("#")
     return (campaign, run) if campaign and run and key else ("", "")
@@ -110,7 +110,7 @@ recipient."""
 
 
 class Reference(Struct, frozen=True):
-    """Identity of an attempt: a provider gets the reference with the message and returns it in events.
+    """Id of an attempt for the provider, who gets the reference with the message and returns it in events.
 
     The reference contains the attempt's number, because an event of an earlier attempt, or from before an
     operator's resend, must not change the present attempt.
@@ -123,8 +123,8 @@ class Reference(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The reference as text: unpadded base64url of the id, and `.2` for a second attempt. Safe in headers
-        and URL paths."""
+        """The reference as text: unpadded base64url of the id, and `.2` for a second attempt. The text is
+        safe in headers and URL paths."""
         coded = encoded(self.id)
         return coded if self.attempt == 1 else f"{coded}.{self.attempt}"
 
@@ -135,13 +135,13 @@ class Reference(Struct, frozen=True):
 
     @classmethod
     def of_tags(cls, tags: Mapping[str, str]) -> "Reference | None":
-        """Return the reference in `tags`, or None for a mail of another program."""
+        """Return the reference in the tags of a mail, or None if another program has sent the mail."""
         coded, attempt = tags.get(ID_TAG, ""), tags.get(ATTEMPT_TAG, "1")
         return cls.found_in(coded if attempt == "1" else f"{coded}.{attempt}")
 
     @classmethod
     def found_in(cls, text: str) -> "Reference | None":
-        """Parse a reference, or return None for the text of another program."""
+        """Return the reference that a text contains, or None if another program has written the text."""
         try:
             return cls.read(text)
         except Malformed:
@@ -149,24 +149,25 @@ class Reference(Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> "Reference":
-        """Parse the text of a reference. Raises Malformed for any text that `Reference.text` never makes."""
+        """Return the reference that a text contains. Raises Malformed for any text that `Reference.text`
+        never returns."""
         form = _FORM.fullmatch(text)
         if form is None:
-            raise Malformed("not a reference of ours")
+            raise Malformed("not a reference of Mailroom")
         coded, attempt = form.groups()
         try:
             id_ = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode()
         except (binascii.Error, UnicodeDecodeError):
-            raise Malformed("not a reference of ours") from None
+            raise Malformed("not a reference of Mailroom") from None
         # Every id has exactly one valid reference, although base64 has several spellings of the same bits.
         # Any other spelling is forged.
         if encoded(id_) != coded or has_control(id_) or len(id_.encode()) > MAX_ID_BYTES or attempt == "1":
-            raise Malformed("not a reference of ours")
+            raise Malformed("not a reference of Mailroom")
         return cls(id_, int(attempt or 1))
 
 
 def encoded(id_: str) -> str:
-    """Return an id as unpadded base64url: safe in a header, and in an SES tag, which cannot contain dots."""
+    """Return an id as unpadded base64url, which is allowed in headers and in SES tags."""
     return base64.urlsafe_b64encode(id_.encode()).rstrip(b"=").decode()
 
 
@@ -175,9 +176,9 @@ class Message(Struct, frozen=True, kw_only=True):
     attributes."""
 
     addressing: ClassVar[tuple[str, ...]] = ("to",)
-    """Attributes that name the recipients; a channel with different ones lists all of them. A payload cannot
-    set these attributes: the claim records the recipients, and opt-outs are checked for them, before the
-    payload is read or without reading it."""
+    """Attributes that contain recipients. A subclass with other such attributes lists all of them. A payload
+    cannot set these attributes, because the recipients are stored and checked for opt-outs before the payload
+    is read."""
     vital: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "send_at": ("scheduled_at", "scheduled_for", "deliver_at", "deliver_after", "send_after", "send_on"),
         "expires_at": ("expires", "expire", "expires_after", "time_to_live", "validity_period"),
@@ -187,20 +188,21 @@ class Message(Struct, frozen=True, kw_only=True):
         "callback_url": ("status_callback", "webhook_url"),
         "payload_ref": (),
     }
-    """Attributes without which a message does harm: it goes out too early, too late, or without its invoice.
-    Each has the words that other senders use for it. A name that seems to mean such an attribute is refused
-    unless the template uses it. A subclass with further ones lists `Message.vital` among them."""
+    """Attributes that must not be misspelt, because the message would be sent too early, too late, or without
+    its invoice, for example. Each attribute has the names that other systems use for it. An unknown name that
+    resembles one of these is refused, unless the template uses it as a variable. A subclass with further
+    vital attributes includes `Message.vital`."""
     windowed: ClassVar[bool] = True
-    """Whether messages may have a `window`. False for a channel whose messages may be under way when the
-    window closes."""
+    """Whether messages may have a `window`. False for a channel whose messages take so long that the window
+    may close during the transmission."""
     hints: ClassVar[Mapping[str, str]] = {}
-    """Remedies for Invalid by attribute: added to the error if a map in that attribute has a missing or
-    unknown name."""
+    """Remedies by attribute. The remedy is added to the error message if a map in the attribute lacks a name
+    or has an unknown name."""
 
-    id: Annotated[str, Meta(description=f"the producer's own; 1 to {MAX_ID_BYTES} bytes of UTF-8")]
+    id: Annotated[str, Meta(description=f"chosen by the producer; 1 to {MAX_ID_BYTES} bytes of UTF-8")]
     """Id that the producer chose: with `event_type`, the key of the message."""
     event_type: str
-    """Channel of the message, whose contract applies to the item."""
+    """Channel of the message."""
     send_at: Time | None = None
     """Earliest time to send the message: see `due`."""
     expires_at: Time | None = None
@@ -208,26 +210,26 @@ class Message(Struct, frozen=True, kw_only=True):
     unless: Annotated[
         Condition | list[Condition] | None,
         Meta(
-            description=f"outcomes of up to {MAX_CONDITIONS} other messages: if one has come at `send_at`, "
-            "the message ends as cancelled"
+            description=f"up to {MAX_CONDITIONS} conditions on other messages; if one is true at `send_at`, "
+            "the message is cancelled"
         ),
     ] = None
-    """Outcomes of other messages, after which the message is not sent."""
+    """Conditions on other messages. If one is fulfilled, the message is not sent."""
     lane: Annotated[
-        str, Meta(description="bulk never delays normal", extra_json_schema={"enum": list(LANES)})
+        str, Meta(description="bulk never delays normal messages", extra_json_schema={"enum": list(LANES)})
     ] = "normal"
     """Lane of the channel's queues, one of `LANES`."""
     window: Annotated[
-        Window | None, Meta(description="the hours in which it may go out; outside it waits for the next")
+        Window | None, Meta(description="hours in which it may be sent; outside of them it waits")
     ] = None
     """Hours in which the message may be sent."""
-    time_zone: Annotated[str | None, Meta(description="its recipient's, for `window`")] = None
+    time_zone: Annotated[str | None, Meta(description="time zone of the recipient, for `window`")] = None
     """Time zone of the recipient, which overrides the window's `zone`."""
     topic: Annotated[
-        str | None, Meta(description=f"what a recipient can opt out of: 1 to {MAX_TOPIC} characters")
+        str | None, Meta(description=f"topic that a recipient can opt out of; 1 to {MAX_TOPIC} characters")
     ] = None
     """Topic that a recipient can opt out of."""
-    callback_url: Annotated[str | None, Meta(description="told of each change of status")] = None
+    callback_url: Annotated[str | None, Meta(description="receives a webhook for each status change")] = None
     """URL to which a webhook reports each change of the message's status."""
     payload_ref: Annotated[
         str | None,
@@ -236,23 +238,25 @@ class Message(Struct, frozen=True, kw_only=True):
             extra_json_schema={"maxLength": MAX_REF_BYTES},
         ),
     ] = None
-    """Object in the payload bucket with further attributes of the message, as s3://bucket/key."""
+    """Location (s3://bucket/key) of a JSON object in the payload bucket with further attributes of the
+    message."""
     payload_prefix: Annotated[
         str | None,
-        Meta(description="the API's own: what its caller may name begins so; producers leave it out"),
+        Meta(description="set only by the API: prefix of the payload keys that its caller may use"),
     ] = None
     """Prefix that the API sets: the keys of all `objects` must begin with this text."""
     restored_id: Annotated[
-        str | None, Meta(description="the system's own: the id of an item that was put back")
+        str | None, Meta(description="set only by Mailroom: the id of an item that was restored")
     ] = None
-    """Id of a lost item that was put back. Dispatch never queues such an item: see `mailbox.RESTORED`."""
+    """Id of a mailbox item that was restored from a backup. The function `dispatch` never queues such an
+    item: see `mailbox.RESTORED`."""
     audience_columns: list[str] = msgspec.field(default_factory=list)
-    """Names outside the contract that are columns of a campaign's audience or of an imported file, if they
-    could be taken for a vital attribute. The author of a file means a variable by them."""
-    ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may go")] = None
+    """Names of columns of a campaign's audience or of an imported file that resemble a vital attribute. They
+    are variables of the template, so they do not count as misspelt attributes."""
+    ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may be deleted")] = None
     """Epoch seconds after which DynamoDB may delete the item."""
     attempt: Annotated[
-        int, Meta(ge=1, le=MAX_ATTEMPT, description="the system's own; producers leave it out")
+        int, Meta(ge=1, le=MAX_ATTEMPT, description="set only by Mailroom; producers leave it out")
     ] = 1
     """Number of the attempt, counted from 1."""
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -264,8 +268,8 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def template_name(self) -> str | None:
-        """Template of the content. None if the item does not name one, because the message is not templated
-        or its payload names the template."""
+        """Name of the template. None if the item lacks a template, because the message is not templated or
+        the name is in its payload."""
         return None
 
     @property
@@ -305,8 +309,8 @@ class Message(Struct, frozen=True, kw_only=True):
         return 1
 
     def without(self, addressees: Container[str]) -> Self:  # noqa: ARG002 - overrides use the argument
-        """Return the message without the recipients `addressees`. Contracts with several addressees override
-        this."""
+        """Return the message without the recipients `addressees`. Classes of messages to several recipients
+        override this method; the base class returns the message unchanged."""
         return self
 
     def redirected(self, to: str) -> Self:
@@ -327,13 +331,13 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def group(self) -> str | None:
-        """Message group in the queue, such as a line that accepts one message at a time, or an endpoint that
-        must not delay the messages of other endpoints."""
+        """Message group in the queue, such as a fax number, which accepts one fax at a time, or an endpoint,
+        which must not delay the messages to other endpoints."""
         return None
 
     @property
     def objects(self) -> list[tuple[str, str]]:
-        """Attributes that name objects in the payload bucket, each with the object's s3://bucket/key."""
+        """Attributes that refer to objects in the payload bucket, each with the object's s3://bucket/key."""
         return [] if self.payload_ref is None else [("payload_ref", self.payload_ref)]
 
     @property
@@ -343,7 +347,8 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def kept(self) -> Mapping[str, str | int]:
-        """Further attributes that the ledger stores, because a later attempt is built from them."""
+        """Further attributes that the ledger stores, because they are needed to build the message of a later
+        attempt."""
         return {}
 
     @property
@@ -353,30 +358,31 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def may_use(self) -> bool:
-        """Whether attributes outside the contract may be in use: a template, which the contract cannot see,
-        may use them as variables."""
+        """Whether attributes outside the contract may have an effect, because the template may use them as
+        variables."""
         return False
 
     def unused(self, used: Container[str]) -> list[str]:
-        """Return the attributes without effect: attributes outside the contract that the template has not
-        `used` as variables."""
+        """Return the attributes without an effect: they are outside the contract, and not among the
+        variables that the template has `used`."""
         return [name for name in self.variables.keys() - _names(type(self)) if name not in used]
 
     def misspelt(self) -> dict[str, str]:
-        """Return the attributes outside the contract that seem to mean a vital one, such as `sendAt`,
-        `scheduled_at` and `attachment`, each with the contract's name. Columns of an audience mean none."""
+        """Return the attributes outside the contract that resemble a vital attribute, such as `sendAt`,
+        `scheduled_at` and `attachment`, each with the vital attribute's name. The names in `audience_columns`
+        are not among them."""
         return mistakes(type(self), self.variables.keys() - set(self.audience_columns))
 
     def check_names(self, used: Container[str], *, strict: bool = False) -> None:
         """Raise Invalid for a misspelt attribute that is not among the variables that the template has
-        `used`: the message would be sent without the attribute's value. With `strict`, raise for any unused
-        attribute."""
+        `used`, because the message would be sent without the attribute's value. With `strict`, raise Invalid
+        for any unused attribute."""
         misspelt = self.misspelt()
         for name in sorted(self.unused(used)):
             if name in misspelt:
-                raise Invalid(name, f"is used by nothing here; did you mean `{misspelt[name]}`?")
+                raise Invalid(name, f"is not used here; did you mean `{misspelt[name]}`?")
             if strict:
-                raise Invalid(name, "is used by nothing here, which `items.unknown` refuses; leave it out")
+                raise Invalid(name, "is not used, and `items.unknown` refuses unused attributes; remove it")
 
     def check(self) -> None:
         """Raise Invalid for faults of the message that the types of its attributes cannot express. Subclasses
@@ -385,15 +391,15 @@ class Message(Struct, frozen=True, kw_only=True):
             self.check_names(())
         due, expiry = self.due(), self.expiry()
         if due is not None and expiry is not None and due >= expiry:
-            raise Invalid("send_at", "lies after expires_at; it would expire before it is sent")
+            raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
         if due is not None and self.ttl is not None and self.ttl <= due:
-            raise Invalid("ttl", "is before send_at; the item would be gone before it is sent")
+            raise Invalid("ttl", "is not after send_at; the item would be deleted before it is sent")
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
         self._check_window()
         self._check_conditions()
         if self.lane not in LANES:
-            raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
+            raise Invalid("lane", f"{self.lane!r:.60} is not a lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
             raise Invalid("callback_url", "is not an https URL; use https://host/path")
         self._check_payload_ref()
@@ -402,13 +408,13 @@ class Message(Struct, frozen=True, kw_only=True):
 
     def _check_window(self) -> None:
         if self.window is not None and not self.windowed:
-            raise Invalid("window", f"is not for {self.event_type}; use send_at")
+            raise Invalid("window", f"is not allowed in {self.event_type} messages; use send_at")
         if self.window is not None:
             self.window.check(self.time_zone)
 
     def _check_conditions(self) -> None:
         if self.conditions and self.send_at is None:
-            raise Invalid("unless", "is without send_at, the time at which it is asked; give one")
+            raise Invalid("unless", "needs send_at, the time at which the conditions are checked")
         if len(self.conditions) > MAX_CONDITIONS:
             raise Invalid("unless", f"has {len(self.conditions)} conditions; use at most {MAX_CONDITIONS}")
         for number, condition in enumerate(self.conditions):
@@ -417,23 +423,23 @@ class Message(Struct, frozen=True, kw_only=True):
             _check_id(condition.id, f"{field}.id")
             _check_id(condition.event_type, f"{field}.event_type")
             if Key(condition.id, condition.event_type) == self.key:
-                raise Invalid(f"{field}.id", "is the message's own; name another message")
+                raise Invalid(f"{field}.id", "is the id of this message; use the id of another message")
 
     def check_objects(self, prefix: str | None) -> None:
-        """Raise Invalid for an object in the payload bucket whose key does not begin with `prefix`. Without a
-        prefix, refuse every object."""
+        """Raise Invalid if the message refers to an object in the payload bucket whose key does not begin
+        with `prefix`. Without a prefix, raise Invalid for any object."""
         for name, ref in self.objects:
             if prefix is None:
                 raise Invalid(
                     name,
-                    "names an object, and its caller has no part of the payload bucket; ask for one in "
+                    "refers to an object, but the caller has no prefix in the payload bucket; ask for one in "
                     "api.payload_prefixes",
                 )
             if not _below(prefix, ref):
                 raise Invalid(
                     name,
-                    f"{ref!r:.120} is outside the part of the payload bucket that its caller may name; use a "
-                    f"key that begins with {prefix}",
+                    f"{ref!r:.120} has a key that the caller may not use; use a key in the payload bucket "
+                    f"that begins with {prefix}",
                 )
 
     def _check_payload_ref(self) -> None:
@@ -460,10 +466,11 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_TEMPLATE = "default"
-"""Template of a mail that has neither content nor a template's name."""
+"""Template of a mail without content and without `template`."""
 _TEMPLATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LOCALE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,6}", re.ASCII)
-"""Form of a BCP 47 tag (RFC 5646, 2.1). Languages of four letters and more have never been registered."""
+"""Form of a BCP 47 tag (RFC 5646, 2.1). The pattern allows languages of two or three letters, because longer
+ones were never registered."""
 
 
 class Templated(Message, frozen=True, kw_only=True):
@@ -473,18 +480,19 @@ class Templated(Message, frozen=True, kw_only=True):
     """
 
     template: Annotated[
-        str | None, Meta(description="a folder of the channel's templates; of a mail `default`")
+        str | None, Meta(description="a folder of the channel's templates; mail without content: `default`")
     ] = None
-    """Folder of the template."""
+    """Name of the template, which is a folder."""
     locale: Annotated[
-        str | None, Meta(description="its recipient's language, fr-CA (BCP 47); the template's own")
+        str | None, Meta(description="recipient's language, like fr-CA (BCP 47); default: the template's")
     ] = None
     """Language of the recipient, as a BCP 47 tag."""
     template_version: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        Meta(description="a published version, 0 the deployed one; what counts when it is queued"),
+        Meta(description="a published version, or 0: the deployed one; default: the one in use"),
     ] = None
-    """Version of the template, 0 for the deployed one."""
+    """Version of the template, or 0 for the deployed one. By default dispatch uses the version that is active
+    when it queues the message."""
 
     @property
     def template_name(self) -> str | None:
@@ -496,15 +504,16 @@ class Templated(Message, frozen=True, kw_only=True):
         return {name: value for name, value in headline.items() if value}
 
     def check_template(self, beside: str | None) -> None:
-        """Raise Invalid for an invalid name or locale, or for a template beside an attribute with the
-        content: the attribute's name is `beside`."""
+        """Raise Invalid for an invalid `template` or `locale`, for a message with both a template and
+        content, or for too many bytes of variables. `beside` is the name of the attribute with the content,
+        or None if there is none."""
         if self.locale is not None and not _LOCALE.fullmatch(self.locale):
-            raise Invalid("locale", f"{self.locale!r:.60} is no language tag; use one like fr or fr-CA")
+            raise Invalid("locale", f"{self.locale!r:.60} is not a language tag; use one like fr or fr-CA")
         if self.template is not None:
             if not _TEMPLATE.fullmatch(self.template):
                 raise Invalid("template", "is not a template's name; use letters, digits, - and _")
             if beside is not None:
-                raise Invalid("template", f"stands beside {beside}; use one or the other")
+                raise Invalid("template", f"is not allowed together with {beside}; use only one")
         if self.template_name is not None:
             check_variables("item", len(_encoder.encode(self.variables)))
 
@@ -518,7 +527,7 @@ def _names(contract: type[Message]) -> frozenset[str]:
 
 
 def mistakes(contract: type[Message], names: Iterable[str]) -> dict[str, str]:
-    """Return the names outside the contract that seem to mean a vital attribute, each with that
+    """Return the names outside the contract that resemble a vital attribute, each with the name of that
     attribute."""
     short = (name for name in names if len(name) <= MAX_MISTAKABLE and name not in _names(contract))
     return {name: attribute for name in short if (attribute := _meant(contract, name))}
@@ -526,8 +535,8 @@ def mistakes(contract: type[Message], names: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _meant(contract: type[Message], name: str) -> str | None:
-    """Return the vital attribute that a short name outside the contract seems to mean: the name is one of the
-    other words for it, or differs from it by a few letters."""
+    """Return the vital attribute that a short name outside the contract resembles, or None. The name is a
+    synonym of the attribute, or differs from the attribute's name by a few letters."""
     spelling = _spelling(name)
     words = _vital_words(contract) if spelling not in EVERYDAY else {}
     if spelling in words:
@@ -542,26 +551,26 @@ def _meant(contract: type[Message], name: str) -> str | None:
 
 @cache
 def _vital_words(contract: type[Message]) -> dict[str, tuple[str, int]]:
-    """Return the words for vital attributes by their `_spelling`, each with its attribute and with the number
-    of letters by which a name may differ from the word."""
+    """Return the names and synonyms of vital attributes, as `_spelling` returns them. Each has the attribute,
+    and the number of letters by which another name may differ and still count as a misspelling."""
     words: dict[str, tuple[str, int]] = {}
     for attribute, synonyms in contract.vital.items():
         words |= dict.fromkeys(map(_spelling, synonyms), (attribute, 0))
         spelling = _spelling(attribute)
-        # A short word must be spelled exactly, because too many everyday words are similar to it, such as
-        # `topics` to `topic`, and `abc` to `bcc`.
+        # A short name must match exactly, because too many common words differ by one letter, such as
+        # `topics` and `topic`, or `abc` and `bcc`.
         words[spelling] = attribute, 0 if len(spelling) <= 5 else 1 if len(spelling) <= 7 else 2
     return words
 
 
 def _spelling(name: str) -> str:
-    """Return a name without the differences of case, `_` and `-`."""
+    """Return a name in lower case, without `_` and `-`."""
     return name.lower().replace("_", "").replace("-", "")
 
 
 def _alike(name: str, attribute: str, letters: int) -> bool:
-    """Return whether at most so many letters are added, left out, replaced, or swapped with the next one: the
-    distance of Damerau."""
+    """Return whether the names differ by at most `letters` edits: a letter is added, removed, replaced, or
+    swapped with the next letter (Damerau-Levenshtein distance)."""
     if name == attribute or not letters or abs(len(name) - len(attribute)) > letters:
         return name == attribute
     if name[:1] == attribute[:1]:
@@ -573,31 +582,31 @@ def _alike(name: str, attribute: str, letters: int) -> bool:
 
 
 def key_of(item: Mapping[str, Any]) -> Key:
-    """Return the key of an item, even if other attributes are invalid. Raises Malformed for a missing key, or
-    one that a ledger item cannot have."""
+    """Return the key of an item, even if other attributes are invalid. Raises Malformed for a key that is
+    missing or too long for a ledger item."""
     key = _unbounded_key(item)
     for name, bound in MAX_KEY_BYTES.items():
         if len(getattr(key, name).encode()) > bound:
-            raise Malformed(f"`{name}` is longer than the {bound} bytes that a ledger item's can have")
+            raise Malformed(f"`{name}` is longer than the {bound} bytes that DynamoDB allows for it")
     return key
 
 
 def _unbounded_key(item: Mapping[str, Any]) -> Key:
     id_, event_type = item.get("id"), item.get("event_type")
     if not (isinstance(id_, str) and id_ and isinstance(event_type, str) and event_type):
-        raise Malformed("no `id` and `event_type` of type string: not a message")
+        raise Malformed("is not a message: `id` or `event_type` is missing or not a string")
     return Key(id_, event_type)
 
 
 def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
-    """Read an item into a message, by the contract of its `event_type`.
+    """Return the message in an item, as an object of the class for its `event_type` in `contracts`.
 
-    Raises Malformed for a missing key, Invalid (with field and remedy) for any other fault.
+    Raises Malformed if the key is missing, and Invalid (with field and remedy) if anything else is invalid.
     """
-    key = _unbounded_key(item)  # a key that is too long is Invalid below, so that the producer gets a remedy
+    key = _unbounded_key(item)  # too long a key raises Invalid below, with a remedy
     contract = contracts.get(key.event_type)
     if contract is None:
-        raise Invalid("event_type", f"{key.event_type!r:.60} is no channel here; use {', '.join(contracts)}")
+        raise Invalid("event_type", f"{key.event_type!r:.60} is not allowed here; use {', '.join(contracts)}")
     _check_id(key.id)
     locale = item.get("locale")
     if isinstance(locale, str) and issubclass(contract, Templated):
@@ -634,12 +643,13 @@ def _time(field: str, text: str | None) -> float | None:
     if len(text) <= MAX_TIME:
         with suppress(ValueError, OverflowError):
             return epoch(text)
-    raise Invalid(field, f"{text!r:.60} is no ISO 8601 time; use one like 2026-11-21T09:00:00Z")
+    raise Invalid(field, f"{text!r:.60} is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z")
 
 
 def seconds_left(expiry: float | None, timestamp: float, bounds: tuple[int, int]) -> int | None:
-    """Return the seconds from `timestamp` to `expiry`, for which a provider may still try, within the
-    `bounds` that the provider accepts, or None without an expiry."""
+    """Return for how many seconds from `timestamp` on a provider may still try to deliver a message, until
+    `expiry`. The result is within the `bounds` (minimum, maximum) that the provider accepts. Returns None
+    without an expiry."""
     if expiry is None:
         return None
     shortest, longest = bounds
@@ -647,7 +657,8 @@ def seconds_left(expiry: float | None, timestamp: float, bounds: tuple[int, int]
 
 
 def number(field: str, text: str | None, region: str = "") -> str:
-    """Return a telephone number in E.164. Raises Invalid with `field`, the name of the attribute."""
+    """Return a telephone number in E.164. Raises Invalid for the attribute `field` if the number is
+    invalid."""
     try:
         return to_e164(text or "", region)
     except ValueError as error:
@@ -668,7 +679,8 @@ _TYPE_NAMES = {
 
 
 def _explain(error: msgspec.ValidationError) -> Invalid:
-    """Return an error such as ``Expected `str`, got `int` - at `$.to[1]` `` in words for producers."""
+    """Return Invalid with a sentence for producers, from an error such as ``Expected `str`, got `int` - at
+    `$.to[1]` ``."""
     problem, _, path = str(error).partition(" - at `")
     field = path.rstrip("`").removeprefix("$").removeprefix(".") or "item"
     if "`int" in problem and problem.endswith("`decimal`"):
@@ -678,7 +690,7 @@ def _explain(error: msgspec.ValidationError) -> Invalid:
 
 
 def _words(types: str) -> str:
-    names = types.removesuffix(" | null").split(" | ")  # the error message leaves out null
+    names = types.removesuffix(" | null").split(" | ")  # null is not mentioned in the sentence
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
 
 
@@ -688,22 +700,23 @@ _requests = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 
 
 def encode(item: Mapping[str, Any] | Struct) -> str:
-    """Return an item as a queue body. Numbers keep all their digits."""
+    """Return an item as the JSON body of a queue message. Numbers keep all their digits."""
     text = _encoder.encode(item).decode()
     # DynamoDB and JSON accept the characters U+FFFE and U+FFFF, but SQS refuses them.
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
 def scheduled(text: str) -> dict[str, Any]:
-    """Read the body of a queue message that a schedule has sent. If EventBridge could not send that message,
-    the dead-letter queue has the whole call with the body inside, and redrives the call. Raises Malformed."""
+    """Return the JSON body of a queue message that EventBridge Scheduler has sent. If the scheduler could not
+    send the message, its dead-letter queue contains the parameters of the whole SendMessage call. After a
+    redrive these parameters are the body, with the actual body inside. Raises Malformed."""
     body = decode(text)
     inner = body.get("MessageBody")
     return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
 
 
 def decode(text: str | bytes) -> dict[str, Any]:
-    """Read the JSON of an item: a queue's body, or a payload. Raises Malformed."""
+    """Return the item in the JSON of a queue body or a payload. Raises Malformed."""
     body = read(text, _bodies)
     if too_deep(text, body):
         raise Malformed(f"the body has over {MAX_DEPTH} levels of lists and maps; use fewer")
@@ -711,11 +724,11 @@ def decode(text: str | bytes) -> dict[str, Any]:
 
 
 def read(text: str | bytes, decoder: msgspec.json.Decoder[dict[str, Any]] = _requests) -> dict[str, Any]:
-    """Read a JSON object with any number of levels and any numbers: code that stores the object checks
-    DynamoDB's limits, and names the field at fault. Raises Malformed."""
+    """Return a JSON object. The levels and, with the default `decoder`, the numbers are not limited: the code
+    that stores the object checks DynamoDB's limits, and reports the invalid field. Raises Malformed."""
     try:
         return decoder.decode(text)
     except DecimalException:
-        raise Malformed("the body has a number beyond 38 digits, or 1E-130 to 1E+125") from None
+        raise Malformed("a number in the body has over 38 digits, or is outside 1E-130 to 1E+125") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(f"the body is not a JSON object: {error}") from None

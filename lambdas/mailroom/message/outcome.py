@@ -1,7 +1,7 @@
 """Outcomes of a message: the proof in a provider's response to a submit, the provider's later events, and the
-statuses that follow, which only move forward.
+statuses that follow from them. A status is replaced only by a later status.
 
-An exception from an adapter, instead of a response, means that the outcome is unknown.
+If an adapter's submit raises an exception other than NotSent, the outcome is unknown.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Sent(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """Proof that the message was not sent, because of a fault that may be temporary: the message is
+    """Proof that the message was not sent, because of an error that may be temporary. The message is
     retried."""
 
     reason: str
@@ -36,30 +36,30 @@ class Retry(Struct, frozen=True):
 
 
 class Rejected(Struct, frozen=True):
-    """Proof that the message was not sent, because of a permanent fault of the message itself: it ends as
-    failed."""
+    """Proof that the message was not sent, because the message itself is permanently invalid. The message
+    ends as failed."""
 
     reason: str
     """Reason in a sentence for people."""
     gone: bool = False
-    """True for a recipient that no longer exists: later messages would fail too, so the recipient enters the
-    suppression list."""
+    """True for a recipient that no longer exists. Later messages would fail too, so the recipient is put on
+    the suppression list."""
     opted_out: bool = False
     """True for a recipient who has opted out at the provider. The message ends as suppressed, and the
-    recipient enters the suppression list."""
+    recipient is put on the suppression list."""
 
 
 class Misconfigured(Struct, frozen=True):
-    """Proof that the message was not sent, because of a fault of the stage's configuration (sender,
-    credentials, account). This causes an alarm, not a failed message."""
+    """Proof that the message was not sent, because the stage's configuration (sender, credentials, account)
+    is invalid. The message is retried, and an alarm is raised."""
 
     reason: str
     """Reason in a sentence for people."""
 
 
 class DayUsedUp(Struct, frozen=True):
-    """Proof that the message was not sent, because the account's quota for the day is used up. This refusal
-    does not count as one of the message's tries."""
+    """Proof that the message was not sent, because the account's daily quota is used up. The message waits
+    until the quota has capacity again; this is not counted as a try."""
 
     reason: str
     """Reason in a sentence for people."""
@@ -87,10 +87,10 @@ class Repeatable(Struct, frozen=True):
     gets the first response again, and sends no second message."""
 
     until: float
-    """End of the time in which the provider remembers the key, in epoch seconds."""
+    """Time until which the provider remembers the key, in epoch seconds."""
     prepare: Callable[[Any], Any]
-    """Function that makes the identical request from the message. It raises the same exceptions as the
-    adapter's own `prepare`."""
+    """Function that builds the identical request from the message. It raises the same exceptions as
+    `Adapter.prepare`."""
 
 
 Refusal = Retry | Misconfigured | Rejected | DayUsedUp
@@ -124,12 +124,12 @@ Status = Literal[
 ]
 """Statuses, from the least to the most certain. A provider's event may only replace a status that precedes
 the event's status, so the last status does not depend on the order and number of events. A bounce or a
-complaint may follow a delivery. Statuses of messages that were given up precede the statuses that a provider
-proves."""
+complaint may follow a delivery. The statuses `failed`, `suppressed` and `cancelled` precede the statuses that
+a provider proves."""
 
 _ORDER: tuple[Status, ...] = get_args(Status)
 SILENT: tuple[Status, ...] = ("sending", "scheduled")
-"""Statuses of a message that is on the way to an outcome. After a crash, the history of a message may contain
+"""Statuses of a message without an outcome, about which no callback is sent. After a crash, a message may get
 one of these statuses twice in a row."""
 FAILED: tuple[Status, ...] = ("failed", "undelivered", "bounced", "complained")
 """Statuses of a failure. `suppressed` is not a failure: the message was withheld on purpose."""
@@ -149,7 +149,7 @@ def before(status: Status) -> tuple[Status, ...]:
 
 
 def rank(status: Status) -> int:
-    """Return the place of a status in the order of certainty, from 0."""
+    """Return the position of a status in the order of certainty, counted from 0."""
     return _ORDER.index(status)
 
 

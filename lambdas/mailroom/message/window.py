@@ -1,4 +1,4 @@
-"""The hours in which a message may be sent, by the clock of its recipient."""
+"""Windows: the hours in which a message may be sent, in the time zone of its recipient."""
 
 import re
 from datetime import datetime
@@ -16,14 +16,14 @@ _CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}", re.ASCII)
 _MINUTE = 60
 _LONGEST = 15 * 24 * 60
-"""Most minutes until a window opens: a weekly window may fall into the hour that clocks skip in spring, and
-then opens two weeks after the last time."""
+"""Maximum number of minutes until a window opens. A weekly window may lie in the hour that clocks skip in
+spring, and then two weeks pass between two openings."""
 
 
 class Window(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Hours of the day in which a message may be sent, from `from` until before `to`. If `to` is earlier than
-    `from`, the hours after midnight belong to the day before. Local time decides, so an hour that clocks
-    repeat in autumn belongs to the window both times."""
+    `from`, the window ends on the next day, and the hours after midnight belong to the day on which it began.
+    Local time decides, so an hour that clocks repeat in autumn is in the window both times."""
 
     from_: Annotated[str, Meta(description="HH:MM")] = field(name="from")
     to: Annotated[str, Meta(description="HH:MM, exclusive")]
@@ -33,24 +33,24 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     ] = None
 
     def check(self, zone: str | None) -> None:
-        """Raise Invalid for a faulty field of the window. `zone` is the `time_zone` of the message."""
+        """Raise Invalid for an invalid field of the window. `zone` is the `time_zone` of the message."""
         for name, text in (("from", self.from_), ("to", self.to)):
             if not _CLOCK.fullmatch(text):
-                raise Invalid(f"window.{name}", f"{text!r:.60} is no time of day; use one like 09:00")
+                raise Invalid(f"window.{name}", f"{text!r:.60} is not a time of day; use one like 09:00")
         if self.from_ == self.to:
             raise Invalid("window.to", "is the same as from; leave the window out to send at any time")
         days_of(self.days)
         if zone is None and self.zone is None:
-            raise Invalid("window.zone", "is missing; name a time zone like Europe/Berlin, or give time_zone")
+            raise Invalid("window.zone", "is missing; use a time zone like Europe/Berlin, or set time_zone")
         self.clock_of(zone)
 
     def clock_of(self, zone: str | None) -> ZoneInfo:
-        """Return the time zone of the message or, without one, of the window. Raises Invalid."""
+        """Return the time zone `zone` of the message or, if it is None, of the window. Raises Invalid."""
         return zone_of("window.zone" if zone is None else "time_zone", zone or self.zone or "")
 
     def opens(self, timestamp: float, zone: str | None) -> float:
-        """Return the first time within a checked window from `timestamp` on, both in epoch seconds. Raises
-        Invalid for an unknown `zone`."""
+        """Return the first time from `timestamp` on at which the window is open, both in epoch seconds.
+        `zone` is the `time_zone` of the message. Raises Invalid for an unknown `zone`."""
         if _within(self, zone, timestamp):
             return timestamp
         return _next(self, zone, int(timestamp) // _MINUTE + 1)
@@ -74,12 +74,13 @@ def _within(window: Window, zone: str | None, timestamp: float) -> bool:
 
 @lru_cache(maxsize=256)
 def days_of(text: str) -> frozenset[int]:
-    """Read days of the week, such as `mon-sat`, as numbers with Monday as 0. Raises Invalid."""
+    """Return the days of the week in a text such as `mon-sat`, as numbers with Monday as 0. Raises
+    Invalid."""
     days: set[int] = set()
     for part in text.split(",")[:8]:
         first, dash, last = part.strip().lower().partition("-")
         if first not in DAYS or (dash and last not in DAYS):
-            raise Invalid("window.days", f"{text!r:.60} are no days; write mon-sat, or mon,wed,fri")
+            raise Invalid("window.days", f"{text!r:.60} are not days; use mon-sat, or mon,wed,fri")
         begin, end = DAYS.index(first), DAYS.index(last or first)
         days |= {day % 7 for day in range(begin, end + 1 + (7 if end < begin else 0))}
     return frozenset(days)
@@ -87,11 +88,12 @@ def days_of(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=512)
 def zone_of(name: str, zone: str) -> ZoneInfo:
-    """Return a time zone of the IANA database. Raises Invalid with the field `name`."""
+    """Return a time zone of the IANA database. Raises Invalid for the attribute `name` if the zone is
+    unknown."""
     # `ZoneInfo` opens a file with the zone's name, and its folder also has files that are not zones of IANA.
     if not _ZONE.fullmatch(zone) or zone.startswith(("posix", "right/", "localtime")):
-        raise Invalid(name, f"{zone!r:.60} is no time zone; use one like Europe/Berlin")
+        raise Invalid(name, f"{zone!r:.60} is not a time zone; use one like Europe/Berlin")
     try:
         return ZoneInfo(zone)
-    except (OSError, ValueError, KeyError):  # the name of a folder, of a file without a zone, or of no file
-        raise Invalid(name, f"{zone!r:.60} is no time zone; use one like Europe/Berlin") from None
+    except (OSError, ValueError, KeyError):  # the name of a folder or of another file, or an unknown name
+        raise Invalid(name, f"{zone!r:.60} is not a time zone; use one like Europe/Berlin") from None

@@ -1,6 +1,6 @@
 """Finds the recipients who must not get a message, and the reasons. `Choices.find` reads the suppression list
-and the preferences at once; `BatchChoices` does so for all recipients of a batch. `AllowedRecipients` applies
-the stage's setting `recipients`.
+and the preferences in one call; `BatchChoices` does so for all recipients of a batch. `AllowedRecipients`
+applies the stage's setting `recipients`.
 
 The suppression list contains recipients whose mail bounced, who complained, who cannot be reached any more,
 or who sent STOP: one item per recipient and channel. When an operator takes a recipient off the list, the
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 Reason = Literal["bounce", "complaint", "gone", "stop", "operator"]
 
 MAX_DETAIL = 300
-"""Maximum characters of an explanation (`detail` or `lifted_why`) in an item of the suppression list."""
+"""Maximum number of characters of an explanation (`detail` or `lifted_why`) in an item of the suppression
+list."""
 TOPICS = "topics"
 """Name of the preferences table's index, which finds opt-outs by topic and time."""
 
@@ -54,7 +55,7 @@ class Suppression(Struct, frozen=True):
     recipient: str
     """Recipient in the canonical form: see `Message.addressees`."""
     channel: str
-    """Channel that the recipient is suppressed on."""
+    """Channel on which the recipient is suppressed."""
     reason: Reason
     """Kind of event that suppressed the recipient."""
     at: int
@@ -76,8 +77,8 @@ class _Table:
 
     @classmethod
     def of(cls, table: str) -> Self:
-        """Build the object that reads and writes the table with the name `table`, with the process's shared
-        DynamoDB client."""
+        """Build the object for the table with the name `table`, with the shared DynamoDB client of the
+        process."""
         return cls(clients.dynamodb(), table)
 
     def _try(self, key: Sets, expression: str, condition: str, values: Sets) -> tuple[bool, dict[str, Any]]:
@@ -92,7 +93,7 @@ class Suppressions(_Table):
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
         """Return the entries of the suppression list for these `recipients`, by recipient. Makes one request
-        per hundred recipients. Raises UnprocessedKeys."""
+        for every 100 recipients. Raises UnprocessedKeys."""
         keys = [listed_key(recipient, channel) for recipient in dict.fromkeys(recipients)]
         return _listed(batch_get(self.client, {self.table: keys})[self.table])
 
@@ -199,8 +200,8 @@ class Preferences(_Table):
     """The recipients' opt-outs from topics in one stage."""
 
     def find(self, pairs: Iterable[Pair]) -> dict[Pair, OptOut]:
-        """Return the opt-outs among these pairs of recipient and topic. Makes one request per hundred pairs.
-        Raises UnprocessedKeys."""
+        """Return the opt-outs among these pairs of recipient and topic. Makes one request for every 100
+        pairs. Raises UnprocessedKeys."""
         forms = {pair: _forms(pair) for pair in pairs}
         keys = [choice_key(*form) for form in dict.fromkeys(chain.from_iterable(forms.values()))]
         opt_outs = _opt_outs(batch_get(self.client, {self.table: keys})[self.table])
@@ -281,10 +282,10 @@ def opt_out_of(item: Mapping[str, Any]) -> OptOut | None:
 
 _WHY = {
     "bounce": "it bounced",
-    "complaint": "its owner complained",
-    "gone": "its provider dropped it",
-    "stop": "its owner opted out",
-    "operator": "an operator put it there",
+    "complaint": "the recipient complained",
+    "gone": "the provider reported that it no longer exists",
+    "stop": "the recipient opted out",
+    "operator": "an operator added it",
 }
 
 
@@ -307,12 +308,12 @@ class Blocked(Struct, frozen=True):
 
 
 _NOT_ALLOWED = Blocked(
-    "not_allowed_here", "this stage sends only to those whom its setting recipients.only names"
+    "not_allowed_here", "this stage sends only to recipients in its setting recipients.only"
 )
 
 
 class Choices(Struct, frozen=True):
-    """Reads the suppression list and the preferences of one stage together."""
+    """Reads the suppression list and the preferences of one stage in one call."""
 
     suppressions: Suppressions
     preferences: Preferences
@@ -352,20 +353,20 @@ def _blocked(
 def opted_out(opt_out: OptOut) -> Blocked:
     """Return the reason for not sending to a recipient who has opted out. The ledger stores this reason."""
     date = iso(opt_out.opted_out_at / 1000)[:10]
-    sentence = f"opted out of {opt_out.topic!r} on {date}; whoever opted out can opt in again"
+    sentence = f"opted out of {opt_out.topic!r} on {date}; the recipient can opt in again"
     return Blocked("opted_out", sentence)
 
 
 def _suppressed(suppression: Suppression) -> str:
     date = iso(suppression.at / 1000)[:10]
     detail = f" ({suppression.detail})" if suppression.detail else ""
-    end = "a text START ends it" if suppression.reason == "stop" else "an operator can lift it"
+    end = "a START text ends it" if suppression.reason == "stop" else "an operator can remove it"
     return f"on the suppression list since {date}: {_WHY[suppression.reason]}{detail}; {end}"
 
 
 class BatchChoices:
-    """Finds the recipients who must not get the messages of a batch. Suppressed recipients get no messages at
-    all, and recipients who opted out of a topic get no messages about the topic."""
+    """Finds the recipients who must not get the messages of a batch: suppressed recipients, and recipients
+    who have opted out of the topic of a message."""
 
     def __init__(self, settings: "SuppressingSender", client: "DynamoDBClient", clock: Clock) -> None:
         self._channel = settings.channel
@@ -382,7 +383,7 @@ class BatchChoices:
         try:
             self._check(addressee for message in messages for addressee in _addressees(message))
         except Exception:  # noqa: BLE001 - logged; `blocked` reads again for each message
-            logger.warning("who may get nothing could not be read", exc_info=True)
+            logger.warning("suppressed recipients and opt-outs could not be read", exc_info=True)
 
     def blocked(self, message: "Message") -> dict[str, Blocked]:
         """Return the recipients of the message who must not get it, each with the reason. Raises
@@ -418,7 +419,7 @@ class AllowedRecipients:
     """Recipients to whom a stage may send, if the setting `recipients` restricts them."""
 
     def __init__(self, channel: str, only: Iterable[str], redirect_to: str) -> None:
-        """Store the parts of the setting for one channel.
+        """Create the object from the parts of the setting for one channel.
 
         `only` contains mail addresses and domains in lower case, `+` followed by the first digits of phone
         numbers, and `channel:recipient`. Domains are only compared in the channel mail, and `+` only with

@@ -1,8 +1,8 @@
 """Opt-out links: signed links by which a recipient opts out of a topic. The signature covers the recipient
 and the topic, so that the recipient need not log in.
 
-A link never expires. Links in old mails have to work, and a link is of little use to others: it only permits
-opting one recipient out of one topic, or in again.
+A link never expires, because links in old mails have to work. A stranger who gets a link can only opt one
+recipient out of one topic, or in again.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.errors import Malformed
 
 MAX_TOKEN = 800
-"""Maximum characters of a token. A mail address of 254 characters and a topic of 64 characters, in any
-language, take at most 736."""
+"""Maximum number of characters of a token. A mail address of 254 characters and a topic of 64 characters, in
+any language, take at most 736."""
 MAX_LINK = 993
-"""Maximum characters of a link. SES accepts header values of 995 characters, two of which are the angle
-brackets around the link."""
+"""Maximum number of characters of a link. SES accepts header values of 995 characters, two of which are the
+angle brackets around the link."""
 RENEW_SECONDS = 5
-"""Minimum seconds between two reads of the secret because of wrong signatures, so that forged links do not
-cause many calls of Secrets Manager."""
+"""Minimum number of seconds between two reads of the secret because of wrong signatures. So forged links do
+not cause many calls of Secrets Manager."""
 
 ONE_CLICK = "List-Unsubscribe=One-Click"
 """Value of the header `List-Unsubscribe-Post`, and body of the request by which a mail program opts out (RFC
@@ -76,11 +76,11 @@ class Tokens(Struct, frozen=True):
         token. Raises InvalidSecret and botocore's errors if the signature cannot be verified.
         """
         if len(token) > MAX_TOKEN or not token.isascii():
-            raise Malformed("no token of ours")
+            raise Malformed("not a token of Mailroom")
         try:
             return _choice(self._content(token))
         except BadData:
-            raise Malformed("no token of ours") from None
+            raise Malformed("not a token of Mailroom") from None
 
     def _content(self, token: str) -> Any:
         try:
@@ -94,7 +94,7 @@ class Links:
     """Creates opt-out links, whose URLs begin with `base_url`, the address of the opt-out page."""
 
     def __init__(self, secret: CachedSecret, base_url: str) -> None:
-        """Store the settings. Raises ValueError for a `base_url` whose links would be too long for a
+        """Create the object. Raises ValueError for a `base_url` whose links would be too long for a
         header."""
         self._base = base_url.rstrip("/")
         self._tokens = Tokens(secret)
@@ -111,12 +111,12 @@ def _choice(content: Any) -> Choice:
     match content:
         case [str(recipient), str(topic)] if recipient and topic:
             return Choice(recipient, topic)
-    raise Malformed("signed, but no choice")
+    raise Malformed("the signed content is not a recipient and a topic")
 
 
 @lru_cache(maxsize=4)  # the key is the secret's text, so a changed secret gets a new serializer
 def _serializer_of(text: str) -> URLSafeSerializer:
-    problem = f"the secret of the links for opting out is not {_SHAPE}; put a long key there"
+    problem = f"the secret of the opt-out links is not {_SHAPE}; use a long key"
     keys = read_secret(text, _Keys, problem)
     return URLSafeSerializer(
         [*keys.previous, keys.key], salt=_SALT, signer=_OneSpelling, signer_kwargs=_SIGNING
@@ -125,8 +125,8 @@ def _serializer_of(text: str) -> URLSafeSerializer:
 
 class _OneSpelling(Signer):
     """Signer that accepts only one Base64 spelling of a signature. Without this check a changed link would be
-    valid too: four different last characters decode to the same 32 bytes, and Python's decoder skips unknown
-    characters."""
+    valid too, because four different last characters decode to the same 32 bytes, and Python's decoder skips
+    unknown characters."""
 
     def verify_signature(self, value: str | bytes, sig: str | bytes) -> bool:
         return super().verify_signature(value, sig) and base64_encode(base64_decode(sig)) == want_bytes(sig)

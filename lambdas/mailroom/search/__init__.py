@@ -1,1 +1,1 @@
-"""Finding messages without their ids: by whom they are for, and the newest first."""
+"""Search for messages without their ids: by recipient, or the newest messages."""

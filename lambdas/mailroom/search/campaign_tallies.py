@@ -1,12 +1,14 @@
-"""Results of a campaign: the numbers of a run's messages that wait or have ended, each counted once.
+"""Counts of a campaign run's messages by status. Each message that waits or has ended is counted exactly
+once.
 
-A run's row of a message has the status as which the message is counted. The row and the run's tally change in
-one transaction, on condition that the row is unchanged since it was read. The row is read first, and then the
-ledger: another worker that has written the row since has read a later state of the message, and the condition
-fails. So records never count twice, are never lost, and their order makes no difference.
+The search row of a message in its run contains the status by which the message is counted. The row and the
+run's counts (the tally) change in one transaction, on the condition that the row has not changed since it was
+read. The row is read before the ledger. If another worker has written the row since, the condition fails, and
+the message is counted again from its newer state. So no message is counted twice or lost, in whatever order
+the stream's records arrive.
 
-A tally has several items, because one could not take all writes of a run. Their ttl follows from the time
-when the run began, so that all expire together.
+A tally consists of several items, because one item could not receive all writes of a run. Their `ttl` is
+derived from the time when the run began, so that they expire together.
 """
 
 from collections import Counter, defaultdict
@@ -26,10 +28,10 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 UNDER_WAY = ("sending", "retrying")
-"""Statuses that are not counted, because a worker has the message or soon will. Waiting messages are counted,
-so that they are listed among those of their run."""
+"""Statuses that are not counted, because they soon change. Waiting messages are counted as well."""
 SLOTS = 8
-"""Number of items of a tally. Each worker takes one by chance, so two that count at once seldom meet."""
+"""Number of items of a tally. Each worker chooses one at random, so that workers that count at the same time
+seldom write the same item."""
 KEPT_SECONDS = 2 * 3650 * 86_400
 """Seconds from a run's beginning to the ttl of its counts. DynamoDB deletes items at any time after their
 ttl, in any order. So the counts must outlive their run, which expires `retention.ledger_days` (at most 3650)
@@ -38,15 +40,16 @@ _CHANGES = 99
 """Maximum number of messages in a transaction, which has 100 items including the tally."""
 _NO_COUNTS = ("found_by", "put", "ttl")
 _ROUNDS = 4
-"""Maximum number of tries if another worker counts the same messages."""
+"""Maximum number of tries if other workers count the same messages."""
 
 
 Read = Callable[[Iterable[Key]], Mapping[Key, Mapping[str, Any]]]
-"""Function that reads the ledger's items of messages, in plain Python."""
+"""Function that returns the ledger items of messages by key, in plain Python."""
 
 
 class _Change(Struct, frozen=True):
-    """Change of the status as which a message is counted; an empty status is not counted."""
+    """Change of the status by which a message is counted. An empty status means that the message is not
+    counted."""
 
     row: Row
     old: str
@@ -54,7 +57,8 @@ class _Change(Struct, frozen=True):
 
 
 class Tallies:
-    """Rows and tallies of runs in the table `search`. Only messages of `campaigns` are counted."""
+    """Reads and writes the tallies of runs, and the runs' rows, in the table `search`. Only messages of
+    `campaigns` are counted."""
 
     def __init__(self, client: "DynamoDBClient", table: str, campaigns: Sequence[str] = ()) -> None:
         self._client = client
@@ -63,9 +67,9 @@ class Tallies:
         self._slot = str(randbelow(SLOTS))
 
     def count(self, items: Iterable[Mapping[str, Any]], read: Read) -> None:
-        """Count messages by their present status. `items` are their ledger items of any time, in plain
-        Python, and `read` reads them again. A repeat is harmless. Raises Contention, and the errors of `read`
-        and of DynamoDB."""
+        """Count messages by their present status. `items` are their ledger items in plain Python, which may
+        be outdated, because `read` reads them again. A repeated call is harmless. Raises Contention, and the
+        errors of `read` and of DynamoDB."""
         of_runs: dict[str, dict[Key, Row]] = defaultdict(dict)
         for item in items:
             row, begun_at = run_row(item), begun_of(item["id"])
@@ -79,10 +83,10 @@ class Tallies:
                 if all([self._write(tally, part) for part in parts]):  # noqa: C419 - each of them is written
                     break
             else:
-                raise Contention(f"a part of {tally} was not counted, for others count it too")
+                raise Contention(f"a part of {tally} was not counted, because others count it too")
 
     def of_run(self, campaign: str, run: str, begun_at: int) -> Counter[str]:
-        """Return the counts of the messages of the run that began at `begun_at`, by status."""
+        """Return the number of messages by status, for the run that began at `begun_at` (epoch seconds)."""
         response = self._client.query(
             TableName=self._table,
             KeyConditionExpression="found_by = :found_by",
@@ -95,7 +99,7 @@ class Tallies:
         return +counts
 
     def _changes(self, rows: Mapping[Key, Row], read: Read) -> list[_Change]:
-        """Return the messages that are counted by another status than their present one."""
+        """Return the changes of the messages that are counted by another status than their present one."""
         places = [row.place for row in rows.values()]
         items = batch_get(self._client, {self._table: places}, consistent=True)[self._table]
         counted = {item["put"]: str(item.get("counted", "")) for item in items}

@@ -1,4 +1,4 @@
-"""Pages of messages: those to a recipient, or all, the newest first."""
+"""Pages of messages, newest first: all messages, or the messages to a recipient."""
 
 import heapq
 import time
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 PAGE = 50
 """Maximum number of messages in a page."""
 SECONDS = 2.0
-"""Seconds after which a page with a filter ends, full or not."""
+"""Seconds after which a page ends even if it is not full. A filter that few messages match takes long."""
 
 
 class Filter(Struct, frozen=True):
-    """Filter of messages; an empty field takes any."""
+    """Filter of messages; an empty field matches any value."""
 
     event_type: str = ""
     status: str = ""
@@ -38,20 +38,20 @@ class Filter(Struct, frozen=True):
     campaign: str = ""
     """Name of a campaign, or of a campaign and its run: `spring#2026`."""
     twice: str = ""
-    """Any text if only messages that may have arrived twice are wanted."""
+    """Not empty if only messages that may have arrived twice match."""
     compared: ClassVar[tuple[str, ...]] = ("event_type", "status", "template")
     """Fields that are compared with the attributes of a message."""
 
     def check(self, cursor: str) -> None:
-        """Raise Invalid for an unknown status, which would make an empty page without a reason, and for an
-        invalid cursor."""
+        """Raise Invalid for an invalid cursor, and for an unknown status, which would only return empty
+        pages."""
         if self.status and self.status not in (statuses := get_args(Status)):
             raise Invalid("status", f"{self.status!r:.40} is not a status; use {', '.join(statuses)}")
         if cursor and not PUT.fullmatch(cursor):
-            raise Invalid("cursor", "is no page's cursor; use the one that came with the page before")
+            raise Invalid("cursor", "is not a valid cursor; use the cursor of the previous page")
 
     def takes(self, message: Any) -> bool:
-        """Return whether the filter takes a message."""
+        """Return whether a message matches the filter."""
         values = ((getattr(self, name), getattr(message, name)) for name in self.compared)
         of_campaign = not self.campaign or message.id.startswith(f"{self.campaign}#")
         of_sends = not self.twice or TWICE in message.details
@@ -66,7 +66,7 @@ ANY = Filter()
 
 
 class FoundPage(Struct, frozen=True):
-    """Page of messages, the newest first."""
+    """Page of messages, newest first."""
 
     messages: list[MessageStatus]
     cursor: str | None
@@ -74,7 +74,7 @@ class FoundPage(Struct, frozen=True):
 
     @property
     def looked_back_to(self) -> str | None:
-        """Time to which the page has looked back; None for the last page."""
+        """Time of the oldest message that was examined for the page; None for the last page."""
         return self.cursor and iso(int(self.cursor[:13]) / 1000)
 
 
@@ -91,19 +91,20 @@ class Finder(Struct, frozen=True):
     clock: Clock = time.monotonic
 
     def newest(self, filter_: Filter = ANY, cursor: str = "", size: int = PAGE) -> FoundPage:
-        """Return a page of up to `size` messages of all. Raises Invalid, and botocore's errors."""
-        if "#" in filter_.campaign:  # the filter names a run, which has its own partitions
+        """Return a page of up to `size` messages. Raises Invalid, and botocore's errors."""
+        if "#" in filter_.campaign:  # the filter contains a run, which has its own partitions
             return self._page(partitions_of(filter_.campaign), filter_, cursor, size)
         return self._page(NEWEST, filter_, cursor, size)
 
     def to(self, recipient: str, filter_: Filter = ANY, cursor: str = "") -> FoundPage:
-        """Return a page of the messages to a recipient in any of the forms of `forms_of`. Raises as `newest`,
-        and InvalidSecret."""
+        """Return a page of the messages to a recipient, who may be stored in any form of `forms_of`. Raises
+        the same errors as `newest`, and InvalidSecret."""
         partitions = [self.rows.partition(form) for form in forms_of(recipient, self.default_region)]
         return self._page(partitions, filter_, cursor, PAGE)
 
     def naming(self, key: Key) -> list[MessageStatus]:
-        """Return the newest messages that name a message in their `unless`. Raises as `to`."""
+        """Return the newest messages that refer to a message in their `unless`. Raises the same errors as
+        `to`."""
         return self._page([partition_naming(key.event_type, key.id)], ANY, "", PAGE).messages
 
     def _page(self, partitions: Sequence[str], filter_: Filter, cursor: str, size: int) -> FoundPage:
@@ -137,8 +138,8 @@ class Finder(Struct, frozen=True):
         return {row.found_by for row in (*self.rows.of(item), *([of_run] if of_run else []))}
 
     def _rows_of(self, partition: str, cursor: str, limit: int) -> Iterator[dict[str, Any]]:
-        """Return the rows of a partition before the cursor, the newest first. Each call reads up to `limit`
-        rows, and the first call is made at once."""
+        """Return the rows of a partition before the cursor, newest first. Each call to DynamoDB reads up to
+        `limit` rows. The first call is made at once, and further calls when their rows are needed."""
         request: dict[str, Any] = {
             "Limit": limit,
             "KeyConditionExpression": "found_by = :found_by",
@@ -156,7 +157,8 @@ class Finder(Struct, frozen=True):
     def _with_items(
         self, rows: Iterator[dict[str, Any]], at_once: int
     ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Yield each row with its ledger item, which is empty if it has expired. A call reads `at_once`."""
+        """Yield each row with its ledger item, or with {} if the item has expired. Each call reads the items
+        of `at_once` rows."""
         while run := list(islice(rows, at_once)):
             keys = {Key(row["id"], row["event_type"]) for row in run}
             items = items_of(self.client, self.ledger, keys, consistent=False)

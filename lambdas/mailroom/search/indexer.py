@@ -1,7 +1,7 @@
-"""Writes the rows of the messages in the ledger's stream.
+"""Writes the search rows of the messages in the records of the ledger's stream.
 
-A record only names a message: its rows follow from the ledger's present item. So repeats, order and delays of
-records make no difference, and an erased message stays erased.
+Only the message's key is read from a record; its rows are derived from the ledger's present item. So the
+order, repetition and delay of records do not matter, and an erased message stays erased.
 """
 
 import time
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Indexer:
-    """Works for the ledger's stream. A batch that is not written whole comes again."""
+    """Handler of the ledger's stream. If a batch is not written completely, Lambda repeats it."""
 
     def __init__(self, settings: IndexSettings, client: "DynamoDBClient", rows: Rows) -> None:
         self._tallies = Tallies(client, settings.search_table, settings.campaigns)
@@ -33,13 +33,13 @@ class Indexer:
 
     @classmethod
     def of(cls, settings: IndexSettings) -> "Indexer":
-        """Make the indexer of a function with these settings."""
+        """Build the indexer from the function's settings."""
         secret = CachedSecret(clients.secretsmanager(), settings.search_key_name, time.time)
         return cls(settings, clients.dynamodb(), Rows(secret))
 
     def handle(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write the rows of the records' messages, and count those of campaigns. Raises Contention, and the
-        errors of DynamoDB and of the secret's reader."""
+        """Write the rows of the records' messages, and count the messages of campaigns. Raises Contention,
+        InvalidSecret, and errors of DynamoDB and Secrets Manager."""
         items = self._items(map(_key_of, records)).values()
         rows = [row.image for item in items for row in self._rows.of(item)]
         batch_put(self._client, self._settings.search_table, rows)

@@ -1,8 +1,8 @@
-"""Rows of the table `search`: one for each recipient of a message, one for each message that its `unless`
-names, and one among the newest.
+"""Rows of the table `search`. A message has one row for each recipient, one for each message in its `unless`,
+and one in the list of the newest messages.
 
-A row has only the key of the message. Readers take the other attributes from the ledger, so a row that is
-late, repeated or left over does no harm.
+A row contains only the key of the message. Readers get the other attributes from the ledger, so a row that is
+late, repeated or outdated is harmless.
 """
 
 import hashlib
@@ -20,10 +20,11 @@ from mailroom.message.address import comparable
 from mailroom.message.message import CANARY, Key, run_of
 
 SHARDS = 8
-"""Number of partitions of the newest messages. DynamoDB takes 1,000 writes a second of each
+"""Number of partitions of the newest messages. DynamoDB allows 1,000 writes a second for each
 (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html)."""
 PUT = re.compile(r"[0-9]{13}#[0-9a-f]{16}", re.ASCII)
-"""Place of a row among others: the time of the message's put in epoch milliseconds, and the key's digest."""
+"""Pattern of a row's sort key: the time in epoch milliseconds when the message was put, and a digest of its
+key."""
 _SHAPE = '{"key": "<random>"}'
 
 
@@ -32,12 +33,12 @@ class _Key(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """Row by which a message is found."""
+    """Row of the table `search`, by which a message is found."""
 
     found_by: str
-    """Partition."""
+    """Partition key."""
     put: str
-    """Place in the partition: see `PUT`."""
+    """Sort key, in the form of `PUT`."""
     key: Key
     ttl: int
 
@@ -54,24 +55,25 @@ class Row(Struct, frozen=True):
 
 
 NEWEST = tuple(f"newest#{shard}" for shard in range(SHARDS))
-"""Partitions of the newest messages."""
+"""Partition keys of the newest messages."""
 TO = "to#"
-"""Beginning of the partition of each recipient."""
+"""Prefix of the partition keys of recipients."""
 
 
 def partition_naming(event_type: str, id_: str) -> str:
-    """Return the partition of messages that name another message in their `unless`, by its key."""
+    """Return the partition key for the messages that refer to the message with this key in their `unless`."""
     return f"unless#{event_type}#{id_}"
 
 
 def partitions_of(run: str) -> tuple[str, ...]:
-    """Return the partitions of a run's messages; `run` is its campaign and its name: `spring#2026`."""
+    """Return the partition keys for a run's messages. `run` is the campaign and the name of the run, such as
+    `spring#2026`."""
     return tuple(f"run#{run}#{shard}" for shard in range(SHARDS))
 
 
 def run_row(item: Mapping[str, Any]) -> Row | None:
-    """Return the row of a ledger item among the messages of its run, which its id names. Returns None for an
-    erased message, and for a message without a run."""
+    """Return the row of a ledger item in the list of its run's messages. Returns None for an erased message,
+    and for a message that is not part of a run."""
     campaign, run = run_of(item.get("id", ""))
     put = _put(item)
     if not campaign or put is None or ERASED_AT in item:
@@ -81,15 +83,16 @@ def run_row(item: Mapping[str, Any]) -> Row | None:
 
 
 class Rows(Struct, frozen=True):
-    """Makes the rows of a stage. Recipients are hashes with the stage's own key, so the table alone does not
-    reveal them."""
+    """Creates the rows of a stage. Recipients are stored as hashes with a secret key of the stage, so the
+    table does not reveal them."""
 
     secret: CachedSecret
 
     def of(self, item: Mapping[str, Any]) -> list[Row]:
-        """Return the rows of a ledger item in plain Python. An erased item has none, and neither has an item
-        of an earlier version without an outcome, nor a canary: hundreds a day would hide the newest messages.
-        Raises InvalidSecret and botocore's errors."""
+        """Return the rows of a ledger item in plain Python, except for the run's row. The list is empty for
+        an erased item, for an item of an earlier version without an outcome, and for a canary, because
+        hundreds of canaries a day would hide the newest messages. Raises InvalidSecret and botocore's
+        errors."""
         put = _put(item)
         if put is None or ERASED_AT in item or item["id"].startswith(CANARY):
             return []
@@ -101,8 +104,9 @@ class Rows(Struct, frozen=True):
         return [Row(place, put, key, ttl) for place in places]
 
     def partition(self, form: str) -> str:
-        """Return the partition of a recipient, in one of the forms of `forms_of`. Raises as `of`."""
-        problem = f"the secret for searching is not {_SHAPE}; put its key back"
+        """Return the partition key for a recipient in one of the forms of `forms_of`. Raises the same errors
+        as `of`."""
+        problem = f"the secret for searching is not {_SHAPE}; restore its key"
         key = read_secret(self.secret.current().text, _Key, problem).key
         return f"{TO}{hmac.digest(key.encode(), form.encode(), hashlib.sha256)[:16].hex()}"
 
@@ -116,7 +120,7 @@ def _recipients(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _put(item: Mapping[str, Any]) -> str | None:
-    """Return the place of an item's rows, or None for an item without a time, such as an empty one."""
+    """Return the sort key of an item's rows, or None for an item without a time, such as an expired one."""
     history = item.get("history") or ()
     put_ms = item.get("putAt") or (history[0]["at"] if history else None)
     if put_ms is None:

@@ -1,1 +1,1 @@
-"""The page behind the link of a mail, by which people opt out of a topic."""
+"""Opt-out page, which the opt-out link of a mail opens."""

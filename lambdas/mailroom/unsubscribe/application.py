@@ -1,7 +1,8 @@
-"""Takes people's choices at the link of a mail: opting out of a topic with one click, and in again.
+"""Handles the requests to opt-out links: recipients opt out of a topic with one click, and can opt in again.
 
-A mail program posts `List-Unsubscribe=One-Click` (RFC 8058), the page behind the link a field of its own. GET
-and HEAD only show the page, because programs that scan mails follow every link. No response redirects.
+A mail program posts `List-Unsubscribe=One-Click` (RFC 8058), and the page behind the link posts another
+field. GET and HEAD only return the page, because programs that scan mails follow every link. Responses never
+redirect.
 """
 
 import re
@@ -22,35 +23,36 @@ from mailroom.telemetry import count, logger
 from mailroom.unsubscribe.page import FIELD, HEADERS, IN, OUT, Page, PageSettings
 
 SECRET_SECONDS = 60
-"""Seconds for which a removed key may still be valid. A new key counts at once: senders may sign with it
-already, so a wrong signature makes the function read the secret again."""
+"""Seconds for which a removed key may still be valid. A new key is valid at once, because an unknown
+signature makes the function read the secret again."""
 _CLICK_FIELD, _CLICK = ONE_CLICK.split("=")
 RETRY_AFTER_SECONDS = 60
 _METHODS = ("GET", "HEAD", "POST")
 
 MAX_BODY_BYTES = 8 * 1024
-"""Maximum number of bytes of a body; mail programs and the page post some 200."""
+"""Maximum number of bytes of a body. Mail programs and the page post about 200 bytes."""
 MAX_FIELDS = 20
 _CLICK_PART = re.compile(rf'\b(?i:name)="?{_CLICK_FIELD}"?[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n{_CLICK}\r\n--')
-"""Pattern of the part of a multipart form (RFC 7578) that a mail program posts. No other field counts in this
-encoding, so the form's boundary does not matter: who posts it has the signed link."""
+"""Pattern of the part of a multipart form (RFC 7578) that a mail program posts. Other fields in this encoding
+are ignored. The form's boundary is not checked, because only a holder of the signed link can post the
+form."""
 
 
 class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
-    """A request to the page."""
+    """Request to an opt-out link."""
 
     path_parameters: dict[str, str] | None = None
 
     @property
     def token(self) -> str | None:
-        """Unverified token in the path; None for the path of a part that is switched off."""
+        """Unverified token in the path; None for the path of a feature that is switched off."""
         return (self.path_parameters or {}).get("token")
 
     def fields(self) -> dict[str, str]:
-        """Return the fields of a form. Mail providers use both encodings; in a multipart form only a mail
-        program's click counts.
+        """Return the fields of a form. Mail programs use both encodings; in a multipart form only the
+        one-click field is read.
 
-        Raises HttpError: 415 for another body than a form, 413 for a large body, 400 for an invalid form or a
+        Raises HttpError: 415 if the body is not a form, 413 if it is too large, 400 for an invalid form or a
         repeated field.
         """
         match self.media_type:
@@ -59,11 +61,11 @@ class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rena
                 return http_event.unique(http_event.urlencoded(text, MAX_FIELDS))
             case "multipart/form-data":
                 return {_CLICK_FIELD: _CLICK} if _CLICK_PART.search(self.text(MAX_BODY_BYTES)) else {}
-        raise HttpError(415, "not a form")
+        raise HttpError(415, "the body is not a form")
 
 
 class Unsubscribe:
-    """Answers the requests of an HTTP API (payload format 2.0)."""
+    """Handler of the opt-out page's requests, from an API Gateway HTTP API (payload format 2.0)."""
 
     def __init__(self, preferences: Preferences, secret: CachedSecret, page: PageSettings) -> None:
         self._preferences = preferences
@@ -72,17 +74,17 @@ class Unsubscribe:
 
     @classmethod
     def of(cls, settings: UnsubscribeSettings) -> "Unsubscribe":
-        """Make the application of a function with these settings."""
+        """Build the application from the function's settings."""
         arn = settings.unsubscribe_secret_arn
         secret = CachedSecret(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
         page = PageSettings.read(settings.unsubscribe_page)
         return cls(Preferences.of(settings.preferences_table), secret, page)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the page with a status: 200 with the present choice; 404 for an invalid token; 410 for a
-        part that is switched off; 400, 405, 413 and 415 for requests that a page of ours does not make. After
-        503, if the table cannot be reached, and 500, if the secret cannot be read, the choice is unchanged.
-        """
+        """Return a page with a status. 200: the page shows the recipient's choice. 404: the token is invalid.
+        410: the feature is switched off. 400, 405, 413 and 415: the request is not one that Mailroom's pages
+        make. 503: the table cannot be reached. 500: the secret cannot be read. After 500 and 503 the choice
+        is unchanged."""
         page = Page(self._settings)
         try:
             request = http_event.read(event, UnsubscribeRequest)
@@ -91,7 +93,7 @@ class Unsubscribe:
         except HttpError as fault:
             return _refused(fault, page)
         except (ClientError, BotoCoreError) as error:
-            logger.error("choice not taken: the table cannot be reached", error=str(error))
+            logger.error("choice not stored: the table cannot be reached", error=str(error))
             return _response(503, page.failed(), {"Retry-After": str(RETRY_AFTER_SECONDS)})
         except InvalidSecret as fault:
             logger.error("links cannot be checked", reason=str(fault))
@@ -100,7 +102,7 @@ class Unsubscribe:
 
     def _html(self, request: UnsubscribeRequest, page: Page) -> str:
         if request.method not in _METHODS:
-            raise HttpError(405, "not a method of the page")
+            raise HttpError(405, "the method is not allowed")
         choice = self._choice(request.token)
         if request.method == "POST":
             return self._change(choice, request.fields(), page)
@@ -110,11 +112,11 @@ class Unsubscribe:
 
     def _choice(self, token: str | None) -> Choice:
         if token is None:
-            raise HttpError(410, "this stage does not have that part, or not any more")
+            raise HttpError(410, "this stage does not have this feature")
         try:
             return self._tokens.read(token)
         except Malformed:
-            raise HttpError(404, "no token of ours") from None
+            raise HttpError(404, "not a token of Mailroom") from None
         except (ClientError, BotoCoreError) as error:
             raise InvalidSecret(f"the secret cannot be read: {error}; let the function read it") from None
 
@@ -125,7 +127,7 @@ class Unsubscribe:
             return self._opt_out(choice, "page", page)
         if fields.get(FIELD) == IN:
             return self._opt_in(choice, page)
-        raise HttpError(400, "a form that says nothing")
+        raise HttpError(400, "the form has no known field")
 
     def _opt_out(self, choice: Choice, by: By, page: Page) -> str:
         if self._preferences.opt_out(choice.recipient, choice.topic, by):

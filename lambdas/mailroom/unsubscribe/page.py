@@ -1,8 +1,8 @@
-"""Page behind an unsubscribe link: plain HTML in the reader's language with one button, without scripts and
+"""Page that an opt-out link opens: plain HTML in the reader's language with one button, without scripts and
 without content of other sites.
 
-The page shortens the address: its owner recognizes it, and another person with a forwarded mail does not
-learn it.
+The page shows only a part of the address, so that the recipient recognizes it, but another person who gets a
+forwarded mail does not see it.
 """
 
 import base64
@@ -26,7 +26,7 @@ class Topic(Struct, frozen=True):
     titles: dict[str, str] = {}
     """Titles by language."""
     brand: str = ""
-    """Brand of the topic; empty for the page's own."""
+    """Brand of the topic; if empty, the page's `brand` is used."""
 
 
 class PageSettings(Struct, frozen=True):
@@ -40,12 +40,12 @@ class PageSettings(Struct, frozen=True):
 
     @classmethod
     def read(cls, path: str) -> "PageSettings":
-        """Read the settings in the bundle's file `path`; the default ones for an empty path. Raises OSError
-        and msgspec.ValidationError."""
+        """Return the settings in the bundle's file `path`, or the default settings for an empty path. Raises
+        OSError and msgspec.ValidationError."""
         return msgspec.json.decode(Path(path).read_bytes(), type=cls) if path else cls()
 
     def language(self, accept_language: str) -> str:
-        """Return the language of the page that `Accept-Language` prefers; `de` also for `de-AT`."""
+        """Return the language of the page that `Accept-Language` prefers, for example `de` for `de-AT`."""
         languages = {tag.lower(): tag for tag in (self.default_language, *self.languages)}
         for tag in preferred(accept_language):
             if tag == "*":
@@ -56,7 +56,7 @@ class PageSettings(Struct, frozen=True):
         return self.default_language
 
     def words(self, language: str) -> Words:
-        """Return the words of a language, and those of the default language if it lacks some."""
+        """Return the words of a language. Missing words are taken from the default language."""
         words: dict[str, str] = {}
         for tag in (self.default_language, language):
             words |= BUILT_IN.get(tag, {}) | self.languages.get(tag, {})
@@ -64,13 +64,13 @@ class PageSettings(Struct, frozen=True):
 
 
 MAX_HEADER = 500
-"""Maximum number of characters of `Accept-Language` that are read. Browsers send some 50."""
+"""Maximum number of characters of `Accept-Language` that are read. Browsers send about 50."""
 _RANGE = re.compile(r"\s*([a-z0-9-]{1,35}|\*)\s*(?:;\s*q=([01](?:\.[0-9]{0,3})?)\s*)?", re.IGNORECASE)
 
 
 def preferred(accept_language: str) -> Iterable[str]:
-    """Return the language tags of the header in lower case, the preferred first (RFC 9110, 12.5.4), without
-    those of weight 0. The tag `*` means any language."""
+    """Return the language tags in the header in lower case, in the order of preference (RFC 9110, 12.5.4),
+    without tags of weight 0. The tag `*` means any language."""
     matches = map(_RANGE.fullmatch, accept_language[:MAX_HEADER].split(","))
     weights = [(float(match[2] or 1), match[1].lower()) for match in matches if match]
     return [tag for weight, tag in sorted(weights, key=lambda pair: -pair[0]) if weight]
@@ -113,12 +113,12 @@ HEADERS = {
 """Headers of every page."""
 
 _RIGHT_TO_LEFT = {"ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi", "arab", "hebr"}
-"""Languages, and scripts that a language's tag may name, as in az-Arab."""
+"""Languages, and scripts in language tags such as az-Arab, that are written from right to left."""
 _PLACEHOLDER = re.compile(r"\{(recipient|topic|brand)\}")
 
 
 class Page:
-    """Pages for a reader, in the reader's language."""
+    """Builds the pages for a reader, in the reader's language."""
 
     def __init__(self, settings: PageSettings, accept_language: str = "") -> None:
         self._settings = settings
@@ -141,15 +141,15 @@ class Page:
         return self._html(words.opted_in_title, words.opted_in, choice, (OUT, words.unsubscribe))
 
     def unknown(self) -> str:
-        """Return the page for an invalid link. The page does not explain the link's fault."""
+        """Return the page for an invalid link. The page does not explain why the link is invalid."""
         return self._html(self._words.unknown_title, self._words.unknown)
 
     def refused(self) -> str:
-        """Return the page for a request that a page of ours does not make."""
+        """Return the page for an invalid request."""
         return self._html(self._words.refused_title, self._words.refused)
 
     def failed(self) -> str:
-        """Return the page for a fault of ours."""
+        """Return the page for an error of Mailroom."""
         return self._html(self._words.failed_title, self._words.failed)
 
     def _html(
@@ -171,7 +171,8 @@ class Page:
         )
 
     def _names(self, choice: Choice | None) -> dict[str, str]:
-        """Return the values of the placeholders, as HTML, without recipient and topic for a fault."""
+        """Return the values of the placeholders, as HTML. On pages about an error, recipient and topic are
+        empty."""
         if choice is None:
             return {"recipient": "", "topic": "", "brand": escape(self._settings.brand)}
         topic = self._settings.topics.get(choice.topic, Topic())
@@ -186,7 +187,8 @@ class Page:
 
 
 def shortened(recipient: str) -> str:
-    """Shorten a recipient: `v***@example.com`, or the last two characters of another than a mail address."""
+    """Return a recipient in a shortened form: `v***@example.com` for a mail address, or the last two
+    characters of any other recipient."""
     local, sign, domain = recipient.rpartition("@")
     return f"{local[:1]}***@{readable(domain)}" if sign else f"…{recipient[-2:]}"
 

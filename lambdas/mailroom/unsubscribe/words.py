@@ -1,12 +1,12 @@
-"""Words of the page behind an unsubscribe link, in the built-in languages."""
+"""Words of the opt-out page, in the built-in languages."""
 
 import msgspec
 from msgspec import Struct
 
 
 class Words(Struct, frozen=True, kw_only=True):
-    """Words of the page in a language. The page replaces `{recipient}`, `{topic}` and `{brand}`; pages about
-    a fault have neither recipient nor topic."""
+    """Words of the page in a language. The page replaces `{recipient}`, `{topic}` and `{brand}`. On pages
+    about an error, recipient and topic are empty."""
 
     asking_title: str = "No more “{topic}”?"
     asking: str = "{recipient} will then get no more messages about “{topic}”. Nothing has been changed yet."

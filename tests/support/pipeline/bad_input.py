@@ -51,7 +51,7 @@ BAD = {
     ),
     "send_at in words": Bad("send_at", "use one like 2026-11-21T09:00:00Z", {"send_at": "tomorrow at nine"}),
     "send_at in epoch seconds": Bad("send_at", "expected a string", {"send_at": Decimal(1795257381)}),
-    "expires_at in the past": Bad("expires_at", "use a time to come", {"expires_at": LONG_AGO}),
+    "expires_at in the past": Bad("expires_at", "use a future time", {"expires_at": LONG_AGO}),
     "an unknown event_type": Bad("event_type", "use mail", {"event_type": "pigeon"}),
     "a number as address": Bad("email", "expected a string", {"email": Decimal(7)}),
     "a fraction as ttl": Bad("ttl", "expected a whole number", {"ttl": Decimal("1795257381.52")}),
@@ -59,7 +59,7 @@ BAD = {
     "a callback_url that is none": Bad(
         "callback_url", "use https://", {"callback_url": "javascript:alert(1)"}
     ),
-    "the system's own attribute": Bad("attempt", "name that attribute otherwise", {"attempt": Decimal(2)}),
+    "the system's own attribute": Bad("attempt", "rename this attribute", {"attempt": Decimal(2)}),
     "payload_ref elsewhere": Bad(
         "payload_ref", "use {bucket}/key", {"payload_ref": "s3://other/letter.json"}
     ),

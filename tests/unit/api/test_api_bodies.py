@@ -90,7 +90,7 @@ def test_a_message_with_values_nested_too_deeply_is_refused_and_other_messages_a
         body = deep % (json.dumps(item(id=f"m-{levels}")), "[" * levels + "]" * levels)
         answer = api.post(body)
         assert [each["result"] for each in answer.json["messages"]] == ["accepted", "refused"]
-        assert "too deep" in answer.json["messages"][1]["problem"]
+        assert "too many levels" in answer.json["messages"][1]["problem"]
 
 
 def test_the_response_quotes_a_long_invalid_value_only_in_part(api: Api) -> None:

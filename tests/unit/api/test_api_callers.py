@@ -70,8 +70,8 @@ def test_an_object_of_another_caller_is_refused_with_the_attribute_that_names_it
     answer = api.post_as(SHOP, message)
     assert (answer.status, answer.fields) == (422, [field])
     assert answer.json["errors"][0]["problem"] == (
-        f"{OTHERS!r} is outside the part of the payload bucket that its caller may name; use a key that "
-        "begins with shop/"
+        f"{OTHERS!r} has a key that the caller may not use; use a key in the payload bucket "
+        "that begins with shop/"
     )
     assert aws.item(message["id"], message["event_type"], table=MAILBOX) == {}
 
@@ -109,7 +109,7 @@ def test_a_caller_without_a_prefix_may_send_messages_without_objects(
     answer = api.post_as(caller, item(id="m-2", attachments=[{"ref": OWN}]))
     assert answer.fields == ["attachments[0].ref"]
     assert answer.json["errors"][0]["problem"] == (
-        "names an object, and its caller has no part of the payload bucket; ask for one in "
+        "refers to an object, but the caller has no prefix in the payload bucket; ask for one in "
         "api.payload_prefixes"
     )
 
@@ -160,7 +160,7 @@ def test_objects_named_in_a_payload_are_restricted_to_the_callers_part_by_the_se
     content = {"text": "Hi", "payload_prefix": "", "attachments": [{"ref": OTHERS}]}
     aws.s3.put_object(Bucket=BUCKET, Key="shop/1.json", Body=json.dumps(content))
     whole = expanded(Payloads(aws.s3, BUCKET), parse(stored, {"mail": Mail}), ref)
-    with pytest.raises(Invalid, match=r"attachments\[0\].ref: .* is outside the part of the payload bucket"):
+    with pytest.raises(Invalid, match=r"attachments\[0\].ref: .* has a key that the caller may not use"):
         parse(whole, CONTRACTS)
 
 

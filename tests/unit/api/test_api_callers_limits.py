@@ -47,7 +47,7 @@ def test_a_caller_over_its_daily_limit_is_refused_with_a_retry_after(api: Api, c
     assert post(api, mails("a", "b", "c")).status == 202
     over = post(api, mails("d", "e", "f"))
     assert (over.status, over.json["title"]) == (429, "Too Many Requests")
-    assert "for 3 new recipients, and its caller may reach 2 more today" in over.json["detail"]
+    assert "3 new recipients, but its caller may reach 2 more today" in over.json["detail"]
     again = int(over.headers["retry-after"])
     assert 86_400 < again < 91_000
     assert post(api, mails("d", "e")).status == 202
@@ -84,7 +84,7 @@ def test_a_mail_to_more_recipients_than_the_daily_limit_is_refused_and_other_mai
     alone = post(api, large)
     assert (alone.status, alone.fields) == (422, [field])
     assert alone.json["errors"][0]["problem"] == (
-        "has 6 recipients, and its caller may reach 5 a day; use several mails, on several days"
+        "has 6 recipients, but its caller may reach only 5 a day; use several mails, on several days"
     )
     listed = post(api, {"messages": [large, *mails("b")["messages"]]})
     assert [each["result"] for each in listed.json["messages"]] == ["refused", "accepted"]
@@ -99,7 +99,7 @@ def test_a_list_with_more_recipients_than_the_daily_limit_is_refused_without_a_r
     assert (refused.status, refused.fields) == (422, ["messages"])
     assert "retry-after" not in refused.headers
     assert refused.json["errors"][0]["problem"] == (
-        "has 6 recipients, and its caller may reach 5 a day; use several requests, on several days"
+        "has 6 recipients, but its caller may reach only 5 a day; use several requests, on several days"
     )
     assert recipients(aws) == 0
 
@@ -145,7 +145,7 @@ def test_an_existing_message_gets_its_usual_response_if_the_daily_limit_is_used_
     assert repeated(api, mails("a", text="other")["messages"][0]) == [409] * 10
     over = post(api, mails("e", "f"))
     assert over.status == 429
-    assert "for 1 new recipients, and its caller may reach 0 more today" in over.json["detail"]
+    assert "1 new recipients, but its caller may reach 0 more today" in over.json["detail"]
     assert recipients(aws) == 5
 
 
@@ -273,7 +273,7 @@ def test_a_caller_without_an_entry_in_the_settings_gets_403_for_every_request(
     refused = api.ask(event(method, url, "no JSON", authorizer=caller))
     assert (refused.status, refused.json["detail"]) == (
         403,
-        "its caller is not one of api.callers; add it there",
+        "the caller is not in api.callers; add it there",
     )
     assert api.get("/messages/m-1", authorizer=by("codes")).json["status"] == "ready"
 
@@ -291,7 +291,7 @@ def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another_call
     ("caller", "changes", "problem"),
     [
         ("shop", {"from": "post@example.com"}, "is not a sender that its caller may use; use one of shop@"),
-        ("shop", {}, "is missing, and its caller may not use the default; use one of shop@example.com"),
+        ("shop", {}, "is missing, but its caller may not use the default; use one of shop@example.com"),
         ("shop", {"from": "Shop <SHOP@example.com>"}, ""),
         ("news", {"from": "post@example.com"}, ""),
         ("news", {}, ""),

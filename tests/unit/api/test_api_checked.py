@@ -33,7 +33,7 @@ def test_the_response_to_a_single_message_names_its_unused_attributes(api: Api) 
     [
         ({}, "name: is missing; a/subject.txt:1 uses it, so the item must have it"),
         ({"template": "b"}, "template: 'b' is unknown; use one of: a"),
-        ({"name": "x", "sendAt": "now"}, "sendAt: is used by nothing here; did you mean `send_at`?"),
+        ({"name": "x", "sendAt": "now"}, "sendAt: is not used here; did you mean `send_at`?"),
         (
             {"name": "x", "from": "eve@example.com"},
             "from: is not among this stage's senders; use one of us@ex",
@@ -61,8 +61,8 @@ def test_an_attachment_whose_object_is_missing_is_refused(api: Api, aws: Aws) ->
 
 def test_a_mail_without_content_is_refused_with_the_missing_attributes(api: Api) -> None:
     answer = api.post({"id": "m", "event_type": "mail", "to": "ada@example.com"})
-    needed = "a subject with text or html, or a template's name"
-    problem = f"template: is missing, and so is other content; give {needed}: a"
+    needed = "set subject and text or html, or use a template"
+    problem = f"template: is missing, and so is other content; {needed}: a"
     assert (answer.status, answer.json["detail"]) == (422, problem)
 
 
@@ -122,4 +122,4 @@ def test_a_message_with_an_unused_attribute_is_refused_if_the_stage_refuses_unus
 ) -> None:
     api = Api(clock, unknown="refuse")
     push = {"id": "p", "event_type": "push", "to": "t", "platform": "ios", "title": "Hi", "shoe": 7}
-    assert "shoe: is used by nothing here, which `items.unknown` refuses" in api.post(push).text
+    assert "shoe: is not used, and `items.unknown` refuses unused attributes" in api.post(push).text

@@ -101,5 +101,5 @@ def test_the_list_is_not_found_if_the_stage_has_no_search(aws: Aws, clock: FakeC
     answer = Api(clock, search_table="").get("/messages")
     assert (answer.status, answer.json["detail"]) == (
         404,
-        "this stage has no search: name a message by its id, or set search true",
+        "this stage has no search: use the id of a message, or set search to true",
     )

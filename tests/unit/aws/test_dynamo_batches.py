@@ -49,7 +49,7 @@ def test_a_batch_read_that_remains_throttled_raises_instead_of_returning_some_it
         return {"Responses": {}, "UnprocessedKeys": RequestItems}
 
     client: Any = Meddler(aws.dynamodb, batch_get_item=throttled)
-    with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be read whole"):
+    with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be read completely"):
         batch_get(client, {LEDGER: keys(1)})
     assert len(client.calls) == 4
 
@@ -73,5 +73,5 @@ def test_deletions_that_remain_throttled_raise(aws: Aws) -> None:
         return {"UnprocessedItems": RequestItems}
 
     client: Any = Meddler(aws.dynamodb, batch_write_item=throttled)
-    with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be written whole"):
+    with pytest.raises(UnprocessedKeys, match=f"{LEDGER} could not be written completely"):
         batch_delete(client, LEDGER, keys(1))

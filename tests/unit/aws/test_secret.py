@@ -47,7 +47,7 @@ def test_the_cached_value_of_a_secret_is_used_while_secrets_manager_fails(
     client.trouble = trouble
     clock.advance(60)
     assert [cached.current().text for _ in range(3)] == ["one"] * 3
-    (line,) = lines_about(log(), "secret not read again; its old value stays")
+    (line,) = lines_about(log(), "secret not read again; its old value is used")
     assert line["level"] == "WARNING"
     client.trouble = None
     client.rotate("two", NOW)

@@ -73,7 +73,7 @@ def test_the_delimiter_may_be_named_in_a_first_line_as_excel_writes_it(first: by
     audience = csv(content)
     assert [each.attributes["name"] for each in people(audience, size)] == ["Ann", "", "Cy"]
     assert faults(audience, size) == [
-        "line 6: has 3 cells where the header has 2; quote cells that hold the delimiter"
+        "line 6: has 3 cells, but the header has 2; quote cells that hold the delimiter"
     ]
 
 
@@ -113,7 +113,7 @@ def test_a_missing_mapped_column_stops_the_run() -> None:
 @pytest.mark.parametrize("content", [b"id,name\n", b"id,name", b"id,name\n\n,\n\r\n"])
 def test_a_file_without_an_entry_is_reported_as_a_fault(content: bytes) -> None:
     assert faults(csv(content)) == [
-        "line 1: is followed by no entry; put each one on a line of its own, which ends with LF or CR LF"
+        "line 1: is the only line; put each entry on a separate line, which ends with LF or CR LF"
     ]
 
 
@@ -122,10 +122,10 @@ def test_spaces_around_a_key_are_removed() -> None:
     assert only == Recipient("7", {"user": "7", "email": " ann@example.com"})
 
 
-EMPTY = "is empty; fill it, or take the entry out"
+EMPTY = "is empty; fill it, or remove the entry"
 NOT_CLOSED = "has a quote that is not closed within 256 KiB; close it, or double it"
 STRAY = (
-    "has text behind a closing quote, or a carriage return alone; double the quotes within a cell, and end "
+    "has text after a closing quote, or a single carriage return; double the quotes within a cell, and end "
     "lines with LF or CR LF"
 )
 
@@ -137,32 +137,32 @@ STRAY = (
         (b'2,"b",\xff', "line 3, column name: is not UTF-8; save the file as UTF-8"),
         (b"2,,Bo", f"line 3, column email: {EMPTY}"),
         (b'2," ",Bo', f"line 3, column email: {EMPTY}"),
-        (b",bo@example.com,Bo", "line 3, column id: is empty; every entry needs a key of its own"),
-        (b'" ",bo@example.com,Bo', "line 3, column id: is empty; every entry needs a key of its own"),
+        (b",bo@example.com,Bo", "line 3, column id: is empty; every entry needs a unique key"),
+        (b'" ",bo@example.com,Bo', "line 3, column id: is empty; every entry needs a unique key"),
         (
             b" 1 ,bo@example.com,Bo",
-            "line 3, column id: is the same as an entry's before it; keep one of them",
+            "line 3, column id: is also the key of an earlier entry; keep one of them",
         ),
         (b"2", f"line 3, column email: {EMPTY}"),
         (
             b"2,bo@example.com,Lane, Bo",
-            "line 3: has 4 cells where the header has 3; quote cells that hold the delimiter",
+            "line 3: has 4 cells, but the header has 3; quote cells that hold the delimiter",
         ),
         (
             b"1,bo@example.com,Bo",
-            "line 3, column id: is the same as an entry's before it; keep one of them",
+            "line 3, column id: is also the key of an earlier entry; keep one of them",
         ),
         (b'2,"bo@example.com,Bo', f"line 3: {NOT_CLOSED}"),
         (b'2,bo@example.com,"Bo"s', f"line 3: {STRAY}"),
         (b"2,bo@example.com,B\ro", f"line 3: {STRAY}"),
-        (b"2,bo@example.com,B\0o", "line 3, column name: holds a NUL character; take it out"),
+        (b"2,bo@example.com,B\0o", "line 3, column name: holds a NUL character; remove it"),
         (
             b"2\t2,bo@example.com,Bo",
             "line 3, column id: holds a line break or control character; use plain text",
         ),
         (
             b"k" * 101 + b",bo@example.com,Bo",
-            "line 3, column id: is longer than 64 bytes; use a shorter one",
+            "line 3, column id: is longer than 64 bytes; use a shorter key",
         ),
         (b"2,bo@example.com," + b"o" * MAX_RECORD_BYTES * 2, "line 3: is longer than 256 KiB; shorten it"),
     ],
@@ -174,7 +174,7 @@ def test_an_invalid_line_is_reported_as_a_fault_and_the_other_lines_are_collecte
 ) -> None:
     content = HEADER + b"1,ann@example.com,Ann\n" + line + b"\n3,cy@example.com,Cy\n"
     audience = csv(content, columns=["email"])
-    if "same as" in fault and size == 1:
+    if "earlier entry" in fault and size == 1:
         assert keys(audience, size) == ["1", "1", "3"]  # the mailbox has one of an id
         return
     assert keys(audience, size) == ["1", "3"]
@@ -196,8 +196,8 @@ def test_a_cell_is_text_despite_its_first_character(cell: str) -> None:
         (b"\n1,2\n", "line 1, the header, is empty; it must name the columns"),
         (b"id,mail\n", "the audience has no column 'email'; it has: id, mail"),
         (b"key,email\n", "the audience has no column 'id'; it has: email, key"),
-        (b"id,email,\n", "column 3 has no name; give it one"),
-        (b"id,email,email\n", "two columns are called 'email'; rename one"),
+        (b"id,email,\n", "column 3 has no name; add a name"),
+        (b"id,email,email\n", "two columns have the name 'email'; rename one"),
         (b"id,em\xe4il\n", "line 1, the header, is not UTF-8; save the file as UTF-8"),
         (b'id,"email\n', f"line 1, the header, {NOT_CLOSED}"),
         (b"id,email\r1,ann@example.com\r", f"line 1, the header, {STRAY}"),
@@ -247,7 +247,7 @@ def test_entries_of_several_lines_after_an_unclosed_quote_are_read_whole(size: i
 
 def test_a_file_with_one_endless_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mailroom.campaigns.file_formats.MAX_LINE_BYTES", 2**20)
-    with pytest.raises(Invalid, match="line 2 has over 1 MiB; put a line break behind each entry"):
+    with pytest.raises(Invalid, match="line 2 has over 1 MiB; put a line break after each entry"):
         keys(csv(b"id\n" + b"x" * 2**21))
 
 

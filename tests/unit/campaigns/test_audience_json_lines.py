@@ -32,15 +32,15 @@ def test_numbers_keep_their_digits_on_the_way_to_compose() -> None:
     assert chunk_of(body).recipients == [only]
 
 
-EMPTY_KEY = "line 2, column id: is empty; every entry needs a key of its own"
-NO_KEY = "line 2, column id: is no key; use a text, a whole number or a UUID"
-NO_NUMBER = "line 2: holds a number that no message can carry; use up to 38 digits, 1E-130 to 1E+125"
+EMPTY_KEY = "line 2, column id: is empty; every entry needs a unique key"
+NO_KEY = "line 2, column id: is not a key; use a text, a whole number or a UUID"
+NO_NUMBER = "line 2: holds a number that DynamoDB cannot store; use up to 38 digits, 1E-130 to 1E+125"
 
 
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (b'["2", "b"]', "line 2: is not a JSON object; use one a line"),
+        (b'["2", "b"]', "line 2: is not a JSON object; use one per line"),
         (b'{"id": 2, "email": "b"', "line 2: is not JSON in UTF-8 (Input data was truncated); correct it"),
         (b'{"id": 2, "email": "\xff"}', "line 2: is not JSON in UTF-8 ("),
         (b"{" * 9000, "line 2: is not JSON in UTF-8 ("),
@@ -63,9 +63,9 @@ NO_NUMBER = "line 2: holds a number that no message can carry; use up to 38 digi
         (b'{"id": 2, "email": "b", "n": 0.%s}' % (b"1" * 39), NO_NUMBER),
         (b'{"id": "a\\u0000b", "email": "b"}', "line 2, column id: holds a line break or control character"),
         (b'{"id": "a\\u2028b", "email": "b"}', "line 2, column id: holds a line break or control character"),
-        (b'{"id": 2}', "line 2, column email: is empty; fill it, or take the entry out"),
-        (b'{"id": 2, "email": null}', "line 2, column email: is empty; fill it, or take the entry out"),
-        (b'{"id": "1", "email": "b"}', "line 2, column id: is the same as an entry's before it"),
+        (b'{"id": 2}', "line 2, column email: is empty; fill it, or remove the entry"),
+        (b'{"id": 2, "email": null}', "line 2, column email: is empty; fill it, or remove the entry"),
+        (b'{"id": "1", "email": "b"}', "line 2, column id: is also the key of an earlier entry"),
         (b'{"id": 2, "email": "%s"}' % (b"b" * MAX_RECORD_BYTES * 2), "line 2: is longer than 256 KiB"),
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else "",

@@ -78,7 +78,7 @@ def test_a_file_that_was_replaced_during_the_run_stops_the_run(aws: Aws) -> None
     "location", ["https://lists/people.csv", "s3://lists", "s3://lists/", "lists/people.csv", ""]
 )
 def test_a_location_outside_s3_is_refused(aws: Aws, location: str) -> None:
-    with pytest.raises(Invalid, match=r"audience\.location: .* is no place in S3; use s3://bucket/key"):
+    with pytest.raises(Invalid, match=r"audience\.location: .* is not a location in S3; use s3://bucket/key"):
         made(File(location, "id"), aws).page(page())
 
 
@@ -97,5 +97,5 @@ def test_a_missing_file_is_refused_and_an_outage_is_raised(aws: Aws, monkeypatch
     with pytest.raises(ClientError, match="SlowDown"):
         structs.replace(audience, client=Down("SlowDown", 503)).page(page())
     # On AWS a file that is not there is refused, for collect may not list the bucket.
-    with pytest.raises(Invalid, match="is not there, or its bucket or key does not let collect read it"):
+    with pytest.raises(Invalid, match="does not exist, or collect may not read its bucket or KMS key"):
         structs.replace(audience, client=Down("AccessDenied", 403)).page(page())

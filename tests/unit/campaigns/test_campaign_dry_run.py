@@ -94,7 +94,7 @@ def test_samples_are_composed_as_in_a_run_and_no_item_is_written(aws: Aws, clock
 
 
 def test_an_undeployed_campaign_is_refused_with_the_names_of_the_deployed_campaigns() -> None:
-    with pytest.raises(Invalid, match="'other' is not deployed; there are: weekly"):
+    with pytest.raises(Invalid, match="'other' is not deployed; use one of: weekly"):
         count(campaign="other")
 
 

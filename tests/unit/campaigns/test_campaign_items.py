@@ -120,7 +120,7 @@ def test_dates_uuids_and_decimals_of_a_module_become_json() -> None:
 
 
 def test_a_bcc_that_a_module_adds_to_a_mail_with_a_topic_is_refused() -> None:
-    with pytest.raises(Invalid, match="a mail with a topic goes to one alone"):
+    with pytest.raises(Invalid, match="a mail with a topic has one recipient"):
         made(bcc="eve@example.com")
 
 

@@ -70,8 +70,8 @@ def test_an_audience_from_code_needs_a_file() -> None:
     ("composed", "problem"),
     [
         ("[{}]", "returned list; use a mapping by key"),
-        ("{1: {}, 2: {}}", "returned 2 keys that nobody has; keys are texts"),
-        ("{'1': {}, '99': {}}", "returned 1 keys that nobody has"),
+        ("{1: {}, 2: {}}", "returned 2 unknown keys; use the keys of the recipients"),
+        ("{'1': {}, '99': {}}", "returned 1 unknown keys"),
     ],
 )
 def test_a_result_of_compose_that_is_not_a_mapping_by_the_keys_of_the_recipients_is_refused(
@@ -91,7 +91,7 @@ def test_an_error_in_a_campaigns_file_is_raised_each_time(tmp_path: Path) -> Non
 
 def test_a_connection_is_refused_if_the_stage_has_no_databases() -> None:
     for asked in (PAGE, PEOPLE):
-        with pytest.raises(LookupError, match="no database 'app'"):
+        with pytest.raises(LookupError, match="have no database 'app'"):
             asked.connection("app")
 
 

@@ -91,17 +91,17 @@ INVALID = [
     ({"template": "a", "from": "eve@example.com", "name": "x"}, "from: is not among this stage's senders"),
     (
         {"template": "a", "name": "x", "replyTo": "x"},
-        "replyTo: is used by nothing here; did you mean `reply_to`?",
+        "replyTo: is not used here; did you mean `reply_to`?",
     ),
     (
         {"template": "a", "name": "x", "attachments": [{"ref": "s3://other/a"}]},
         "attachments[0].ref: 's3://other/a'",
     ),
-    ({"template": "a", "template_version": 3}, "template_version: is given, and this stage publishes no"),
+    ({"template": "a", "template_version": 3}, "template_version: is set, but this stage does not"),
 ]
 INVALID_RENDERED = [
     ({"template": "a"}, "name: is missing; a/subject.txt:1 uses it"),
-    ({"subject": "Hi", "html": "<img src=cid:logo>"}, "attachments: the HTML shows cid:logo"),
+    ({"subject": "Hi", "html": "<img src=cid:logo>"}, "attachments: the HTML refers to cid:logo"),
 ]
 
 
@@ -151,7 +151,7 @@ def test_unused_attributes_are_not_reported_for_a_message_with_a_payload_referen
 
 
 def test_strict_checks_refuse_an_item_with_unused_attributes(root: Path) -> None:
-    with pytest.raises(Invalid, match=r"shoe: is used by nothing here, which `items.unknown` refuses"):
+    with pytest.raises(Invalid, match=r"shoe: is not used, and `items.unknown` refuses unused attributes"):
         previews(root, strict=True).check(message(template="a", name="Ada", shoe=7))
 
 

@@ -135,7 +135,7 @@ def test_without_the_parameter_payload_days_the_client_assumes_the_default_of_th
     aws: Aws,
 ) -> None:
     large = item(text="x" * 500_000, send_at=iso(time.time() + 76 * 86400))
-    assert Mailroom("test").send(large).error.startswith("send_at: lies beyond the 75 days")
+    assert Mailroom("test").send(large).error.startswith("send_at: is after the 75 days")
 
 
 def test_the_client_uses_the_account_and_region_of_the_boto3_session_passed_to_it(aws: Aws) -> None:
@@ -238,7 +238,7 @@ def test_a_message_with_a_later_send_at_is_cancelled_and_its_status_changes_at_o
         assert mailroom.cancel("m-1").status == "cancelled"
     status = mailroom.status("m-1")
     assert status is not None
-    error = {"code": "cancelled", "message": "it was taken back before its send_at"}
+    error = {"code": "cancelled", "message": "it was cancelled before it was sent"}
     assert (status.status, status.error) == ("cancelled", error)
     row = aws.item()
     assert (row["callback_url"], row["callbacks"], row["history"][0]["status"]) == (

@@ -68,8 +68,8 @@ def test_the_client_refuses_an_invalid_name_time_or_text_if_only_boto3_is_instal
             print(Mailroom('test').send(item).error)
     """)
     assert output.splitlines() == [
-        "v: has the name 1, which is no string",
-        "send_at: 'noon' is no ISO 8601 time; use one like 2026-11-21T09:00:00Z",
+        "v: has the name 1, which is not a string",
+        "send_at: 'noon' is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z",
         "expires_at: expected a string, got datetime",
         "topic: expected a string, got int",
     ]

@@ -100,14 +100,14 @@ def test_a_misspelt_attribute_is_accepted_as_a_variable_if_the_template_uses_it(
 
 def test_a_misspelt_attribute_is_refused_if_the_template_does_not_use_it(shelf: Shelf) -> None:
     templates = in_languages(shelf)
-    with pytest.raises(Invalid, match=r"sendAt: is used by nothing here; did you mean `send_at`\?"):
+    with pytest.raises(Invalid, match=r"sendAt: is not used here; did you mean `send_at`\?"):
         templates.check_names(mail(sendAt="noon", name="Ada"))
 
 
 def test_a_strict_stage_refuses_unused_attributes(shelf: Shelf) -> None:
     templates = in_languages(shelf)
     templates.check_names(mail(name="Ada"), strict=True)
-    with pytest.raises(Invalid, match=r"shoe: is used by nothing here, which `items.unknown` refuses"):
+    with pytest.raises(Invalid, match=r"shoe: is not used, and `items.unknown` refuses unused attributes"):
         templates.check_names(mail(name="Ada", shoe=7), strict=True)
 
 
@@ -131,7 +131,7 @@ def test_a_version_is_rendered_with_its_own_parts_only(aws: Aws, templates: Temp
 def test_a_message_with_an_unknown_template_version_is_refused(templates: Templates, shelf: Shelf) -> None:
     with pytest.raises(Invalid, match=r"template_version: 'a' has no version 9; leave it out"):
         templates.render("a", {}, version=9)
-    with pytest.raises(Invalid, match=r"template_version: is given, and this stage publishes no templates"):
+    with pytest.raises(Invalid, match=r"template_version: is set, but this stage does not publish templates"):
         Templates(shelf.root).render("a", {}, version=9)
 
 

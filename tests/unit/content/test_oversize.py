@@ -97,10 +97,10 @@ def test_the_content_of_an_item_whose_json_is_too_large_for_a_queue_is_moved(ove
     ("changes", "problem"),
     [
         ({"event_type": "fax", "text": LARGE}, "pdf_url"),
-        ({"payload_ref": "s3://b/k", "text": LARGE}, "beside its payload_ref"),
+        ({"payload_ref": "s3://b/k", "text": LARGE}, "without its payload"),
         ({"to": LARGE}, "without its content"),
         ({"text": "x" * (MAX_PAYLOAD_BYTES + 1)}, str(MAX_PAYLOAD_BYTES)),
-        ({"rows": [0] * MAX_PAYLOAD_VALUES}, "has 150003 values of content, by their commas and brackets"),
+        ({"rows": [0] * MAX_PAYLOAD_VALUES}, "has 150003 values of content, counted by commas and brackets"),
     ],
 )
 def test_a_large_item_that_cannot_be_divided_is_refused_with_a_remedy(
@@ -165,7 +165,7 @@ def test_large_content_that_would_be_deleted_before_its_send_at_is_refused(
     assert "payload_ref" in lightened(bounded, text=LARGE, send_at=iso(latest))
     count = aws.s3.list_objects_v2(Bucket=BUCKET)["KeyCount"]
     with pytest.raises(
-        Invalid, match=r"^send_at: lies beyond the 75 days that large content is kept; "
+        Invalid, match=r"^send_at: is after the 75 days for which large content is stored; "
     ) as refused:
         lightened(bounded, text=LARGE + "y", send_at=iso(latest + 1))
     assert refused.value.field == "send_at"

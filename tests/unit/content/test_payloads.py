@@ -120,7 +120,7 @@ def test_a_payload_over_ten_megabytes_is_refused(aws: Aws, payloads: Payloads) -
         expanded(payloads, mail(payload_ref=REF), REF)
 
 
-TOO_MANY = "payload_ref: has 150001 values, by its commas and brackets; use at most 150000"
+TOO_MANY = "payload_ref: has 150001 values, counted by commas and brackets; use at most 150000"
 
 
 @pytest.mark.parametrize("mark", ["[", "{", ","])
@@ -187,7 +187,7 @@ def test_an_attribute_that_dispatch_reads_is_refused_in_a_payload(
     aws: Aws, payloads: Payloads, name: str
 ) -> None:
     put(aws, {name: "2026-12-31T00:00:00Z"})
-    with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
+    with pytest.raises(Invalid, match=f"payload_ref: contains {name}, which is only allowed in the item"):
         expanded(payloads, mail(payload_ref=REF), REF)
 
 
@@ -207,7 +207,7 @@ WHOM: dict[str, tuple[Item, tuple[str, ...]]] = {
 def test_a_recipient_in_a_payload_is_refused(aws: Aws, payloads: Payloads, channel: str, name: str) -> None:
     put(aws, {name: "theo@example.com"})
     of_it = {"id": "m-1", "event_type": channel, "payload_ref": REF, **WHOM[channel][0]}
-    with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
+    with pytest.raises(Invalid, match=f"payload_ref: contains {name}, which is only allowed in the item"):
         expanded(payloads, parse(of_it, CONTRACTS), REF)
 
 

@@ -154,4 +154,4 @@ def test_an_include_cannot_read_a_file_outside_the_template_folder(tmp_path: Pat
     shelf = Shelf(tmp_path / "templates")
     shelf.put("b", text="b")
     assert "tried to include non-existing template" in shelf.problem(f"{{% include '{name}' %}}")
-    assert "takes the name of a part from a variable" in shelf.problem("{% include name %}", name=name)
+    assert "takes the name of a template from a variable" in shelf.problem("{% include name %}", name=name)

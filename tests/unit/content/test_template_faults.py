@@ -69,12 +69,12 @@ def test_a_line_break_in_a_rendered_subject_is_refused(shelf: Shelf, break_: str
     shelf.put("a", subject="To {{ name }}", text="Hi")
     with pytest.raises(Invalid) as caught:
         shelf.render(name=f"Theo{break_}Bcc: b@example.com")
-    expected = "subject: the rendered one holds a line break; a variable in it must be one line"
+    expected = "subject: holds a line break when rendered; its variables must be one line each"
     assert str(caught.value) == expected
 
 
 @pytest.mark.parametrize("name", ["", "  ", None])
 def test_a_subject_that_is_empty_after_rendering_is_refused(shelf: Shelf, name: str | None) -> None:
     shelf.put("a", subject="{{ name }}", text="Hi")
-    with pytest.raises(Invalid, match="subject: the one of template 'a' came out empty; fill its variables"):
+    with pytest.raises(Invalid, match="subject: is empty after rendering template 'a'; check its variables"):
         shelf.render(name=name)

@@ -105,8 +105,8 @@ def test_a_condition_may_select_among_constant_parts(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("code", "argument"),
     [
-        ("{% include '_parts/' ~ kind %}", "the name of a part"),
-        ("{% include names ignore missing %}", "the name of a part"),
+        ("{% include '_parts/' ~ kind %}", "the name of a template"),
+        ("{% include names ignore missing %}", "the name of a template"),
         ("{{ rows|sort(attribute=field) }}", "an attribute"),
         ("{{ rows | map( attribute = field ) }}", "an attribute"),
         ("{{ order|tojson(indent=width) }}", "an indentation"),
@@ -117,10 +117,7 @@ def test_a_condition_may_select_among_constant_parts(shelf: Shelf) -> None:
 )
 def test_an_argument_with_unbounded_cost_may_not_come_from_a_variable(code: str, argument: str) -> None:
     (fault,) = engine_of({"a.txt": f"{{# {code} #}}\n{code}"}).faults()
-    assert (
-        fault.sentence
-        == f"a.txt:2 takes {argument} from a variable; write out those that you mean, with `if`"
-    )
+    assert fault.sentence == f"a.txt:2 takes {argument} from a variable; use literals and `if` instead"
 
 
 @pytest.mark.parametrize(

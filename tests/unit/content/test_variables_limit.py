@@ -16,7 +16,7 @@ from tests.support.unit.shared import BUCKET, Aws, item
 
 REF = f"s3://{BUCKET}/large.json"
 WAY_OUT = (
-    "and a template reads at most 131072; leave out what it does not use, or render it yourself and put "
+    "but a template may have at most 131072; remove unused attributes, or render it yourself and put "
     "subject, html and text into a payload"
 )
 
@@ -45,7 +45,7 @@ def test_a_message_with_its_own_content_may_exceed_the_limit_of_template_variabl
 
 def test_the_client_refuses_template_variables_over_the_limit(aws: Aws) -> None:
     mailbox = MailboxWriter(boto3.client("dynamodb"), "mailroom-dev-mailbox")
-    with pytest.raises(Invalid, match=r"^item: has 140000 bytes, and a template reads at most"):
+    with pytest.raises(Invalid, match=r"^item: has 140000 bytes, but a template may have at most"):
         mailbox.entry(filled(140_000))
     mailbox.entry(filled(MAX_VARIABLES_BYTES))
     mailbox.entry(item(text="x" * 140_000))
@@ -73,7 +73,7 @@ def test_a_payload_over_the_limit_of_template_variables_is_refused_by_its_length
 def test_the_limit_of_template_variables_applies_to_item_and_payload_together(aws: Aws) -> None:
     message, payloads = parse(filled(70_000, payload_ref=REF), CONTRACTS), Payloads(aws.s3, BUCKET)
     aws.s3.put_object(Bucket=BUCKET, Key="large.json", Body=json.dumps({"more": "x" * 70_000}).encode())
-    with pytest.raises(Invalid, match="and a template reads at most"):
+    with pytest.raises(Invalid, match="but a template may have at most"):
         parse(expanded(payloads, message, REF), CONTRACTS)
 
 

@@ -70,16 +70,16 @@ def test_the_cause_of_a_dead_lettered_third_attempt_depends_on_how_many_attempts
 @pytest.mark.parametrize(
     ("trouble", "sentence"),
     [
-        (TROUBLE, "the sender is not verified; fix that, then put it back"),
+        (TROUBLE, "the sender is not verified; fix the cause, then redrive it"),
         (
             {"code": "retry", "message": "HTTP 429"},
-            "not taken for as long as it may wait: HTTP 429; put it back when that is over",
+            "not accepted in all its tries: HTTP 429; redrive it when the problem is solved",
         ),
         (
             {"code": "unprepared", "message": "ClientError"},
-            "it could not be made ready (ClientError); see the log of its sender, then put it back",
+            "its request could not be prepared (ClientError); see the sender's log, then redrive it",
         ),
-        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; fix that, then put it back"),
+        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; fix the cause, then redrive it"),
     ],
 )
 def test_the_cause_of_an_unsent_dead_letter_has_the_recorded_error_and_the_next_step(
@@ -92,7 +92,7 @@ def test_the_cause_of_a_start_that_eventbridge_scheduler_could_not_send_has_the_
     start = Subject("campaign", detail="weekly, run 2026-11-18T13:00Z")
     failed = cause({}, start, queue="collect-dlq", undelivered="AccessDenied: no")
     assert failed.code == "undelivered"
-    assert "AccessDenied: no; fix that" in failed.message
+    assert "AccessDenied: no; fix the cause" in failed.message
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_cause_of_a_dead_lettered_callback_has_the_receivers_last_response(
 
 def test_the_cause_of_a_malformed_dead_letter_describes_the_problem() -> None:
     assert cause({}, Subject("malformed", detail="no `id`")) == Cause(
-        "malformed", "no message of ours: no `id`; find who sent it, then delete it"
+        "malformed", "not a valid message: no `id`; find its sender, then delete it"
     )
 
 
@@ -126,7 +126,7 @@ def test_a_dead_lettered_provider_event_has_the_cause_unrecorded() -> None:
     ("queue", "code", "words"),
     [
         ("collect-dlq", "uncollected", "a page of campaign weekly, run r, was not collected"),
-        ("audience-dlq", "uncomposed", "nobody gets a second message"),
+        ("audience-dlq", "uncomposed", "no person gets a second message"),
     ],
 )
 def test_the_cause_of_a_campaigns_dead_letter_has_the_run_and_the_next_step(

@@ -40,7 +40,7 @@ def test_a_message_that_cannot_be_marked_delays_no_other_and_is_marked_by_the_ne
 ) -> None:
     office.put_claimed("mail-dlq", 12)
     office.meddle(update_item=refusing("mail-dlq-3"))
-    with pytest.raises(Unfinished, match="1 looks at dead letters failed"):
+    with pytest.raises(Unfinished, match="1 inspections of dead letters failed"):
         office.look()
     assert (office.marked("mail-dlq"), office.visible("mail-dlq")) == (11, 12)
     assert counted() == {"DeadLettersNotLookedAt": 1}

@@ -33,7 +33,7 @@ def test_a_mail_of_a_topic_that_its_recipient_opted_out_of_is_suppressed_with_th
     assert stored["status"] == "suppressed"
     assert stored["error"] == {
         "code": "opted_out",
-        "message": "opted out of 'news' on 2026-11-21; whoever opted out can opt in again",
+        "message": "opted out of 'news' on 2026-11-21; the recipient can opt in again",
     }
     assert "completedAt" in stored
     assert stored["history"][-1]["code"] == "opted_out"

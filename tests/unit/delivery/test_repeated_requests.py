@@ -99,7 +99,7 @@ def test_a_message_whose_recipient_was_suppressed_after_a_try_of_unknown_outcome
 ) -> None:
     choices = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
     choices.mark(Suppression("vincent@example.com", "mail", "complaint", NOW_MS, "complaint"))
-    assert "its owner complained" in held(after_a_crash(suppressions=choices), aws)
+    assert "the recipient complained" in held(after_a_crash(suppressions=choices), aws)
 
 
 @pytest.mark.parametrize("crashed", [True, False])
@@ -114,6 +114,6 @@ def test_a_message_whose_idempotency_key_belongs_to_another_request_is_held_and_
     assert aws.item()["error"] == {
         "code": "outcome_unknown",
         "message": "the key stands for another request; "
-        "ask the provider, and resend it by hand if it never arrived",
+        "ask the provider, and resend the message if it never arrived",
     }
     assert counted()["Held"] == 1

@@ -34,7 +34,7 @@ ADA, EVE, BOB = "ada@example.com", "eve@corp.example", "bob@corp.example"
 TESTERS, PHONE = "testers@example.org", "+12025550199"
 REFUSED = {
     "code": "not_allowed_here",
-    "message": "this stage sends only to those whom its setting recipients.only names",
+    "message": "this stage sends only to recipients in its setting recipients.only",
 }
 
 

@@ -12,7 +12,7 @@ from tests.support.unit.post import Counted, Log, Make
 from tests.support.unit.shared import LEASE, NOW_MS, SUPPRESSIONS, Aws, FakeClock, claimed, item
 
 ADA, EVE, BOB = "ada@example.com", "eve@example.com", "bob@example.com"
-SENTENCE = "on the suppression list since 2026-11-21: it bounced (no such user); an operator can lift it"
+SENTENCE = "on the suppression list since 2026-11-21: it bounced (no such user); an operator can remove it"
 
 
 @pytest.fixture

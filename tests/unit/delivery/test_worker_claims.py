@@ -93,7 +93,7 @@ def test_if_the_call_that_claims_a_batch_fails_each_message_is_claimed_by_a_sepa
     worker, _ = posted(aws, clock, batch_execute_statement=timed_out)
     assert worker.handle(*MAILS) == {}
     assert worker.submitted == ["m-0", "m-1", "m-2"]
-    assert [line["message"] for line in log()] == ["not claimed together"]
+    assert [line["message"] for line in log()] == ["the batch was not claimed in one call"]
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "ThrottlingError"])
@@ -103,7 +103,7 @@ def test_the_reason_why_a_batch_could_not_be_claimed_in_one_call_is_logged(
     refused = {"Responses": [{"Error": {"Code": code, "Message": "no"}} for _ in MAILS]}
     worker, _ = posted(aws, clock, batch_execute_statement=lambda _real, **_asked: refused)
     assert worker.handle(*MAILS) == {}
-    assert [(line["message"], line["reasons"]) for line in log()] == [("not all claimed together", [code])]
+    assert [(line["message"], line["reasons"]) for line in log()] == [("not all claimed in one call", [code])]
 
 
 def test_slow_credentials_are_loaded_once_before_the_batch(aws: Aws, clock: FakeClock) -> None:
@@ -152,7 +152,7 @@ def test_a_claim_that_cannot_be_released_is_logged_and_its_message_is_retried(
     deadline = clock() + 30
     worker, client = posted(aws, clock, batch_execute_statement=slow, update_item=failing(OSError("no")))
     assert worker.handle(*MAILS, remaining=until(clock, deadline)) == {"r-0": 0, "r-1": 0, "r-2": 0}
-    assert [line["message"] for line in log()] == ["a claim was not given back"]
+    assert [line["message"] for line in log()] == ["a claim was not released; it ends with its lease"]
     assert worker.submitted == []
     assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
 

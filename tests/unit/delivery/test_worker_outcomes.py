@@ -56,6 +56,6 @@ def test_after_a_configuration_error_a_message_is_retried_soon_and_does_not_fail
     assert post(Misconfigured("AccountSuspendedException")).handle(item()) == {"r-0": 20}
     assert "completedAt" not in aws.item()
     assert "startedAt" not in aws.item()
-    (line,) = lines_about(log(), "not sent: a fault of configuration")
+    (line,) = lines_about(log(), "not sent: the configuration is invalid")
     assert (line["level"], line["reason"]) == ("ERROR", "AccountSuspendedException")
     assert counted() == {"Misconfigured": 1}

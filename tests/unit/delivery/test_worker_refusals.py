@@ -74,9 +74,9 @@ def test_a_message_that_expires_a_millisecond_later_is_sent(post: Make) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"to": ...}, "to: is missing; give `to` (or `email`) one address or a list of them"),
-        ({"event_type": "sms"}, "event_type: 'sms' is no channel here; use mail"),
-        ({"headers": {"X-Team": "a\nb"}}, "headers.X-Team: is not a header's value; use 1 to 995"),
+        ({"to": ...}, "to: is missing; set `to` (or `email`) to one address or a list of them"),
+        ({"event_type": "sms"}, "event_type: 'sms' is not allowed here; use mail"),
+        ({"headers": {"X-Team": "a\nb"}}, "headers.X-Team: is not a header value; use 1 to 995"),
     ],
 )
 def test_an_invalid_message_in_the_queue_fails_with_the_reason(
@@ -133,8 +133,8 @@ def test_the_attributes_of_a_payload_in_s3_become_attributes_of_the_message(post
         (None, f"payload_ref: 's3://{BUCKET}/runs/8.json' does not exist; put the object before the message"),
         (b"[]", "payload_ref: is not a JSON object: "),
         (b'{"text": 5}', "text: expected a string, got a number"),
-        (b'{"text": "a", "bcc": "theo@example.com"}', "payload_ref: bcc stands in the payload; it counts in"),
-        (b'{"city": "Arles"}', "subject: stands alone; add text or html, or name a template"),
+        (b'{"text": "a", "bcc": "theo@example.com"}', "payload_ref: contains bcc, which is only allowed"),
+        (b'{"city": "Arles"}', "subject: is set without text or html; add one, or use a template"),
     ],
 )
 def test_a_message_with_a_missing_or_invalid_payload_in_s3_fails_with_the_reason(

@@ -63,9 +63,9 @@ def test_messages_submitted_at_the_same_time_by_threads_each_get_their_own_outco
     named = {line["id"]: line["message"] for line in log() if "id" in line}
     assert named == {
         "m-1": "not sent; it goes back to the queue",
-        "m-2": "outcome unknown; the claim stands until its lease ends",
+        "m-2": "outcome unknown; the claim lasts until its lease ends",
         "m-3": "rejected",
-        "m-4": "not sent: a fault of configuration",
+        "m-4": "not sent: the configuration is invalid",
     }
     assert lines_about(log(), "rejected")[0]["id"] == "m-3"
 

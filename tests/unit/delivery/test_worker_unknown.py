@@ -158,7 +158,7 @@ def test_if_on_unknown_is_hold_a_message_whose_look_up_is_inconclusive_after_a_c
     assert worker.handle(item()) == {}
     assert worker.submitted == []
     assert (aws.item()["status"], aws.item()["error"]["code"]) == ("failed", "outcome_unknown")
-    assert "resend it by hand if it never arrived" in aws.item()["error"]["message"]
+    assert "resend the message if it never arrived" in aws.item()["error"]["message"]
     assert counted() == {"Held": 1}
 
 

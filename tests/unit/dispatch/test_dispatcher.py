@@ -178,4 +178,4 @@ def test_an_outage_of_the_ledger_returns_only_the_records_of_messages_that_are_t
     assert made(aws, clock, dynamodb=down).dispatch(items) == {"101"}
     assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
     assert aws.item("b") == {}
-    assert [line["message"] for line in log()] == ["not held until their send_at; they are tried again"]
+    assert [line["message"] for line in log()] == ["waits for send_at were not written; they are tried again"]

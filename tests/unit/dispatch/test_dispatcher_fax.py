@@ -137,10 +137,10 @@ def test_a_callback_over_http_is_accepted_if_the_stage_allows_it(made: MakeDispa
     [
         ({"to": "617-555-1234"}, "to: is not a number in international form"),
         ({"to": ...}, "to: is missing"),
-        ({"pdf_url": ...}, "pdf_url: give the PDF once"),
+        ({"pdf_url": ...}, "pdf_url: set one of"),
         ({"pdf_url": ..., "payload_ref": "s3://elsewhere/f-1.pdf"}, "payload_ref: 's3://elsewhere/f-1.pdf'"),
         ({"lane": "bulk"}, "lane: 'bulk' is not set up for fax; use normal"),
-        ({"attempt": 2}, "attempt: is the system's own"),
+        ({"attempt": 2}, "attempt: is reserved for Mailroom"),
     ],
 )
 def test_an_invalid_fax_fails_with_its_reason_and_does_not_stop_other_faxes(
@@ -155,10 +155,10 @@ def test_an_invalid_fax_fails_with_its_reason_and_does_not_stop_other_faxes(
 
 def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: Dispatcher) -> None:
     assert dispatcher.dispatch(numbered(fax_item())) == set()
-    assert ledger_item(fax_queues)["error"]["message"] == "event_type: 'fax' is no channel here; use mail"
+    assert ledger_item(fax_queues)["error"]["message"] == "event_type: 'fax' is not allowed here; use mail"
 
 
 def test_the_attribute_not_before_is_refused(made: MakeDispatcher, aws: Aws) -> None:
     assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
-    assert ledger_item(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
+    assert ledger_item(aws)["error"]["message"] == "not_before: is reserved for Mailroom; use send_at"
     assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])

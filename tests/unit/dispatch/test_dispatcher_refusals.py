@@ -23,12 +23,12 @@ ADDRESS = "is not a mail address; use name@domain.example"
 LINE = "holds a line break or control character; use one line of plain text"
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no to": ({"to": ...}, "to: is missing; give `to` (or `email`) one address or a list of them"),
+    "no to": ({"to": ...}, "to: is missing; set `to` (or `email`) to one address or a list of them"),
     "a bad address": ({"to": "vincent"}, f"to: 'vincent' {ADDRESS}"),
     "a bad address in a list": ({"to": ["a@example.com", "b"]}, f"to[1]: 'b' {ADDRESS}"),
     "51 recipients": (
         {"to": [f"n{each}@example.com" for each in range(51)]},
-        "to: 51 recipients with cc and bcc; use at most 50 a mail",
+        "to: has 51 recipients, including cc and bcc; use at most 50",
     ),
     "a line break in the subject": ({"subject": "a\r\nBcc: b@example.com"}, f"subject: {LINE}"),
     "a line break in the sender": (
@@ -37,7 +37,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a line break in a header": (
         {"headers": {"X-Team": "a\nBcc: b@example.com"}},
-        "headers.X-Team: is not a header's value; use 1 to 995 of printable ASCII, no line break",
+        "headers.X-Team: is not a header value; use 1 to 995 printable ASCII characters",
     ),
     "a reserved header": (
         {"headers": {"Bcc": "b@example.com"}},
@@ -49,7 +49,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a send_at in no known format": (
         {"send_at": "tomorrow"},
-        "send_at: 'tomorrow' is no ISO 8601 time; use one like 2026-11-21T09:00:00Z",
+        "send_at: 'tomorrow' is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z",
     ),
     "a send_at over a year ahead": (
         {"send_at": "2028-01-01T00:00:00Z"},
@@ -57,18 +57,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a ttl that may take the item before it is read back": (
         {"send_at": at(3600), "ttl": int(NOW) + 86_400},
-        "ttl: 1795338000 is under 15 days after send_at; the item may be gone before it is read back, should "
-        "that be late; use 1796551200 or more, or leave it out",
+        "ttl: 1795338000 is under 15 days after send_at; the item might expire before its message can be "
+        "sent after an outage; use 1796551200 or more, or leave it out",
     ),
     "an expires_at in no known format": (
         {"expires_at": "soon"},
-        "expires_at: 'soon' is no ISO 8601 time; use one like 2026-11-21T09:00:00Z",
+        "expires_at: 'soon' is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z",
     ),
     "an expires_at in the past": (
         {"expires_at": "2026-11-21T08:59:59Z"},
-        "expires_at: 2026-11-21T08:59:59Z is past; use a time to come",
+        "expires_at: 2026-11-21T08:59:59Z is past; use a future time",
     ),
-    "an unknown event_type": ({"event_type": "pigeon"}, "event_type: 'pigeon' is no channel here; use mail"),
+    "an unknown event_type": ({"event_type": "pigeon"}, "event_type: 'pigeon' is not allowed here; use mail"),
     "a number for a string": ({"subject": 5}, "subject: expected a string, got a number"),
     "a huge number for a string": (
         {"to": Decimal("1E+100")},
@@ -82,8 +82,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"payload_ref": "s3://elsewhere/a"},
         f"payload_ref: 's3://elsewhere/a' is outside the payload bucket; use s3://{BUCKET}/key",
     ),
-    "an unknown lane": ({"lane": "fast"}, "lane: 'fast' is no lane; use normal or bulk"),
-    "an attempt of its own": ({"attempt": 2}, "attempt: is the system's own; name that attribute otherwise"),
+    "an unknown lane": ({"lane": "fast"}, "lane: 'fast' is not a lane; use normal or bulk"),
+    "an attempt of its own": ({"attempt": 2}, "attempt: is reserved for Mailroom; rename this attribute"),
     "over 1 MiB as JSON": (
         {"text": "\x01" * 200_000},
         "item: is over 1 MiB as JSON; put the content in the payload bucket",
@@ -96,7 +96,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an event_type that fills its key": (
         {"event_type": "p" * 1000},
-        f"event_type: '{'p' * 59} is no channel here; use mail",
+        f"event_type: '{'p' * 59} is not allowed here; use mail",
     ),
 }
 
@@ -168,6 +168,6 @@ def test_a_condition_on_a_channel_that_the_stage_lacks_is_refused(dispatcher: Di
     dispatcher.dispatch(numbered(item(send_at=at(3600), unless=[unless])))
     assert aws.item()["error"] == {
         "code": "invalid",
-        "message": "unless: event_type 'sms' is no channel here; use mail",
+        "message": "unless: event_type 'sms' is not allowed here; use mail",
         "field": "unless",
     }

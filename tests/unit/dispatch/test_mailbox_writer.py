@@ -34,7 +34,7 @@ def test_an_item_with_the_mark_of_a_restored_item_is_refused(writer: MailboxWrit
     marked = item(restored_id="m-1")
     written = writer.put(marked)
     assert (written.state, written.field) == ("refused", "restored_id")
-    with pytest.raises(Invalid, match="restored_id: is the system's own"):
+    with pytest.raises(Invalid, match="restored_id: is reserved for Mailroom"):
         writer.entry(marked)
     assert aws.item(table=MAILBOX) == {}
 

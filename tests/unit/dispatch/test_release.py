@@ -136,10 +136,10 @@ def test_a_message_whose_item_is_missing_long_after_its_send_at_fails_as_content
         "2026-11-23#mail",
     )
     assert found["error"]["message"] == (
-        "the item was gone from the mailbox when it was read back, more than 1 hour after its send_at: its "
-        "ttl was over, or its producer deleted it; put it under a new id, unless it was taken back"
+        "the item was missing in the mailbox when it was read more than 1 hour after send_at: it had "
+        "expired, or its producer had deleted it; if it is still wanted, put it under a new id"
     )
-    assert [line["message"] for line in log()] == ["it cannot be released"]
+    assert [line["message"] for line in log()] == ["the message cannot be released"]
 
 
 def test_a_message_without_its_stored_content_fails_with_its_reason(waiting: Waiting) -> None:
@@ -148,7 +148,7 @@ def test_a_message_without_its_stored_content_fails_with_its_reason(waiting: Wai
     waiting.release_due()
     found = waiting.aws.item()
     assert (found["status"], found["error"]["code"]) == ("failed", "content_gone")
-    assert found["error"]["message"].startswith("its content was gone when its wait was over")
+    assert found["error"]["message"].startswith("its content was deleted before its wait ended")
     assert (waiting.sent, waiting.marked) == ([], [])
 
 
@@ -158,7 +158,7 @@ def test_a_message_whose_lane_was_removed_fails_with_its_reason(waiting: Waiting
     waiting.hold("m-2", OUTSIDE_WINDOW, NOW)
     waiting.release_due()
     assert waiting.aws.item()["error"]["message"] == (
-        "its lane 'bulk' of mail is not set up any more; put it again in another"
+        "its lane 'bulk' of mail does not exist any more; put it again in another lane"
     )
     assert len(waiting.sent) == 1
     assert (waiting.marked, waiting.held) == ([], [])

@@ -213,7 +213,7 @@ def test_a_start_ends_an_opt_out_reported_for_another_spelling_of_the_number(
     addressee = Addressee(message.recipient)
     choices = Choices(desk.list, Preferences(aws.dynamodb, "unused"))
     blocked = choices.find("sms", [addressee])[addressee]
-    assert (blocked.code, "its owner opted out" in blocked.sentence) == ("suppressed", True)
+    assert (blocked.code, "the recipient opted out" in blocked.sentence) == ("suppressed", True)
     desk.handle(bodies.text("start", number=sender, at=1000))
     assert choices.find("sms", [addressee]) == {}
 

@@ -113,10 +113,10 @@ def test_an_inbound_text_without_a_keyword_yields_no_stop_or_start(counted: Coun
     [
         (two_way(messageBody=...), "a text by AWS: Object missing required field `messageBody`"),
         (two_way(originationNumber=7), "a text by AWS: Expected `str`, got `int` - at `$.originationNumber`"),
-        (two_way(sent="today"), "`Timestamp` is no ISO 8601 time"),
-        (two_way(sent="0001-01-01T00:00:00+23:59"), "`Timestamp` is no time in epoch milliseconds"),
+        (two_way(sent="today"), "`Timestamp` is not an ISO 8601 time"),
+        (two_way(sent="0001-01-01T00:00:00+23:59"), "`Timestamp` is not a time in epoch milliseconds"),
         (texted(wish="end"), "a text by Twilio: Invalid enum value 'end' - at `$.wish`"),
-        (texted(at=-1), "`at` is no time in epoch milliseconds"),
+        (texted(at=-1), "`at` is not a time in epoch milliseconds"),
     ],
 )
 def test_a_stop_or_start_with_an_invalid_field_is_malformed(body: dict[str, Any], problem: str) -> None:
@@ -128,7 +128,7 @@ def test_a_stop_or_start_with_an_invalid_number_is_malformed_and_the_number_is_n
     log: Log, number: str
 ) -> None:
     for body in (texted(number=number), two_way(originationNumber=number)):
-        assert fault(body) == "the number of a STOP or START cannot be read; mark it by hand"
+        assert fault(body) == "the number of a STOP or START is invalid; change the suppression list"
     assert "hello" not in str(log())
 
 

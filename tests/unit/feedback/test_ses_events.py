@@ -255,7 +255,7 @@ def test_an_ses_event_whose_time_exceeds_the_range_of_epoch_milliseconds_is_malf
     """In the suppression list, such a time would make every later mail to the recipient fail."""
     content = ses("bounce")
     content["bounce"]["timestamp"] = "0001-01-01T00:00:00+23:59"
-    assert fault(content) == "`timestamp` is no time in epoch milliseconds"
+    assert fault(content) == "`timestamp` is not a time in epoch milliseconds"
 
 
 def test_an_ses_event_with_many_recipients_is_read_in_linear_time() -> None:

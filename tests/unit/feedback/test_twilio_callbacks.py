@@ -223,7 +223,7 @@ def test_if_a_callback_cannot_be_queued_the_response_makes_twilio_retry(
     assert door.answers(post()) == 503
     assert counted() == {"TwilioCallbacksFailed": 1}
     (line,) = log()
-    assert (line["level"], line["message"]) == ("ERROR", "request not taken")
+    assert (line["level"], line["message"]) == ("ERROR", "request not accepted")
 
 
 @pytest.mark.parametrize(
@@ -292,10 +292,10 @@ def test_the_log_contains_only_the_id_and_the_status_of_a_callback(door: Door, l
     door.answers(post())
     lines = log()
     assert [line["message"] for line in lines] == [
-        "callback taken",
+        "callback queued",
         "request refused",
         "request refused",
-        "request not taken",
+        "request not accepted",
     ]
     assert (lines[0]["message_sid"], lines[0]["message_status"], lines[0]["id"]) == (SID, "delivered", "s-1")
     secrets = (NUMBER, "+12025550123", ACCOUNT, TOKEN, "secret")

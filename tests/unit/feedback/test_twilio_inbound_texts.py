@@ -144,13 +144,13 @@ def test_a_signed_text_without_a_valid_id_or_number_is_refused(door: Door, field
 def test_a_signed_stop_without_a_number_is_queued_and_then_rejected_as_malformed(door: Door) -> None:
     assert door.answers(text(fields={"From": ""})) == 200
     (body,) = door.queue.bodies
-    assert fault(json.loads(body)).startswith("the number of a STOP or START cannot be read")
+    assert fault(json.loads(body)).startswith("the number of a STOP or START is invalid")
 
 
 def test_the_log_contains_only_the_id_and_the_keyword_of_a_text(door: Door, log: Log) -> None:
     for event in (text(), text("my secret"), text(signature="no"), text(fields={"To": ""})):
         door.answers(event)
-    assert [line["message"] for line in log()] == ["text taken", "request refused", "request refused"]
+    assert [line["message"] for line in log()] == ["text queued", "request refused", "request refused"]
     assert (log()[0]["message_sid"], log()[0]["wish"]) == (SID, "stop")
     lines = json.dumps(log())
     assert not [text for text in (NUMBER, OURS, ACCOUNT, TOKEN, "secret") if text in lines]

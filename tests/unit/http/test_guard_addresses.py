@@ -91,14 +91,14 @@ def reason(*addresses: str, networks: tuple[str, ...] = ()) -> str:
 
 NOT_PUBLIC_SENTENCE = (
     "an address of a.example is not public; use a host on the internet, "
-    "or have its network put on allowed_networks"
+    "or add its network to allowed_networks"
 )
 NEVER_SENTENCE = (
-    "an address of a.example is link-local or a cloud's metadata service, which no setting allows; "
+    "an address of a.example is link-local or a cloud's metadata service, which is never allowed; "
     "use a public host"
 )
 CARRIER_SENTENCE = (
-    "an address of a.example carries another address, as 6to4 and Teredo do, which no setting allows; "
+    "an address of a.example contains another address, as in 6to4 and Teredo, which is never allowed; "
     "use that address"
 )
 EVERYTHING = ("0.0.0.0/0", "::/0", "169.254.169.254/32", "fd00:ec2::254/128")

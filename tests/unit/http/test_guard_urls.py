@@ -62,13 +62,13 @@ def test_the_host_header_has_the_port_unless_it_is_the_default_of_the_scheme(
 NO_URL = "is not a URL; use one like https://hooks.example.com/path"
 NO_HOST = "has no usable host; use one like https://hooks.example.com/path"
 ENCODE = (
-    "holds a space, control character, backslash or one beyond ASCII; percent-encode it, and write a host's "
-    "name in its xn-- form"
+    "holds a space, control character, backslash or non-ASCII character; percent-encode it, and write a "
+    "host's name in its xn-- form"
 )
 NUMBER = "has a host that ends in a number; write an IPv4 address as 203.0.113.7"
 USER = "carries a user's name or password; leave them out and check the signature instead"
 PORT = "has no valid port; use one from 1 to 65535, or leave it out with its colon"
-BRACKETS = "has a host in brackets that is no IPv6 address; use one like [2001:db8::1]"
+BRACKETS = "has a host in brackets that is not an IPv6 address; use one like [2001:db8::1]"
 
 
 @pytest.mark.parametrize(

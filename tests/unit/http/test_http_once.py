@@ -129,7 +129,7 @@ def test_query_parameters_are_encoded_into_the_url() -> None:
 
 
 def test_an_api_key_with_invalid_characters_is_refused_before_a_request_is_sent() -> None:
-    with scripted(Answer()) as server, pytest.raises(InvalidRequest, match="not a header's value") as caught:
+    with scripted(Answer()) as server, pytest.raises(InvalidRequest, match="is not a header value") as caught:
         ProviderApi(5, {"Authorization": "Bearer key\nX-A: b"}).get(server.url)
     assert server.requests == []
     assert "key" not in str(caught.value)
@@ -137,5 +137,5 @@ def test_an_api_key_with_invalid_characters_is_refused_before_a_request_is_sent(
 
 def test_a_provider_url_with_a_forbidden_scheme_or_address_is_refused() -> None:
     for url in ("ftp://fax.example", "http://169.254.169.254/latest"):
-        with pytest.raises(InvalidRequest, match="cannot be asked: "):
+        with pytest.raises(InvalidRequest, match="cannot be called: "):
             ProviderApi(5).get(url)

@@ -165,7 +165,7 @@ def test_an_endless_response_body_is_not_read_to_its_end() -> None:
 def test_a_response_that_is_not_http_or_is_endless_is_an_error(answer: bytes, kind: str) -> None:
     with serving(saying(answer)) as server:
         said = trouble(server)
-    assert said == f"gave no usable HTTP answer ({kind})"
+    assert said == f"sent no valid HTTP response ({kind})"
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_the_head_of_a_response_is_accepted_at_the_size_limit_and_refused_above_
     with serving(saying(f"{head}ok".encode())) as server:
         assert (whole(server).body, post(server).status) == (b"ok", 200)
     with serving(saying(f"HTTP/1.1  {head[9:]}ok".encode())) as server:
-        assert trouble(server) == "gave no usable HTTP answer (AnswerTooLong)"
+        assert trouble(server) == "sent no valid HTTP response (AnswerTooLong)"
         with pytest.raises(RequestFailed, match="AnswerTooLong"):
             whole(server)
 
@@ -301,5 +301,5 @@ def test_a_request_header_with_a_line_break_or_an_invalid_character_is_refused(v
     with serving(status(200)) as server:
         https, _ = connecting(port=server.port)
         target = RequestTarget("http", "hooks.example", server.port, "/", ("8.8.8.8",))
-        with pytest.raises(InvalidRequest, match="not a header's value"):
+        with pytest.raises(InvalidRequest, match="is not a header value"):
             https.post(target, {"webhook-id": value}, b"{}", Deadline(5))

@@ -71,7 +71,7 @@ def test_a_server_with_an_invalid_certificate_gets_no_request(
 ) -> None:
     with serving(status(200), server_tls(folder / f"{presented}.pem")) as server:
         sentence = trouble(server, host, None if trusted is None else folder / f"{trusted}.pem")
-    assert sentence.startswith(f"has a certificate that does not hold: {reason}")
+    assert sentence.startswith(f"has an invalid certificate: {reason}")
     assert server.requests == []
 
 
@@ -79,7 +79,7 @@ def test_a_server_with_an_invalid_certificate_gets_no_request(
 def test_versions_before_tls_1_2_are_refused(folder: Path) -> None:
     file = folder / "hooks.example.pem"
     with serving(status(200), server_tls(file, highest=ssl.TLSVersion.TLSv1_1)) as server:
-        assert trouble(server, "hooks.example", file).startswith("cannot be spoken to by TLS: ")
+        assert trouble(server, "hooks.example", file).startswith("does not accept TLS: ")
     assert server.requests == []
 
 

@@ -196,7 +196,7 @@ def test_a_mail_to_several_recipients_stores_an_outcome_for_each_recipient(ledge
     stored = aws.item()
     assert stored["recipients"][people[0]]["deliveredAt"] == 7
     assert stored["status"] == "bounced"  # one bounce is enough
-    assert "`recipients` in the ledger says for whom" in stored["error"]["message"]
+    assert "see `recipients` in the ledger" in stored["error"]["message"]
     assert "bounce_type" not in stored
 
 

@@ -163,7 +163,7 @@ def test_a_normalised_mail_address_is_ascii_and_valid_in_a_mail_header(text: str
 
 def test_a_name_and_mail_address_of_more_than_998_characters_together_are_refused() -> None:
     assert split(f"{'V' * 982} <v@example.com>") == ("V" * 982, "v@example.com")
-    with pytest.raises(ValueError, match="has 999 characters; use at most 998, the name included"):
+    with pytest.raises(ValueError, match="has 999 characters; use at most 998, including the name"):
         split(f"{'V' * 983} <v@example.com>")
 
 

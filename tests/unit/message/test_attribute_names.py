@@ -43,7 +43,7 @@ def test_another_spelling_or_word_for_a_vital_attribute_is_refused_with_the_cont
     for wrong in spellings(name) | {*CONTRACTS[channel].vital[name]}:
         with pytest.raises(Invalid) as caught:
             parse(item(channel, **{wrong: "x"}), CONTRACTS)
-        assert str(caught.value) == f"{wrong}: is used by nothing here; did you mean `{name}`?"
+        assert str(caught.value) == f"{wrong}: is not used here; did you mean `{name}`?"
 
 
 @pytest.mark.parametrize(
@@ -161,6 +161,6 @@ def test_a_locale_with_an_underscore_is_read_as_a_language_tag_in_the_message_an
     "locale", ["fr CA", "", "f", "french", "fr-", "fr-CA ", "fr-../x", "../../x", "fr/CA"]
 )
 def test_a_locale_that_is_not_a_language_tag_is_refused(locale: str) -> None:
-    problem = f"locale: {locale!r} is no language tag; use one like fr or fr-CA"
+    problem = f"locale: {locale!r} is not a language tag; use one like fr or fr-CA"
     with pytest.raises(Invalid, match=re.escape(problem)):
         parse({"id": "m-1", "event_type": "mail", "to": "a@example.com", "locale": locale}, CONTRACTS)

@@ -25,14 +25,14 @@ def problem(**changes: Any) -> tuple[str, str]:
 # The key
 
 
-GIVE = "put the file into the payload bucket, and give {ref, filename, content_type}"
+GIVE = "put the file into the payload bucket, and use {ref, filename, content_type}"
 
 
 @pytest.mark.parametrize(
     "changes", [{"id": ...}, {"id": ""}, {"id": 5}, {"event_type": ...}, {"event_type": None}]
 )
 def test_a_mailbox_item_without_a_string_id_and_event_type_is_malformed(changes: dict[str, Any]) -> None:
-    with pytest.raises(Malformed, match="no `id` and `event_type` of type string: not a message"):
+    with pytest.raises(Malformed, match="is not a message: `id` or `event_type` is missing or not a string"):
         parse(item(**changes), CONTRACTS)
 
 
@@ -76,7 +76,7 @@ def test_a_message_id_that_is_too_long_or_has_control_characters_is_refused(id_:
 
 def test_an_unknown_event_type_is_refused_with_the_list_of_valid_types() -> None:
     channels = ", ".join(CONTRACTS)
-    assert problem(event_type="pigeon") == ("event_type", f"'pigeon' is no channel here; use {channels}")
+    assert problem(event_type="pigeon") == ("event_type", f"'pigeon' is not allowed here; use {channels}")
 
 
 # Times
@@ -104,14 +104,14 @@ def test_a_message_without_send_at_and_expires_at_is_due_at_once_and_never_expir
 def test_a_send_at_or_expires_at_that_is_not_iso_8601_is_refused(field: str, text: str) -> None:
     assert problem(**{field: text}) == (
         field,
-        f"{text!r} is no ISO 8601 time; use one like 2026-11-21T09:00:00Z",
+        f"{text!r} is not an ISO 8601 time; use one like 2026-11-21T09:00:00Z",
     )
 
 
 @pytest.mark.parametrize("field", ["send_at", "expires_at"])
 def test_a_send_at_or_expires_at_with_a_hundred_decimals_is_refused(field: str) -> None:
     name, sentence = problem(**{field: f"2026-11-21T09:00:00.{'0' * 100}Z"})
-    assert (name, "is no ISO 8601 time" in sentence) == (field, True)
+    assert (name, "is not an ISO 8601 time" in sentence) == (field, True)
 
 
 def test_only_part_of_a_long_invalid_time_is_quoted_in_the_error() -> None:
@@ -121,12 +121,12 @@ def test_only_part_of_a_long_invalid_time_is_quoted_in_the_error() -> None:
 @pytest.mark.parametrize("send_at", ["2026-11-22T00:00:00Z", "2026-11-22T00:00:01Z"])
 def test_a_message_that_would_expire_before_its_send_at_is_refused(send_at: str) -> None:
     refusal = problem(send_at=send_at, expires_at="2026-11-22T00:00:00Z")
-    assert refusal == ("send_at", "lies after expires_at; it would expire before it is sent")
+    assert refusal == ("send_at", "is not before expires_at; the message would expire before it is sent")
 
 
 def test_a_mailbox_item_whose_ttl_is_before_its_send_at_is_refused() -> None:
     refusal = problem(send_at="2026-11-22T00:00:00Z", ttl=1_795_251_600)
-    assert refusal == ("ttl", "is before send_at; the item would be gone before it is sent")
+    assert refusal == ("ttl", "is not after send_at; the item would be deleted before it is sent")
 
 
 # Other attributes
@@ -144,7 +144,7 @@ def test_a_payload_ref_longer_than_an_s3_url_can_be_is_refused(channel: str) -> 
 
 
 def test_an_unknown_lane_is_refused_with_the_list_of_valid_lanes() -> None:
-    assert problem(lane="fast") == ("lane", "'fast' is no lane; use normal or bulk")
+    assert problem(lane="fast") == ("lane", "'fast' is not a lane; use normal or bulk")
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_an_invalid_time_zone_of_a_message_is_refused_with_an_example() -> None:
         window().check("Kolkata")
     assert (raised.value.field, str(raised.value)) == (
         "time_zone",
-        "time_zone: 'Kolkata' is no time zone; use one like Europe/Berlin",
+        "time_zone: 'Kolkata' is not a time zone; use one like Europe/Berlin",
     )
 
 

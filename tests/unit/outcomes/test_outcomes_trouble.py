@@ -29,7 +29,7 @@ def test_an_invalid_stream_record_is_retried_and_the_other_records_are_handled(
     ]
     assert outcomes.handle(*records) == {"101"}
     assert [body["id"] for body in aws.bodies("webhook")] == ["a", "c"]
-    (line,) = lines_about(log(), "no consequence drawn; it is tried again")
+    (line,) = lines_about(log(), "a ledger change was not handled; it is tried again")
     assert (line["level"], line["sequence"]) == ("ERROR", "101")
 
 

@@ -52,7 +52,7 @@ def test_a_recipient_that_matches_no_entry_of_the_allowed_recipients_is_blocked(
 ) -> None:
     (blocked,) = AllowedRecipients(channel, ONLY, "").outside([recipient]).values()
     assert blocked.code == "not_allowed_here"
-    assert blocked.sentence == "this stage sends only to those whom its setting recipients.only names"
+    assert blocked.sentence == "this stage sends only to recipients in its setting recipients.only"
 
 
 @pytest.mark.parametrize("only", [(), ONLY])

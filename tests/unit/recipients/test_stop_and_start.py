@@ -46,8 +46,8 @@ def test_the_reason_for_a_blocked_text_names_the_number_that_received_the_stop(
     (blocked,) = choices.find("sms", [Addressee(ADA)]).values()
     assert blocked.code == "suppressed"
     assert blocked.sentence == (
-        "on the suppression list since 2026-11-21: its owner opted out (STOP sent to +12025550123); a text "
-        "START ends it"
+        "on the suppression list since 2026-11-21: the recipient opted out (STOP sent to +12025550123); a "
+        "START text ends it"
     )
 
 

@@ -216,7 +216,7 @@ def test_a_page_is_read_with_few_calls_although_two_hundred_messages_exist(
 
 @pytest.mark.parametrize("cursor", ["x", "1795251600000", "1795251600000#0123456789ABCDEF", "1' OR '1"])
 def test_an_invalid_cursor_is_refused(search: Search, cursor: str) -> None:
-    with pytest.raises(Invalid, match="is no page's cursor"):
+    with pytest.raises(Invalid, match="is not a valid cursor"):
         search.finder.newest(cursor=cursor)
 
 

@@ -203,7 +203,7 @@ def test_rows_that_dynamodb_leaves_unprocessed_are_retried_and_the_batch_fails_a
     Search(aws, busy(3)).index()
     assert (len(calls), len(Search(aws).rows())) == (4, 2)
     calls.clear()
-    with pytest.raises(UnprocessedKeys, match="could not be written whole"):
+    with pytest.raises(UnprocessedKeys, match="could not be written completely"):
         Search(aws, busy(4)).index()
 
 
@@ -211,7 +211,7 @@ def test_rows_that_dynamodb_leaves_unprocessed_are_retried_and_the_batch_fails_a
 def test_a_search_secret_without_a_valid_key_is_refused_and_not_quoted_in_the_error(text: str) -> None:
     with pytest.raises(InvalidSecret) as raised:
         rows_with(text).partition("ada@example.com")
-    assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; put its key back')
+    assert str(raised.value) == ('the secret for searching is not {"key": "<random>"}; restore its key')
 
 
 def test_canaries_are_not_among_the_newest_messages(search: Search, ledger: Ledger) -> None:

@@ -11,13 +11,13 @@ CHANNEL = Channel(
     messages="Faxes",
     example={"to": "+12025550112", "pdf_url": "https://example.com/letter.pdf"},
     providers={"signalwire": "SignalWire", "telnyx": "Telnyx"},
-    sent="{provider} says that it went through.",
+    sent="{provider} reports that it was delivered.",
     personal=True,
     estimate=Estimate(
         latency=60.0,  # seconds, for the fax's whole phone call
         unpriced="it differs by country, provider and contract",
         ledger_units=3.0,
-        note="A number gets one fax at a time, so many to the same take longer; so do further attempts.",
+        note="Faxes to the same number are sent one by one, so many take longer; so do further attempts.",
     ),
     checks={"credentials": "mailroom_ops.doctor.checks.channels:fax_credentials"},
 )

@@ -14,12 +14,12 @@ _URL = re.compile(r"https://[!-~]{1,2000}")
 
 
 class Fax(Message, frozen=True, kw_only=True):
-    """A fax: `to` one number, and its PDF by `pdf_url` or `payload_ref`."""
+    """A fax to one number (`to`), with its PDF at `pdf_url` or `payload_ref`."""
 
     windowed: ClassVar[bool] = False
 
     to: Annotated[str | None, Meta(description="one fax number in international form, +16175551234")] = None
-    pdf_url: Annotated[str | None, Meta(description="https; the provider fetches it")] = None
+    pdf_url: Annotated[str | None, Meta(description="https URL of the PDF; the provider fetches it")] = None
     payload_ref: Annotated[
         str | None,
         Meta(
@@ -27,7 +27,7 @@ class Fax(Message, frozen=True, kw_only=True):
             extra_json_schema={"maxLength": MAX_REF_BYTES},
         ),
     ] = None
-    from_: Annotated[str | None, Meta(description="one of the stage's fax numbers; the first")] = field(
+    from_: Annotated[str | None, Meta(description="one of the stage's fax numbers; default: first")] = field(
         default=None, name="from"
     )
     retry_count: Annotated[
@@ -35,7 +35,7 @@ class Fax(Message, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=MAX_ATTEMPT,
-            description="attempts that another gateway made before; they count towards the most",
+            description="attempts that another gateway made before; counted towards the maximum",
         ),
     ] = 0
 
@@ -71,7 +71,7 @@ class Fax(Message, frozen=True, kw_only=True):
         if self.from_ is not None:
             number("from", self.from_)
         if (self.pdf_url is None) == (self.payload_ref is None):
-            raise Invalid("pdf_url", "give the PDF once: pdf_url, or payload_ref in the payload bucket")
+            raise Invalid("pdf_url", "set one of pdf_url and payload_ref, but not both")
         if self.pdf_url is not None and not _URL.fullmatch(self.pdf_url):
             raise Invalid("pdf_url", "is not an https URL; use https://host/file.pdf")
 
@@ -94,7 +94,7 @@ def item_of(body: Mapping[str, Any]) -> dict[str, Any]:
         return item
     fax_id = item.pop("fax_id", None)
     if not isinstance(fax_id, str) or not fax_id:
-        raise Malformed("no `fax_id` of type string: not a fax")
+        raise Malformed("is not a fax: `fax_id` is missing or not a string")
     return {**item, "id": fax_id, "event_type": "fax"}
 
 
@@ -109,7 +109,7 @@ class FaxRequest(Struct, frozen=True):
 
 
 class Pending(Struct, frozen=True):
-    """State of a fax that the provider has not finished: the recipient's line may be in use."""
+    """State of a fax that has not ended: the recipient's line may be in use."""
 
     status: str
 
@@ -122,7 +122,7 @@ class Undelivered(Struct, frozen=True):
     """State of a fax that the provider could not deliver."""
 
     status: str
-    """Status that a status callback reports, such as `busy` or `no-answer`."""
+    """Status for status callbacks, such as `busy` or `no-answer`."""
     again: bool
     """Whether another attempt may succeed."""
     detail: str = ""

@@ -1,9 +1,9 @@
 """Delivers faxes: submits a fax once and polls its state until it is delivered or has failed. Until then, no
 other fax is sent to the same line (the recipient's number).
 
-claim ── submit ── checkpoint ── poll … poll ── hand back ┐        one function's time
+claim ── submit ── checkpoint ── poll … poll ── hand back ┐        first invocation
       ┌───────────────────────────────────────────────────┘
-      └▶ claim ── poll … poll ── delivered                         the next invocation's
+      └▶ claim ── poll … poll ── delivered                         next invocation
 """
 
 from typing import Any
@@ -79,11 +79,11 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         fax could be sent while another fax uses the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
         if entry.size > queues.MAX_BYTES:  # SQS never accepts it, so retries would only block the line
-            too_large = Invalid("item", "is over 1 MiB as JSON; leave out what no fax needs")
+            too_large = Invalid("item", "is over 1 MiB as JSON; remove attributes that a fax does not use")
             return self.fail_invalid(too_large, record)
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
             return ComeBack(self.retry_wait(record.receives))
-        self._tally.note("SentOn", "under another line's group; sent on under its own")
+        self._tally.note("SentOn", "in the wrong message group; moved to its own group")
         return DONE
 
     def screen(self, claim: Claimed, message: Fax) -> Fax | Blocked:
@@ -102,8 +102,8 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         if (fax.due() or 0.0) > self._tools.clock() + EARLY_SECONDS:
             raise Invalid(
                 "send_at",
-                "lies ahead, and the fax queue lets nothing wait; put the fax into the mailbox, which does, "
-                "or into the queue at its time",
+                "is in the future, but a fax cannot wait in the fax queue; put it into the mailbox, or into "
+                "the queue at that time",
             )
 
     def take_turn(self, record: QueueRecord) -> bool:
@@ -115,7 +115,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         would be sent to a line that is in use.
         """
         if record.receives > self._settings.last_submit_receive:
-            logger.error("not submitted: received too often already", receives=record.receives)
+            logger.error("not submitted: received too often", receives=record.receives)
             return False
         return super().take_turn(record)
 
@@ -146,12 +146,12 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
 
     def _elsewhere(self, claim: Claimed, checkpoint: Checkpoint) -> Result:
-        """Let a fax wait that was submitted to another provider before the setting of the provider changed.
+        """Postpone a fax that was submitted to another provider before the setting of the provider changed.
 
         The fax's state cannot be fetched from the other provider. The line stays blocked for as long as the
         fax may still be in transmission. Afterwards an operator has to find out whether the fax arrived.
         """
-        logger.error("submitted to another provider; ask there how it ended", provider=checkpoint.provider)
+        logger.error("submitted to another provider; ask there for the result", provider=checkpoint.provider)
         self._tally.add("Misconfigured")
         self._ledger.hand_back(claim)
         ends = checkpoint.submitted_at / 1000 + self._settings.longest_fax_seconds
@@ -179,14 +179,14 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         try:
             return self._adapter.open().ask(lambda api: api.fetch(provider_id))
         except Exception:  # noqa: BLE001 - logged; the next poll fetches the state again
-            logger.warning("the provider did not say how the fax stands", exc_info=True)
+            logger.warning("the state of a fax could not be fetched", exc_info=True)
             self._tally.add("PollErrors")
             return Pending("unknown")
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:
         """Return the wait after a failed look-up. The wait is only the usual back-off, because the fax blocks
-        its line during the wait. With these waits, the receives in which a fax may be submitted suffice to
-        outlast an outage of the provider."""
+        its line during the wait. With these waits, the receives in which a fax may be submitted last longer
+        than a usual outage of the provider."""
         return ComeBack(self.retry_wait(record.receives))
 
     def _time_to_poll(self, record: QueueRecord) -> bool:
@@ -210,7 +210,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             self._tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
             return DONE
         self._ledger.fail(claim, state.status, reason)
-        self._tally.note("Rejected", "not delivered, for good", status=state.status)
+        self._tally.note("Rejected", "not delivered, and not retried", status=state.status)
         return DONE
 
     def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Result:

@@ -1,4 +1,4 @@
-"""Moves faxes that wait for a retry, or for their `send_at`, into the fax queue at the time they wait for."""
+"""Moves faxes that wait for a retry, or for their `send_at`, into the fax queue when their wait is over."""
 
 import time
 from collections.abc import Mapping
@@ -70,5 +70,5 @@ def _not_before(item: Mapping[str, Any]) -> float:
     Invalid."""
     value = item.get("not_before", 0)
     if type(value) not in {int, Decimal} or not -END_OF_TIME < value < END_OF_TIME:
-        raise Invalid("not_before", "is no point in time; use epoch seconds")
+        raise Invalid("not_before", "is not a valid time; use epoch seconds")
     return float(value)

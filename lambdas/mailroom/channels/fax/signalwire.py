@@ -35,8 +35,8 @@ class SignalWire:
     ) -> None:
         """Create the client of a SignalWire project.
 
-        `base_url` is the URL of the project's space (https://example.signalwire.com), `ttl_minutes` the
-        longest time that a fax may wait at SignalWire, and `seconds` the longest duration of one request.
+        `base_url` is the URL of the project's space (https://example.signalwire.com), `ttl_minutes` is the
+        maximum time that a fax may wait at SignalWire, and `seconds` is the maximum duration of one request.
         """
         self.account = project
         self._api = TwilioApi(
@@ -120,12 +120,12 @@ _OWN_CODES = {
     "21620",  # MediaUrl is not valid
     "63019",  # the media cannot be downloaded
 }
-"""Error codes for faults of the fax itself, from "Error codes" of SignalWire's Compatibility API, read on
-2026-11-26. The code 21211 is documented by Twilio only."""
+"""Error codes which mean that the fax itself is invalid, from the page "Error codes" of the Compatibility
+API, read on 2026-11-26. The code 21211 is documented by Twilio only."""
 _ARGUMENT_INVALID = "10000"
 _OWN_ARGUMENT = re.compile(r"(?:The )?'?(?:To|MediaUrl)\b")
-"""Beginning of an error message about an argument that comes from the fax. All other arguments come from the
-stage's settings."""
+"""Pattern of the beginning of an error message about an argument that comes from the fax. All other arguments
+come from the stage's settings."""
 
 
 def reason_of(status: int, text: str) -> tuple[str, bool]:

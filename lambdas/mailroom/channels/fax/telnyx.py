@@ -112,12 +112,12 @@ class Telnyx:
             body = body_of(response.status, response.text)
             faxes = body.get("data")
             if not isinstance(faxes, list):
-                raise OutcomeUnknown("a list of faxes without data")
+                raise OutcomeUnknown("the response has no list `data`")
             yield from faxes
             pages = (body.get("meta") or {}).get("total_pages")
             if not faxes or (isinstance(pages, int) and number >= pages):
                 return
-        raise OutcomeUnknown(f"a list of faxes of more than {_MAX_PAGES} pages")
+        raise OutcomeUnknown(f"the list of faxes has more than {_MAX_PAGES} pages")
 
 
 def _state(reference: str) -> str:
@@ -127,7 +127,7 @@ def _state(reference: str) -> str:
 def _fax(response: Answer) -> dict[str, Any]:
     fax = body_of(response.status, response.text).get("data")
     if not isinstance(fax, dict):
-        raise OutcomeUnknown(f"an answer ({response.status}) without data")
+        raise OutcomeUnknown(f"the response ({response.status}) has no object `data`")
     return fax
 
 
@@ -150,8 +150,8 @@ _GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_")
 """Prefixes of failure reasons after which the fax is not attempted again; `_GIVE_UP` lists whole reasons.
 
 After every other reason, even one that Telnyx adds later, the fax is attempted again: sending a page twice
-costs less than losing a fax. `account_disabled` is not listed, because the fault is not in the fax; Telnyx
-refuses the next submit, and the refusal triggers an alarm.
+costs less than losing a fax. `account_disabled` is not listed, because the account and not the fax is at
+fault. Telnyx refuses the next submit, and this triggers an alarm.
 """
 
 _OWN_CODES = {
@@ -160,7 +160,7 @@ _OWN_CODES = {
     "10015",  # a bad request
     "10016",  # the number is not in E.164's form
 }
-"""Error codes for faults of the fax itself, if the invalid field is one of `_OWN_FIELDS`.
+"""Error codes which mean that the fax itself is invalid, if the invalid field is one of `_OWN_FIELDS`.
 
 Source: https://developers.telnyx.com/development/api-fundamentals/api-errors (2026-11-26).
 """

@@ -10,7 +10,7 @@ CHANNEL = Channel(
     example={"to": "ada@example.com", "subject": "Welcome", "text": "Hello Ada,\n\nwelcome aboard."},
     rendered=True,
     providers={"ses": "SES", "resend": "Resend"},
-    sent="{provider} accepted it, and has not said more yet.",
+    sent="{provider} accepted it, and has not reported a delivery yet.",
     personal=True,
     estimate=Estimate(
         provider="SES",
@@ -18,7 +18,7 @@ CHANNEL = Channel(
         unpriced="",
         events=2,
         callbacks=2,
-        note="SES counts recipients, and has a quota of 24 hours: see channels.mail.per_day.",
+        note="SES limits the recipients in 24 hours: see channels.mail.per_day.",
     ),
     checks={
         "account": "mailroom_ops.doctor.checks.mail:account",

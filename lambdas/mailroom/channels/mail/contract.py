@@ -37,7 +37,7 @@ def check_headers(headers: dict[str, Any], *, topical: bool = False) -> None:
     if len(headers) > MAX_OWN_HEADERS:
         raise Invalid("headers", f"has {len(headers)} entries; use at most {MAX_OWN_HEADERS}")
     if len({name.lower() for name in headers}) < len(headers):
-        raise Invalid("headers", "has a name twice, in upper and lower case; use one of them")
+        raise Invalid("headers", "contains a name twice, in upper and lower case; use it once")
     for name, value in headers.items():
         fault = _name_fault(name, topical=topical) or _value_fault(value)
         if fault:
@@ -52,7 +52,7 @@ def _name_fault(name: str, *, topical: bool) -> str | None:
     if lower in _RESERVED or lower.startswith(_RESERVED_PREFIXES):
         return "is a reserved header; use the item's own attributes, or another name"
     if topical and lower in _OF_TOPICS:
-        return "is made here for a mail with a topic; leave it out, or the topic"
+        return "is set by Mailroom in a mail with a topic; remove it or the topic"
     return None
 
 
@@ -60,7 +60,7 @@ def _value_fault(value: Any) -> str | None:
     if not isinstance(value, str):
         return "is not a string; use one"
     if not HEADER_VALUE.fullmatch(value):
-        return "is not a header's value; use 1 to 995 of printable ASCII, no line break"
+        return "is not a header value; use 1 to 995 printable ASCII characters"
     return None
 
 
@@ -94,14 +94,14 @@ class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
     filename: Annotated[str | None, Meta(description="default: the last part of the key")] = None
     content_type: Annotated[str | None, Meta(description="default: guessed from the filename")] = None
     content_id: Annotated[
-        str | None, Meta(description="of an image in the HTML, which names it as cid: and this")
+        str | None, Meta(description="id of an image; the HTML refers to it by cid: and the id")
     ] = None
 
 
 class Mail(Templated, frozen=True, kw_only=True):
-    """A mail: `to` (or `email`), and a template's name or a subject with text and/or html.
+    """A mail to `to` (or `email`), with `template`, or with `subject` and at least one of `text` and `html`.
 
-    Every attribute of the item, named here or not, is a variable of the template.
+    Every attribute of the item is a variable of the template, even if it is not listed here.
     """
 
     addressing: ClassVar[tuple[str, ...]] = ("to", "email", "cc", "bcc")
@@ -113,15 +113,15 @@ class Mail(Templated, frozen=True, kw_only=True):
         "attachments": ("attached_file", "attached_files"),
     }
     hints: ClassVar[Mapping[str, str]] = {
-        "attachments": "put the file into the payload bucket, and give {ref, filename, content_type}"
+        "attachments": "put the file into the payload bucket, and use {ref, filename, content_type}"
     }
 
     to: Annotated[Addresses | None, Meta(description=f"one address or up to {MAX_RECIPIENTS}")] = None
-    email: Annotated[Addresses | None, Meta(description="the same as `to`, which wins")] = None
+    email: Annotated[Addresses | None, Meta(description="the same as `to`; ignored if `to` is set")] = None
     subject: str | None = None
     text: str | None = None
     html: str | None = None
-    from_: Annotated[str | None, Meta(description="one of the stage's senders; the first")] = field(
+    from_: Annotated[str | None, Meta(description="one of the stage's senders; default: the first")] = field(
         default=None, name="from"
     )
     reply_to: Addresses | None = None
@@ -232,10 +232,10 @@ class Mail(Templated, frozen=True, kw_only=True):
         name = "to" if self.to is not None else "email"
         recipients, cc, bcc, reply_to = map(listed, (self.recipient, self.cc, self.bcc, self.reply_to))
         if not recipients:
-            raise Invalid("to", "is missing; give `to` (or `email`) one address or a list of them")
+            raise Invalid("to", "is missing; set `to` (or `email`) to one address or a list of them")
         # The recipients are counted before any address is parsed, because an item can hold tens of thousands.
         if (count := self.recipient_count) > MAX_RECIPIENTS:
-            raise Invalid(name, f"{count} recipients with cc and bcc; use at most {MAX_RECIPIENTS} a mail")
+            raise Invalid(name, f"has {count} recipients, including cc and bcc; use at most {MAX_RECIPIENTS}")
         if len(reply_to) > MAX_RECIPIENTS:
             raise Invalid("reply_to", f"has {len(reply_to)} addresses; use at most {MAX_RECIPIENTS}")
         for field_, addresses in ((name, recipients), ("cc", cc), ("bcc", bcc), ("reply_to", reply_to)):
@@ -251,9 +251,9 @@ class Mail(Templated, frozen=True, kw_only=True):
                 continue
             name = f"attachments[{index}].content_id"
             if not _CONTENT_ID.fullmatch(attachment.content_id):
-                raise Invalid(name, "is not 1 to 78 of letters, digits and .-_@; use one like logo")
+                raise Invalid(name, "must be 1 to 78 letters, digits or .-_@ characters, like logo")
             if attachment.content_id in content_ids:
-                raise Invalid(name, f"{attachment.content_id} is another attachment's as well; use each once")
+                raise Invalid(name, f"{attachment.content_id} is used by another attachment; use each once")
             content_ids.add(attachment.content_id)
 
     def check_images(self, html: str | None) -> None:
@@ -261,7 +261,7 @@ class Mail(Templated, frozen=True, kw_only=True):
         content_ids = {attachment.content_id for attachment in self.attachments}
         if missing := set(_CID.findall(html or "")) - content_ids:
             raise Invalid(
-                "attachments", f"the HTML shows cid:{min(missing):.78}, and none has that content_id; add it"
+                "attachments", f"the HTML refers to cid:{min(missing):.78}, and none has this content_id"
             )
 
     def _check_content(self) -> None:
@@ -270,9 +270,9 @@ class Mail(Templated, frozen=True, kw_only=True):
         self.check_template("text or html" if self.inline else None)
         if self.template is None and self.payload_ref is None:
             if self.subject is None and self.inline:
-                raise Invalid("subject", "is missing beside text or html; add it, or name a template")
+                raise Invalid("subject", "is missing, but text or html is set; add it, or use a template")
             if self.subject is not None and not self.inline:
-                raise Invalid("subject", "stands alone; add text or html, or name a template")
+                raise Invalid("subject", "is set without text or html; add one, or use a template")
 
 
 def _named(addressees: Sequence[str]) -> str:
@@ -292,8 +292,8 @@ def listed(addresses: Addresses | None) -> list[str]:
 
 
 def normalised(name: str, addresses: list[str]) -> list[str]:
-    """Return the addresses in the form that SES accepts. Raises Invalid, which names the invalid address in
-    the attribute `name`."""
+    """Return the addresses in the form that SES accepts. Raises Invalid with the position of the invalid
+    address in the attribute `name`."""
     return [_normalised(name, index, text, len(addresses)) for index, text in enumerate(addresses)]
 
 

@@ -33,8 +33,8 @@ LINK = "unsubscribe_url"
 """Name of the template variable that contains the recipient's opt-out link."""
 
 _ONE_ALONE = (
-    "is given to a mail with a `topic` and one recipient, cc and bcc counted; make it such a mail, or let "
-    "the template ask `{% if unsubscribe_url is defined %}`"
+    "is only set in a mail with a `topic` and one recipient in to, cc and bcc together; use such a mail, or "
+    "let the template test `{% if unsubscribe_url is defined %}`"
 )
 
 
@@ -116,7 +116,7 @@ class MailRenderer:
         except InvalidSecret as fault:
             raise NotReady(Misconfigured(str(fault))) from None
         except (ClientError, BotoCoreError) as error:
-            raise unreadable("the secret of the links for opting out", error) from None
+            raise unreadable("the secret of the opt-out links", error) from None
         return self._rendered(message, link)
 
     def _rendered(self, message: Mail, link: str | None) -> RenderedMail:
@@ -142,7 +142,7 @@ class MailRenderer:
         if mail.topic is None or len(addressees) != 1:
             return None
         if self._links is None:
-            raise TypeError("no links for opting out, and a mail with a topic")
+            raise TypeError("a mail with a topic needs `links`")
         return self._links.url(addressees[0], mail.topic, since)
 
     def _content(self, mail: Mail, link: str | None) -> Content:
@@ -188,10 +188,10 @@ def _unsubscribe(link: str | None) -> dict[str, str]:
 def _attachment(name: str, attachment: Attachment, content: bytes) -> LoadedAttachment:
     filename = attachment.filename or attachment.ref.rsplit("/", 1)[-1]
     if address.has_control(filename) or not 1 <= len(filename) <= 255:
-        raise Invalid(f"{name}.filename", "has control characters or is over 255 long; shorten it")
+        raise Invalid(f"{name}.filename", "has control characters or is over 255 long; use another one")
     kind = attachment.content_type or _guessed(filename) or "application/octet-stream"
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
-        raise Invalid(f"{name}.content_type", "is no media type; use one like application/pdf")
+        raise Invalid(f"{name}.content_type", "is not a media type; use one like application/pdf")
     return LoadedAttachment(filename, kind, content, attachment.content_id)
 
 

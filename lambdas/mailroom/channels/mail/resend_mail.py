@@ -1,5 +1,5 @@
-"""Mail by Resend (resend.com), without Resend's SDK: a repeated request must equal the first one byte by
-byte.
+"""Mail by Resend (resend.com). Resend's SDK is not used, because a repeated request must equal the first one
+byte by byte.
 
 Sources: Resend's API reference for sending an email, its errors and its idempotency keys; its SDKs for Node
 6.38.0 and Python 2.52.0.
@@ -46,7 +46,7 @@ class Request(Struct, frozen=True):
 
 
 class Resend:
-    """Client of Resend's API with one API key."""
+    """Client of the API of Resend with one API key."""
 
     def __init__(self, api_key: str, base_url: str, seconds: float) -> None:
         """Create the client; a request takes at most `seconds`."""

@@ -18,8 +18,8 @@ CHANNEL = Channel(
     },
     rendered=True,
     providers={"sns": "SNS"},
-    sent="{provider} accepted it, and says no more of a push.",
+    sent="{provider} accepted it. {provider} does not report deliveries.",
     personal=True,
-    estimate=Estimate(unpriced="SNS has a free allowance, which the account may have used up"),
+    estimate=Estimate(unpriced="the price depends on how much of SNS's free allowance is left"),
     checks={"applications": "mailroom_ops.doctor.checks.channels:applications"},
 )

@@ -24,8 +24,8 @@ _RESERVED_PREFIXES = ("google", "gcm")
 
 
 class Push(Message, frozen=True, kw_only=True):
-    """A push notification: `to` one device or topic, and `title`, `body` or both; with only `data` the app
-    is woken without a visible notification."""
+    """A push notification to one device or topic (`to`), with `title`, `body` or both. A push with only
+    `data` wakes the app without a visible notification."""
 
     addressing: ClassVar[tuple[str, ...]] = ("to", "platform")
     applications: ClassVar[tuple[str, ...] | None] = None
@@ -37,12 +37,12 @@ class Push(Message, frozen=True, kw_only=True):
     ] = None
     platform: Annotated[
         str | None,
-        Meta(description="of a device token: the name of one of the stage's platform applications; the one"),
+        Meta(description="for a device token: a platform application of the stage; default: the only one"),
     ] = None
     title: str | None = None
     body: str | None = None
     data: Annotated[
-        dict[str, Any], Meta(description="for the app; FCM's gets values that are no strings as JSON")
+        dict[str, Any], Meta(description="for the app; FCM gets values other than strings as JSON")
     ] = field(default_factory=dict)
 
     @property
@@ -82,32 +82,32 @@ class Push(Message, frozen=True, kw_only=True):
     def check(self) -> None:
         super().check()
         if self.to is None:
-            raise Invalid("to", "is missing; give the ARN of an endpoint or topic, or a device token")
+            raise Invalid("to", "is missing; use the ARN of an endpoint or topic, or a device token")
         if self.is_token:
             self._check_token()
         else:
             self._check_arn()
         if self.silent and not self.data and self.payload_ref is None:
-            raise Invalid("body", "is missing, and so are title and data; give one of them")
+            raise Invalid("body", "is missing, and so are title and data; set one of them")
         for name in self.data:
             if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
-                raise Invalid(f"data.{name:.60}", "is a name that Google or Apple keep; use another one")
+                raise Invalid(f"data.{name:.60}", "is a name reserved by Google or Apple; use another one")
 
     def _check_arn(self) -> None:
         if not ENDPOINT.fullmatch(self.recipient) and not TOPIC.fullmatch(self.recipient):
-            raise Invalid("to", "is the ARN of neither a platform endpoint nor a topic of SNS")
+            raise Invalid("to", "is not the ARN of a platform endpoint or topic of SNS")
         if self.platform is not None:
-            raise Invalid("platform", "goes with a device token; leave it out beside an ARN")
+            raise Invalid("platform", "is only valid with a device token; remove it")
 
     def _check_token(self) -> None:
         if not _TOKEN.fullmatch(self.recipient):
-            raise Invalid("to", "is no device token; use one as the device got it, without spaces")
+            raise Invalid("to", "is not a device token; use the one of the device, without spaces")
         if self.applications is None:
             return
         if not self.applications:
             raise Invalid("to", "is a device token, and this stage has no platform application; use an ARN")
         if not self.application:
-            raise Invalid("platform", f"is missing beside a device token; use {_either(self.applications)}")
+            raise Invalid("platform", f"is missing for a device token; use {_either(self.applications)}")
         if self.application not in self.applications:
             raise Invalid("platform", f"{self.platform!r:.60} is unknown; use {_either(self.applications)}")
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
 
 MAX_BYTES = 4096
-"""Maximum bytes of the payload for one platform, the limit of FCM and of Apple."""
+"""Maximum number of bytes of the payload for one platform, which is the limit of FCM and of Apple."""
 VALID_SECONDS = (1, 2_419_200)
-"""Shortest and longest time to live of a push at a platform, in seconds. The longest, four weeks, is FCM's
-limit and SNS's default."""
+"""Minimum and maximum time to live of a push at a platform, in seconds. The maximum, four weeks, is the limit
+of FCM and the default of SNS."""
 
 _ATTRIBUTE = "AWS.SNS.MOBILE."
 _TTLS = ("FCM.TTL", "APNS.TTL", "APNS_SANDBOX.TTL")
@@ -198,14 +198,14 @@ class SnsPush(WithoutLookUp):
             return tuple(PLATFORMS)
         application = f"{endpoint['start']}app/{endpoint['platform']}/{endpoint['name']}"
         if application not in self._applications.values():
-            raise Invalid("to", "is an endpoint of no platform application of this stage; use another")
+            raise Invalid("to", "is an endpoint of an application that this stage lacks; use another")
         return (endpoint["platform"],)
 
     def _check_region(self, arn: str) -> None:
         """Raise Invalid for an ARN of another region, to which SNS does not publish."""
         region = arn.split(":")[3]
         if self._region and region != self._region:
-            raise Invalid("to", f"is in region {region}, not in the stage's; use an ARN in {self._region}")
+            raise Invalid("to", f"is in region {region}, but the stage is not; use an ARN in {self._region}")
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
         try:
@@ -253,7 +253,7 @@ def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
 
 def refusal_of(error: ClientError) -> Refusal:
     """Classify any other error response of SNS: the message or its token is invalid, or a setting of the
-    stage is wrong."""
+    stage is invalid."""
     text = error.response["Error"].get("Message", "")
     own = code_of(error) in _INVALID and _OWN_WORDS.match(text) is not None
     return refused(error, reason_of(error), own=own)

@@ -50,7 +50,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
         objects in the payload bucket are signed only now, so that they do not expire early."""
         media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))
         if self.provider == "aws" and len(media) > 1:
-            raise Invalid("media_urls", f"has {len(media)} entries; AWS takes one a message")
+            raise Invalid("media_urls", f"has {len(media)} entries; AWS allows only one")
         return self._request(message, media)
 
     def find(self, api: SmsProvider, message: Sms, since: int, other_ids: Container[str]) -> Evidence:
@@ -143,8 +143,8 @@ def text_delivery(
     number are excluded.
 
     `line_seconds` sets how far back the ids of other messages are read. The times in the ledger are from
-    Mailroom's clock, and are written after a message was submitted. An hour more than the maximum difference
-    between the clocks is plenty on purpose: if the id of another message were not read, the look-up could
-    return that message, and the requested message would never be sent.
+    Mailroom's clock, and are written after a message was submitted. The hour beyond the maximum difference
+    between the clocks is a generous margin on purpose: if the id of another message were not read, the
+    look-up could return that message, and the requested message would never be sent.
     """
     return to_people(settings, adapter, tools, line_seconds=settings.clock_skew_seconds + _HOUR)

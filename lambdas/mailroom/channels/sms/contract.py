@@ -22,9 +22,10 @@ _MEDIA = re.compile(r"(?:https|s3)://[!-~]{1,2000}")
 
 
 class Sms(Templated, frozen=True, kw_only=True):
-    """A text message: `to` one number, and its text, a template's name or media; media may go with either.
+    """A text message to one number (`to`), with `text`, `template` or `media_urls`. Media can be combined
+    with a text or a template.
 
-    Every attribute of the item, named here or not, is a variable of the template.
+    Every attribute of the item is a variable of the template, even if it is not listed here.
     """
 
     vital: ClassVar[Mapping[str, tuple[str, ...]]] = {**Templated.vital, "media_urls": ()}
@@ -90,7 +91,7 @@ class Sms(Templated, frozen=True, kw_only=True):
         for index, url in enumerate(self.media_urls):
             if not _MEDIA.fullmatch(url):
                 raise Invalid(
-                    f"media_urls[{index}]", "is no URL of media; use https://host/path or s3://bucket/key"
+                    f"media_urls[{index}]", "is not a URL of media; use https://host/path or s3://bucket/key"
                 )
 
     def _check_content(self) -> None:
@@ -98,7 +99,7 @@ class Sms(Templated, frozen=True, kw_only=True):
         if self.text is not None:
             check_text("text", self.text)
         elif self.template is None and not self.media_urls and self.payload_ref is None:
-            raise Invalid("text", "is missing; give text, a template or media_urls")
+            raise Invalid("text", "is missing; set text, template or media_urls")
 
 
 @cache
@@ -119,11 +120,11 @@ def check_text(name: str, text: str) -> None:
     """Raise Invalid for a text that a provider would refuse or change; `name` is the attribute with the
     text."""
     if not text.strip():
-        raise Invalid(name, "comes out empty; write something")
+        raise Invalid(name, "is empty or has only spaces; add text")
     if len(text) > MAX_TEXT:
         raise Invalid(name, f"has {len(text)} characters; use at most {MAX_TEXT}")
     if has_control(text.replace("\n", "")):
-        raise Invalid(name, "holds a control character; plain text and \\n are all that a phone shows")
+        raise Invalid(name, "holds a control character; use only plain text and \\n")
 
 
 class SmsRequest(Struct, frozen=True):
@@ -142,6 +143,6 @@ class SmsRequest(Struct, frozen=True):
     facts: Facts = {}
     """Attributes to be added to the ledger item when the provider has accepted the message."""
     exact: bool = True
-    """Whether an earlier try certainly had the same text. With a template this is uncertain: the template may
-    have changed since that try, or a copy of the message may have been queued with another version of the
-    template."""
+    """Whether an earlier try certainly had the same text. With a template this is uncertain, because the
+    template may have changed since that try, or a copy of the message may have been queued with another
+    version of the template."""

@@ -35,7 +35,7 @@ Source: https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
 
 
 class TwilioSms:
-    """Client of Twilio's Messages API. The API has neither idempotency keys nor a field for Mailroom's
+    """Client of the Messages API of Twilio. The API has neither idempotency keys nor a field for Mailroom's
     reference, so a message whose response was lost is looked up by number, time and text."""
 
     def __init__(

@@ -11,7 +11,7 @@ from mailroom.errors import InvalidSecret
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
 
-_SHAPE = '{"account_sid": "AC…", "auth_token": "…"}, with "api_key" and "api_key_secret" if you have a pair'
+_SHAPE = '{"account_sid": "AC…", "auth_token": "…"}, with "api_key" and "api_key_secret" if you have them'
 
 
 class TwilioAccount(Struct, frozen=True):
@@ -39,9 +39,7 @@ def account_at(client: "SecretsManagerClient", arn: str) -> TwilioAccount:
 
 def account_of(text: str) -> TwilioAccount:
     """Read the account in a secret's text. Raises InvalidSecret, whose message describes the valid format."""
-    account = read_secret(text, TwilioAccount, f"Twilio's secret is not {_SHAPE}; put its credentials there")
+    account = read_secret(text, TwilioAccount, f"Twilio's secret is not {_SHAPE}; store credentials in it")
     if bool(account.api_key) != bool(account.api_key_secret):
-        raise InvalidSecret(
-            "Twilio's secret has half of an API key; put both api_key and api_key_secret there"
-        )
+        raise InvalidSecret("Twilio's secret has only one of api_key and api_key_secret; store both in it")
     return account

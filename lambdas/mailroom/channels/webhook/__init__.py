@@ -9,7 +9,7 @@ CHANNEL = Channel(
     messages="Webhooks",
     example={"url": "https://hooks.example.com/orders", "payload": '{"order": 42}'},
     providers={"webhook": "the endpoint"},
-    sent="The endpoint took it.",
+    sent="The endpoint accepted it.",
     personal=True,
     estimate=Estimate(latency=0.3, unpriced=""),
 )

@@ -9,14 +9,15 @@ from mailroom.http.url_policy import MAX_URL, host_of
 from mailroom.message.message import MAX_GROUP, Message, encode
 
 MAX_PAYLOAD_BYTES = 256 * 1024
-"""Maximum bytes of the payload as JSON. The Standard Webhooks specification recommends less than 20 kB: only
-the data that changed."""
+"""Maximum number of bytes of the payload as JSON. The Standard Webhooks specification recommends less than 20
+kB, with only the data that changed."""
 
 
 class Webhook(Message, frozen=True, kw_only=True):
     """A signed POST of `payload`, as JSON, to `url`.
 
-    The stage's settings limit the schemes, ports and networks of `url`; the sender checks them.
+    The stage's settings restrict the schemes, ports and networks of `url`. The sender checks these
+    restrictions.
     """
 
     addressing: ClassVar[tuple[str, ...]] = ("url",)
@@ -46,12 +47,10 @@ class Webhook(Message, frozen=True, kw_only=True):
         if "webhook_id" in self.variables:
             # In the queue, the attribute `webhook_id` distinguishes status callbacks from webhook messages,
             # so a webhook message with this attribute is invalid.
-            raise Invalid("webhook_id", "is the system's own; leave it out, or put it into the payload")
+            raise Invalid("webhook_id", "is reserved for Mailroom; remove it, or put it into the payload")
         if self.payload is UNSET:
             if self.payload_ref is None:
-                raise Invalid(
-                    "payload", "is missing; give it any JSON value, or name an object in payload_ref"
-                )
+                raise Invalid("payload", "is missing; set it to any JSON value, or set payload_ref")
             return
         size = len(encode(self.payload).encode())
         if size > MAX_PAYLOAD_BYTES:

@@ -23,7 +23,7 @@ JITTER = 0.2
 """Maximum fraction of a delay that is subtracted at random. Delays are never made longer, because the queue's
 retention period is computed from the configured delays."""
 MAX_REASON = 300
-"""Maximum characters of the reason that the ledger stores for a failed callback."""
+"""Maximum number of characters of the reason that the ledger stores for a failed callback."""
 
 
 class MessageDelivery(Delivery[Webhook, Post]):
@@ -72,8 +72,8 @@ class WebhookDelivery:
         return (body, _callback(body)) if "webhook_id" in body else self._messages.read(body)
 
     def begin(self, messages: Sequence[tuple[Webhook | Callback, QueueRecord]]) -> None:
-        """Begin a batch with its webhook messages. Status callbacks are left out, because they are not
-        claimed."""
+        """Prepare the delivery of a batch's webhook messages. Status callbacks are left out, because they are
+        not claimed."""
         self._messages.begin(
             [(message, record) for message, record in messages if isinstance(message, Webhook)]
         )
@@ -105,7 +105,7 @@ class WebhookDelivery:
                 # so that the record is received again.
                 self._note(callback, "failed", result, record)
                 self._tally.note(
-                    "CallbacksRefused", "callback given up", reason=reason, callback=callback.name
+                    "CallbacksRefused", "callback refused", reason=reason, callback=callback.name
                 )
                 return DONE
             case Retry(reason, after):
@@ -115,7 +115,7 @@ class WebhookDelivery:
                 self._messages.retried(callback, record)
                 wait = self.retry_wait(record.receives, after)
             case Misconfigured(reason):
-                logger.error("callback not sent: a fault of configuration", reason=reason)
+                logger.error("callback not sent: the configuration is invalid", reason=reason)
                 self._tally.add("Misconfigured")
                 wait = self._settings.misconfigured_seconds
         if self._messages.is_last(record.receives):
@@ -130,7 +130,7 @@ class WebhookDelivery:
         try:
             self._note(callback, status, result, record)
         except Exception:  # noqa: BLE001 - logged; the callback's delivery is not affected
-            logger.exception("callback's result not recorded", status=status, callback=callback.name)
+            logger.exception("a callback's result was not recorded", status=status, callback=callback.name)
 
     def _note(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
         entry: Sets = {
@@ -150,4 +150,4 @@ def _callback(body: dict[str, Any]) -> Callback:
     try:
         return msgspec.convert(body, Callback)
     except msgspec.ValidationError as error:
-        raise Malformed(f"not a callback: {error}") from None
+        raise Malformed(f"is not a callback: {error}") from None

@@ -78,7 +78,7 @@ def _key(text: str) -> bytes:
         key = b""
     if len(key) not in KEY_BYTES:
         raise InvalidSecret(
-            "the signing secret is no key; put base64 of 24 to 64 random bytes there, with or without whsec_ "
-            "(for example what `openssl rand -base64 32` prints)"
+            "the signing secret is not a key; use base64 of 24 to 64 random bytes, with or without whsec_ "
+            "(for example the output of `openssl rand -base64 32`)"
         )
     return key

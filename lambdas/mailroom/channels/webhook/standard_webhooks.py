@@ -58,9 +58,9 @@ class StandardWebhooks(WithoutLookUp, Struct, frozen=True):
     signer: Signer
     https: HttpClient
     seconds: float
-    """Longest duration of a request."""
+    """Maximum duration of a request in seconds."""
     retry_after_cap: float
-    """Limit of the wait that a receiver can request by the header Retry-After, in seconds."""
+    """Maximum wait that a receiver can request by the header Retry-After, in seconds."""
     clock: Clock = time.time
 
     @classmethod

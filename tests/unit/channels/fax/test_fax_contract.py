@@ -10,8 +10,8 @@ from mailroom.message.message import parse
 from tests.support.unit.fax import LINE, PDF, TOLD, fax, fax_body, fax_item
 from tests.support.unit.shared import BUCKET, Item
 
-NUMBER = "is not a number in international form; use + and country, such as +16175551234"
-ONCE = "pdf_url: give the PDF once: pdf_url, or payload_ref in the payload bucket"
+NUMBER = "is not a number in international form; use + and country code: +16175551234"
+ONCE = "pdf_url: set one of pdf_url and payload_ref, but not both"
 NOT_HTTPS = "pdf_url: is not an https URL; use https://host/file.pdf"
 
 
@@ -74,7 +74,7 @@ def test_a_queue_body_that_is_already_a_mailbox_item_is_not_changed() -> None:
     "body", [fax_body(fax_id=...), fax_body(fax_id=""), fax_body(fax_id=7), fax_body(fax_id=None), {}]
 )
 def test_a_queue_body_without_a_fax_id_is_malformed(body: Item) -> None:
-    with pytest.raises(Malformed, match="no `fax_id` of type string"):
+    with pytest.raises(Malformed, match="is not a fax: `fax_id` is missing"):
         item_of(body)
 
 

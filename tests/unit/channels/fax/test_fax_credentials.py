@@ -18,9 +18,9 @@ from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.shared import Aws
 
 SIGNALWIRE_SHAPE = (
-    'the fax provider\'s secret is not {"project": "…", "token": "…"}; put its credentials there'
+    'the fax provider\'s secret is not {"project": "…", "token": "…"}; store the credentials in it'
 )
-TELNYX_SHAPE = 'the fax provider\'s secret is not {"api_key": "…"}; put its credentials there'
+TELNYX_SHAPE = 'the fax provider\'s secret is not {"api_key": "…"}; store the credentials in it'
 
 
 def settings(secret: Secret, **changes: Any) -> FaxSender:

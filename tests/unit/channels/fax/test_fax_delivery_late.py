@@ -20,7 +20,7 @@ def test_a_fax_is_not_submitted_if_too_few_receives_are_left_to_poll_the_fax_to_
     assert worker.handle(fax_body(), receives=11) == 0
     assert worker.line.calls == []
     assert ("startedAt" in entry(aws), "completedAt" in entry(aws)) == (False, False)
-    assert lines_about(log(), "not submitted: received too often already")[0]["receives"] == 11
+    assert lines_about(log(), "not submitted: received too often")[0]["receives"] == 11
     assert worker.handle(fax_body(), receives=10) is None
     assert entry(aws)["status"] == "sent"
 

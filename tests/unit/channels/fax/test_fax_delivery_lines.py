@@ -103,8 +103,8 @@ def test_a_fax_queued_before_its_sending_time_fails_and_the_error_recommends_the
         assert worker.handle(sent_on["Body"]) is None
     assert (worker.line.calls, entry(aws)["status"]) == ([], "failed")
     assert entry(aws)["error"]["message"] == (
-        "send_at: lies ahead, and the fax queue lets nothing wait; put the fax into the mailbox, which does, "
-        "or into the queue at its time"
+        "send_at: is in the future, but a fax cannot wait in the fax queue; put it into the mailbox, or into "
+        "the queue at that time"
     )
     assert entry(aws)["callback_url"] == TOLD
 

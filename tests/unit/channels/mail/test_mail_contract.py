@@ -48,7 +48,7 @@ def test_a_mails_content_is_plain_text_html_or_a_template(changes: dict[str, Any
     "changes", [{"to": ...}, {"to": ""}, {"to": []}, {"to": None}, {"to": ..., "email": ""}]
 )
 def test_a_mail_without_a_recipient_is_refused(changes: dict[str, Any]) -> None:
-    assert problem(**changes) == ("to", "is missing; give `to` (or `email`) one address or a list of them")
+    assert problem(**changes) == ("to", "is missing; set `to` (or `email`) to one address or a list of them")
 
 
 def test_a_mail_may_have_fifty_recipients() -> None:
@@ -66,7 +66,7 @@ def test_a_mail_may_have_fifty_recipients() -> None:
     ],
 )
 def test_a_mail_to_fifty_one_recipients_is_refused(changes: dict[str, Any], field: str) -> None:
-    assert problem(**changes) == (field, "51 recipients with cc and bcc; use at most 50 a mail")
+    assert problem(**changes) == (field, "has 51 recipients, including cc and bcc; use at most 50")
 
 
 def test_a_mail_with_fifty_one_reply_to_addresses_is_refused() -> None:
@@ -122,9 +122,9 @@ def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "sentence"),
     [
-        ({"subject": ...}, "subject", "is missing beside text or html; add it, or name a template"),
-        ({"text": ...}, "subject", "stands alone; add text or html, or name a template"),
-        ({"template": "welcome"}, "template", "stands beside text or html; use one or the other"),
+        ({"subject": ...}, "subject", "is missing, but text or html is set; add it, or use a template"),
+        ({"text": ...}, "subject", "is set without text or html; add one, or use a template"),
+        ({"template": "welcome"}, "template", "is not allowed together with text or html; use only one"),
     ],
 )
 def test_an_incomplete_mail_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:

@@ -16,7 +16,7 @@ def test_a_producer_may_set_headers_of_a_mail(headers: dict[str, str]) -> None:
     assert read(headers=headers).headers == headers
 
 
-BROKEN = "is not a header's value; use 1 to 995 of printable ASCII, no line break"
+BROKEN = "is not a header value; use 1 to 995 printable ASCII characters"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_reserved_header_name_is_refused_in_upper_and_lower_case(name: str) ->
 @pytest.mark.parametrize("name", ["List-Unsubscribe", "list-unsubscribe-post", "LIST-UNSUBSCRIBE"])
 def test_a_producer_may_set_list_unsubscribe_headers_only_in_mails_without_a_topic(name: str) -> None:
     assert read(headers={name: "<mailto:no@example.com>"}).headers == {name: "<mailto:no@example.com>"}
-    fault = (f"headers.{name}", "is made here for a mail with a topic; leave it out, or the topic")
+    fault = (f"headers.{name}", "is set by Mailroom in a mail with a topic; remove it or the topic")
     assert problem(topic="followers", headers={"X-Team": "post", name: "<mailto:no@example.com>"}) == fault
 
 
@@ -68,7 +68,7 @@ def test_a_header_value_that_is_not_a_string_is_refused(value: Any) -> None:
 
 
 def test_a_header_given_twice_in_different_case_is_refused() -> None:
-    fault = ("headers", "has a name twice, in upper and lower case; use one of them")
+    fault = ("headers", "contains a name twice, in upper and lower case; use it once")
     assert problem(headers={"X-Team": "a", "x-team": "b"}) == fault
 
 

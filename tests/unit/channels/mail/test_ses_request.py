@@ -102,7 +102,7 @@ def attached(
 BASE64 = {"ContentTransferEncoding": "BASE64"}
 BILL = f"s3://{BUCKET}/bills/7.pdf"
 BAD_NAME = "attachments[0].filename: has control characters or is over 255"
-BAD_TYPE = "attachments[0].content_type: is no media type; use one like"
+BAD_TYPE = "attachments[0].content_type: is not a media type; use one like"
 
 
 def test_an_attachments_filename_and_content_type_come_from_its_object_key(aws: Aws) -> None:
@@ -174,13 +174,13 @@ def test_an_attachment_that_the_html_shows_as_an_image_is_sent_inline(aws: Aws) 
     "html", ['<img src="cid:logos">', "<td background=cid:Logo>", "<p style='background: url(cid:x)'>"]
 )
 def test_a_mail_is_refused_if_the_html_shows_an_image_that_is_not_attached(aws: Aws, html: str) -> None:
-    with pytest.raises(Invalid, match=r"attachments: the HTML shows cid:\w+, and none has that content_id"):
+    with pytest.raises(Invalid, match=r"the HTML refers to cid:\w+, and none has this content_id"):
         attached(aws, LOGO, html=html)
 
 
 @pytest.mark.parametrize("content_id", ["", "a b", "<logo>", "x" * 79, "lo\ngo", "ü"])
 def test_a_content_id_with_characters_that_need_escaping_is_refused(content_id: str) -> None:
-    with pytest.raises(Invalid, match=r"attachments\[0\].content_id: is not 1 to 78 of letters"):
+    with pytest.raises(Invalid, match=r"attachments\[0\].content_id: must be 1 to 78 letters"):
         mail(attachments=[Attachment(ref=BILL, content_id=content_id)]).check()
 
 
@@ -216,5 +216,5 @@ def test_an_unsupported_extension_is_allowed_in_the_middle_of_an_attachments_fil
 
 def test_a_mail_with_two_images_that_have_the_same_content_id_is_refused() -> None:
     images = [Attachment(ref=BILL, content_id="logo")] * 2
-    with pytest.raises(Invalid, match=r"attachments\[1\].content_id: logo is another attachment's as well"):
+    with pytest.raises(Invalid, match=r"attachments\[1\].content_id: logo is used by another attachment"):
         mail(attachments=images).check()

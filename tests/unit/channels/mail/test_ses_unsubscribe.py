@@ -119,8 +119,8 @@ def test_if_a_template_needs_a_missing_unsubscribe_link_the_error_lists_the_cond
     with pytest.raises(Invalid) as caught:
         rendered(shelf, "{{ unsubscribe_url }}", **attributes)
     assert str(caught.value) == (
-        "unsubscribe_url: is given to a mail with a `topic` and one recipient, cc and bcc counted; make it "
-        "such a mail, or let the template ask `{% if unsubscribe_url is defined %}`"
+        "unsubscribe_url: is only set in a mail with a `topic` and one recipient in to, cc and bcc together; "
+        "use such a mail, or let the template test `{% if unsubscribe_url is defined %}`"
     )
     conditional = "{% if unsubscribe_url is defined %}link{% else %}none{% endif %}"
     assert rendered(shelf, conditional, **attributes) == "none"
@@ -147,7 +147,7 @@ def test_without_the_link_secret_a_mail_with_a_topic_is_not_sent(trouble: Except
     secrets, client = keys(), Ses()
     secrets.trouble = trouble
     ses = linked(client, secrets)
-    with pytest.raises(NotReady, match="the secret of the links for opting out cannot be read") as caught:
+    with pytest.raises(NotReady, match="the secret of the opt-out links cannot be read") as caught:
         ses.prepare(mail(topic=TOPIC))
     assert isinstance(caught.value.outcome, outcome)
     assert client.requests == []
@@ -160,7 +160,7 @@ def test_without_the_link_secret_a_mail_with_a_topic_is_not_sent(trouble: Except
 def test_without_a_key_in_the_link_secret_a_mail_with_a_topic_is_not_sent(text: str) -> None:
     client = Ses()
     ses = linked(client, Secrets(text))
-    with pytest.raises(NotReady, match=r"^the secret of the links for opting out is not ") as caught:
+    with pytest.raises(NotReady, match=r"^the secret of the opt-out links is not ") as caught:
         ses.prepare(mail(topic=TOPIC))
     assert isinstance(caught.value.outcome, Misconfigured)
     assert client.requests == []

@@ -70,14 +70,14 @@ def test_a_pushs_content_may_be_a_title_a_body_data_or_a_payload(changes: dict[s
     assert push(**changes).kind == "push"
 
 
-NO_ARN = "to: is the ARN of neither a platform endpoint nor a topic of SNS"
-NO_TOKEN = "to: is no device token; use one as the device got it"
+NO_ARN = "to: is not the ARN of a platform endpoint or topic of SNS"
+NO_TOKEN = "to: is not a device token; use the one of the device"
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"to": ...}, "to: is missing; give the ARN of an endpoint or topic, or a device token"),
+        ({"to": ...}, "to: is missing; use the ARN of an endpoint or topic, or a device token"),
         ({"to": ""}, NO_TOKEN),
         ({"to": "a b", "platform": "ios"}, NO_TOKEN),
         ({"to": "a\n", "platform": "ios"}, NO_TOKEN),
@@ -88,14 +88,14 @@ NO_TOKEN = "to: is no device token; use one as the device got it"
         ({"to": f"{ENDPOINT}/more"}, NO_ARN),
         ({"to": f"{TOPIC}\n"}, NO_ARN),
         ({"to": "arn:"}, NO_ARN),
-        ({"platform": "android"}, "platform: goes with a device token; leave it out beside an ARN"),
-        ({"to": TOKEN}, "platform: is missing beside a device token; use android or ios"),
+        ({"platform": "android"}, "platform: is only valid with a device token; remove it"),
+        ({"to": TOKEN}, "platform: is missing for a device token; use android or ios"),
         ({"to": TOKEN, "platform": "pigeon"}, "platform: 'pigeon' is unknown; use android or ios"),
-        ({"title": ..., "body": ...}, "body: is missing, and so are title and data; give one of them"),
+        ({"title": ..., "body": ...}, "body: is missing, and so are title and data; set one of them"),
         ({"title": "", "body": "", "data": {}}, "body: is missing"),
         ({"title": 7}, "title: expected a string"),
         ({"data": ["a"]}, "data: expected a map"),
-        ({"data": {"aps": {}}}, "data.aps: is a name that Google or Apple keep"),
+        ({"data": {"aps": {}}}, "data.aps: is a name reserved by Google or Apple"),
         ({"data": {"from": "me"}}, "data.from: "),
         ({"data": {"message_type": "x"}}, "data.message_type: "),
         ({"data": {"collapse_key": "x"}}, "data.collapse_key: "),

@@ -169,10 +169,10 @@ def test_for_a_push_that_is_too_large_no_endpoint_is_created() -> None:
 @pytest.mark.parametrize(
     ("to", "sentence"),
     [
-        (ENDPOINT.replace("shop-android", "other"), "is an endpoint of no platform application"),
-        (ENDPOINT.replace("123456789012", "210987654321"), "is an endpoint of no platform application"),
-        (ENDPOINT.replace("eu-central-1", "us-east-1"), "is an endpoint of no platform application"),
-        (ENDPOINT.replace("GCM", "APNS"), "is an endpoint of no platform application"),
+        (ENDPOINT.replace("shop-android", "other"), "is an endpoint of an application"),
+        (ENDPOINT.replace("123456789012", "210987654321"), "is an endpoint of an application"),
+        (ENDPOINT.replace("eu-central-1", "us-east-1"), "is an endpoint of an application"),
+        (ENDPOINT.replace("GCM", "APNS"), "is an endpoint of an application"),
         (f"{TOPIC}-secret", "is not one of this stage's topics"),
     ],
 )
@@ -184,7 +184,7 @@ def test_a_push_to_an_endpoint_or_topic_of_another_stage_is_refused(to: str, sen
 @pytest.mark.parametrize("to", [ENDPOINT, TOPIC])
 def test_a_push_to_an_arn_of_another_region_is_refused(to: str) -> None:
     sns = Sns()
-    reason = "^to: is in region eu-central-1, not in the stage's; use an ARN in us-east-1"
+    reason = "^to: is in region eu-central-1, but the stage is not; use an ARN in us-east-1"
     assert ":eu-central-1:" in to
     with pytest.raises(Invalid, match=reason):
         adapter(sns, region="us-east-1").prepare(push(to=to))

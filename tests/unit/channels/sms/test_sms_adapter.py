@@ -65,7 +65,7 @@ def test_line_breaks_in_a_template_variable_become_newlines(tmp_path: Path, comm
     ("source", "sentence"),
     [
         ("{{ name }}", "name: is missing; code/body.txt:1 uses it, so the item must have it"),
-        ("{{ '' }}", "template: comes out empty; write something"),
+        ("{{ '' }}", "template: is empty or has only spaces; add text"),
         ("{{ 'x' * 1601 }}", "template: has 1601 characters; use at most 1600"),
         ("a\0b", "template: holds a control character"),
         ("{{ 'x' * 460 }}", "template: takes 4 segments in GSM-7; use at most 3"),
@@ -131,9 +131,7 @@ def test_at_aws_a_message_may_have_only_one_media_object_from_the_payload_bucket
     assert aws_sms.prepare(sms(media_urls=[IN_BUCKET])).media == (IN_BUCKET,)
     for url in (MEDIA, "s3://elsewhere/cat.jpg"):
         assert refusal(aws_sms, media_urls=[url]).startswith("media_urls[0]: ")
-    assert (
-        refusal(aws_sms, media_urls=[IN_BUCKET] * 2) == "media_urls: has 2 entries; AWS takes one a message"
-    )
+    assert refusal(aws_sms, media_urls=[IN_BUCKET] * 2) == "media_urls: has 2 entries; AWS allows only one"
 
 
 def test_a_look_up_searches_for_the_request_from_the_start_of_the_try_minus_the_clock_skew() -> None:
@@ -179,9 +177,9 @@ def opening(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Mock]:
 
 
 def test_after_a_request_that_could_not_be_made_the_providers_secret_is_read_again() -> None:
-    sms_adapter, open_ = opening(FakeSms(InvalidRequest("cannot be asked: x")), FakeSms(Sent("SM2")))
+    sms_adapter, open_ = opening(FakeSms(InvalidRequest("cannot be called: x")), FakeSms(Sent("SM2")))
     request = sms_adapter.prepare(sms())
-    assert sms_adapter.open().submit(request) == Misconfigured("twilio cannot be asked: x")
+    assert sms_adapter.open().submit(request) == Misconfigured("twilio cannot be called: x")
     assert sms_adapter.open().submit(request) == Sent("SM2")
     assert open_.call_count == 2
 

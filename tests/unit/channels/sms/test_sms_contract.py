@@ -15,8 +15,8 @@ from tests.support.unit.shared import BUCKET
 from tests.support.unit.sms import IN_BUCKET, MEDIA, TO, sms, sms_item
 
 NUMBER = "to: is not a number in international form; use + and country"
-MISSING = "text: is missing; give text, a template or media_urls"
-NO_MEDIA = "is no URL of media; use https://host/path or s3://bucket/key"
+MISSING = "text: is missing; set text, template or media_urls"
+NO_MEDIA = "is not a URL of media; use https://host/path or s3://bucket/key"
 
 
 @pytest.mark.parametrize("to", [TO, "+1 (555) 555-0100", "+1-555-555-0100"])
@@ -84,13 +84,13 @@ def test_an_sms_may_contain_a_text_a_template_or_media(changes: dict[str, Any], 
         ({"text": ...}, MISSING),
         ({"text": None}, MISSING),
         ({"text": ..., "media_urls": []}, MISSING),
-        ({"text": ""}, "text: comes out empty"),
-        ({"text": " \n "}, "text: comes out empty"),
+        ({"text": ""}, "text: is empty or has only spaces"),
+        ({"text": " \n "}, "text: is empty or has only spaces"),
         ({"text": "x" * 1601}, "text: has 1601 characters; use at most 1600"),
-        ({"text": "\r\n\t\u2028"}, "text: comes out empty"),
+        ({"text": "\r\n\t\u2028"}, "text: is empty or has only spaces"),
         ({"text": "a\x1bb"}, "text: holds a control character"),
         ({"text": "a\0"}, "text: holds a control character"),
-        ({"template": "default"}, "template: stands beside text; use one or the other"),
+        ({"template": "default"}, "template: is not allowed together with text; use only one"),
         ({"text": ..., "template": "../mail/default"}, "template: is not a template's name"),
         ({"text": ..., "template": ""}, "template: is not a template's name"),
         ({"media_urls": [MEDIA] * 11}, "media_urls: expected a list of length <= 10"),

@@ -97,7 +97,7 @@ def test_a_delivered_callback_leaves_the_queue_even_if_it_cannot_be_recorded(
 ) -> None:
     down = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
     assert webhooks(dynamodb=down).handle(callback()) == {}
-    (line,) = lines_about(log(), "callback's result not recorded")
+    (line,) = lines_about(log(), "a callback's result was not recorded")
     assert (line["level"], line["callback"]) == ("ERROR", "retrying.3")
 
 

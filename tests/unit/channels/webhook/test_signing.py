@@ -114,8 +114,8 @@ def test_the_reason_of_an_invalid_signing_key_does_not_quote_the_key(clock: Fake
     with pytest.raises(InvalidSecret) as caught:
         signer(Secrets(value), clock).headers(HOST, "msg_1", BODY)
     assert str(caught.value) == (
-        "the signing secret is no key; put base64 of 24 to 64 random bytes there, with or without whsec_ "
-        "(for example what `openssl rand -base64 32` prints)"
+        "the signing secret is not a key; use base64 of 24 to 64 random bytes, with or without whsec_ "
+        "(for example the output of `openssl rand -base64 32`)"
     )
 
 

@@ -23,7 +23,7 @@ def test_a_webhooks_payload_may_be_any_json_value(payload: Any) -> None:
 
 
 def test_a_webhook_without_a_payload_is_refused() -> None:
-    reason = "is missing; give it any JSON value, or name an object in payload_ref"
+    reason = "is missing; set it to any JSON value, or set payload_ref"
     assert problem(payload=...) == ("payload", reason)
 
 
@@ -83,7 +83,7 @@ def test_a_webhook_without_a_url_or_with_too_long_a_url_is_refused() -> None:
 
 
 def test_a_webhook_message_with_the_callback_attribute_webhook_id_is_refused() -> None:
-    reason = "is the system's own; leave it out, or put it into the payload"
+    reason = "is reserved for Mailroom; remove it, or put it into the payload"
     assert problem(webhook_id="msg_1") == ("webhook_id", reason)
 
 
