@@ -64,7 +64,7 @@ def test_a_message_shows_its_timeline_with_the_time_between_steps(
         "sending began 2026-11-21 14:00:00 UTC",
         "sent accepted by SES ses-1 2026-11-21 14:00:02 UTC after 2.0 s",
         "delivered reported by SES 2026-11-21 14:00:05 UTC after 3.0 s",
-        "callback of sent: taken, 2 tries; the endpoint answered 200",
+        "callback of sent: accepted, 2 tries; the endpoint answered 200",
         "2026-11-21 14:00:07 UTC after 2.0 s",
     )
     places = [words.index(each) for each in steps]
@@ -105,7 +105,8 @@ def test_a_follow_up_and_its_condition_link_to_each_other(stage: RepairStage, br
     page = message(browser, "m")
     assert "Not sent if sms code is sent or delivered" in page.words
     assert (
-        "It was not sent, for another message made it needless. unless: sms code is delivered" in page.words
+        "It was not sent, because a condition of its unless was fulfilled. unless: sms code is delivered"
+        in page.words
     )
     assert 'href="/message?id=code&amp;channel=sms"' in page.text
     assert "Send again" not in page.words
@@ -122,7 +123,7 @@ def test_a_message_that_a_stop_of_its_run_has_cancelled_is_not_sent_again_by_han
     assert "Send again" in message(browser, "m").words
     stage.know("m", **ended, error={"code": "stopped", "message": "its run was stopped"})
     page = message(browser, "m")
-    assert "If an operator lets the run go on, it is sent after all." in page.words
+    assert "If an operator starts its run again, it is sent after all." in page.words
     assert "Send again" not in page.words
 
 
@@ -140,7 +141,7 @@ def test_a_message_whose_follow_ups_cannot_be_read_is_shown_without_them(
 def test_an_empty_list_shows_the_number_of_messages_in_queues(stage: RepairStage, browser: Browser) -> None:
     for url in ("mail", "mail-bulk"):
         stage.sqs.send_message(QueueUrl=stage.urls[url], MessageBody="{}")
-    said = " so far; 2 messages lie in queues and are not listed yet."
+    said = " so far; 2 messages are in queues and not listed yet."
     assert f"No message{said}" in browser.get("/messages").words
     nobody = browser.get("/messages", q="ada@example.com").words
     assert f"No message has that id, and nothing was sent to ada@example.com{said}" in nobody

@@ -177,8 +177,8 @@ def test_an_outage_is_the_headline_and_doctor_reports_the_same_sentence(
     stage.know("t-dead", **sending, trouble=throttled, putAt=1, dead_lettered_at=2)
     index(stage.dynamodb)
     sentence = (
-        "mail: SES did not answer: ReadTimeoutError. 10 of the newest 20 messages wait for that; the first "
-        "was put on 1970-01-01 00:01"
+        "mail: SES did not answer: ReadTimeoutError. 10 of the newest 20 messages have this trouble; the "
+        "first was put on 1970-01-01 00:01"
     )
     words = browser.get("/").words
     assert "Mail does not get through: SES did not answer: ReadTimeoutError." in words
