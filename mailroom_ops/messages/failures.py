@@ -132,9 +132,9 @@ def failures(
     """Print the messages that failed, bounced, were not delivered, or caused a complaint, the newest first,
     with the reasons. Addresses and numbers are masked.
 
-    --since is compared with the time at which the provider accepted the message or Mailroom gave it up; a
-    bounce may come later. To see messages with an unknown channel, give its name by --channel. Dead letters
-    are not failures: see mailroom dead-letters list. The exit code is 0 even if messages failed.
+    --since is the time at which a provider accepted the message or Mailroom gave it up; a bounce may come
+    later. Messages with an unknown channel are listed only if --channel names it. Dead letters are not
+    failures: see mailroom dead-letters list. The exit code is 0 even if messages failed.
 
     Example: mailroom failures --since 2d --channel mail --stage prod
     """

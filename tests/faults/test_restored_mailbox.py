@@ -119,7 +119,7 @@ def test_an_item_without_room_for_the_mark_is_named_and_stops_no_other(loss: Los
     loss.send("small")
     loss.lose()
     output = loss.restore()
-    assert "have no room for the mark of a restored item: full. Their producer may put them again" in output
+    assert "400 KB with the attribute restored_id: full. Their producer can put smaller items" in output
     assert loss.ids() == {"small"}
 
 
@@ -196,9 +196,9 @@ def test_people_read_a_count_some_names_and_the_next_step(loss: Loss) -> None:
     loss.forget()
     loss.lose()
     output = loss.restore()
-    assert "The ledger does not know 30 messages." in output
+    assert "30 messages have no ledger item" in output
     assert output.count("welcome-") == 20
-    assert f"{FILE} has all, beginning with welcome-" in output
+    assert f"{FILE} lists them all, the first being welcome-" in output
     assert "mailroom repair - --stage dev < FILE" in output
 
 

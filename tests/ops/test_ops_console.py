@@ -389,7 +389,7 @@ def test_a_resend_that_sqs_refused_is_reported_as_reopened(
     plan = browser.get("/message/resend", id="m", channel="mail")
     monkeypatch.setattr(Requeuer, "send", lambda _, queued: {str(at) for at, _ in enumerate(queued)})
     reply = browser.post("/message/resend", plan.hidden())
-    assert (reply.status, "m: it is reopened, but SQS would not take it" in reply.words) == (400, True)
+    assert (reply.status, "m: it is reopened, but SQS did not accept it" in reply.words) == (400, True)
     assert "was not done" not in reply.words
     assert stage.ledger("m")["status"] == "retrying"
 
@@ -433,7 +433,7 @@ def test_a_fax_without_an_outcome_is_ended_with_the_status_that_was_chosen(
     old = round(time.time() * 1000) - 2 * DAY_MS
     stage.know("f", "fax", status="sending", provider="signalwire", provider_id="fx", submittedAt=old)
     plan = browser.get("/message/repair", id="f", channel="fax")
-    assert "As failed: Callbacks follow, and mailroom resend may send it again." in plan.words
+    assert "As failed: Callbacks are sent, and mailroom resend can send it again." in plan.words
     done = browser.post("/message/repair", {**plan.hidden(), "cure": "failed"})
     assert done.status == 303
     assert stage.ledger("f", "fax")["status"] == "failed"
