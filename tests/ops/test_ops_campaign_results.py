@@ -46,8 +46,8 @@ def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(wor
         "under way 1 without an outcome yet",
         "accepted 36 by the provider",
         "delivered 31 86.1%",
-        "bounced 3 8.3%; SES looks into 5.0%",
-        "complained 1 2.8%; SES looks into 0.10%",
+        "bounced 3 8.3%; SES reviews at 5.0%",
+        "complained 1 2.8%; SES reviews at 0.10%",
         "opted out since 3 of the topic",
     ):
         assert said in shown
@@ -57,11 +57,11 @@ def test_a_run_counts_its_waiting_messages_and_a_stop_counts_the_cancelled_ones(
     world.collected(recipients=40, composed=40)
     world.counted(delivered=10, scheduled=2179)
     shown = " ".join(run("campaign", "status", "weekly").stdout.split())
-    assert "waiting 2,179 of these, for the day, their window, their send_at or a paused run" in shown
+    assert "waiting 2,179 of these, for the daily limit, their window, their send_at or a paused run" in shown
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
     assert "2,179 waiting" in page.words
     stopped = run("campaign", "stop", "weekly", "--run", RUN, "--yes")
-    told = "10 messages are out, and 30 are cancelled as they come up."
+    told = "10 messages were sent; 30 will be cancelled in their turn."
     assert told in " ".join(stopped.stdout.split())
 
 
@@ -79,7 +79,7 @@ def test_the_results_in_the_console_link_to_the_messages(world: World) -> None:
         "40 recipients",
         "36 delivered 4 went wrong",
         "36 delivered, 90.0%",
-        "4 bounced, 10.0%; SES looks into 5.0%",
+        "4 bounced, 10.0%; SES reviews at 5.0%",
         "3 opted out since",
     ):
         assert said in page.words

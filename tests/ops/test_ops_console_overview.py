@@ -155,13 +155,13 @@ def test_rates_of_the_newest_mails_are_shown_beside_the_limits_of_ses(
     index(stage.dynamodb)
     page = browser.get("/")
     assert "90.0% delivered" in page.words
-    assert "10.0% bounced SES looks into 5.0%" in page.words
-    assert "0.0% complaints SES looks into 0.10%" in page.words
+    assert "10.0% bounced SES reviews at 5.0%" in page.words
+    assert "0.0% complaints SES reviews at 0.10%" in page.words
     assert "The newest 10 mails" in page.words
     assert (
         'id="rate-bounced" href="/messages?event_type=mail&amp;status=bounced" class="bad-text"' in page.text
     )
-    assert "10.0% of the newest 10 mails SES looks into the account from 5.0% on" in page.words
+    assert "10.0% of the newest 10 mails SES reviews the account from 5.0% on" in page.words
 
 
 def test_an_outage_is_the_headline_and_doctor_reports_the_same_sentence(

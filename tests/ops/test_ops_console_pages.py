@@ -157,7 +157,7 @@ def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=38, conflicts=2)
     page = browser.get("/campaigns", campaign="weekly")
-    assert "2 were not put: another message has their id, and stays." in page.words
+    assert "2 were not put, because another message has their id." in page.words
     assert "40 recipients found. 40 have their message, or get none" in page.words
 
 
