@@ -48,7 +48,7 @@ def test_the_page_of_a_person_shows_suppressions_opt_outs_and_messages(
     page = browser.get("/people", recipient=" Ada <ADA@example.com> ")
     for said in (
         "mail Off since",
-        "a message to it came back for good",
+        "a message to it bounced permanently",
         "By message m-1",
         "news Opted out since",
     ):
@@ -181,4 +181,4 @@ def test_an_erasure_without_a_survey_is_refused(stage: Stage, browser: Browser) 
 def test_an_invalid_recipient_is_refused_by_the_survey(browser: Browser) -> None:
     looked = browser.post("/people/erase", {"recipient": "ada", "step": "look"})
     browser.site.jobs[EraseJob, "ada"].wait()
-    assert "is no mail address" in browser.get(looked.headers["location"]).words
+    assert "is not a mail address" in browser.get(looked.headers["location"]).words
