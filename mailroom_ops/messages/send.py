@@ -88,7 +88,7 @@ def send(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="An attribute or variable as NAME=VALUE; JSON unless a text."),
+        typer.Option("--set", help="An attribute or variable, NAME=VALUE. Write lists and numbers as JSON."),
     ] = None,
     topic: Annotated[str | None, typer.Option(help="The topic, which recipients can opt out of.")] = None,
     lane: Annotated[str | None, typer.Option(help="The lane, normal or bulk.")] = None,
@@ -226,7 +226,7 @@ def _draft(
     kind = channel or of_file
     if not isinstance(kind, str) or kind not in CONTRACTS:
         channels = ", ".join(CONTRACTS)
-        raise Refused(f"Which channel is it? Name one of {channels}, as in: mailroom send mail --to …")
+        raise Refused(f"The channel is missing. Use one of {channels}, such as: mailroom send mail --to …")
     item["event_type"] = kind
     item |= {name: value for name, value in typed.items() if value}
     item |= set_values(kind, sets)

@@ -114,8 +114,8 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
     (("push", "--to", "token", "--set", "title=T"), "event_type: 'push' is no channel here"),
     (("mail", *HELLO, "--set", "headers=x"), "--set headers: is not JSON"),
     (("mail", *HELLO, "--set", "x"), "--set 'x' is not a pair"),
-    (("fxa", *HELLO), "Which channel is it?"),
-    (HELLO, "Which channel is it?"),
+    (("fxa", *HELLO), "The channel is missing."),
+    (HELLO, "The channel is missing."),
     (("mail", "--file", "/nowhere.json"), "/nowhere.json cannot be read"),
     (("mail", *HELLO, "--stage", "prod"), "mailroom-prod-messages-api"),
 ]
