@@ -209,13 +209,13 @@ def test_a_stopped_run_is_continued_by_its_own_button(world: World) -> None:
     answers(world)
     world.begun()
     browser = Browser(world.session).enter()
-    assert "Go on …" not in browser.get("/campaigns", campaign="weekly").words
+    assert "Continue …" not in browser.get("/campaigns", campaign="weekly").words
     browser.post("/campaigns/stop", {"campaign": "weekly", "run": RUN})
     runs = browser.get("/campaigns", campaign="weekly")
-    assert "Go on …" in runs.words
+    assert "Continue …" in runs.words
     assert "Start a new run …" in runs.words
     page = looked_at(browser, run=RUN)
-    assert f"Go on with run {RUN}, to 2" in page.words
+    assert f"Continue run {RUN}, to 2" in page.words
     browser.post("/campaigns/start", {**page.hidden(), "step": "start"})
     (body,) = world.started()
     assert body["run"] == RUN
@@ -230,7 +230,7 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> 
     assert f"by {ME}: a wrong link" in runs.words
     assert step(runs) == "Collecting, paused"
     page = browser.get("/campaigns/pause", campaign="weekly", run=RUN)
-    assert "a wrong link If it goes on, its messages are sent within minutes" in page.words
+    assert "a wrong link If it is resumed, its messages are sent within minutes" in page.words
     browser.post("/campaigns/pause", page.hidden())
     runs = browser.get("/campaigns", campaign="weekly")
     assert ("Pause …" in runs.words, "a wrong link" in runs.words) == (True, False)

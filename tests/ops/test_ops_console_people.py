@@ -96,7 +96,7 @@ def test_a_suppression_is_lifted_with_a_reason_after_its_consequences_were_shown
     bounced(stage)
     stage.ses.listed.add(ADA)
     plan = browser.get("/people/change", do="lift", recipient=ADA, channel="mail", why="new mailbox")
-    assert "ada@example.com gets mail of this stage again." in plan.words
+    assert "ada@example.com gets mail of this stage again, until" in plan.words
     assert "the mail provider's own list too" in plan.words
     assert stage.ses.listed == {ADA}
     done = browser.post("/people/change", plan.hidden())
@@ -126,10 +126,10 @@ def test_a_person_is_suppressed_opted_out_and_opted_in_by_hand(stage: Stage, bro
     ("form", "said"),
     [
         ({"do": "burn"}, "There is no such change."),
-        ({"do": "suppress", "channel": "mail"}, "why: is missing"),
+        ({"do": "suppress", "channel": "mail"}, "why is missing"),
         ({"do": "suppress", "channel": "fax", "why": "x", "recipient": ADA}, "use mail, sms, push"),
         ({"do": "suppress", "channel": "mail", "why": "x", "recipient": "no@"}, "is not a mail address"),
-        ({"do": "opt-out", "topic": " "}, "topic: is missing"),
+        ({"do": "opt-out", "topic": " "}, "topic is missing"),
     ],
 )
 def test_an_invalid_change_is_refused_and_writes_nothing(
