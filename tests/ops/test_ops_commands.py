@@ -34,10 +34,10 @@ def run(*arguments: str, environment: Mapping[str, str | None] | None = None) ->
 @pytest.mark.parametrize(
     ("code", "remedy"),
     [
-        ("ThrottlingException", "AWS is busy. Try again in a minute."),
-        ("ProvisionedThroughputExceededException", "AWS is busy. Try again in a minute."),
-        ("ExpiredTokenException", "Sign in again, and repeat it."),
-        ("AccessDenied", "The credentials lack this right. Ask for it, if the account is the right one."),
+        ("ThrottlingException", "AWS throttles requests. Try again in a minute."),
+        ("ProvisionedThroughputExceededException", "AWS throttles requests. Try again in a minute."),
+        ("ExpiredTokenException", "Sign in again, and repeat the command."),
+        ("AccessDenied", "The credentials do not have this permission. Ask for it if the account is right."),
         ("InternalError", "Check the credentials, the region, and --stage dev."),
     ],
 )

@@ -232,7 +232,7 @@ def test_ids_are_read_from_standard_input(piped: str) -> None:
 @pytest.mark.parametrize(
     ("piped", "words"),
     [
-        ('{"stage": "moon", "failures": [{"id": "a", "event_type": "mail"}]}', "is about the stage moon"),
+        ('{"stage": "moon", "failures": [{"id": "a", "event_type": "mail"}]}', "is about stage moon"),
         ('{"id": "a", "stage": "dev"}\n{"id": "b", "event_type": "sms", "stage": "moon"}', "the stage moon"),
         ('{"stage": "dev", "more": true, "failures": [{"id": "a", "event_type": "mail"}]}', "--limit"),
         ('{"id": "a", "event_type": "mail"}\nb\n', "is not JSON: b"),
