@@ -97,7 +97,7 @@ class Commands(TyperGroup):
         super().__init__(**{**options, "commands": {name: TyperCommand(name) for name in names}})
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
-        """Return the command with a name, or None if there is no such command."""
+        """Return the command with a name, or None if it does not exist."""
         for panel, commands in PANELS.items():
             if cmd_name in commands:
                 make = _listed if self._listing else _command

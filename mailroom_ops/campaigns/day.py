@@ -24,8 +24,8 @@ class CampaignDay:
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str, channel: str, clock: Clock) -> "CampaignDay | None":
-        """Return the daily limit of a channel, or None if the channel has none. Raises NotDeployed if the
-        stage has no campaigns."""
+        """Return the daily limit of a channel, or None if its sending is unlimited. Raises NotDeployed for a
+        stage without campaigns."""
         variables = stages.function_variables(session.client("lambda"), stages.name(stage, "collect"))
         limits = json.loads(variables.get("LIMITS", "{}")).get(channel)
         if limits is None:

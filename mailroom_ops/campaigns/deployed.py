@@ -23,8 +23,8 @@ Schedules = dict[str, Literal["enabled", "disabled"]]
 
 
 def without_campaigns(thing: str, stage: str) -> NotDeployed:
-    """Return the error for a missing queue, table or function of campaigns: the stage is not deployed, or has
-    no campaigns."""
+    """Return the error for a missing queue, table or function of campaigns: the stage is not deployed, or was
+    deployed without campaigns."""
     return NotDeployed(thing, f"Deploy {stage} with a campaign enabled")
 
 
@@ -60,7 +60,7 @@ class DeployedCampaigns:
 
     def starting(self, campaign: str, run: str | None, *, new: bool = False) -> RunStart:
         """Return the start of the run with a name or, if `run` is None, of a run named after the present
-        minute. Raises Refused if there is no run with the name, unless `new` is true."""
+        minute. Raises Refused if a run with the name does not exist, unless `new` is true."""
         if run is None:
             minute = _iso(self.clock() // 60 * 60)
             return RunStart(campaign, name_of(minute), minute, self._read(campaign, name_of(minute)))
@@ -94,7 +94,7 @@ class DeployedCampaigns:
 
     def run(self, campaign: str, run: str) -> Run:
         """Return a run. Its name may be its time in any ISO 8601 spelling. Raises Refused, which lists the
-        latest runs, if there is no such run."""
+        latest runs, if the run does not exist."""
         name = _canonical(run)
         entry = self._read(campaign, name)
         if entry is None:
@@ -104,7 +104,8 @@ class DeployedCampaigns:
         return entry
 
     def stop(self, campaign: str, run: str) -> bool:
-        """Stop a run: nothing more is collected, composed or sent. Return False if it was stopped already."""
+        """Stop a run: its messages are no longer collected, composed or sent. Return False if it was stopped
+        already."""
         return self._runs.stop(campaign, run, stages.caller(self._session))
 
     def pause(self, campaign: str, run: str, reason: str | None) -> Run:

@@ -30,7 +30,7 @@ class Options(Struct, frozen=True, kw_only=True):
     channel: str
     """Channel of all messages; empty if each line has a channel of its own."""
     id_prefix: str
-    """Prefix of each id; empty if the file contains complete ids. If a line has no id, its id is the prefix
+    """Prefix of each id; empty if the file contains complete ids. The id of a line without one is the prefix
     and the line number."""
 
 

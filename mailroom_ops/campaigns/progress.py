@@ -24,7 +24,7 @@ class Progress(Struct, frozen=True):
 
     run: Run
     results: Results | None
-    """Results of the run's messages; None if the stage has no search."""
+    """Results of the run's messages; None for a stage without search."""
 
     @property
     def accounted(self) -> int | None:
@@ -53,7 +53,7 @@ class Progress(Struct, frozen=True):
 
     @property
     def unsent(self) -> int | None:
-        """Number of recipients whose message has no outcome yet; None if the stage has no search."""
+        """Number of recipients whose message is still without an outcome; None for a stage without search."""
         if self.results is None:
             return None
         outcomes = self.results.accepted + self.results.failed + self._without(self.results)

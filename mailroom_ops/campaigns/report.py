@@ -107,7 +107,7 @@ _SAID = {
     "cancelled": "by their producer, by a stop of the run, or by their unless",
     "opted out since": "of the topic",
 }
-"""Notes on figures that have no rate, by the figure's name."""
+"""Notes on figures without a rate, by the figure's name."""
 
 
 def _results(results: Results) -> Iterable[tuple[str, str, str]]:

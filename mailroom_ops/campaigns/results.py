@@ -55,8 +55,8 @@ class Results(Struct, frozen=True):
     because of a suppression or an opt-out."""
     cancelled: int
     opted_out_since: int | None
-    """Number of recipients who have opted out of the campaign's topic since the run's time; None if the
-    campaign has no topic."""
+    """Number of recipients who have opted out of the campaign's topic since the run's time; None for a
+    campaign without a topic."""
 
     @property
     def accepted(self) -> int:
@@ -111,7 +111,7 @@ class ResultsReader:
         self._preferences = Preferences(dynamodb, name(stage, "preferences"))
 
     def of(self, run: Run, topic: str | None) -> Results | None:
-        """Return a run's results, or None if the stage has no search, whose table contains the counts."""
+        """Return a run's results, or None for a stage without search, whose table contains the counts."""
         if self._tallies is None:
             return None
         tally = self._tallies.of_run(run.campaign, run.run, run.begun_at)

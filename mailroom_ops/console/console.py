@@ -14,7 +14,7 @@ def console(
     *,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0: any free port.")] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Do not open a browser; print only the URL in line 1.")
+        bool, typer.Option("--no-browser", help="Do not open a browser; only print the URL.")
     ] = False,
 ) -> None:
     """Open a stage in the browser: messages, queues, failures, dead letters, campaigns. Ends with Ctrl-C.

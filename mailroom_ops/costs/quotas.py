@@ -44,7 +44,7 @@ class QuotasOutput(Struct, frozen=True):
 
 
 def quotas(stage: WrittenStage = "prod", *, as_json: AsJson = False) -> None:
-    """Compare the quotas that a stage needs with a new account's, and print the commands that request more.
+    """Compare the quotas that a stage needs with those of a new account, and print commands to request more.
 
     The command synthesizes the stage from cdk.json, and works without AWS credentials. Requests take hours to
     days, so make them before the first deployment. After it, `mailroom doctor` checks the account's real

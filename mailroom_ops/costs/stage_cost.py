@@ -10,7 +10,7 @@ METRICS_OF_SENDER, METRICS_OF_SENDING = 4, 3
 """Numbers of custom metrics: of each channel that sends, and once of a stage with such a channel."""
 METRICS_OF_STREAM = 6
 """Number of metrics that Lambda reports about a stream's event source mapping, priced as custom metrics. AWS
-does not document whether Lambda reports them while there are no records."""
+does not document whether Lambda reports them while the stream is idle."""
 POLLS_A_MONTH = 5 * DAYS_A_MONTH * 86_400 / 20
 """Number of receive requests for a queue in a month: Lambda always has five long polls of 20 s open."""
 ROUNDS_A_MONTH = DAYS_A_MONTH * 1440

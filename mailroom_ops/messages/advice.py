@@ -13,7 +13,7 @@ from mailroom_ops.shared.times import duration, short
 LONG_SECONDS = {READY: 120, "scheduled": 1800, "sending": 1800, "retrying": 7200}
 """Seconds for which a message usually keeps a status. A message in a long queue may keep it for longer."""
 LATE_SECONDS = 900
-"""Seconds after its scheduled time from which a message that still waits is called late."""
+"""Seconds after the scheduled time of a message from which it is called late, if it still waits."""
 _FAILED = {
     "invalid": "Its content is invalid: correct it, and put it under a new id.",
     "expired": "Its expires_at had passed: put it under a new id, with a later expires_at.",

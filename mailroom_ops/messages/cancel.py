@@ -28,8 +28,8 @@ def cancel(
 ) -> None:
     """Cancel a message that waits to be sent. If the message has a callback URL, a callback is sent to it.
 
-    Running the command again changes nothing. To send the message after all, put it under a new id. Exit code
-    2: the message does not exist, or does not wait.
+    Running the command twice is harmless. To send the message after all, put it under a new id. Exit code 2:
+    the message does not exist, or does not wait.
 
     Example: mailroom cancel reminder-42 --stage prod
     """

@@ -114,7 +114,7 @@ def failures(
     since: Annotated[
         str | None,
         typer.Option(
-            help="The earliest time: 24h, 2d, 2026-11-20 or an ISO 8601 time; default: 24h, or the run's."
+            help="The earliest time: 24h, 2d, 2026-11-20 or an ISO time; default: 24h, or the run's start."
         ),
     ] = None,
     channel: Channel = "",
@@ -132,9 +132,9 @@ def failures(
     """Print the messages that failed, bounced, were not delivered, or caused a complaint, the newest first,
     with the reasons. Addresses and numbers are masked.
 
-    --since is the time at which a provider accepted the message or Mailroom gave it up; a bounce may come
-    later. Messages with an unknown channel are listed only if --channel names it. Dead letters are not
-    failures: see mailroom dead-letters list. The exit code is 0 even if messages failed.
+    --since is compared with the time at which a provider accepted the message or Mailroom gave it up; a
+    bounce may be later. Messages with an unknown channel are listed only if --channel names it. Dead letters
+    are not failures: see mailroom dead-letters list. Exit code 0, even if messages failed.
 
     Example: mailroom failures --since 2d --channel mail --stage prod
     """

@@ -159,7 +159,7 @@ def _takes_text(type_: Any) -> bool:
 
 
 class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Rules of a deployed stage for items. Times are in seconds; 0 means that there is no limit.
+    """Rules of a deployed stage for items. Times are in seconds; 0 means unlimited.
 
     The rules are read from the environment variables of the HTTP API's function, and not from cdk.json,
     because the stage may have been deployed with other settings.

@@ -59,7 +59,7 @@ _HEADER = re.compile(r"^(?:X-Correlation-ID|Message-ID):\s*", re.IGNORECASE)
 _MESSAGE_ID_OF_SES = re.compile(r"^<?([0-9a-f]{16}(?:-[0-9a-f]+)+)@(?:[\w-]+\.)?amazonses\.com>?$")
 
 ArrivedTwice = Annotated[bool, typer.Option("--twice", help="Only messages that may have arrived twice.")]
-Cursor = Annotated[str, typer.Option(help="Print the next page: the cursor that the page before printed.")]
+Cursor = Annotated[str, typer.Option(help="Print the page at this cursor, which the previous page printed.")]
 
 
 class MessageRow(Struct, frozen=True):
@@ -125,7 +125,7 @@ def list_(
     """Print the newest messages, 50 per page.
 
     With a filter, the command searches for up to two seconds, and prints how far back it has searched. A
-    search by a status of failure, such as bounced, is faster, as failures have an index.
+    search by a status of failure, such as bounced, is faster, because failures are indexed.
 
     A message is listed once a worker has claimed it, or once it waits to be sent.
 
@@ -228,8 +228,8 @@ def _cursor_at(time_ms: int) -> str:
 
 
 def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
-    """Return the settings of a stage's search and the object that makes the keys of its rows. Return None if
-    the stage has no search. Raises NotDeployed."""
+    """Return the settings of a stage's search and the object that makes the keys of its rows. Return None for
+    a stage without search. Raises NotDeployed."""
     facts = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
     if not facts.search_table:
         return None
@@ -237,7 +237,7 @@ def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] 
 
 
 def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | None:
-    """Return the finder of a stage, or None if the stage has no search. Raises NotDeployed."""
+    """Return the finder of a stage, or None for a stage without search. Raises NotDeployed."""
     search = search_of(session, stage)
     if search is None:
         return None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mailroom.channels.preview import Preview
 
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
-"""Statuses of messages that have no outcome yet."""
+"""Statuses of messages without an outcome."""
 GOOD = ("sent", "delivered")
 _FIRST_POLL, _LONGEST_POLL = 0.2, 2.0
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
@@ -72,7 +72,7 @@ class SendAnswer(Struct, frozen=True, kw_only=True):
     unused: list[str] = []
     """Attributes that neither the channel nor the template uses."""
     send_at: str | None = None
-    """Time of `send_at` in UTC, if the item's `send_at` has no offset."""
+    """Time of `send_at` in UTC, if the item's `send_at` is without an offset."""
 
 
 def send(

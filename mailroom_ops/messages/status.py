@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _CLAIMED_SECONDS = 5.0
 """Seconds for which `status` polls a message that no worker has claimed yet."""
-ChannelOfId = Annotated[str | None, typer.Option(help="The channel, if messages of several have the id.")]
+ChannelOfId = Annotated[str | None, typer.Option(help="The channel, if several channels use the id.")]
 STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
     **dict.fromkeys(("failed", "bounced", "complained", "undelivered"), "red"),
@@ -164,8 +164,7 @@ def view_of(
 
 
 def first_recipient(to: str | list[str] | None) -> str:
-    """Return the first recipient and the number of further ones, or an empty text if there is no
-    recipient."""
+    """Return the first recipient and the number of further ones, or an empty text without a recipient."""
     first, *further = [to] if isinstance(to, str) else to or [""]
     return f"{first} and {len(further)} more" if further else first
 

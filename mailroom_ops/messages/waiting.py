@@ -62,7 +62,7 @@ class Outlook(Struct, frozen=True):
 
 
 class ClosedDay(Struct, frozen=True):
-    """Channel whose daily quota has no capacity left for the lane bulk."""
+    """Channel whose daily quota for the lane bulk is used up."""
 
     channel: str
     until: str
@@ -133,8 +133,8 @@ def _outlook(
 
 
 def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[ClosedDay]:
-    """Return the channels whose daily quota has no capacity left for the lane bulk, or an empty list if the
-    budgets cannot be read."""
+    """Return the channels whose daily quota for the lane bulk is used up, or an empty list if the budgets
+    cannot be read."""
     from mailroom.budget import Budget
     from mailroom.ledger.waits import MOST_COUNTED, Waits
 

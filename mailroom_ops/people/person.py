@@ -128,7 +128,7 @@ def _pattern(kind: Kind, recipient: str) -> re.Pattern[str]:
 
 
 def role_of(image: Image, person: Person) -> Role | None:
-    """Return the role of the person in a message, by its item in either table, or None if it has no data of
+    """Return the role of the person in a message, by its item in either table, or None if it does not concern
     the person."""
     if not person.may_be_of(image):
         return None

@@ -78,8 +78,8 @@ class OptOuts:
         )
 
     def opt_in(self, recipient: str, topic: str) -> list[OptedOut]:
-        """End an opt-out of a topic. Return the removed entries; the list is empty if there was no
-        opt-out."""
+        """End an opt-out of a topic. Return the removed entries; the list is empty if the recipient had not
+        opted out."""
         choices = self.of(recipient, topic)
         return [choice for choice in choices if self._preferences.opt_in(choice.recipient, choice.topic)]
 

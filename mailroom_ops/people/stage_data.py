@@ -97,7 +97,7 @@ class StageData:
         self.payloads = facts.payload_bucket
         search = search_of(session, stage)
         self.rows = None if search is None else search[1]
-        """Object that makes the rows of the table `search`; None if the stage has no search."""
+        """Object that makes the rows of the table `search`; None for a stage without search."""
         self.dynamodb = session.client("dynamodb")
         self.s3 = session.client("s3")
         self.clock: Clock = time.time

@@ -131,7 +131,7 @@ class Lists:
 
     def canonical(self, channel: str, recipient: str) -> str:
         """Return a recipient in the form with which recipients of messages are compared. Raises Refused if
-        the text is not a recipient of the channel, or if the channel has no suppression list."""
+        the text is not a recipient of the channel, or if the channel is without a suppression list."""
         if channel not in CHANNELS:
             raise Refused(f"channel: {channel!r:.40} has no suppressions; use {', '.join(CHANNELS)}.")
         return canonical_at(self._session, self._stage, recipient, channel)
@@ -147,8 +147,8 @@ class Lists:
         return self._list.mark(Suppression(form, channel, "operator", now_ms, _told(reason, self._session)))
 
     def lift(self, suppression: SuppressedRecipient, reason: str = "") -> bool:
-        """Remove a recipient from Mailroom's list, and store the reason. Return False if the recipient was no
-        longer listed."""
+        """Remove a recipient from Mailroom's list, and store the reason. Return False if the recipient was
+        not listed any more."""
         return self._list.lift(suppression.recipient, suppression.channel, _told(reason, self._session))
 
     @cached_property
@@ -258,7 +258,7 @@ def lift(
     ],
     stage: Stage = "dev",
     *,
-    reason: Annotated[str, typer.Option(help="The reason, which is stored.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason for the removal, which is stored.")] = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:

@@ -66,7 +66,7 @@ class DeadQueues:
         """Return the dead-letter queue with a name, or all if `name` is None. The name may be that of the
         dead-letter queue or that of the queue to which it belongs.
 
-        Raises Refused, which lists the existing names, if there is no such queue.
+        Raises Refused, which lists the existing names, if the queue does not exist.
         """
         queues = dead_queues(self.client, self._stage)
         if name is None:

@@ -54,7 +54,8 @@ class DeadLettersListed(Struct, frozen=True):
 
 
 class ShownDeadLetter(Struct, frozen=True):
-    """Dead letter with its cause. `id` and `event_type` are None if it is not about a message."""
+    """Dead letter with its cause. A dead letter that is not about a message has neither `id` nor
+    `event_type`."""
 
     queue: str
     message_id: str

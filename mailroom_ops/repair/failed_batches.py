@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import boto3
 
 _PREFIX = "aws/lambda/"
-"""Prefix of the keys of Lambda's on-failure records: aws/lambda/<mapping>/<shard>/<date>/<name>."""
+"""Prefix of the keys of on-failure records of Lambda: aws/lambda/<mapping>/<shard>/<date>/<name>."""
 _DONE = "replayed/"
 _MOST_NAMED = 50
 STREAM_READERS = ("dispatch", "outcomes", "index-messages")

@@ -75,10 +75,10 @@ class Memory(Struct, frozen=True):
 class Diagnosis(Struct, frozen=True):
     """Diagnosis of a message, with one of these states:
 
-    fine: the message is on its way, waits, or has ended. missing: it has no ledger item, and was never sent.
-    overdue: its next step should have happened long ago. dead_letter: it seems to be in a dead-letter queue.
-    gone: it was started, and its mailbox item no longer exists. forgotten: it has no ledger item, but the
-    ledger may have had one. unknown: neither table has it.
+    fine: the message is on its way, waits, or has ended. missing: its ledger item is missing, and it was
+    never sent. overdue: its next step should have happened long ago. dead_letter: it seems to be in a
+    dead-letter queue. gone: it was started, and its mailbox item no longer exists. forgotten: its ledger item
+    is missing, but may have existed. unknown: neither table has it.
 
     `cures` are the possible cures, the safe one first. `route` is the part of Mailroom that requeues the
     message. `not_ended` is the reason why an operator cannot record an outcome of the message, or an empty
@@ -110,7 +110,8 @@ class Judge(Struct, frozen=True):
         return PATIENCE_SECONDS if self.older_than is None else self.older_than
 
     def overdue(self, ledger: Item, now_s: float) -> bool:
-        """Return whether a message has no outcome, and should have changed before `now_s` (epoch seconds)."""
+        """Return whether a message is without an outcome, and should have changed before `now_s` (epoch
+        seconds)."""
         if "completedAt" in ledger or "status" not in ledger:
             return False
         if _waits(ledger):

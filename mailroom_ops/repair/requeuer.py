@@ -110,7 +110,8 @@ class Requeuer:
         """Return the URL of the queue and the queue message for an item that is not a fax. (The function
         `outcomes` makes the queue messages of faxes.) The message gets the current version of its template,
         like a message that `dispatch` queues. An expired message is queued as well: its worker records that
-        it expired. Raises Invalid if the item is invalid or its channel has no queue here."""
+        it expired. Raises Invalid if the item is invalid, or if the stage does not have its channel or
+        lane."""
         message = self._parsed(item, attempt)
         if self._stage.versions is not None:
             item = self._stage.versions.bound(message, item)

@@ -33,7 +33,7 @@ _SHOWN = 50
 
 def resend(
     ids: Annotated[
-        list[str], typer.Argument(help="Ids; - reads ids or a command's --json from standard input.")
+        list[str], typer.Argument(help="Message ids; - reads ids or a command's --json from standard input.")
     ],
     stage: Stage = "dev",
     *,

@@ -86,7 +86,7 @@ class Judgement(Struct, frozen=True):
 
 
 def judge(item: Item, *, force: bool) -> Judgement:
-    """Decide by its ledger item whether a message may be sent again."""
+    """Decide by the ledger item of a message whether it may be sent again."""
     if "completedAt" not in item:
         return _under_way(item)
     if ERASED_AT in item:
@@ -229,8 +229,8 @@ class Resender:
         return judgement
 
     def _blocked(self, message: Message) -> str:
-        """Return why every recipient is suppressed, or an empty text if some are not, or if the channel has
-        no suppression. Raises UnprocessedKeys."""
+        """Return why every recipient is suppressed, or an empty text if some are not, or for a channel
+        without suppression. Raises UnprocessedKeys."""
         addressees = {Addressee(recipient, message.topic) for recipient in message.addressees}
         if not addressees:
             return ""

@@ -158,7 +158,7 @@ def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> I
 
 
 def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> list[Key]:
-    """Return the keys of the restored mailbox items among `items` that have no ledger item."""
+    """Return the keys of the restored mailbox items among `items` whose ledger items are missing."""
     keys = [key_of(item) for item in items if RESTORED in item]
     known_keys = items_of(client, ledger, keys)
     return [key for key in keys if key not in known_keys]

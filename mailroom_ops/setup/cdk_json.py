@@ -13,7 +13,7 @@ class CdkJson:
     """File cdk.json. If it is missing or empty, it is written with the content that the CDK needs."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises Refused if it is not JSON, or has no section for stages."""
+        """Read the file. Raises Refused if it is not JSON, or if its section for stages is missing."""
         self._path = path
         try:
             text = path.read_text("utf-8") if path.exists() else ""

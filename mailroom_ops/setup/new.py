@@ -18,7 +18,7 @@ def new(
     folder: Annotated[Path, typer.Argument(help="The folder to make. It must not exist, or be empty.")],
     *,
     wheel: Annotated[
-        Path | None, typer.Option(help="Mailroom's wheel; default: the file that this was installed from.")
+        Path | None, typer.Option(help="Mailroom's wheel; default: the file of the installed version.")
     ] = None,
 ) -> None:
     """Make a folder with stages, templates, campaigns and channels of your own, and with Mailroom's wheel and

@@ -23,8 +23,8 @@ Next:
 
 def make(folder: Path, wheel: Path) -> str:
     """Write a folder from a wheel, and pin the folder to the wheel. Return the names of its files and the
-    next steps. Raises ValueError, and writes nothing, if the folder has files or the wheel is not
-    Mailroom's."""
+    next steps. Raises ValueError, before a file is written, if the folder has files or the file is not a
+    wheel of Mailroom."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} exists, and is not empty. Name a folder that does not exist yet.")
     with opened(wheel) as archive:
@@ -40,8 +40,8 @@ def make(folder: Path, wheel: Path) -> str:
 
 def pin(folder: Path, wheel: Path) -> None:
     """Put a wheel and its lock file into a folder's vendor/, in place of earlier ones, and name the wheel and
-    its hash in requirements.txt. Raises ValueError, and changes nothing, if the wheel is not Mailroom's, or
-    if requirements.txt does not name Mailroom in exactly one line."""
+    its hash in requirements.txt. Raises ValueError, before a file is changed, if the file is not a wheel of
+    Mailroom, or if requirements.txt does not name Mailroom in exactly one line."""
     requirements, vendor = folder / "requirements.txt", folder / "vendor"
     with opened(wheel) as archive:
         content, lock = wheel.read_bytes(), archive.read(LOCK)

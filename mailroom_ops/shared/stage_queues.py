@@ -51,8 +51,8 @@ def awaits_queuing(item: Item) -> bool:
 
 @dataclass(frozen=True)
 class DeployedStage:
-    """Deployed stage with its clients, the settings of its function `dispatch`, and its channels'
-    contracts."""
+    """Deployed stage: AWS clients, the settings of its function `dispatch`, and the contracts of its
+    channels."""
 
     stage: str
     dynamodb: "DynamoDBClient"
@@ -92,7 +92,7 @@ class DeployedStage:
         )
 
     def items(self, table: Table, ref: MessageRef | Key) -> list[dict[str, Any]]:
-        """Return a table's items with the id of `ref`, of all channels if `ref` has no channel."""
+        """Return a table's items with the id of `ref`, of all channels if `ref` is without a channel."""
         condition, values = "id = :id", {":id": string(ref.id)}
         if ref.event_type:
             condition += " AND event_type = :event_type"

@@ -34,8 +34,8 @@ class TemplateName(Struct, frozen=True, order=True):
 
 
 def named(templates: Sequence[TemplateName], name: str, channel: str | None, place: str) -> TemplateName:
-    """Return the template with a name. Raises Refused if there is no such template, or if two channels have
-    one and `channel` is None. `place` says in the error where the templates are."""
+    """Return the template with a name. Raises Refused if the template does not exist, or if two channels have
+    one and `channel` is None. `place` names the folder or stage in the error."""
     matches = [
         template for template in templates if template.name == name and channel in (None, template.channel)
     ]

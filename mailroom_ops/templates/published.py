@@ -47,7 +47,7 @@ class Published(Struct, frozen=True):
         return self._read()[0]
 
     def version(self, template: TemplateName, number: int) -> Version:
-        """Return a version of a template. Raises Refused if there is no version with this number."""
+        """Return a version of a template. Raises Refused if the version does not exist."""
         key = version_key(template.channel, template.name, number)
         try:
             reply = self.client.get_object(Bucket=self.bucket, Key=key)

@@ -205,7 +205,7 @@ def test_people_read_a_count_some_names_and_the_next_step(loss: Loss) -> None:
 def test_there_is_no_file_of_names_if_the_ledger_knows_every_message(loss: Loss, tmp_path: Path) -> None:
     loss.send("welcome")
     loss.lose()
-    assert "does not know" not in loss.restore()
+    assert "have no ledger item" not in loss.restore()
     assert [*tmp_path.iterdir()] == []
 
 

@@ -233,7 +233,7 @@ def test_ids_are_read_from_standard_input(piped: str) -> None:
     ("piped", "words"),
     [
         ('{"stage": "moon", "failures": [{"id": "a", "event_type": "mail"}]}', "is about stage moon"),
-        ('{"id": "a", "stage": "dev"}\n{"id": "b", "event_type": "sms", "stage": "moon"}', "the stage moon"),
+        ('{"id": "a", "stage": "dev"}\n{"id": "b", "event_type": "sms", "stage": "moon"}', "stage moon"),
         ('{"stage": "dev", "more": true, "failures": [{"id": "a", "event_type": "mail"}]}', "--limit"),
         ('{"id": "a", "event_type": "mail"}\nb\n', "is not JSON: b"),
     ],

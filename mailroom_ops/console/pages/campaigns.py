@@ -216,7 +216,7 @@ def _row(site: Site, run: Run, settings: dict[str, Any]) -> RunRow:
 
 
 def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
-    """Return the days on which the messages would be sent. The list is empty if the channel has no daily
+    """Return the days on which the messages would be sent. The list is empty for a channel without a daily
     limit."""
     day = CampaignDay.of(site.session, site.stage, channel, site.clock)
     return [] if day is None else day.shares(recipients)

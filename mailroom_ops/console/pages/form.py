@@ -211,8 +211,8 @@ def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[s
 
 
 def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview | None, str]:
-    """Return the preview of the form's message, or else the reason why the stage would refuse the message. If
-    the form has no recipient yet, an example is used."""
+    """Return the preview of the form's message, or else the reason why the stage would refuse the message. A
+    form without a recipient gets an example of one."""
     recipient = {name: text for name, text in _examples(channel).items() if name in ("to", "url")}
     typed = {name: text for name, text in values.items() if text.strip()}
     item, faults = _item(channel, {"id": new_id(channel), **recipient, **typed})
@@ -283,7 +283,7 @@ def _preview(
 
 
 def _document(site: Site, preview: Preview | None) -> str:
-    """Store a preview's HTML for its frame. Return its token, or an empty text if there is no HTML."""
+    """Store a preview's HTML for its frame. Return its token, or an empty text for a message without HTML."""
     if preview is None or preview.html is None:
         return ""
     document = secrets.token_urlsafe(8)

@@ -124,8 +124,9 @@ def frame(_site: Site, request: Request) -> Answer:
 
 
 def message(site: Site, request: Request) -> Answer:
-    """Redirect from an accepted message to its page. The ledger has no index by provider ids, so its table is
-    scanned, which is fast on the small local stage. Raises Refused if there is no such message."""
+    """Redirect from an accepted message to its page. The ledger does not have an index by provider ids, so
+    its table is scanned, which is fast on the small local stage. Raises Refused if the message is not
+    found."""
     pages = (
         site.client("dynamodb")
         .get_paginator("scan")

@@ -257,8 +257,8 @@ def _reader(site: Site) -> LedgerReader:
 
 
 def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:
-    """Return the messages that name this message in their `unless`. The list is empty if the stage has no
-    search, or if the permission to search is missing."""
+    """Return the messages that name this message in their `unless`. The list is empty for a stage without
+    search, and if the permission to search is missing."""
     try:
         finder = finder_at(site)
         return [] if finder is None else finder.naming(Key(message.id, message.event_type))

@@ -53,5 +53,5 @@ def rules_at(site: Site) -> Rules:
 
 
 def finder_at(site: Site) -> Finder | None:
-    """Return the finder of the stage, or None if the stage has no search."""
+    """Return the finder of the stage, or None for a stage without search."""
     return site.kept("finder", lambda: finder_of(site.session, site.stage, site.clock))

@@ -219,7 +219,7 @@ def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def _deployed_rate(stage: ExaminedStage) -> float | None:
     """Return the mails a second of all lanes together. The rate of a lane is the number of its workers
-    divided by the pause after each submit. Return None if the senders have no rate."""
+    divided by the pause after each submit. Return None for senders without a rate."""
     workers = {source.function: source.concurrency for source in stage.sources}
     rates = [
         (workers.get(name) or 0) / pace
