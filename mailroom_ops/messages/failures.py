@@ -141,7 +141,7 @@ def failures(
     now_s = time.time()
     with aws_faults(stage):
         if as_csv and as_json:
-            raise Refused("--csv does not go with --json; leave out one of them.")
+            raise Refused("--csv and --json exclude each other; leave out one of them.")
         session = aws_session()
         client = session.client("dynamodb")
         beginning = run_began(client, stage, campaign) if since is None else None

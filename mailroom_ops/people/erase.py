@@ -126,8 +126,8 @@ def carry_out(survey_run: ErasureRun, first: Survey) -> Erased:
     messages = MessageErasure(run)
     messages.erase(first.messages)
     ses = lift_from_provider(run)
-    # Choices and the rows of `search` come last: once the messages are erased, a late record of the stream
-    # has no data to make new rows of.
+    # Choices and the rows of the table `search` are erased last: once the messages are erased, a late record
+    # of the ledger's stream cannot create new rows of a message.
     for place in (*messages.places.values(), *_beside_messages(run)):
         first.places[place.place].erased += place.erased
         first.places[place.place].kept = place.kept

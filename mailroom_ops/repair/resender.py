@@ -106,7 +106,7 @@ def judge(item: Item, *, force: bool) -> Judgement:
         return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")
     error_text = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     reason = f"{status}: {error_text}" if error_text else status
-    # An operator has ended this message, because its outcome was unknown: it may have arrived.
+    # An operator has recorded this outcome, because the real one was unknown: the message may have arrived.
     if error.get("code") == "settled" and ("unsettled_tries" in item or "provider_id" in item):
         return Judgement(go=True, why=f"{reason}; an earlier try may have arrived", twice=True)
     return Judgement(go=True, why=reason)

@@ -157,7 +157,7 @@ def confirm(question: str, *, yes: bool, piped: bool = False) -> None:
     """Ask a question on stderr, unless `yes` is true, and end the command if the answer is no. Raises Refused
     if standard input was `piped`, so that a person cannot answer."""
     if piped and not yes:
-        raise Refused(f"{question} Standard input is not a terminal, so use --yes to confirm.")
+        raise Refused(f"{question} Standard input contains the ids, so use --yes to confirm.")
     if not yes:
         typer.confirm(printable(question), abort=True, err=True)
 

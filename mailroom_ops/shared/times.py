@@ -26,8 +26,8 @@ def seconds_of(text: str) -> int:
 
 
 def written(seconds: float) -> str:
-    """Format a span as options accept it, such as `15m`: in days, or else in the largest smaller unit, so
-    that the number is whole."""
+    """Format a span as options accept it, such as `15m`: in the largest of days, hours, minutes and seconds
+    that gives a whole number."""
     whole = round(seconds)
     for unit in ("d", "h", "m"):
         if whole and whole % _UNITS[unit] == 0:

@@ -45,7 +45,7 @@ def test_the_remedy_of_a_fault_depends_on_its_code(code: str, remedy: str) -> No
     assert sentences_of(client_error(code), "dev")[1] == remedy
 
 
-def test_an_incomplete_replay_exits_with_1_and_names_the_log_groups(
+def test_an_incomplete_replay_exits_with_1_and_names_the_logs_to_read(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put("one", document(event("a")))

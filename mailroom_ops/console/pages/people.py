@@ -59,9 +59,7 @@ class PeopleErase(View, frozen=True):
     job: EraseJob | None
 
 
-_PROVIDERS_LIST = (
-    "It is removed from the mail provider's own list too, which all stages in the account share."
-)
+_PROVIDERS_LIST = "It is removed from the mail provider's own list too, which the account's stages share."
 
 
 def show(site: Site, request: Request) -> Answer:

@@ -29,7 +29,7 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def stack_parts(settings: Settings | None) -> list[str]:
     """Return the short names of a stage's stacks; without settings, of the stacks that every stage has. The
-    stack `deploy` is left out, because a person deploys it."""
+    stack `deploy` is left out, because it is optional and deployed separately."""
     stacks = {
         **dict.fromkeys(("mailbox", "feedback", "api", "channels"), True),
         "fax": settings and settings.fax,
