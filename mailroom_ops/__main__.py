@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command in the arguments."""
+    """Run the command that the program's arguments name."""
     try:
         from mailroom_ops.cli import app
     except ModuleNotFoundError as missing:  # only the client's packages are installed

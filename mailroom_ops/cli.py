@@ -1,4 +1,4 @@
-"""The commands, and the order in which `--help` shows them."""
+"""The commands of `mailroom`, in the order in which `--help` shows them."""
 
 import ast
 import logging
@@ -77,11 +77,11 @@ PANELS = {
         "webhook-key": "mailroom_ops.setup.webhook_key:webhook_key",
     },
 }
-"""Commands by their panel in `--help`, with the place of each function."""
+"""Commands by their panel in `--help`, each with the module and name of its function."""
 
 
 class Commands(TyperGroup):
-    """Group that imports a command's module only when the command runs, and none for `--help`."""
+    """Group that imports a command's module only when the command runs. `--help` imports no command."""
 
     _listing = False
 
@@ -92,12 +92,12 @@ class Commands(TyperGroup):
         self._listing = False
 
     def __init__(self, **options: Any) -> None:
-        # Typer lists these names, and suggests the nearest one for an unknown name.
+        # Typer lists these names, and suggests the most similar one for an unknown name.
         names = (name for commands in PANELS.values() for name in commands)
         super().__init__(**{**options, "commands": {name: TyperCommand(name) for name in names}})
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
-        """Return the command with a name, or None if it is unknown."""
+        """Return the command with a name, or None if it does not exist."""
         for panel, commands in PANELS.items():
             if cmd_name in commands:
                 make = _listed if self._listing else _command
@@ -106,7 +106,8 @@ class Commands(TyperGroup):
 
 
 def _listed(name: str, panel: str, place: str) -> Command:
-    """Return a command for the list, with its docstring read from the source: imports would take a second."""
+    """Return a command for the list of commands. Its docstring is read from the source file, because
+    importing all modules would take a second."""
     module, _, attribute = place.partition(":")
     source = Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
     text = None
@@ -152,7 +153,7 @@ def main(
     *,
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Operate a Mailroom stage. Set AWS credentials and region (AWS_REGION) in the environment, as for the

@@ -1,4 +1,4 @@
-"""`campaign`: start a campaign, show its progress, pause it, stop it."""
+"""The commands `campaign`: start a campaign, show its progress, pause it, stop it."""
 
 from shlex import quote
 from typing import Annotated
@@ -27,19 +27,19 @@ from mailroom_ops.shared.screen import (
 )
 
 app = typer.Typer(
-    no_args_is_help=True, help="Start a campaign, show how far its run is, pause it and stop it."
+    no_args_is_help=True, help="Start a campaign, show the progress of its runs, pause and stop them."
 )
 
-Name = Annotated[str, typer.Argument(help="The campaign: its folder under campaigns/.")]
+Name = Annotated[str, typer.Argument(help="The campaign: the name of its folder in campaigns/.")]
 RUN = "The run, such as 2026-11-18T13:00Z."
 RunName = Annotated[str, typer.Option(help=RUN)]
-Reason = Annotated[str, typer.Option("--why", help="Reason, for everybody who looks at the run.")]
+Reason = Annotated[str, typer.Option("--why", help="The reason, which mailroom campaign status shows.")]
 LATEST = 10
 
 
 @app.command("list")
 def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """List the campaigns of this repository, and the state of each in a stage.
+    """List the campaigns of this folder, and the state of each in a stage.
 
     Example: mailroom campaign list --stage prod
     """
@@ -59,19 +59,19 @@ def start(
     name: Name,
     stage: Stage = "dev",
     *,
-    run: Annotated[str | None, typer.Option(help=f"{RUN} Go on with this run; default: a new run.")] = None,
-    new: Annotated[bool, typer.Option("--new", help="Begin a run with the name that --run gives.")] = False,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Continue this run; default: a new run.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Start a new run with the name in --run.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a campaign by hand. Without --run a new run begins, named by this minute.
+    """Start a campaign now. Without --run, a new run starts, named after the present minute.
 
-    With --run, an earlier run goes on, and sends only messages that were not sent yet. A new name needs
-    --new: in another run everybody gets a message again. Exit code 1: a message of a dry run would fail, or
-    all entries of its audience are faulty.
+    With --run, an earlier run continues, and sends only messages that were not sent yet. A new name needs
+    --new, because every recipient gets a message in each run. Exit code 1: a message of a dry run would fail,
+    or all entries of its audience are faulty.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
@@ -95,9 +95,9 @@ def status(
     run: Annotated[str | None, typer.Option(help=f"{RUN} Default: the latest run.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a run has come, how its messages ended, and which entries of its audience are faulty.
+    """Show the progress of a run, the outcomes of its messages, and the faulty entries of its audience.
 
-    Exit code 1: the campaign was not run yet.
+    Exit code 1: the campaign has had no run in the stage.
 
     Example: mailroom campaign status weekly-followers --stage prod
     """
@@ -112,7 +112,7 @@ def status(
     elif runs:
         view.print_run(runs[0], results[0])
         if len(runs) > 1:
-            screen.print("\nBefore:")
+            screen.print("\nEarlier runs:")
             screen.print(view.runs_table(runs[1:]))
     else:
         screen.print(f"{name} has had no run in {stage}.")
@@ -130,8 +130,8 @@ def stop(
 ) -> None:
     """Stop a run: it collects no further page, and after some seconds sends no further message.
 
-    Messages that are not sent yet are cancelled as they come up. If you start the run again, it goes on and
-    composes and sends them after all, each once. Exit code 1: the run was stopped before.
+    Messages that are not sent yet are cancelled when their turn comes. If you start the run again, it
+    continues, and sends these messages after all, each once. Exit code 1: the run was stopped already.
 
     Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
     """
@@ -148,7 +148,7 @@ def stop(
         print_json(run_status(after))
     elif stopped:
         screen.print(
-            f"Stopped.{_so_far(after, results)} To go on: "
+            f"Stopped.{_so_far(after, results)} To continue: "
             f"mailroom campaign start {quote(name)} --run {quote(after.run)} --stage {stage}",
             soft_wrap=True,
         )
@@ -161,7 +161,7 @@ def stop(
 def pause(name: Name, run: RunName, reason: Reason, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     """Pause a run: it collects no further page, and after some seconds sends no further message.
 
-    Messages that are not sent yet wait in their order. mailroom campaign resume lets the run go on.
+    Messages that are not sent yet wait, and keep their order. To continue, use mailroom campaign resume.
 
     Example: mailroom campaign pause weekly-followers --run 2026-11-18T13:00Z --why "wrong link" --stage prod
     """
@@ -170,7 +170,7 @@ def pause(name: Name, run: RunName, reason: Reason, stage: Stage = "dev", *, as_
 
 @app.command()
 def resume(name: Name, run: RunName, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Let a paused run go on: within minutes its messages are sent that waited, the oldest first.
+    """Resume a paused run: within minutes, its waiting messages are sent, the oldest first.
 
     Example: mailroom campaign resume weekly-followers --run 2026-11-18T13:00Z --stage prod
     """
@@ -185,34 +185,34 @@ def _pause(name: str, run: str, reason: str | None, stage: str, *, as_json: bool
 
 
 def _so_far(run: Run, results: Results | None) -> str:
-    """Return how many messages of a stopped run are out, and how many are taken back, if search counts
-    them."""
+    """Return a sentence with the number of messages of a stopped run that a provider has accepted, and the
+    number that will be cancelled. Without results, it has the number of messages that were put."""
     if results is None:
         return f" Of {run.composed:,} messages, those that are not sent yet are cancelled."
-    return f" {results.accepted:,} messages are out, and {results.under_way:,} are cancelled as they come up."
+    return f" {results.accepted:,} messages were sent; {results.under_way:,} will be cancelled in their turn."
 
 
 def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
     goes_on = f", which has put {starting.known.composed:,} messages" if starting.known else ""
-    verb = "Go on with" if starting.known else "Start"
-    room = f" The day has room for {day.room.recipients:,} now; the rest follows by itself." if day else ""
+    verb = "Continue" if starting.known else "Start"
+    room = f" The daily limit allows {day.room.recipients:,} now; the rest follow later." if day else ""
     return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?{room}"
 
 
 def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
-    verb = "goes on" if starting.known else "is started"
+    verb = "continues" if starting.known else "is started"
     which = f"{quote(starting.campaign)} --run {quote(starting.run)} --stage {stage}"
     sentence = (
         f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}. "
-        f"To see how far it is: mailroom campaign status {which}"
+        f"To see its progress: mailroom campaign status {which}"
     )
     answer = RunStarted(starting.campaign, starting.run, starting.scheduled_at)
     print_answer(answer, lambda _: print_line(sentence), as_json=as_json)
 
 
 def _dry_run(starting: RunStart, stage: str, day: CampaignDay | None, *, as_json: bool) -> int:
-    """Count an audience and print three of its messages. Exit code 1: a message would fail, or all
-    entries are faulty."""
+    """Count an audience, and print three of its messages. Return the exit code: 1 if a message would fail, or
+    if all entries are faulty."""
     session = aws_session()
     samples = samples_of(session, stage)
     with bar("counting recipients", quiet=as_json) as advance:

@@ -1,4 +1,4 @@
-"""The day of a campaign's channel, as the function `collect` reads it."""
+"""The daily limit of a campaign's channel, as the function `collect` reads it."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CampaignDay:
-    """A limit, and the rest of the first day."""
+    """Daily limit of a channel, and its capacity at the time `now` (epoch seconds)."""
 
     limit: DayLimit
     room: Room
@@ -24,7 +24,7 @@ class CampaignDay:
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str, channel: str, clock: Clock) -> "CampaignDay | None":
-        """Return the channel's day, or None for a channel without a daily limit. Raises NotDeployed for a
+        """Return the daily limit of a channel, or None if its sending is unlimited. Raises NotDeployed for a
         stage without campaigns."""
         variables = stages.function_variables(session.client("lambda"), stages.name(stage, "collect"))
         limits = json.loads(variables.get("LIMITS", "{}")).get(channel)
@@ -36,6 +36,7 @@ class CampaignDay:
         return cls(limit, budget.room(), clock())
 
     def shares(self, messages: int) -> list[DayShare]:
-        """On which days so many messages go out."""
+        """Return the days on which this number of messages is sent, with the number of messages for each
+        day."""
         of_day = (self.limit.per_day, self.limit.reserve)
         return days(portions(messages, *of_day, self.now, room=self.room.recipients), *of_day)

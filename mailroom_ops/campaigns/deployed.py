@@ -1,4 +1,4 @@
-"""A stage's campaigns, as an operator handles them: started, watched, paused, stopped."""
+"""Operations on a deployed stage's campaigns: start a run, read its state, pause it, stop it."""
 
 import json
 import time
@@ -23,14 +23,15 @@ Schedules = dict[str, Literal["enabled", "disabled"]]
 
 
 def without_campaigns(thing: str, stage: str) -> NotDeployed:
-    """Return the error for a missing queue, table or function of campaigns: the stage is missing, or has
-    none."""
+    """Return the error for a missing queue, table or function of campaigns: the stage is not deployed, or was
+    deployed without campaigns."""
     return NotDeployed(thing, f"Deploy {stage} with a campaign enabled")
 
 
 @dataclass(frozen=True)
 class RunStart:
-    """Message for the collect queue. `known` is the run's present state if it was started before."""
+    """Start of a run, which a message to the queue of `collect` requests. `known` is the run's present state
+    if it was started before."""
 
     campaign: str
     run: str
@@ -44,8 +45,8 @@ class RunStart:
 
 
 class DeployedCampaigns:
-    """The campaigns of one stage: their queues, table of runs and schedules. Raises NotDeployed if these
-    are missing."""
+    """Operations on the campaigns of one stage, with their queue, table of runs and schedules. The methods
+    raise NotDeployed if the queue or the table is missing."""
 
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.stage = stage
@@ -58,8 +59,8 @@ class DeployedCampaigns:
         self.clock = clock
 
     def starting(self, campaign: str, run: str | None, *, new: bool = False) -> RunStart:
-        """The start of the run of that name, which has to be known unless it may be `new`; without a name, of
-        a run named by this minute. Raises Refused."""
+        """Return the start of the run with a name or, if `run` is None, of a run named after the present
+        minute. Raises Refused if a run with the name does not exist, unless `new` is true."""
         if run is None:
             minute = _iso(self.clock() // 60 * 60)
             return RunStart(campaign, name_of(minute), minute, self._read(campaign, name_of(minute)))
@@ -67,8 +68,8 @@ class DeployedCampaigns:
         earlier = self._read(campaign, name)
         if earlier is None and not new:
             raise Refused(
-                f"There is no run of that name; the latest of {campaign} in {self.stage}: "
-                f"{self._latest(campaign)}. Use --new to begin it."
+                f"There is no run of that name; the latest runs of {campaign} in {self.stage}: "
+                f"{self._latest(campaign)}. Use --new to start one."
             )
         if earlier is not None:
             return RunStart(campaign, name, earlier.scheduled_at, earlier)
@@ -78,7 +79,7 @@ class DeployedCampaigns:
             return RunStart(campaign, name, _iso(self.clock()))
 
     def start(self, start: RunStart) -> None:
-        """Put the start on the collect queue."""
+        """Send the message that starts the run to the queue of the function `collect`."""
         name = stages.name(self.stage, "collect")
         try:
             url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
@@ -87,36 +88,38 @@ class DeployedCampaigns:
         self._sqs.send_message(QueueUrl=url, MessageBody=start.body(stages.caller(self._session)))
 
     def runs(self, campaign: str, limit: int) -> list[Run]:
-        """The latest runs, newest first. Raises NotDeployed."""
+        """Return the latest runs, up to a `limit`, the newest first. Raises NotDeployed."""
         with self._deployed():
             return self._runs.of_campaign(campaign, limit)
 
     def run(self, campaign: str, run: str) -> Run:
-        """Return one run, however its time is spelled. Raises Refused with those that there are."""
+        """Return a run. Its name may be its time in any ISO 8601 spelling. Raises Refused, which lists the
+        latest runs, if the run does not exist."""
         name = _canonical(run)
         entry = self._read(campaign, name)
         if entry is None:
             raise Refused(
-                f"{campaign} has no run {name!r} in {self.stage}; the latest: {self._latest(campaign)}."
+                f"{campaign} has no run {name!r} in {self.stage}; its latest: {self._latest(campaign)}."
             )
         return entry
 
     def stop(self, campaign: str, run: str) -> bool:
-        """Let no more of a run be collected, composed or sent. Returns False if it is stopped already."""
+        """Stop a run: its messages are no longer collected, composed or sent. Return False if it was stopped
+        already."""
         return self._runs.stop(campaign, run, stages.caller(self._session))
 
     def pause(self, campaign: str, run: str, reason: str | None) -> Run:
-        """Pause a run, or let a paused run go on if `reason` is None. Returns the run. Raises Refused if the
-        run is stopped."""
+        """Pause a run, or resume it if `reason` is None. Return the run. Raises Refused if the run is
+        stopped."""
         name = self.run(campaign, run).run
         since, operator = _iso(self.clock()), stages.caller(self._session)
         words = "" if reason is None else f"since {since} by {operator}: {reason}"
         if not self._runs.pause(campaign, name, words):
-            raise Refused(f"Run {name} of {campaign} is stopped; mailroom campaign start lets it go on.")
+            raise Refused(f"Run {name} of {campaign} is stopped; mailroom campaign start continues it.")
         return self.run(campaign, name)
 
     def schedules(self) -> Schedules:
-        """The schedules that are deployed, and whether each is enabled, by campaign."""
+        """Return whether each deployed schedule is enabled or disabled, by campaign."""
         pages = self._scheduler.get_paginator("list_schedules").paginate(
             GroupName=stages.name(self.stage, "campaigns")
         )

@@ -1,4 +1,4 @@
-"""A dry run: a campaign's audience is counted and three of its messages are rendered."""
+"""A dry run of a campaign: counts its audience, and renders three of its messages."""
 
 import json
 import re
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 _REFUSED = re.compile(r"An error occurred \((\w+)\) when calling the (\w+) operation")
 _SENTENCES = ("Invalid", "Malformed", "HandlerError")
-"""Errors of functions whose texts are sentences. The local stage calls each error HandlerError."""
+"""Types of functions' errors that are shown without their type, because their texts are sentences for people.
+The local stage reports every error as HandlerError."""
 SAMPLES = 3
 MAX_FAULTS = 20
 
 
 class Sample(Struct, frozen=True):
-    """A rendered message: its recipient and content, or the `problem` for which it would not be sent."""
+    """Rendered message: its recipient and content, or the `problem` because of which it would not be sent."""
 
     id: str
     to: str = ""
@@ -42,7 +43,7 @@ class Sample(Struct, frozen=True):
 
 
 class DryRunAnswer(Struct, frozen=True):
-    """Answer of a dry run: counts of the whole audience, and messages to its first recipients."""
+    """Output of a dry run: numbers for the whole audience, and messages to its first recipients."""
 
     campaign: str
     run: str
@@ -52,17 +53,17 @@ class DryRunAnswer(Struct, frozen=True):
     faults: list[str]
     samples: list[Sample]
     opted_out: list[str]
-    """Keys of first recipients who have opted out."""
+    """Keys of those of the first recipients who have opted out."""
     left_out: list[str]
-    """Keys of first recipients who are left out by the campaign's code."""
+    """Keys of those of the first recipients whom the campaign's code leaves out."""
     failed: list[str]
-    """Keys of first recipients for whom the campaign's code fails."""
+    """Keys of those of the first recipients for whom the campaign's code fails."""
     days: list[DayShare] = []
-    """Days on which the messages would go out, if the day has a limit."""
+    """Days on which the messages would be sent, if the channel has a daily limit."""
 
 
 class DryRun:
-    """Dry run by the deployed functions, and so with the stage's own database, files and code."""
+    """Dry run that invokes the deployed functions, and so uses the stage's own database, files and code."""
 
     def __init__(self, session: "boto3.Session", start: RunStart, stage: str) -> None:
         self._lambda = session.client("lambda", config=config_for_invocations())
@@ -70,9 +71,9 @@ class DryRun:
         self._about = {"campaign": start.campaign, "run": start.run, "scheduled_at": start.scheduled_at}
 
     def run(self, samples: "Samples", counted: Callable[[int], None]) -> DryRunAnswer:
-        """Count all pages, without keeping them, and render the first messages. `counted` is called with the
-        number of recipients so far. Raises Refused if the audience cannot be read, or if the campaign's
-        own code fails."""
+        """Count the recipients on all pages, and render the first messages. `counted` is called with the
+        number of recipients so far. Raises Refused if the audience cannot be read, or if the campaign's own
+        code fails."""
         pages = recipients = faulty = 0
         faults: list[str] = []
         people: list[dict[str, Any]] = []
@@ -87,7 +88,7 @@ class DryRun:
             counted(recipients)
             has_more = page["cursor"] is not None
             if has_more and page["cursor"] == cursor:
-                raise Refused(f"Page {pages} of the audience leads to itself; its order is not stable.")
+                raise Refused(f"Page {pages} of the audience is followed by itself: its order is not stable.")
             cursor = page["cursor"]
         composed = self._ask("compose", {"recipients": people}) if people else {}
         return DryRunAnswer(
@@ -112,20 +113,21 @@ class DryRun:
             fault = _REFUSED.sub(r"AWS refused \2 (\1)", str(answer.get("errorMessage")))
             kind = str(answer.get("errorType")).rpartition(".")[2]
             fault = fault if kind in _SENTENCES or fault.startswith("AWS") else f"{kind}: {fault}"
-            remedy = f"Correct the campaign or its rights; its log: aws logs tail /aws/lambda/{name}"
+            remedy = f"Correct the campaign or its permissions; see aws logs tail /aws/lambda/{name}"
             raise Refused(f"{name} failed: {fault}. {remedy}")
         return dict(answer)
 
 
 def samples_of(session: "boto3.Session", stage: str) -> "Samples":
-    """Return a renderer of items for a deployed stage, with the templates of this project. Raises Refused."""
+    """Return a renderer of items for a deployed stage, with the templates of this project. Raises Refused if
+    the stage is not deployed."""
     rules = rules_of(session, stage)
     return Samples(rules.previews(session.client("s3")), rules.default_region)
 
 
 class Samples:
-    """Renderer of items, as the senders of a stage would render them. Numbers without their country are
-    dialled in `default_region`. Content in the payload bucket is shown only with `payloads`."""
+    """Renders items like the senders of a stage. Telephone numbers without a country code are numbers of
+    `default_region`. Content in the payload bucket is rendered only if `payloads` is not None."""
 
     def __init__(
         self, previews: Previews, default_region: str = "", payloads: Payloads | None = None

@@ -1,7 +1,7 @@
-"""The campaigns of this project, and how each of them is in a stage.
+"""The campaigns of this project, and the state of each in a stage.
 
-The folder `campaigns/` and the stages of cdk.json are those that were checked out here: a stage may have been
-deployed from another version.
+The folder `campaigns/` and cdk.json are read from this project; the stage may have been deployed from another
+version of it.
 """
 
 import json
@@ -22,7 +22,8 @@ def names() -> list[str]:
 
 
 def read(name: str) -> dict[str, Any]:
-    """Return a campaign's settings, unchecked: synth checks them. Raises Refused."""
+    """Return a campaign's settings without validation, which synth does. Raises Refused if the campaign does
+    not exist, or if its file cannot be parsed."""
     if name not in names():
         raise Refused(f"There is no campaign {name!r}; there are: {_listed(names())}.")
     try:
@@ -32,7 +33,8 @@ def read(name: str) -> dict[str, Any]:
 
 
 def campaigns_of(stage: str) -> dict[str, Any]:
-    """Return the settings of a stage's campaigns in cdk.json, unchecked. Raises Refused."""
+    """Return the settings of a stage's campaigns in cdk.json, without validation. Raises Refused if cdk.json
+    does not have the stage."""
     stages: dict[str, Any] = json.loads((PROJECT / "cdk.json").read_text())["context"]["mailroom"]
     if stage not in stages:
         raise Refused(f"There is no stage {stage!r} in cdk.json; there are: {_listed(list(stages))}.")
@@ -40,28 +42,29 @@ def campaigns_of(stage: str) -> dict[str, Any]:
 
 
 def enabled(stage: str) -> list[str]:
-    """Return the campaigns that a stage has. Raises Refused."""
+    """Return the campaigns that a stage enables in cdk.json. Raises Refused if cdk.json does not have the
+    stage."""
     return list(campaigns_of(stage).get("enabled", []))
 
 
 def check(name: str, stage: str) -> None:
-    """Raise Refused unless the stage has that campaign."""
+    """Raise Refused unless the campaign exists and the stage enables it in cdk.json."""
     read(name)
     campaigns = enabled(stage)
     if name not in campaigns:
         raise Refused(
-            f"{name} is not enabled in {stage}; there: {_listed(campaigns)}. "
+            f"{name} is not enabled in {stage}; enabled are: {_listed(campaigns)}. "
             f"Add it to mailroom.{stage}.campaigns.enabled in cdk.json and deploy."
         )
 
 
 Deployment = Literal["not_enabled", "not_deployed", "still_deployed", "enabled", "disabled"]
-"""The state of a campaign in a stage. disabled: its schedule was switched off. still_deployed: the settings
-do not enable it any more, and its schedule goes on."""
+"""State of a campaign in a stage. disabled: its schedule was switched off. still_deployed: the settings no
+longer enable it, but its schedule still exists."""
 
 
 class CampaignRow(Struct, frozen=True):
-    """Campaign of the project."""
+    """Campaign of the project, with its state in a stage."""
 
     campaign: str
     channel: str
@@ -74,7 +77,8 @@ class CampaignRow(Struct, frozen=True):
 
 
 def campaign_rows(campaigns: DeployedCampaigns) -> list[CampaignRow]:
-    """Return all campaigns of the project, with their state in the stage. Raises Refused."""
+    """Return all campaigns of the project, with their state in the stage. Raises Refused if cdk.json does not
+    have the stage, or if a campaign's file cannot be parsed."""
     section = campaigns_of(campaigns.stage)
     # The schedules are read even if no campaign is enabled: the stack of a disabled campaign keeps its
     # schedule until somebody deletes the stack.

@@ -1,4 +1,4 @@
-"""`import`: a file of messages into the mailbox."""
+"""The command `import`: puts a file of messages into the mailbox."""
 
 from contextlib import closing
 from pathlib import Path
@@ -32,25 +32,25 @@ def import_(
     ] = None,
     id_prefix: Annotated[
         str | None,
-        typer.Option(help="The beginning of each id; without a column `id`, the line's number follows."),
+        typer.Option(help="The prefix of each id. Without a column `id`, the line number follows it."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, max=128, help="Make this many puts at a time.")] = 16,
+    workers: Annotated[int, typer.Option(min=1, max=128, help="The number of parallel puts.")] = 16,
     as_json: AsJson = False,
 ) -> None:
-    """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line, of any size.
+    """Put a file of messages into the mailbox: CSV with a header, or one JSON object per line, of any size.
 
-    A column is an attribute of the message, or a variable of its template: `template` names the template. In
-    a CSV file, write lists, maps and numbers as JSON. Each line needs an id that stays the same: from a
-    column `id`, or made of --id-prefix and the line's number. Messages take the bulk lane if the channel has
-    one, unless a column `lane` names the other. Every line becomes a message: beforehand, rename columns and
-    take out the lines that should not become messages.
+    A column is an attribute of the message, or a variable of its template; the column `template` names the
+    template. In a CSV file, write lists, maps and numbers as JSON. Each line needs an id that does not
+    change: from a column `id`, or made of --id-prefix and the line number. Messages use the lane bulk if the
+    channel has one, unless a column `lane` names another. Every line becomes a message, so first rename
+    columns, and remove the lines that should not become messages.
 
-    After an interruption, run the same command again. Nothing is put twice: a message that is there already
-    counts as existed. The answer names the lines that were refused: fix them where they stand, and run the
-    command again. With ids of line numbers, each line has to keep its number.
+    After an interruption, run the same command again. No message is put twice: a message that is in the
+    mailbox already counts as existed. The command prints the lines that were refused: correct them in the
+    file, and run the command again. If ids are made of line numbers, each line has to keep its number.
 
     Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS
     refused the messages, or the options or the file are wrong.
@@ -69,16 +69,14 @@ def import_(
 
 
 def options_of(file: Path, *, channel: str | None, id_prefix: str | None) -> Options:
-    """Return the options of a command. Raises Refused for an option that cannot be meant."""
+    """Return the options of a command. Raises Refused for an invalid option or an unknown file format."""
     if channel is not None and channel not in CONTRACTS:
         raise Refused(f"--channel {channel!r:.60} is unknown; use one of: {', '.join(CONTRACTS)}.")
     if id_prefix is not None and not _is_prefix(id_prefix):
-        raise Refused(
-            "--id-prefix cannot begin an id; use 1 to 100 printable characters, and no mail address."
-        )
+        raise Refused("--id-prefix is not valid; use 1 to 100 printable characters, and none of them an @.")
     file_format = ENDINGS.get(file.suffix.lower())
     if file_format is None:
-        raise Refused(f"{file.name} does not end in .csv or .jsonl; give it the ending of its format.")
+        raise Refused(f"{file.name} does not end in .csv or .jsonl; rename it to the ending of its format.")
     return Options(format=file_format, channel=channel or "", id_prefix=id_prefix or "")
 
 

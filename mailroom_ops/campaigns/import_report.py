@@ -1,4 +1,4 @@
-"""Output of an import: a bar while it runs, and the answer at its end."""
+"""Output of the command `import`: JSON for programs, and text for the terminal."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -14,7 +14,7 @@ State = Literal["done", "interrupted", "stopped"]
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """Answer of an import. Its counts are of lines."""
+    """Output of the command `import`. Its counts are numbers of lines."""
 
     file: str
     stage: str
@@ -22,14 +22,14 @@ class Imported(Struct, frozen=True, kw_only=True):
     state: State
     lines: int
     put: int
-    """Messages that were put, or that would be put after a dry run."""
+    """Messages that were put; in a dry run, messages that would be put."""
     existed: int
     conflict: int
     refused: int
     failed: int
     bytes: int
     faults: list[LineFault]
-    """First faults, 1,000 at most."""
+    """First faults, at most 1,000."""
     samples: list[Sample] = []
     trouble: str = ""
     """Reason why the import stopped."""
@@ -38,9 +38,9 @@ class Imported(Struct, frozen=True, kw_only=True):
 _MEANING = (
     ("put", "are in the mailbox now"),
     ("existed", "were there already, with the same content"),
-    ("conflict", "have the id of another message, which stays"),
+    ("conflict", "have the id of another message, and were not put"),
     ("refused", "are faulty"),
-    ("failed", "AWS refused"),
+    ("failed", "were refused by AWS"),
 )
 
 
@@ -57,11 +57,11 @@ def show(answer: Imported) -> None:
     if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")
     if answer.faults:
-        print_line("Fix the lines where they stand, then run the same command again.")
+        print_line("Correct these lines in the file, then run the same command again.")
     if answer.trouble:
         print_line(f"Stopped: {answer.trouble}.")
     if answer.state != "done":
-        print_line("To go on, run the same command again: nothing is put twice.")
+        print_line("To continue, run the same command again: no message is put twice.")
 
 
 def _rows(answer: Imported) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""The file that is imported: its bytes, and its entries."""
+"""The imported file: its bytes, and its entries."""
 
 import os
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from mailroom_ops.shared.screen import Refused
 
 
 class Source:
-    """A file, open for reading. It must not change meanwhile."""
+    """File that is open for reading. It must not change until it is closed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,8 +36,9 @@ class Source:
         self._file.close()
 
     def read(self, offset: int, most: int = CHUNK_BYTES) -> bytes:
-        """Return the bytes from the offset on, until the end that the file had when it was opened. Raises
-        Refused if the file ends earlier now: half a line would be taken for a whole one."""
+        """Return up to `most` bytes from an offset, but none after the end that the file had when it was
+        opened. Raises Refused if the file is shorter now, because half a line would be read as a whole
+        one."""
         length = max(0, min(most, self.size - offset))
         self._file.seek(offset)
         content = self._file.read(length)
@@ -50,7 +51,7 @@ class Source:
 
 
 class FileEntries:
-    """The entries of a file. `header` has the columns of a CSV file; [] of any other."""
+    """Iterable over the entries of a file. `header` has the columns of a CSV file, and is empty otherwise."""
 
     def __init__(self, source: Source, options: Options) -> None:
         self._source = source
@@ -68,7 +69,8 @@ class FileEntries:
         """Offset of the first entry."""
 
     def __iter__(self) -> Iterator[FileEntry]:
-        """Yield the entries, without empty lines. Raises Refused if the file cannot be read on."""
+        """Yield the entries, without empty lines. For a file with empty lines only, yield one entry with this
+        problem. Raises Refused if a part of the file cannot be parsed, such as the rest after a bad quote."""
         lines, empty = Lines(self._source, self._start), True
         while not lines.ended():
             try:

@@ -1,4 +1,4 @@
-"""Convert an entry of a file to a mailbox item, or to the faults in the entry."""
+"""Converts an entry of a file to a mailbox item, or to a fault."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -23,29 +23,30 @@ _attributes = cache(attributes_of)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Options by which lines become messages. An import goes on only with the options that it began with."""
+    """Options for the conversion of lines to messages. To continue an import, use the same options: with
+    other options, a line may become a message with another id."""
 
     format: Format
     channel: str
-    """Channel of all messages, or "" if each line names its own."""
+    """Channel of all messages; empty if each line has a channel of its own."""
     id_prefix: str
-    """Beginning of each id, or "" if the ids in the file are whole. With it, the number of a line without an
-    id becomes the line's id."""
+    """Prefix of each id; empty if the file contains complete ids. The id of a line without one is the prefix
+    and the line number."""
 
 
 class LineFault(Struct, frozen=True):
     """Fault in a line."""
 
     line: int
-    """Number of the line, as an editor counts."""
+    """Number of the line in the file; the first line has number 1."""
     column: str
-    """Column at fault; empty for the whole line."""
+    """Faulty column; empty if the whole line is faulty."""
     problem: str
 
 
 class Items:
-    """Converter of lines to items, by the options. `lanes` are the lanes of each channel of the stage: a
-    message uses the lane for bulk, if its channel has one, unless its line names another lane."""
+    """Converts lines to items. `lanes` has the lanes of each channel of the stage. A message uses the lane
+    bulk if its channel has it, unless its line names another lane."""
 
     def __init__(
         self, options: Options, lanes: Mapping[str, list[str]], validator: Validator, previews: Previews
@@ -56,22 +57,22 @@ class Items:
         self._previews = previews
 
     def check_header(self, header: list[str]) -> None:
-        """Raise Refused if these columns cannot make messages by the options."""
+        """Raise Refused if a file with these columns cannot be imported with these options."""
         try:
             check_columns(header, ())
         except Invalid as fault:
             raise Refused(f"The header: {fault.problem}.") from None
         if not self._options.channel and CHANNEL not in header:
-            raise Refused("Which channel is it? Say --channel mail, or name a column event_type.")
+            raise Refused("The channel is missing. Use --channel, or a column event_type.")
         if not self._options.id_prefix and ID not in header:
             raise Refused(
-                "The lines have no ids: name the column that has them `id`, or let them be made of the "
-                "lines' numbers by --id-prefix, which no other file may have, such as --id-prefix "
-                "people-2026-11-21."
+                "The lines have no ids: name the column with the ids `id`, or use --id-prefix, such as "
+                "--id-prefix people-2026-11-21, to make them of the line numbers. No other file may have "
+                "the same prefix."
             )
 
     def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault:
-        """Return the item of an entry, as the stage's own entrance would take it, or the entry's fault."""
+        """Return the item of an entry if the stage would accept it, or else the entry's fault."""
         line = entry.begin.line
         if entry.values is None:
             return LineFault(line, entry.column, entry.problem)
@@ -85,7 +86,7 @@ class Items:
         return item
 
     def item(self, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The item of a line. Raises Invalid, which names the attribute."""
+        """Return the item of a line. Raises Invalid, which names the attribute."""
         item = dict(values)
         item[CHANNEL] = self._channel(item)
         attributes = _attributes(item[CHANNEL])
@@ -105,9 +106,9 @@ class Items:
         default = self._options.channel
         channel = item.get(CHANNEL) or default
         if not isinstance(channel, str) or not channel:
-            raise Invalid(CHANNEL, "is missing; give one, or say --channel")
+            raise Invalid(CHANNEL, "is missing; give one, or use --channel")
         if default and channel != default:
-            raise Invalid(CHANNEL, f"is {channel!r:.60}, and --channel is {default}; leave one of them out")
+            raise Invalid(CHANNEL, f"is {channel!r:.60}, but --channel is {default}; leave one of them out")
         return channel
 
     def _id(self, item: Mapping[str, Any], line: int) -> str:

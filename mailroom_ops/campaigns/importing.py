@@ -1,4 +1,4 @@
-"""The import itself: the file's entries in their order, through the client that every producer may use."""
+"""The import of a file: its entries are put in order, by the Python client that producers use too."""
 
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import boto3
 
 MAX_FAULTS = 1_000
-"""Faulty lines that an answer names: a file of any size may have one fault in each line."""
+"""Maximum number of faulty lines in the output: each line of a large file may have a fault."""
 SAMPLES = 3
 _MOVED = (
-    "line {} has the id of another message, and ids are made of the lines' numbers: the file has changed "
-    "since it was imported, or another file had this --id-prefix. Put the file back as it was, or give the "
-    "new lines a file and an --id-prefix of their own"
+    "line {} has the id of another message, and ids are made of line numbers: the file has changed since it "
+    "was imported, or another file was imported with this --id-prefix. Restore the file, or put new lines "
+    "into another file, and use another --id-prefix for it"
 )
 
 
@@ -34,13 +34,13 @@ import ended."""
 
 
 class _Stopped(Exception):
-    """Error that ends an import. Its sentence is the reason."""
+    """Error that ends an import. Its text is the reason."""
 
 
 class Import:
-    """An import of one file into one stage, from its beginning: puts are conditional on ids that follow from
-    the file, so what an earlier run has put counts as existed. Raises Refused if the file or its columns
-    are probably a mistake."""
+    """Import of one file into one stage. It always begins with the first line. Ids follow from the file, and
+    puts are conditional on them, so a message that an earlier import has put counts as existed. Raises
+    Refused if the header cannot be parsed, or if its columns cannot make messages."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Import:
         self._faults: list[LineFault] = []
 
     def dry_run(self) -> Imported:
-        """Judge every line and render the first three messages, without a put."""
+        """Validate every line and render the first three messages, but put none."""
         samples = list[dict[str, Any]]()
         with bar("checking", quiet=self._quiet) as advance:
             for entry in self._entries:
@@ -83,7 +83,8 @@ class Import:
         return self._answer("done", dry_run=True, samples=[rendering.render(item) for item in samples])
 
     def run(self, workers: int) -> Imported:
-        """Put all, `workers` at a time. Ctrl-C ends it when what is under way is done."""
+        """Put all messages, `workers` at a time. After Ctrl-C, the import ends once the puts under way are
+        done."""
         state: State = "stopped"
         trouble = ""
         try:
@@ -118,7 +119,8 @@ class Import:
             mailroom.send_many(self._good(under_way), on_result=settle)
 
     def _good(self, under_way: "deque[FileEntry]") -> Iterator[dict[str, Any]]:
-        """The items of the file; each one's entry is noted, and the faulty ones are listed."""
+        """Yield the valid items of the file, and append the entry of each to `under_way`. Faulty lines are
+        counted and listed."""
         for entry in self._entries:
             item = self._items.judged(entry)
             if isinstance(item, LineFault):

@@ -16,20 +16,20 @@ class Part(Struct, frozen=True):
     meaning: str
     count: int
     before: int
-    """Recipients in the parts before."""
+    """Number of recipients in the parts before this one."""
 
 
 class Progress(Struct, frozen=True):
-    """A run beside the results of its messages."""
+    """Progress of a run, derived from its counters and from the results of its messages."""
 
     run: Run
     results: Results | None
-    """None if the stage is without search."""
+    """Results of the run's messages; None for a stage without search."""
 
     @property
     def accounted(self) -> int | None:
-        """Number of recipients who have their message, or are known to get none; None if the counts cannot
-        tell: several starts put messages, or some were counted twice."""
+        """Number of recipients whose message was put, or who get none. None if this number is unknown,
+        because several starts put messages, or some recipients were counted twice."""
         run = self.run
         of_latest = run.existed + run.conflicts + run.opted_out + run.left_out + run.expired
         if len(run.starts) > 1:  # `composed` counts the messages of all starts
@@ -38,12 +38,12 @@ class Progress(Struct, frozen=True):
 
     @property
     def can_stop(self) -> bool:
-        """Whether a stop changes something."""
+        """Whether a stop would have an effect."""
         return self.run.state not in ENDED and self.step != "Done"
 
     @property
     def step(self) -> str:
-        """Step of `STEPS` that the run is at, or ended at. Without results no run is known to be done."""
+        """Present or last step of the run, one of `STEPS`. Without results, the step is never Done."""
         run, accounted = self.run, self.accounted
         if run.cursor is not None or not run.pages:
             return "Collecting"
@@ -53,7 +53,7 @@ class Progress(Struct, frozen=True):
 
     @property
     def unsent(self) -> int | None:
-        """Number of recipients whose message is without an outcome yet; None for a stage without search."""
+        """Number of recipients whose message is still without an outcome; None for a stage without search."""
         if self.results is None:
             return None
         outcomes = self.results.accepted + self.results.failed + self._without(self.results)
@@ -66,7 +66,7 @@ class Progress(Struct, frozen=True):
 
     @property
     def parts(self) -> list[Part]:
-        """Parts of the recipients, in the order in which messages get there."""
+        """Recipients by the state of their messages, the messages with an outcome first."""
         run, results, accounted = self.run, self.results, self.accounted
         counts = {"accounted": ("have their message, or get none", accounted or 0)}
         if results is not None:
@@ -86,5 +86,5 @@ class Progress(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """Sum of the parts, or the recipients if these are more."""
+        """Sum of the parts, or the number of recipients if that is larger."""
         return max(1, self.run.recipients, sum(part.count for part in self.parts))

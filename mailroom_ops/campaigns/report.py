@@ -1,4 +1,4 @@
-"""Answers of the campaign commands: as JSON for programs, and on the operator's terminal."""
+"""Output of the campaign commands: JSON for programs, and text for the terminal."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,18 +15,18 @@ from mailroom_ops.costs.days import days_table
 from mailroom_ops.shared.screen import fold, lines, plain, print_line, right, screen, table_of, whole
 
 SHOWN_FAULTS = 20
-CONFLICT = "were not put: another message has their id, and stays"
+CONFLICT = "were not put, because another message has their id"
 MEANING = {
-    "collecting": "more pages are to come",
+    "collecting": "more pages follow",
     "collected": "every page was read",
     "stopped": "nothing more is collected, composed or sent",
     "expired": "its messages are not sent any more",
-    "paused": "nothing more is collected or sent until it goes on",
+    "paused": "nothing more is collected or sent until it is resumed",
 }
 
 
 class RunStarted(Struct, frozen=True):
-    """A run that was started, or goes on."""
+    """Output of the command `campaign start`: the run that was started or continued."""
 
     campaign: str
     run: str
@@ -38,11 +38,12 @@ _SHOWN = (
     *("refused", "faults", "trouble", "composed", "existed", "conflicts", "opted_out", "left_out", "failed"),
     *("expired", "started_by", "stopped_by", "paused"),
 )
-"""Fields of `Run` that answers have: not those that only its workers need, such as the secret of its ids."""
+"""Fields of `Run` in the output. It does not have fields that only functions need, such as the secret of a
+run's ids."""
 
 
 class RunsAnswer(Struct, frozen=True):
-    """The answer of `campaign status`: one campaign's runs, the newest first."""
+    """Output of the command `campaign status`: the runs of one campaign, the newest first."""
 
     stage: str
     campaign: str
@@ -50,14 +51,14 @@ class RunsAnswer(Struct, frozen=True):
 
 
 class CampaignsAnswer(Struct, frozen=True):
-    """The answer of `campaign list`: the campaigns of this repository, by name."""
+    """Output of the command `campaign list`: the campaigns of this project, sorted by name."""
 
     stage: str
     campaigns: list[CampaignRow]
 
 
 def run_status(run: Run, results: Results | None = None) -> dict[str, Any]:
-    """Return the progress of a run, with its `results` if they are read and the stage counts them."""
+    """Return the fields of a run for the output. `results` is None if the stage does not count results."""
     fields = {name: getattr(run, name) for name in _SHOWN}
     return {**fields, "updated_at": run.updatedAt, "results": results}
 
@@ -99,18 +100,18 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
 
 _SAID = {
     "under way": "without an outcome yet",
-    "waiting": "of these, for the day, their window, their send_at or a paused run",
+    "waiting": "of these, for the daily limit, their window, their send_at or a paused run",
     "accepted": "by the provider",
     "failed": "were not sent",
-    "suppressed": "get nothing, or nothing of the topic",
-    "cancelled": "were taken back, by a stop too, or their unless made them needless",
+    "suppressed": "because the recipient is suppressed, or opted out of the topic",
+    "cancelled": "by their producer, by a stop of the run, or by their unless",
     "opted out since": "of the topic",
 }
-"""Note on figures without a rate."""
+"""Notes on figures without a rate, by the figure's name."""
 
 
 def _results(results: Results) -> Iterable[tuple[str, str, str]]:
-    """How the messages ended."""
+    """Yield rows with the numbers of messages by outcome."""
     for figure in results.figures:
         yield figure.name, f"{figure.count:,}", figure.rate or _SAID.get(figure.name, "")
 
@@ -141,7 +142,7 @@ def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
 
 
 def print_faults(faults: Iterable[str], faulty: int) -> None:
-    """The first sentences about bad entries, and how many more there are."""
+    """Print the first sentences about faulty entries, and the number of further ones."""
     sentences = list(faults)[:SHOWN_FAULTS]
     for fault in sentences:
         print_line(f"- {fault}")
@@ -150,7 +151,7 @@ def print_faults(faults: Iterable[str], faulty: int) -> None:
 
 
 def print_dry_run(answer: DryRunAnswer) -> None:
-    """Plan of a run, and three of its messages."""
+    """Print the result of a dry run: some messages, and the size of the audience."""
     for sample in answer.samples:
         screen.print(panel(sample))
     total = len([*answer.samples, *answer.opted_out, *answer.left_out, *answer.failed])
@@ -167,7 +168,7 @@ def print_dry_run(answer: DryRunAnswer) -> None:
         "faulty. Nothing was written or sent."
     )
     if len(answer.days) > 1:
-        screen.print("The day has a limit, so they go out on several days:")
+        screen.print("The channel has a daily limit, so the messages are sent on several days:")
         screen.print(days_table(answer.days))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 ALWAYS = ("accepted", "delivered", "bounced", "complained", "failed")
-"""Figures that are shown if they are 0, too."""
+"""Names of figures that are shown even if they are 0."""
 
 
 class Figure(Struct, frozen=True):
@@ -28,22 +28,22 @@ class Figure(Struct, frozen=True):
     name: str
     count: int
     rate: str = ""
-    """Part of the accepted messages in words; empty if it is of no interest."""
+    """Share of the accepted messages, as a text; empty for a figure without a rate."""
     status: str = ""
-    """Status that lists the messages; empty if none does."""
+    """Status by which the messages can be listed; empty if there is none."""
     bad: bool = False
-    """Whether somebody has to act."""
+    """Whether an operator has to act."""
 
 
 class Results(Struct, frozen=True):
     """Numbers of a run's messages by their present state."""
 
     put: int
-    """Messages that were put into the mailbox."""
+    """Number of messages that were put into the mailbox."""
     under_way: int
-    """Messages without an outcome."""
+    """Number of messages without an outcome."""
     waiting: int
-    """Part of `under_way` that may not be sent yet: for the day, for their window or for their `send_at`."""
+    """Number of messages in `under_way` that wait, such as for the daily limit, a window or `send_at`."""
     sent: int
     delivered: int
     undelivered: int
@@ -51,29 +51,32 @@ class Results(Struct, frozen=True):
     complained: int
     failed: int
     suppressed: int
-    """Messages that were left out by the campaign, or before the submit."""
+    """Number of recipients who had opted out before the run, and of messages that a worker did not submit
+    because of a suppression or an opt-out."""
     cancelled: int
     opted_out_since: int | None
-    """Recipients who opted out of the campaign's topic, if it has one, since the run's time."""
+    """Number of recipients who have opted out of the campaign's topic since the run's time; None for a
+    campaign without a topic."""
 
     @property
     def accepted(self) -> int:
-        """How many a provider has accepted."""
+        """Number of messages that a provider has accepted."""
         return self.sent + self.delivered + self.undelivered + self.bounced + self.complained
 
     @property
     def arrived(self) -> int:
-        """How many were delivered; a complaint follows a delivery."""
+        """Number of delivered messages. A message with a complaint was delivered before."""
         return self.delivered + self.complained
 
     @property
     def wrong(self) -> int:
-        """Number of messages that went wrong."""
+        """Number of messages that failed, bounced, were not delivered or caused a complaint."""
         return self.undelivered + self.bounced + self.complained + self.failed
 
     @property
     def figures(self) -> list[Figure]:
-        """Return the figures in the order of a message's way; those that are rare, only if there are some."""
+        """Figures in the order of a message's statuses. Figures that are 0 are left out unless they are in
+        ALWAYS."""
         figures = [
             Figure("under way", self.under_way),
             Figure("waiting", self.waiting, status="scheduled"),
@@ -90,15 +93,16 @@ class Results(Struct, frozen=True):
         return [*(figure for figure in figures if figure.count or figure.name in ALWAYS), *since]
 
     def _rated(self, status: str, count: int, limit: float = math.inf) -> Figure:
-        """Return a figure with its part of the accepted messages. SES looks into an account at `limit`."""
+        """Return a figure with its share of the accepted messages. From the share `limit` on, SES reviews an
+        account."""
         if not count:
             return Figure(status, count, status=status)
-        part, beside = count / self.accepted, f"; SES looks into {percent(limit)}" if limit < 1 else ""
+        part, beside = count / self.accepted, f"; SES reviews at {percent(limit)}" if limit < 1 else ""
         return Figure(status, count, f"{percent(part)}{beside}", status, bad=part >= limit)
 
 
 class ResultsReader:
-    """Reader of the results of one stage's runs. Raises NotDeployed."""
+    """Reads the results of one stage's runs. Raises NotDeployed."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         search = search_of(session, stage)
@@ -107,7 +111,7 @@ class ResultsReader:
         self._preferences = Preferences(dynamodb, name(stage, "preferences"))
 
     def of(self, run: Run, topic: str | None) -> Results | None:
-        """Return a run's results, or None for a stage without search, which counts them."""
+        """Return a run's results, or None for a stage without search, whose table contains the counts."""
         if self._tallies is None:
             return None
         tally = self._tallies.of_run(run.campaign, run.run, run.begun_at)

@@ -10,8 +10,8 @@ import msgspec
 from mailroom_ops.messages.items import variable_of
 
 VARIABLE = "var."
-"""Start of the names of the fields, such as `var.name`, `var.lines[0][price]` and `var.address[city]`. With
-this prefix, a variable may have the name of another field of the form."""
+"""Prefix of the names of the fields, such as `var.name`, `var.lines[0][price]` and `var.address[city]`.
+Because of it, a variable may have the name of another field of the form."""
 Rows = dict[str, dict[str, str]]
 """Names of a variable's fields by row and key. Variables other than lists have the row "", and rows other
 than maps have the key ""."""
@@ -19,8 +19,8 @@ _NAME = re.compile(r"var\.([^\[]+)(?:\[([0-9]{1,3})\])?(?:\[([^\W\d]\w*)\])?")
 
 
 def cells_of(variable: str, value: Any) -> dict[str, Any]:
-    """Return the cells of a variable by the names of their fields. A value with lists or maps within its rows
-    is a single cell."""
+    """Return the cells of a variable by the names of their fields. If a row of the value contains a list or a
+    map, the whole value is a single cell."""
     rows = {f"[{index}]": row for index, row in enumerate(value)} if isinstance(value, list) else {"": value}
     cells: dict[str, Any] = {}
     for place, row in rows.items():
@@ -31,7 +31,7 @@ def cells_of(variable: str, value: Any) -> dict[str, Any]:
 
 
 def tables_of(names: Iterable[str]) -> dict[str, Rows]:
-    """Return the fields of variables among all names of fields."""
+    """Return the fields of variables, by variable, from the names of all fields."""
     tables: dict[str, Rows] = {}
     for match in filter(None, map(_NAME.fullmatch, names)):
         variable, row, key = match.groups("")

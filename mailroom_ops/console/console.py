@@ -1,4 +1,4 @@
-"""The command `console`: a stage in the browser."""
+"""The command `console`: its options."""
 
 from typing import Annotated
 
@@ -12,18 +12,18 @@ from mailroom_ops.shared.screen import aws_faults
 def console(
     stage: Stage = "dev",
     *,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Serve on this port; 0: a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0: any free port.")] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Open no browser; print the URL alone on its first line.")
+        bool, typer.Option("--no-browser", help="Do not open a browser; only print the URL.")
     ] = False,
 ) -> None:
     """Open a stage in the browser: messages, queues, failures, dead letters, campaigns. Ends with Ctrl-C.
 
-    The console listens on this machine only, for browsers that open the printed URL, which has a token. It
-    works with the credentials of the environment, and can do what they may do. It says what an action will
-    do before it does it.
+    The console listens on this machine only, for browsers that open the printed URL, which contains a token.
+    It uses the credentials of the environment, and has their permissions. It shows what an action will do,
+    and asks, before it does it.
 
-    Exit code 2: the stage does not exist, or the port is taken.
+    Exit code 2: the stage does not exist, or the port is in use.
 
     Example: mailroom console --stage local
     """

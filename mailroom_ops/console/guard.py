@@ -1,11 +1,11 @@
 """Access control: only the browser of the user who started the console, and only from the console's pages.
 
-Every program of this machine can reach the port, and so can every page in the browser. So a request needs
-a cookie, which the token of the first URL is exchanged for. Browsers send a cookie to every port of a host,
-but only below the cookie's path. So each console has a random path: a server on another port does not get the
-cookie, and neither does the next console on this port. The Host of a request must be the console itself: with
-another name that resolves to this machine, another site could read the pages (DNS rebinding). And the request
-must come from the console's own pages, or another site could press its buttons (CSRF).
+Every program on this machine can reach the port, and so can every page in the browser. So a request needs a
+cookie, which the browser gets for the token in the first URL. Browsers send a cookie to every port of a host,
+but only below the cookie's path. So each console has a random path: neither a server on another port nor the
+next console on this port gets the cookie. The Host header of a request must be the console's own: through
+another name that resolves to this machine, another site could read the pages (DNS rebinding). The request
+must also come from the console's own pages, or another site could submit its forms (CSRF).
 """
 
 import hmac
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 MAX_BODY = 4 * 1024 * 1024
-"""Largest body of a form, in bytes: an item has up to 400 KB, and takes up to six times as much in a form."""
+"""Maximum body of a form, in bytes: an item has up to 400 KB, and up to six times as much in a form."""
 _HEADERS = {
     # A page may replace this policy, as the frame of a mail does.
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -36,7 +36,7 @@ _SAFE = ("GET", "HEAD")
 _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not allowed</title>
 <h1>Not allowed</h1><p>{why}</p><p>{remedy}</p></html>"""
 _NO_SESSION = "This browser has no session with the console."
-_PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> printed. It holds a token."
+_PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> printed. It contains a token."
 # The page refreshes to the console instead of redirecting: browsers follow a redirect without a strict cookie
 # if the visit began on another site.
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
@@ -45,8 +45,8 @@ _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailr
 
 
 class Guard:
-    """ASGI middleware around the application. `port` is the served port, `home` the path that all pages are
-    below, such as `/Zm9v`, and `token` the secret of the first URL."""
+    """ASGI middleware around the application. `port` is the served port, `home` the path below which all
+    pages are, such as `/Zm9v`, and `token` the secret in the first URL."""
 
     def __init__(self, app: "ASGIApp", port: int, home: str, token: str) -> None:
         self._app = app

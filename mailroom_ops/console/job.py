@@ -1,4 +1,4 @@
-"""Work that takes longer than a page: a thread, whose progress pages show."""
+"""Work that takes longer than a request: it runs in a thread, and pages show its progress."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether the work goes on."""
+        """Whether the work has not ended yet."""
         return self._thread.is_alive()
 
     def wait(self) -> None:
@@ -27,7 +27,7 @@ class Job:
         self._thread.join()
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Start the work in a thread. An error of AWS ends the work, and becomes `sentences`."""
+        """Start the work in a thread. If an error of AWS ends it, `sentences` describe the error."""
 
         def run() -> None:
             try:

@@ -82,16 +82,16 @@ PAGES = (
 _HERE = Path(__file__).parent
 _ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
 _HTMX = "htmx-2.0.11.min.js"
-_NOT_THERE = {404: "There is no such page.", 405: "This page takes no form."}
+_NOT_THERE = {404: "There is no such page.", 405: "This page accepts no form."}
 _MOST_SHOWN = 100_000
-"""Longest text on a page, in characters: longer ones are cut off."""
+"""Maximum number of characters of a text on a page; longer texts are cut off."""
 _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 """Content security policy of a document in a frame: without scripts, forms and content of other hosts."""
 _CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
-"""Start of an element for which browsers look up a host or connect to it in spite of the policy."""
+"""Start of an element for which browsers resolve a host name or connect to a host despite the policy."""
 _NO_MARKS = re.compile("[^\u061c\u200e\u200f]+")
-"""Text between the directional marks that Arabic and Hebrew texts begin with. The marks do not reverse
-letters."""
+"""Text between directional marks, with which Arabic and Hebrew texts may begin. These marks do not reverse
+the order of letters, and are not removed."""
 _LINK = re.compile(r"(?:(?<=<)|(?<=</))a(?=[\s/>])", re.IGNORECASE)
 """Name of a link element, in its start or end tag: a click would connect to a host, and may open a page
 there."""
@@ -137,16 +137,15 @@ def serve(session: "boto3.Session", stage: str, port: int, *, browser: bool) -> 
 
 
 class Refusal(View, frozen=True):
-    """Values of the page about a fault."""
+    """Values of the page that shows an error."""
 
     sentences: list[str]
     unsure: bool
-    """Whether the action may have been done in spite of the fault."""
+    """Whether the action may have been carried out despite the error."""
 
 
 def application(site: Site, home: str) -> ASGIApp:
-    """Return the application without its guard. Its links begin with `home`, the path that all pages are
-    below."""
+    """Return the application without its guard. `home` is the path below which all pages are."""
     environment = environment_of(site, home)
     routes = [_route(site, environment, page) for page in PAGES if site.stage == "local" or not page.local]
 
@@ -154,7 +153,7 @@ def application(site: Site, home: str) -> ASGIApp:
         if isinstance(error, HTTPException):
             answer = _refusal([_NOT_THERE.get(error.status_code, error.detail)], error.status_code)
         else:
-            answer = _refusal(["The console has a fault. Its terminal says which."], 500)
+            answer = _refusal(["The console has an internal error; see its terminal."], 500)
         return _rendered(site, environment, PAGES[0], Request(), answer)
 
     handlers: Any = {HTTPException: fault, Exception: fault}
@@ -162,7 +161,7 @@ def application(site: Site, home: str) -> ASGIApp:
 
 
 def environment_of(site: Site, home: str) -> Environment:
-    """Return the templates' environment, with the names that each template has besides its view."""
+    """Return the environment of the templates, with the filters and variables that all templates can use."""
 
     def located(path: str, /, **query: str | None) -> str:
         return home + link(path, **query)
@@ -243,15 +242,15 @@ def _refusal(sentences: list[str], status: int, *, unsure: bool = False) -> Show
 
 
 def _inert(html: str) -> str:
-    """Return the document without elements that connect. The name of an element follows its `<` directly, so
-    a replacement is enough: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>` becomes `<span
-    href=…>`. Browsers no longer play `bgsound`, and allow it wherever they allow `link`."""
+    """Return a document without elements that connect to a host. The name of an element directly follows its
+    `<`, so text replacement is enough: `<link rel=…>` becomes `<bgsound link rel=…>`, and `<a href=…>`
+    becomes `<span href=…>`. Browsers no longer play `bgsound`, and allow it wherever they allow `link`."""
     return _LINK.sub("span", _CONNECTS.sub("<bgsound ", html))
 
 
 def _shown(value: Any) -> Any:
-    """Make a value safe to show. Texts of others could reverse the direction of text, and show `exe.txt` as
-    `txt.exe`. Values that a form sends back go through the filter `exact` instead."""
+    """Make a value safe to show. A text from outside could reverse the direction of text, and show `exe.txt`
+    as `txt.exe`. Values that a form sends back unchanged use the filter `exact` instead."""
     if value is None:
         return ""
     text = isinstance(value, str) and not isinstance(value, Markup)

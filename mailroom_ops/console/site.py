@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 J = TypeVar("J", bound=Job)
 KEPT_SECONDS = 60.0
-"""Seconds for which clients and a stage's settings are cached. A new deployment is seen after that."""
+"""Seconds for which clients and a stage's settings are cached, and so the delay before a deployment is
+noticed."""
 
 
 def link(path: str, /, **query: str | None) -> str:
@@ -62,7 +63,7 @@ class View(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """Page as an answer: the values of its template, and a title, by default the title of the page."""
+    """Page to show: the values of its template, and a title, by default the title of the page."""
 
     view: View
     title: str = ""
@@ -99,13 +100,13 @@ class Page(Struct, frozen=True):
     show: Callable[["Site", Request], Answer]
     """Handler of the page's requests."""
     menu: bool = False
-    """Whether the menu has the page."""
+    """Whether the page is in the menu."""
     writes: bool = False
-    """Whether the page takes forms."""
+    """Whether the page accepts forms, by POST."""
     local: bool = False
     """Whether only the local stage has the page."""
     of: str = ""
-    """Title of the page's entry in the menu, if the path does not show it."""
+    """Title of the menu entry to which the page belongs, if its path does not show it."""
 
     @property
     def start(self) -> str:
@@ -128,7 +129,8 @@ class _Session:
 
 
 class Site:
-    """The stage of the console, shared by the threads of all requests."""
+    """State of the console for one stage (AWS session, jobs, cached values), shared by all request
+    threads."""
 
     def __init__(self, session: "boto3.Session", stage: str, clock: Clock = time.time) -> None:
         self.session = cast("boto3.Session", _Session(session))
@@ -136,13 +138,14 @@ class Site:
         self.jobs: dict[tuple[type[Job], str], Job] = {}
         """Jobs by their kind and by the name that their page gives them."""
         self.documents: dict[str, str] = {}
-        """Previews of the newest few mails, by token, for their frames."""
+        """HTML of the newest previews of mails, by token, for the frames that show them."""
         self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
         self._kept: dict[str, tuple[float, Any]] = {}
 
     def kept(self, name: str, make: Callable[[], T], seconds: float = KEPT_SECONDS) -> T:
-        """Return the cached value of a name, or make it, one thread at a time. `seconds` is how long it is
-        cached. A slow service delays only the pages that need its value."""
+        """Return the cached value of a name, or call `make` and cache its result for `seconds`. Only one
+        thread at a time makes the value of a name, so a slow service delays only the pages that need its
+        value."""
         with self._locks[name]:
             until, value = self._kept.get(name, (0.0, None))
             if until <= self.clock():
@@ -151,7 +154,7 @@ class Site:
             return cast(T, value)
 
     def job(self, kind: type[J], name: str) -> J | None:
-        """Return the job of a kind and a name, until another one replaces it."""
+        """Return the latest job of a kind and a name, or None if there was none."""
         return cast("J | None", self.jobs.get((kind, name)))
 
     def client(self, service: str) -> Any:

@@ -1,4 +1,4 @@
-"""Snapshot of a stage: the depths of its queues, its dead letters, and the alarms that ring."""
+"""Snapshot of a stage: the depths of its queues, the number of its dead letters, and the ringing alarms."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,7 +19,7 @@ _WORKERS = 8
 
 
 class QueueSnapshot(Struct, frozen=True):
-    """A queue of the stage."""
+    """Queue of the stage, with its depth."""
 
     name: str
     """Name of the queue without the stage."""
@@ -27,7 +27,7 @@ class QueueSnapshot(Struct, frozen=True):
 
 
 class RingingAlarm(Struct, frozen=True):
-    """Alarm that rings."""
+    """Alarm in the state ALARM."""
 
     name: str
     since: str
@@ -74,7 +74,7 @@ def _alarms(cloudwatch: "CloudWatchClient", stage: str) -> tuple[list[RingingAla
             descriptions += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
     except (ClientError, BotoCoreError) as error:
         code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
-        return None, f"CloudWatch cannot be asked ({code}): no figures, no alarms."
+        return None, f"CloudWatch cannot be read ({code}): no figures, no alarms."
     alarms = [
         RingingAlarm(
             alarm["AlarmName"],

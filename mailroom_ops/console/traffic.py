@@ -1,4 +1,4 @@
-"""Figures of CloudWatch about a stage's channels: the last 24 hours, and the newest minutes."""
+"""Metrics of a stage's channels in CloudWatch: for the last 24 hours, and for the newest minutes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -18,9 +18,10 @@ MINUTE, HOUR = 60, 3600
 HOURS = 24
 AGE = "ApproximateAgeOfOldestMessage"
 NEWEST_MINUTES = 15
-"""Minutes for which a value counts as the newest one."""
+"""Number of last minutes in which the newest value is searched."""
 PACE_MINUTES = 3
-"""Minutes of which the best is the pace: the last one is not over, and its values come late."""
+"""Number of last minutes of which the best one is shown as the pace: the values of the current minute are
+incomplete and late."""
 Key = tuple[str, str]
 """A channel, and the name of a figure."""
 
@@ -29,7 +30,7 @@ class Hour(Struct, frozen=True):
     """Messages of an hour."""
 
     at: str
-    """Begin of the hour (ISO 8601)."""
+    """Start of the hour (ISO 8601)."""
     accepted: int
     wrong: int
 
@@ -40,8 +41,8 @@ class Hour(Struct, frozen=True):
 
 
 class Traffic:
-    """Figures of a stage's channels at `moment` (epoch seconds), or none if CloudWatch cannot be asked.
-    `routes` are the URLs of queues, by channel and lane."""
+    """Figures of a stage's channels at `moment` (epoch seconds). There are none if CloudWatch cannot be read.
+    `routes` has the URLs of queues, by channel and lane."""
 
     def __init__(
         self, client: "CloudWatchClient", stage: str, routes: Mapping[str, Mapping[str, str]], moment: float
@@ -72,7 +73,7 @@ class Traffic:
             self._read(client, of_hours, self._starts[0], hour + HOUR)
             self._read(client, of_minutes, self._minute - NEWEST_MINUTES * MINUTE, self._minute + MINUTE)
         except (ClientError, BotoCoreError):
-            pass  # the snapshot of the queues reports the reason
+            pass  # the snapshot, which reads CloudWatch too, reports the reason
 
     def hours(self) -> list[Hour]:
         """Return the hours of the last day, the oldest first; an empty list without figures."""

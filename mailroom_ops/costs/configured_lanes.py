@@ -1,12 +1,14 @@
-"""A stage's lanes, with the numbers of its settings in cdk.json, and how fast they send.
+"""A stage's lanes, with the numbers from its settings in cdk.json, and their speeds.
 
-A worker is a function that takes one batch after another. It submits, records the outcome, and waits after
-each submit, so that all workers together keep to the rate (see `mailroom.delivery.worker`).
+A worker is an instance of a sender function that processes one batch after another. It submits each message,
+records the outcome, and waits after each submit, so that all workers together keep to the rate (see
+`mailroom.delivery.worker`).
 
-The speed is the lower of the rate and of workers / the time of a message. An invocation takes as long as its
-messages one after another, and some time passes until the next one: the formula of the article "How We Send
-Mass Personalised Emails using AWS Serverless Technologies" (Hashnode, 2022). Every message is sent at its
-first attempt, and all workers run from the start.
+The speed of a lane is the lower of its rate and of the number of its workers divided by the time of a
+message. An invocation takes the sum of the times of its messages, and some time passes before the next
+invocation. The formula is from the article "How We Send Mass Personalised Emails using AWS Serverless
+Technologies" (Hashnode, 2022). It assumes that every message is sent at its first attempt, and that all
+workers run from the start.
 """
 
 import json
@@ -37,7 +39,7 @@ _BY_RESEND = structs.replace(
 )
 """Estimate of a mail that Resend sends."""
 BETWEEN_SECONDS = 0.1
-"""Time from one invocation of a worker to its next, assumed."""
+"""Seconds from the end of a worker's invocation to its next invocation, assumed."""
 MIN_WORKERS = 2
 """The lowest MaximumConcurrency of a queue's mapping:
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html."""
@@ -45,35 +47,36 @@ https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html."""
 
 @dataclass(frozen=True, kw_only=True)
 class ConfiguredLane:
-    """A lane of a channel."""
+    """Lane of a channel, with its settings."""
 
     channel: str
     name: str = "normal"
     queue: str
     workers: int
-    """Workers at once."""
+    """Maximum number of workers that run at the same time."""
     workers_setting: str
     """Path of the setting of `workers`, below the stage."""
     batch: int
-    """Messages of one invocation."""
+    """Maximum number of messages in one invocation."""
     rate: float | None = None
     """Messages a second of all workers together; None if they are unlimited."""
     rate_setting: str = ""
     """Path of the setting of `rate`, below the stage."""
     memory_mb: int
     longest_wait: int
-    """Seconds that a message may wait for its turn, so that SQS still keeps it for all its retries."""
+    """Seconds for which a message may wait in its queue, so that the rest of the retention suffices for all
+    retries."""
     estimate: Estimate
     """Time and money that one message takes."""
     fifo: bool = False
     at_once: int = 1
-    """Messages that a worker delivers at a time."""
+    """Number of messages that a worker delivers in parallel."""
     events_by_api: bool = False
-    """Whether the provider reports events by requests to the API, instead of by a topic."""
+    """Whether the provider reports events by requests to Mailroom's API, instead of through an SNS topic."""
 
     @property
     def vcpu(self) -> float:
-        """A worker's part of a vCPU. Python computes on one vCPU only."""
+        """Share of a vCPU that a worker can use: at most 1, because Python uses only one."""
         return min(1, self.memory_mb / WHOLE_VCPU_MB)
 
     @property
@@ -83,8 +86,8 @@ class ConfiguredLane:
 
     @property
     def seconds(self) -> float:
-        """Time of a message in its sender. Its computing takes longer with a part of a vCPU, which the
-        messages at a time share."""
+        """Seconds that a message takes in its sender. Computing takes longer with less than a vCPU, and
+        messages that are delivered in parallel share the vCPU."""
         slowed = self.estimate.computing / self.vcpu
         return max(self.estimate.latency - self.estimate.computing + slowed, self.at_once * slowed)
 
@@ -100,7 +103,7 @@ class ConfiguredLane:
 
     @property
     def speeds(self) -> dict[str, float]:
-        """Messages a second that the rate and that the workers allow, the lowest first."""
+        """Messages a second that the rate allows, and that the workers can send, the lower first."""
         speeds = {"workers": self.workers * self._worker_speed}
         if self.rate:
             speeds["rate"] = self.rate
@@ -138,7 +141,8 @@ def lanes_of(settings: Settings) -> list[ConfiguredLane]:
 
 
 def lane_of(settings: Settings, channel: str, name: str = "normal") -> ConfiguredLane:
-    """Return a lane of a stage. Raises SettingsError that lists the channels or lanes of the stage."""
+    """Return a lane of a stage. Raises SettingsError, which lists the existing channels or lanes, if the
+    stage does not have it."""
     lanes: dict[str, dict[str, ConfiguredLane]] = {}
     for lane in lanes_of(settings):
         lanes.setdefault(lane.channel, {})[lane.name] = lane

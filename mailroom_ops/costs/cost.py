@@ -1,4 +1,4 @@
-"""The command `cost`: the cost of a month."""
+"""The command `cost`: prints the monthly cost of messages and of the stage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
@@ -18,18 +18,18 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class ChannelCost(Struct, frozen=True):
-    """A month's cost of one channel's messages, in US dollars."""
+    """Monthly cost of one channel's messages, in US dollars."""
 
     channel: str
     lane: str
     messages: int
     parts: dict[str, float]
     not_included: str = ""
-    """Reason why the provider's price is left out; empty if it is included or the provider is free."""
+    """Reason why the provider's price is not included; empty if it is included or the provider is free."""
 
 
 class Cost(Struct, frozen=True):
-    """A month's cost, in US dollars."""
+    """Output of the command `cost`: the cost of a month in US dollars."""
 
     stage: str
     channels: list[ChannelCost]
@@ -41,19 +41,19 @@ class Cost(Struct, frozen=True):
 def cost(
     messages: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CHANNEL=COUNT", help="Messages a month by channel; a fax is of one minute."),
+        typer.Argument(metavar="CHANNEL=COUNT", help="Messages a month by channel; a fax takes one minute."),
     ] = None,
     stage: WrittenStage = "dev",
     *,
-    bulk: Annotated[bool, typer.Option("--bulk", help="Count the mails as campaigns': lane bulk.")] = False,
+    bulk: Annotated[bool, typer.Option("--bulk", help="Count mails as sent by the lane bulk.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.
+    """Print the monthly cost of messages on AWS, by channel and part, and the cost of the stage itself.
 
-    The command synthesizes the stage from cdk.json, counts with a dated price list, and works without AWS
+    The command synthesizes the stage from cdk.json, uses a dated price list, and works without AWS
     credentials. A provider's price is included if it is the same everywhere.
 
-    Exits 2 if the stage lacks a channel, or its settings are wrong.
+    Exit code 2: the stage does not have a channel, or its settings are invalid.
 
     Example: mailroom cost mail=1000000 sms=20000 --stage prod
     """
@@ -75,7 +75,8 @@ def cost(
 def month_cost(
     settings: Settings, templates: Sequence[Mapping[str, Any]], loads: Mapping[ConfiguredLane, int]
 ) -> Cost:
-    """Return the cost of a month with the messages of `loads`, for a stage by its settings and templates."""
+    """Return the monthly cost of a stage with these settings and templates, and of the numbers of messages in
+    `loads`."""
     channels = []
     for lane, messages in loads.items():
         parts = message_parts(settings, lane)
@@ -92,7 +93,7 @@ def month_cost(
 
 
 def _counts(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield channels with their counts. Raises typer.BadParameter."""
+    """Parse arguments such as mail=10000, and yield channels with their counts. Raises typer.BadParameter."""
     for text in texts:
         channel, _, count = text.partition("=")
         if not (channel and count.isdecimal()):
@@ -119,7 +120,7 @@ def multiplied(parts: Mapping[str, float], count: int) -> dict[str, float]:
 
 
 def money(dollars: float) -> str:
-    """Format dollars with two decimals, and from 10,000 on without."""
+    """Format dollars with two decimals, or without decimals from 10,000 on."""
     if dollars >= 10_000:
         return f"{dollars:,.0f}"
     return f"{dollars:,.2f}" if dollars >= 0.005 else "< 0.01"

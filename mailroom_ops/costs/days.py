@@ -1,4 +1,5 @@
-"""The days on which messages go out, if a day has a limit: `mailroom docs keep-codes-fast`."""
+"""The days on which bulk messages are sent if a channel has a daily limit: `mailroom docs
+keep-codes-fast`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -15,17 +16,17 @@ _DAY = 86_400
 
 
 class DayShare(Struct, frozen=True):
-    """The messages of one day."""
+    """Messages that are sent within one day."""
 
     begins: str
     """Time of the first message (ISO 8601)."""
     messages: int
     left_for_codes: int
-    """Recipients that codes may reach in 24 hours at the worst moment."""
+    """Number of recipients in 24 hours that bulk messages leave for the lane normal, such as for codes."""
 
 
 class Portion(Struct, frozen=True):
-    """Messages that go out one after another, within an hour."""
+    """Messages that are sent one after another, within an hour."""
 
     begins: float
     """Time in epoch seconds."""
@@ -41,10 +42,10 @@ def portions(
     room: int | None = None,
     speed: float = float("inf"),
 ) -> Iterator[Portion]:
-    """Yield bulk messages of one recipient each in the order in which `release` hands them over.
+    """Yield bulk messages to one recipient each, in portions, as the function `release` queues them.
 
-    `room` is the rest of today's part at `start` (epoch seconds), by default the whole part. `speed` is in
-    messages a second.
+    `room` is the number of recipients that bulk messages may still reach at `start` (epoch seconds); the
+    default is their whole part of the daily limit. `speed` is in messages a second.
     """
     part = limits_of(per_day, reserve, start)[1]
     counts = {hour_of(start): part - room} if room is not None else {}
@@ -57,14 +58,14 @@ def portions(
             counts[hour] = counts.get(hour, 0) + share
             time, messages = time + share / speed, messages - share
         else:
-            # There is room again when the oldest hour no longer counts, or at the next date, which has its
-            # own limit.
+            # There is capacity again when the oldest hour no longer counts, or at the next date, which may
+            # have another limit.
             counts = {hour: count for hour, count in counts.items() if hour >= oldest_hour(time)}
             time = min([time - time % _DAY + _DAY, *(frees(hour) for hour in counts)])
 
 
 def days(portions: Iterable[Portion], per_day: PerDay, reserve: float) -> list[DayShare]:
-    """Add up portions to days of 24 hours each. Another limit begins another day."""
+    """Add up portions to days of 24 hours each. If the daily limit changes, a new day begins."""
     shares: list[DayShare] = []
     begins = limit = 0.0
     for portion in portions:

@@ -9,23 +9,23 @@ from mailroom_stacks.settings.settings import Settings
 
 DAYS_A_MONTH = 30.4
 FOREVER_DAYS = 365
-"""Days that are counted of items that are kept forever."""
+"""Days for which the storage of an item without expiry is counted."""
 MAILBOX_BYTES, LEDGER_BYTES, ROW_BYTES = 1_100, 496, 230
 """Sizes of items, with the 100 bytes that DynamoDB adds: in the mailbox, assumed; in the ledger, of a mail
 that was sent, by `make bench` (`ledger_item_bytes`); and in the table search."""
 SEARCH_ROWS = 2
-"""Rows that make a message to one recipient findable."""
+"""Number of rows that a message to one recipient has in the table `search`."""
 FEEDBACK_SECONDS = 0.02
-"""Time of a function for each event of a provider, assumed."""
+"""Seconds that the function `feedback` takes for each event of a provider, assumed."""
 API_SECONDS = 0.05
-"""Time of a function for each request to the API, assumed."""
+"""Seconds that a function takes for each request to the HTTP API, assumed."""
 ASSUMED = (
     "Assumed for the cost: batches are full, and every message is sent at its first attempt, without a wait "
-    f"for its send_at, its window or the day. An item of the mailbox has {MAILBOX_BYTES:,} bytes, and one "
-    f"that is kept forever is counted for {FOREVER_DAYS} days.",
+    f"for its send_at, its window or the daily limit. A mailbox item has {MAILBOX_BYTES:,} bytes; without an "
+    f"expiry, its storage is counted for {FOREVER_DAYS} days.",
     f"Prices: {prices.DATED}. `mailroom docs limits#what-it-costs` lists what is left out.",
 )
-"""Assumptions of the costs, for people."""
+"""Sentences about the assumptions of the costs."""
 
 
 def message_parts(settings: Settings, lane: ConfiguredLane) -> dict[str, float]:
@@ -48,7 +48,8 @@ def message_parts(settings: Settings, lane: ConfiguredLane) -> dict[str, float]:
 
 
 def _event_price(lane: ConfiguredLane) -> float:
-    """Return the cost of an event: its way to its queue, the function `feedback`, and a write."""
+    """Return the cost of a provider's event: its delivery to a queue, the function `feedback`, and a
+    write."""
     arrival = prices.SNS_PUBLISH
     if lane.events_by_api:
         arrival = prices.HTTP_API_REQUEST + invocation_part(API_SECONDS, MEMORY_MB)
@@ -57,19 +58,20 @@ def _event_price(lane: ConfiguredLane) -> float:
 
 
 def _kept_price(settings: Settings) -> float:
-    """Return the cost to keep the items of the mailbox and the ledger."""
+    """Return the cost of storing a message's items in the mailbox and the ledger."""
     mailbox_days = settings.retention.mailbox_days or FOREVER_DAYS
     byte_days = MAILBOX_BYTES * mailbox_days + LEDGER_BYTES * settings.retention.ledger_days
     return byte_days * _byte_day(settings)
 
 
 def _search_price(settings: Settings) -> float:
-    """Return the cost to read the ledger's item, and to write the rows of search and keep them."""
+    """Return the cost of reading the ledger's item, and of writing and storing the message's rows in the
+    table `search`."""
     row = prices.WRITE_UNIT + ROW_BYTES * settings.retention.ledger_days * _byte_day(settings)
     return prices.READ_UNIT + SEARCH_ROWS * row
 
 
 def _byte_day(settings: Settings) -> float:
-    """Return the price of a byte in a table for a day, with its backups."""
+    """Return the price of storing a byte in a table, and in its backups, for a day."""
     backups = prices.RECOVERY_GB_MONTH if settings.deployment.point_in_time_recovery else 0
     return (prices.TABLE_GB_MONTH + backups) / DAYS_A_MONTH / 1e9

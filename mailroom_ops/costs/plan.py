@@ -1,4 +1,4 @@
-"""The command `plan`: how long many messages take."""
+"""The command `plan`: estimates how long it takes to send a number of messages."""
 
 import time
 from typing import Annotated
@@ -16,7 +16,7 @@ from mailroom_stacks.settings.settings import Settings
 
 
 class PlanOutput(Struct, frozen=True, kw_only=True):
-    """A plan: times in seconds."""
+    """Output of the command `plan`. Times are in seconds."""
 
     stage: str
     channel: str
@@ -25,17 +25,17 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
     seconds: float
     """Time until the provider has accepted the last message."""
     bound: str
-    """Limit that the messages meet: day, rate or workers."""
+    """Limit that determines the time: day, rate or workers."""
     setting: str
-    """Setting of the bound."""
+    """Setting of this limit."""
     speeds: dict[str, float]
-    """Messages a second that the rate and that the workers allow."""
+    """Messages a second that the rate allows, and that the workers can send."""
     days: list[DayShare]
-    """Days on which the messages go out, if the channel has a limit of the day."""
+    """Days on which the messages are sent, if the channel has a daily limit."""
     note: str
-    """Sentence about delays that the plan leaves out; empty if there are none."""
+    """Sentence about delays that the estimate does not include; empty if there are none."""
     warning: str
-    """Reason why so many messages do not fit; empty if they fit."""
+    """Reason why the queue cannot hold so many messages for long enough; empty if it can."""
 
 
 def plan(
@@ -46,15 +46,15 @@ def plan(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate how long a number of messages takes with a stage's settings, and what bounds it.
+    """Estimate how long a stage takes to send a number of messages, and which setting limits its speed.
 
     The command reads the settings in cdk.json, and works without AWS credentials. The speed is the lower of
-    the lane's rate and of its workers / the time of a message; the time is messages / speed. If the day has a
-    limit, the plan shows how many bulk messages go out on which day, and what is left for codes. Latencies
-    vary, and other messages take time too, so this is an estimate.
+    the lane's rate and of the number of its workers divided by the time of a message. If the channel has a
+    daily limit, the plan shows how many bulk messages are sent on each day, and how many recipients are left
+    for codes. Latencies vary, and other messages take time too, so this is an estimate.
 
-    Exit code 1: the backlog would outlive the queue's retention. 2: the stage lacks the channel or lane, or
-    its settings are wrong.
+    Exit code 1: messages would wait for longer than the queue's retention. 2: the stage does not have the
+    channel or lane, or its settings are invalid.
 
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """
@@ -92,7 +92,7 @@ def plan_output(settings: Settings, lane: ConfiguredLane, messages: int, start: 
 def _days(
     settings: Settings, lane: ConfiguredLane, messages: int, start: float
 ) -> tuple[list[DayShare], float]:
-    """Return the days on which bulk messages go out, and the seconds until the last message."""
+    """Return the days on which bulk messages are sent, and the seconds until the last message."""
     row = settings.channels.get(lane.channel)
     if row is None or not row.days or lane.name != "bulk":
         return [], 0
@@ -107,15 +107,15 @@ def _warning(lane: ConfiguredLane, messages: int) -> str:
         return ""
     return (
         f"Too many at once: the last message would wait for {seconds / 86_400:.1f} days in the "
-        f"queue {lane.queue}, whose retention leaves {lane.longest_wait / 86_400:.1f} days beside retries; "
-        f"after that SQS deletes messages silently. At most {int(lane.longest_wait * lane.speed):,} fit."
+        f"queue {lane.queue}, whose retention allows {lane.longest_wait / 86_400:.1f} days before retries; "
+        f"then SQS deletes messages silently. Put at most {int(lane.longest_wait * lane.speed):,}."
     )
 
 
 def _show(plan: PlanOutput, lane: ConfiguredLane) -> None:
     messages = f"{plan.messages:,} messages by {plan.channel}, lane {plan.lane}"
     print_line(f"{messages}, of {plan.stage}: {exactly(plan.seconds)}", "bold")
-    print_line(f"Bounded by the {plan.bound}: {plan.setting}.")
+    print_line(f"Limited by the {plan.bound}: {plan.setting}.")
     workers = f"{lane.workers} workers send {speed_of(lane.speeds['workers'])} a second"
     print_line(f"{workers}: {lane.seconds:.3g} s a message with {lane.memory_mb} MB.")
     if lane.rate:

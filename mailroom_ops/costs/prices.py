@@ -1,4 +1,4 @@
-"""The one list of prices in US dollars, and of the numbers that AWS charges by."""
+"""The list of AWS prices in US dollars, and the quantities for which AWS charges."""
 
 DATED = "us-east-1 list prices of 2026-11, arm64"
 
@@ -16,27 +16,27 @@ HTTP_API_REQUEST = 1.00e-6
 TABLE_GB_MONTH = 0.25
 RECOVERY_GB_MONTH = 0.20
 LOGGED_GB = 0.50
-"""Prices of a GB: a month in a table, a month in its backups, and written to logs."""
+"""Prices of a GB: stored in a table for a month, stored in its backups for a month, and written to logs."""
 
 ALARM = 0.10
 CUSTOM_METRIC = 0.30
 DASHBOARD = 3.00
 KEY = 1.00
 SECRET = 0.40
-"""Prices of a month. An alarm costs its price once for each metric that it watches."""
+"""Prices of a month. An alarm costs its price once for each of its metrics."""
 FREE_ALARMS = 10
-"""Metrics of alarms that an account has free."""
+"""Number of metrics of alarms that are free in an account."""
 KEY_ROTATIONS = 2
-"""Rotations of a key that add its price once more each; later rotations are free:
+"""Number of rotations of a key that each add its monthly price once more; later rotations are free:
 https://aws.amazon.com/kms/pricing/."""
 
 WHOLE_VCPU_MB = 1769
-"""Memory of a function with a whole vCPU. Lambda gives a vCPU's part in proportion to the memory:
+"""Memory in MB of a function with a whole vCPU. A function's share of a vCPU is proportional to its memory:
 https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html."""
 LOG_BYTES = 1_000
-"""Log of one invocation, assumed: three lines of Lambda, and one of metrics."""
+"""Assumed size of the log of one invocation: three lines of Lambda, and one of metrics."""
 SENT_AT_ONCE = 10
-"""Messages that functions send to a queue with one request."""
+"""Number of messages that functions send to a queue with one request."""
 
 
 def lambda_time(seconds: float, memory_mb: float) -> float:

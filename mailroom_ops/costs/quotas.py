@@ -1,4 +1,4 @@
-"""The command `quotas`: the quotas of the account that a stage needs."""
+"""The command `quotas`: prints the quotas of the account that a stage needs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,17 +37,18 @@ class Quota(Struct, frozen=True):
 
 
 class QuotasOutput(Struct, frozen=True):
-    """Quotas of a stage."""
+    """Output of the command `quotas`."""
 
     stage: str
     quotas: list[Quota]
 
 
 def quotas(stage: WrittenStage = "prod", *, as_json: AsJson = False) -> None:
-    """Compare what a stage needs with the quotas of a new account, and name the commands that request more.
+    """Compare the quotas that a stage needs with those of a new account, and print commands to request more.
 
     The command synthesizes the stage from cdk.json, and works without AWS credentials. Requests take hours to
-    days, so make them before the first deployment. `mailroom doctor` compares what the account has later.
+    days, so make them before the first deployment. After it, `mailroom doctor` checks the account's real
+    quotas.
 
     Example: mailroom quotas --stage prod
     """
@@ -63,7 +64,7 @@ def quotas(stage: WrittenStage = "prod", *, as_json: AsJson = False) -> None:
 
 
 def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Iterator[Quota]:
-    """Yield the quotas that a stage's settings and templates have to do with. Codes and defaults:
+    """Yield the quotas that depend on a stage's settings and templates. Codes and defaults:
     https://docs.aws.amazon.com/general/latest/gr/lambda-service.html, ses.html and ddb.html beside it."""
     workers = sum(map(_functions_at_once, _mappings(templates)))
     below_alarm = -(-workers * settings.monitoring.concurrency_quota // settings.monitoring.many_functions)

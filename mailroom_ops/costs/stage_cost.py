@@ -7,20 +7,20 @@ from mailroom_ops.costs import prices
 from mailroom_ops.costs.message_cost import DAYS_A_MONTH
 
 METRICS_OF_SENDER, METRICS_OF_SENDING = 4, 3
-"""Custom metrics of each channel that sends, and of a stage that sends at all."""
+"""Numbers of custom metrics: of each channel that sends, and once of a stage with such a channel."""
 METRICS_OF_STREAM = 6
-"""Metrics that Lambda reports of a stream's mapping, priced as custom metrics. AWS does not document whether
-Lambda reports them while no record comes."""
+"""Number of metrics that Lambda reports about a stream's event source mapping, priced as custom metrics. AWS
+does not document whether Lambda reports them while the stream is idle."""
 POLLS_A_MONTH = 5 * DAYS_A_MONTH * 86_400 / 20
-"""Requests for messages of a queue: Lambda keeps five long polls of 20 s open, day and night."""
+"""Number of receive requests for a queue in a month: Lambda always has five long polls of 20 s open."""
 ROUNDS_A_MONTH = DAYS_A_MONTH * 1440
 ROUND = prices.invocation_part(0.05, 512) + 2 * prices.WRITE_UNIT
-"""Price of an idle round of `release`: an assumed 0.05 s, and the writes of its lease."""
+"""Price of a run of the function `release` without messages: an assumed 0.05 s, and the writes of its
+lease."""
 
 
 def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dict[str, float]:
-    """Return the cost of a month by part. `senders` is the number of channels that send, and so have
-    metrics."""
+    """Return the monthly cost by part. `senders` is the number of channels that send, and so have metrics."""
     resources = [resource for template in templates for resource in template["Resources"].values()]
 
     def properties_of(kind: str) -> list[Mapping[str, Any]]:
@@ -50,5 +50,6 @@ def stage_parts(templates: Sequence[Mapping[str, Any]], senders: int = 0) -> dic
 
 
 def _metrics(alarm: Mapping[str, Any]) -> int:
-    """Return the metrics that an alarm is paid for: of an expression, each metric in it."""
+    """Return the number of metrics for which an alarm is charged. An alarm on an expression is charged for
+    each metric in it."""
     return sum("MetricStat" in metric for metric in alarm.get("Metrics", [])) or 1

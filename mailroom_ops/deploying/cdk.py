@@ -42,8 +42,9 @@ def environment() -> Mapping[str, str]:
 def run_app(
     context: Mapping[str, object], output: str | Path, *, quiet: bool = False, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the project's app, which writes a stage to `output`, in a new process, so that the CDK's node ends
-    with it. The app's notes and errors go to stderr; with `quiet`, only into the result."""
+    """Run the project's app, which writes a stage to `output`. It runs in a new process, so that the CDK's
+    Node.js process ends with it. The app's notes and errors go to stderr; with `quiet`, they are only in the
+    result."""
     options = [f"--context={key}={value}" for key, value in context.items()]
     command = [sys.executable, "app.py", *options, "--output", str(output)]
     return _run(command, subprocess.PIPE, subprocess.PIPE if quiet else None, variables)

@@ -1,4 +1,5 @@
-"""`mailroom synth`, `diff`, `deploy`, `bootstrap` and `destroy`: the CDK's commands on a stage."""
+"""The commands `synth`, `diff`, `deploy`, `bootstrap` and `destroy`, which run the CDK's commands on a stage,
+and `cdk`."""
 
 import json
 import shutil
@@ -15,11 +16,12 @@ from mailroom_stacks.paths import PROJECT
 
 OUTPUT = PROJECT / "cdk.out"
 OWN = "-deploy"
-"""End of the name of the stack with the role for CI. A person changes that stack, not the role."""
+"""Suffix of the name of the stack with the role for CI. A person deploys that stack, because the role may
+not."""
 WHAT_TO_DO = (
-    "Nothing was changed. If an update of Mailroom does this, read what its changelog says under Before you "
-    "deploy. If a setting does, take the setting back, or first move what is in "
-    "there: `mailroom docs deploy-update-go-back#taking-parts-out`."
+    "Nothing was changed. If an update of Mailroom is the cause, read Before you deploy in its changelog. If "
+    "a setting is the cause, undo its change, or first move the "
+    "data: `mailroom docs deploy-update-go-back#taking-parts-out`."
 )
 NO_LOSS = "No table, queue, bucket or secret would be replaced or deleted."
 
@@ -62,13 +64,13 @@ def deploy(
     stage: WrittenStage = "dev",
     *,
     approval: Annotated[
-        str, typer.Option(help="What the CDK asks before: broadening (of rights), any-change or never.")
+        str, typer.Option(help="Ask before such changes: broadening (of permissions), any-change, never.")
     ] = "broadening",
     import_existing: Annotated[
-        bool, typer.Option(help="Take back the tables and buckets that a destroyed stage left.")
+        bool, typer.Option(help="Import the tables and buckets that a destroyed stage left behind.")
     ] = False,
 ) -> None:
-    """Deploy a stage with the credentials of the environment. See `mailroom diff` first.
+    """Deploy a stage with the credentials of the environment. Run `mailroom diff` first.
 
     Example: mailroom deploy --stage dev
     """
@@ -83,12 +85,12 @@ def deploy(
 
 def bootstrap(
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="What `cdk bootstrap` takes, after --, such as --qualifier.")
+        list[str] | None, typer.Argument(help="Options of `cdk bootstrap`, after --, such as --qualifier.")
     ] = None,
     *,
     stage: WrittenStage = "dev",
 ) -> None:
-    """Prepare the account and region for deployments, once.
+    """Prepare an account and region for deployments, once, by `cdk bootstrap`.
 
     Example: mailroom bootstrap --stage dev
     """
@@ -97,7 +99,7 @@ def bootstrap(
 
 
 def destroy(stage: WrittenStage = "dev", *, yes: Yes = False) -> None:
-    """Delete a stage's stacks, after a question. Resources that its settings retain stay.
+    """Delete a stage's stacks, after a question. Resources that its settings retain are not deleted.
 
     Exit code 2: the stage is protected, or the deletion was not confirmed.
 
@@ -110,9 +112,9 @@ def destroy(stage: WrittenStage = "dev", *, yes: Yes = False) -> None:
 
 
 def command_line(
-    arguments: Annotated[list[str], typer.Argument(help="What the CDK's command line takes, after --.")],
+    arguments: Annotated[list[str], typer.Argument(help="Arguments of the CDK's command line, after --.")],
 ) -> None:
-    """Run the CDK's command line in this folder, in the version that Mailroom was tried with.
+    """Run the CDK's command line in this folder, in the version that Mailroom was tested with.
 
     Example: mailroom cdk -- deploy mailroom-prod-deploy -c stage=prod
     """
@@ -121,13 +123,13 @@ def command_line(
 
 
 def _cdk(*arguments: str) -> None:
-    """Run the program. If it fails, exit with its code; it has already printed the reason."""
+    """Run the CDK's command line. If it fails, exit with its code; it has already printed the reason."""
     if code := cdk.run(*arguments).returncode:
         raise typer.Exit(code)
 
 
 def _stacks(stage: str) -> list[str]:
-    """Synthesize a stage. Return the names of the stacks that the CDK deploys with the bootstrap's roles."""
+    """Synthesize a stage. Return the names of its stacks, except the stack with the role for CI."""
     _synthesize(stage)
     artifacts = json.loads((OUTPUT / "manifest.json").read_text())["artifacts"]
     stacks = (name for name, artifact in artifacts.items() if artifact["type"] == "aws:cloudformation:stack")

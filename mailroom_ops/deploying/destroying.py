@@ -1,4 +1,5 @@
-"""Preparation of `destroy`: the question, and the emptying of buckets, because full ones are not deleted."""
+"""Preparation of the command `destroy`: asks for confirmation, and empties the buckets, because
+CloudFormation deletes only empty ones."""
 
 import json
 from collections.abc import Iterator
@@ -38,8 +39,8 @@ def empty_what_goes(stage: str, folder: Path, *, yes: bool) -> None:
         _require_unprotected(session.client("dynamodb"), tables, stage)
         outliving = sorted(kind for name in deployed for kind in retained(templates[name]))
         print_line(f"These stacks are deleted: {', '.join(deployed) or 'none is deployed'}.")
-        print_line(f"With all that is in them: {', '.join(buckets) or 'no bucket'}.")
-        print_line(f"Kept, by the stage's settings: {', '.join(outliving) or 'nothing'}.")
+        print_line(f"Buckets that are deleted with their content: {', '.join(buckets) or 'none'}.")
+        print_line(f"Retained, by the stage's settings: {', '.join(outliving) or 'nothing'}.")
         if not yes and typer.prompt(f"Type {stage} to delete them") != stage:
             raise Refused("Nothing was deleted.")
         s3 = session.client("s3")

@@ -1,4 +1,4 @@
-"""Data that a deployment would delete or leave behind, by the output of `cdk diff`."""
+"""Finds, in the output of `cdk diff`, data that a deployment would delete or leave behind."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ FATES = {
     "replace": "would be replaced: a new one takes its place, and is empty",
     "may be replaced": "may be replaced: a new one would take its place, and be empty",
     "destroy": "would be deleted",
-    "orphan": "would leave its stack: it stays, and its name is taken",
+    "orphan": "would leave its stack: it is not deleted, and its name stays in use",
 }
 """Ends of a resource's line in the output of `cdk diff`, and their meanings."""
 _STACK = re.compile(r"^Stack (\S+)")
@@ -24,8 +24,8 @@ _DASHBOARD = "[~] AWS::CloudWatch::Dashboard "
 
 
 def readable(compared: str) -> Iterator[str]:
-    """Yield the lines of a comparison from the first stack on, without the warnings before it, which synth
-    has printed already. A changed dashboard becomes one line without its JSON."""
+    """Yield the lines of a comparison from the first stack on. The warnings before it are left out, because
+    synth has printed them already. For a changed dashboard, only one line without its JSON is yielded."""
     dashboard = started = False
     for line in compared.splitlines():
         started = started or _STACK.match(line) is not None

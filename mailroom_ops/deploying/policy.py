@@ -1,4 +1,5 @@
-"""The command `policy`: the rights that CloudFormation needs to deploy a stage."""
+"""The command `policy`: writes IAM policies with the permissions that CloudFormation needs to deploy a
+stage."""
 
 import json
 from typing import Annotated
@@ -17,8 +18,8 @@ def policy(
     qualifier: Annotated[
         str | None,
         typer.Option(
-            help="The bootstrap's; by default what the stage is deployed by: deploy.qualifier, else the "
-            "context @aws-cdk/core:bootstrapQualifier, else the CDK's own."
+            help="The qualifier of the CDK bootstrap. Default: deploy.qualifier of the stage, or the context "
+            "key @aws-cdk/core:bootstrapQualifier, or the CDK's default qualifier."
         ),
     ] = None,
 ) -> None:

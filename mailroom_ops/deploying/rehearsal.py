@@ -38,26 +38,26 @@ AT_RESEND = {
     "complaint": "complained",
     "suppressionlist": "suppressed",
 }
-"""Resend's names of these addresses."""
+"""Names of these test addresses at Resend, by their names at SES's simulator."""
 
 
 PDF = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\ntrailer <</Root <</Type /Catalog /Pages <</Kids [] /Count 0>>>>>>\n"
-"""A document without pages, with bytes beyond ASCII, as most files have."""
+"""PDF document without pages. Like most PDF files, it contains bytes that are not ASCII."""
 GIF = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"
 DOT = {"filename": "dot.gif", "content": GIF, "content_id": "dot"}
 CONTENT = {"html": "<img src='cid:dot'>", "attachments": [DOT, {"filename": "empty.pdf", "content": PDF}]}
 
 
 class Step(Struct, frozen=True):
-    """Step of a rehearsal, and its outcome, without addresses and account."""
+    """Step of a rehearsal, and its outcome. It contains neither addresses nor the account."""
 
     step: str
     expected: str
-    """Status that the message should come to."""
+    """Status that the message should reach."""
     outcome: str
     """Status that the message has."""
     seconds: Mapping[str, float] = {}
-    """Seconds from the put to each station of an accepted message: claimed, accepted, and the expected."""
+    """Seconds from the put of an accepted message to its claim, its acceptance and its expected status."""
     why: str = ""
     """Code of the message's error or trouble."""
 
@@ -68,20 +68,21 @@ class Step(Struct, frozen=True):
 
 
 class Rehearsal:
-    """A run on one stage. It sends to test addresses only."""
+    """Rehearsal on one stage. It sends to test addresses only."""
 
     def __init__(
         self, session: "boto3.Session", stage: str, label: str, patience: float, say: Callable[[str], None]
     ) -> None:
-        """Make a run with its label, and the patience: the longest time for a message to reach its status, in
-        seconds."""
+        """Prepare a rehearsal. `label` is a part of ids and addresses. `patience` is the maximum time in
+        seconds for a message to reach its status. `say` is called with the progress."""
         self._client = Mailroom(stage, session)
         self._letters = DeadQueues(session, stage)
         self._lists, self._choices = Lists(session, stage), OptOuts(session, stage)
         self._label, self._patience, self._say = label, patience, say
 
     def steps(self) -> Iterator[Step]:
-        """Yield each step when it has ended. Suppressions and opt-outs of the steps are removed again."""
+        """Run the steps, and yield each when it has ended. Suppressions and opt-outs of the steps are removed
+        again."""
         for name in COURSES:
             self._send(name, name, **(CONTENT if name == "success" else {}))
         for name, (step, expected) in COURSES.items():
@@ -155,7 +156,7 @@ class Rehearsal:
 
 
 def step_of(step: str, expected: str, status: MessageStatus | None) -> Step:
-    """Compare a message with its expected status."""
+    """Return a step with the expected and the present status of its message."""
     if status is None:
         return Step(step, expected, "not there", why="the mailbox does not have it")
     stations = {"claimed": "startedAt", "accepted": "completedAt", expected: f"{expected}At"}

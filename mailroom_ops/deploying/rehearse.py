@@ -1,4 +1,4 @@
-"""The command `rehearse`: a send, a cancellation, an opt-out, an opt-in and a redrive on a stage."""
+"""The command `rehearse`: tests sends, a cancellation, an opt-out, an opt-in and a redrive on a stage."""
 
 import platform
 import secrets
@@ -17,11 +17,11 @@ from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import aws_faults, print_json, print_line, screen, status, table_of
 
 PACKAGES = {"mailroom": "mailroom-cdk", "cdk": "aws-cdk-lib", "boto3": "boto3"}
-"""Packages whose versions a report has."""
+"""Packages whose versions are in a report, by their names there."""
 
 
 class Report(Struct, frozen=True):
-    """Outcome of a rehearsal, for a public issue: without addresses, account and name of the stage."""
+    """Result of a rehearsal that can be published: it contains no addresses, account or name of the stage."""
 
     day: str
     versions: Mapping[str, str]
@@ -40,14 +40,14 @@ def report_of(steps: Sequence[Step], region: str, day: date) -> Report:
 def rehearse(
     stage: Stage = "dev",
     *,
-    seconds: Annotated[float, typer.Option(min=1, help="The longest to wait for one message.")] = 120,
+    seconds: Annotated[float, typer.Option(min=1, help="Maximum seconds to wait for one message.")] = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Send mails to SES's or Resend's test addresses, cancel one, opt out and in, put a dead letter back, and
-    print the expected and the real outcome of each.
+    """Send mails to test addresses of SES or Resend, cancel one, opt out and in, move a dead letter back, and
+    print the expected and the real status of each mail.
 
-    The mails reach test addresses only, count in the quota, and cost less than a cent. The command removes
-    its entries on lists again. Exit code 1: an outcome differs from the expected one.
+    The mails reach test addresses only, count towards the quota, and cost less than a cent. The command
+    removes its suppressions and opt-outs again. Exit code 1: a status differs from the expected one.
 
     Example: mailroom rehearse --stage dev
     """
@@ -76,5 +76,5 @@ def _verdict(report: Report, stage: str) -> str:
     place = f"Stage {stage} in {report.region}, Mailroom {report.versions['mailroom']}: "
     wrong = [step.step for step in report.steps if not step.ok]
     if not wrong:
-        return f"{place}all {len(report.steps)} steps are as they should be."
+        return f"{place}all {len(report.steps)} steps had the expected status."
     return f"{place}wrong: {'; '.join(wrong)}. See mailroom doctor --stage {stage}."

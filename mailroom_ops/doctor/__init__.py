@@ -1,1 +1,1 @@
-"""`doctor`: whether a stage can send, and whether somebody would be alerted if it could not."""
+"""The command `doctor`: checks whether a stage can send, and whether somebody is alerted if it cannot."""

@@ -1,4 +1,4 @@
-"""`doctor`: whether a stage can send, and whether somebody would be alerted if it could not."""
+"""The command `doctor`: its options and its output."""
 
 from typing import Annotated
 
@@ -34,12 +34,12 @@ def doctor(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a stage can send, and that somebody hears of it if the stage cannot.
+    """Check that a stage can send messages, and that somebody is alerted if it cannot.
 
-    The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
-    that change nothing), mappings, dead letters and alarms. Each check is ok, a warning or failed, and says
-    how to fix it. The command changes nothing. It does not look for changes of deployed resources by hand:
-    see `mailroom cdk -- drift -c stage=prod`.
+    The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by read-only
+    requests), event source mappings, dead letters and alarms. Each check is ok, a warning or failed, with the
+    steps to fix it. The command changes nothing. It does not detect manual changes of deployed resources: for
+    these, use `mailroom cdk -- drift -c stage=prod`.
 
     Exit code 1: a check failed. 2: the stage could not be examined.
 

@@ -44,8 +44,8 @@ Variables = dict[str, str]
 
 
 def settings_or_trouble(stage: str) -> Settings | str:
-    """Return a stage's settings in cdk.json, or the reason why they cannot be read. A stage can be examined
-    from any machine."""
+    """Return a stage's settings in cdk.json, or the reason why they cannot be read: a stage can also be
+    examined from a machine without its cdk.json."""
     try:
         return read_settings(stage)
     except SettingsError as error:
@@ -115,7 +115,8 @@ class ExaminedStage:
 
     @property
     def failed_if_protected(self) -> Callable[..., CheckFinding]:
-        """`failed` for a protected stage, else `warning`, because other stages are for trials."""
+        """Function `failed` if the stage is protected, or else `warning`, because other stages are for
+        tests."""
         return failed if self.protected else warning
 
     def client(self, service: str) -> Any:
@@ -157,7 +158,7 @@ class ExaminedStage:
 
     @cached_property
     def functions(self) -> dict[str, Variables]:
-        """Environments of the stage's functions, by short name."""
+        """Environment variables of the stage's functions, by short name of the function."""
         functions = self._every_function.items()
         return {
             name[len(self.prefix) :]: variables
@@ -166,8 +167,8 @@ class ExaminedStage:
         }
 
     def days(self, channel: str) -> dict[str, int]:
-        """Return the recipients that each stage of this account and region may reach today, if it has a
-        limit."""
+        """Return today's limits of recipients, by stage, for the stages in this account and region that have
+        a daily limit of the channel."""
         limits = {}
         for function, variables in self._every_function.items():
             name = _SENDER.match(function)
@@ -209,12 +210,12 @@ class ExaminedStage:
 
     @property
     def mail_addresses(self) -> list[str]:
-        """Addresses that the stage's mails may come from."""
+        """Sender addresses of the stage's mails."""
         senders = (variables.get("MAIL_SENDERS", "[]") for variables in self.senders("mail").values())
         addresses = (parseaddr(sender)[1] for text in senders for sender in json.loads(text))
         return list(dict.fromkeys(addresses))
 
     def senders(self, channel: str) -> dict[str, Variables]:
-        """Return the environments of a channel's senders, one for each lane, by short name."""
+        """Return the environment variables of a channel's senders by short name; each lane has a sender."""
         functions = self.functions.items()
         return {name: variables for name, variables in functions if variables.get("CHANNEL") == channel}

@@ -29,8 +29,8 @@ _UNKNOWN = re.compile(r"InvalidAction|UnknownOperation|NotImplemented|Unsupporte
 def examine(
     session: "boto3.Session", name: str, subjects: Collection[str], *, quiet: bool, clock: Clock = time.time
 ) -> Diagnosis:
-    """Return the diagnosis; `quiet` hides the progress. Raises NotDeployed, and botocore's errors if AWS
-    rejects the credentials."""
+    """Run the checks of these subjects on a stage, and return the diagnosis. `quiet` hides the progress.
+    Raises NotDeployed, and botocore's errors if AWS rejects the credentials."""
     stage = ExaminedStage(session, name, settings_or_trouble(name), clock)
     _require(stage)
     checks = [check for check in CHECKS if check.subject in subjects]
@@ -48,7 +48,7 @@ def _require(stage: ExaminedStage) -> None:
     try:
         functions = stage.functions
     except ClientError:
-        # Without the right to list functions, each check that needs them reports it.
+        # The permission to list functions is missing: each check that needs functions reports it.
         return
     if not functions:
         raise NotDeployed(f"function of stage {stage.name}", place=f"account {account}, {stage.region}")
@@ -81,16 +81,16 @@ def _findings(stage: ExaminedStage, check: Check) -> list[CheckFinding]:
 
 
 def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
-    """Explain an exception of a check: no answer, a missing right, an operation that the emulator lacks, or
-    an error."""
+    """Return the finding for an exception of a check: no response, a missing permission, an operation that
+    the emulator does not support, or another error."""
     if not isinstance(error, ClientError):
-        return failed(f"No answer: {error}", "Check the network from here, and the region.")
+        return failed(f"No response: {error}", "Check the network of this machine, and the region.")
     code = error.response.get("Error", {}).get("Code", "")
     operation = error.operation_name
     if _DENIED.search(code):
         match = _ACTION.search(error.response["Error"].get("Message", ""))
         needed = match[1] if match else f"the action {operation}"
-        return warning(f"Could not check: needs {needed}.", "Allow it, or run it with other credentials.")
+        return warning(f"Could not check: needs {needed}.", "Allow it, or use other credentials.")
     if stage.local and _UNKNOWN.search(code):
-        return skipped(f"The local AWS does not know {operation}.")
+        return skipped(f"The emulated AWS does not support {operation}.")
     return failed(f"AWS answered {operation} with {code}.", "See the console, or run doctor again.")

@@ -1,1 +1,1 @@
-"""Messages for operators: send one, see its status, list failures."""
+"""Commands about messages: send one, show its status, list failures, find messages, pause lanes."""

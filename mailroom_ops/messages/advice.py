@@ -11,19 +11,20 @@ from mailroom_ops.messages.waiting import SEND_AT, Turn, place_of
 from mailroom_ops.shared.times import duration, short
 
 LONG_SECONDS = {READY: 120, "scheduled": 1800, "sending": 1800, "retrying": 7200}
-"""Time for which a message commonly has a status. A message in a long queue may have it for longer."""
+"""Seconds for which a message usually keeps a status. A message in a long queue may keep it for longer."""
 LATE_SECONDS = 900
-"""Seconds after the time of a message at which it is called late, if it still waits."""
+"""Seconds after the scheduled time of a message from which it is called late, if it still waits."""
 _FAILED = {
-    "invalid": "Its content is at fault: correct it, and put it under a new id.",
-    "expired": "It came too late for its expires_at: put it with a later one under a new id.",
-    "content_gone": "Its item was gone when Mailroom read it, too late: ask its producer whether it was "
-    "taken back. If not, put it under a new id.",
+    "invalid": "Its content is invalid: correct it, and put it under a new id.",
+    "expired": "Its expires_at had passed: put it under a new id, with a later expires_at.",
+    "content_gone": "Its item no longer existed when Mailroom read it late: ask its producer whether the "
+    "message was cancelled. If not, put it under a new id.",
 }
-"""Next step for a failed message, by the code of its error, where `resend` does not help."""
+"""Next step for a failed message, by the code of its error, for the codes for which `resend` does not
+help."""
 CANCELLED = {
     "unless": "To send it after all, put it under a new id without unless.",
-    "stopped": "If an operator lets the run go on, it is sent after all.",
+    "stopped": "If an operator starts its run again, it is sent after all.",
 }
 """Advice about a cancelled message, by the code of its error."""
 _SUPPRESSED = {
@@ -31,17 +32,17 @@ _SUPPRESSED = {
     "not_allowed_here": "The stage may reach only some recipients: add this one to "
     "mailroom.{stage}.recipients.only in cdk.json and deploy, then: {resend}",
 }
-"""Next step for a suppressed message, by the code of its error, in the fields of `Steps`."""
+"""Next step for a suppressed message, by the code of its error: a template with the fields of `Steps`."""
 _QUEUED = {
     "sending": "It is back in its queue, and is tried again.",
-    "scheduled": "It was handed over to its queue, which delivers it at its time.",
+    "scheduled": "It is in its queue, and is sent at its time.",
 }
-"""Place of a message that is in its queue, by its status."""
-_LISTED = "Why: {suppression}"
+"""Sentence about a message that is in its queue, by its status."""
+_LISTED = "For the reason, {suppression}"
 
 
 class Steps(Struct, frozen=True):
-    """Instructions for each next step of an operator, as the end of a sentence."""
+    """Instructions for an operator's next steps, each worded as the end of a sentence."""
 
     stage: str
     resend: str
@@ -56,7 +57,7 @@ class Steps(Struct, frozen=True):
 
 
 def commands(message: MessageStatus, stage: str) -> Steps:
-    """The steps as commands."""
+    """Return the instructions for the command line."""
     which = f"{quote(message.id)} --channel {quote(message.event_type)} --stage {stage}"
     return Steps(
         stage,
@@ -66,24 +67,24 @@ def commands(message: MessageStatus, stage: str) -> Steps:
         overview=f"the overview of mailroom console --stage {stage}",
         dead_letter=f"mailroom dead-letters show {quote(message.id)} --stage {stage}",
         opt_outs=f"mailroom preferences show RECIPIENT --stage {stage}",
-        suppression=f"mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom "
-        "suppressions lift",
+        suppression=f"see mailroom suppressions show RECIPIENT --stage {stage}; to remove the entry, use "
+        "mailroom suppressions lift",
         suppressions=f"mailroom suppressions list --stage {stage}",
         cancel=f"mailroom cancel {which}",
     )
 
 
 def buttons(stage: str) -> Steps:
-    """The steps as the console has them."""
+    """Return the instructions for the console."""
     return Steps(
         stage,
         resend="send it again",
         repair="repair it",
-        end="end it by hand, under Repair",
+        end="record its outcome, under Repair",
         overview="the overview",
         dead_letter="the page Dead letters",
         opt_outs="see the recipient's page",
-        suppression="see the recipient's page, which also ends that",
+        suppression="see the recipient's page, on which you can also remove the suppression",
         suppressions="see the recipient's page",
         cancel="cancel it",
     )
@@ -98,20 +99,21 @@ def advice(
     deleted: bool = False,
     turn: Turn | None = None,
 ) -> Iterator[str]:
-    """Sentences about a message, at `now_s` (epoch seconds); `since` is when the message came to its status.
-    `deleted`: the mailbox does not have its item any more. `turn`: see `turn_of`."""
+    """Yield sentences about a message at `now_s` (epoch seconds). `since` is the time at which the message
+    reached its status. `deleted` is true if the mailbox no longer has its item. `turn` is the result of
+    `turn_of`."""
     dead = message.times.get("dead_lettered_at")
     if dead:
         yield (
-            f"It has been in a dead-letter queue since {short(dead)}: {steps.dead_letter} says why; fix "
-            f"that, then: {steps.repair}"
+            f"It has been in a dead-letter queue since {short(dead)}: {steps.dead_letter} shows the cause; "
+            f"remove it, then: {steps.repair}"
         )
         if message.provider_id:
             yield _ended_by_hand(message, steps)
     elif message.status == FORGOTTEN:
         yield (
-            "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
-            "no record is left. If it has to be sent, put it under a new id."
+            "It is in the mailbox, and is older than the ledger's retention: it may have been sent, and "
+            "its record deleted. If it has to be sent, put it under a new id."
         )
     elif message.waits_for:
         yield _waits(message, steps, now_s, turn, deleted=deleted)
@@ -138,11 +140,11 @@ def _under_way(message: MessageStatus, steps: Steps, now_s: float, since: str | 
         code, sentence = message.trouble.get("code"), message.trouble.get("message")
         if code == "in_doubt":
             yield (
-                "It may have been sent: the provider has not said what became of it. It is sent again after "
-                "a wait, a few times at most; then it is a dead letter, and only a person sends it again."
+                "It may have been sent: the provider has reported no outcome. It is sent again after a wait, "
+                "a few times at most; then it is a dead letter, which only an operator can send again."
             )
             return
-        so_far = "It may have been sent by an earlier try, whose outcome is unknown. The last try was not"
+        so_far = "An earlier try, whose outcome is unknown, may have sent it. The last try did not send it"
         not_sent = so_far if "unsettled_since" in message.times else "It was not sent so far"
         if code == "no_outcome":
             not_sent = "It may have been sent, and the next worker looks for evidence first"
@@ -154,24 +156,24 @@ def _under_way(message: MessageStatus, steps: Steps, now_s: float, since: str | 
     if idle > LONG_SECONDS[message.status]:
         yield (
             f"Nothing has changed for {duration(idle)}, which is long. See its queue on "
-            f"{steps.overview}; if the message is not there, this requeues it: {steps.repair}"
+            f"{steps.overview}; if the message is not in it, this requeues it: {steps.repair}"
         )
         if message.provider_id:
             yield _ended_by_hand(message, steps)
 
 
 def _ended_by_hand(message: MessageStatus, steps: Steps) -> str:
-    return f"If no worker can find out how it ended, ask {message.provider}, then: {steps.end}"
+    return f"If no worker can find out its outcome, ask {message.provider} for it, then: {steps.end}"
 
 
 def _ready(message: MessageStatus, steps: Steps, now_s: float) -> str:
     if message.scheduled_for and epoch(message.scheduled_for) > now_s:
         return f"It waits for {short(message.scheduled_for)}."
     return (
-        "It is in the mailbox, and the ledger does not know it. If it was put within the last "
+        "It is in the mailbox, but has no record in the ledger. If it was put within the last "
         f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see on {steps.overview} "
-        f"whether its queue is long; if not, this requeues it: {steps.repair}. An older one "
-        "may have been sent, and forgotten since: do not requeue that."
+        f"whether its queue is long; if not, this requeues it: {steps.repair}. An older message "
+        "may have been sent, and its record deleted: do not requeue it."
     )
 
 
@@ -182,10 +184,10 @@ def _waits(message: MessageStatus, steps: Steps, now_s: float, turn: Turn | None
     late = now_s - epoch(message.scheduled_for or "")
     if late > LATE_SECONDS and message.wait is not None and not message.wait.line:
         return (
-            f"It is {duration(late)} late: release does not hand over what waits; see "
+            f"It is {duration(late)} late: the function release does not queue waiting messages; see "
             "`mailroom docs release-late`. The message is not lost, and needs no repair."
         )
-    content = " It waits with its content, and is sent even if its item is deleted."
+    content = " Its content is stored with the wait, so it is sent even if its item is deleted."
     return (
         f"{place_of(message, turn)}.{'' if message.waits_for == SEND_AT else content} To take it back: "
         f"{steps.cancel}"
@@ -198,7 +200,7 @@ def _ended(message: MessageStatus, steps: Steps) -> Iterator[str]:
     match message.status, code:
         case "failed", "outcome_unknown":
             yield (
-                "Sending was cut off, and the provider cannot tell whether it was sent: ask the recipient. "
+                "Sending was interrupted, and the provider cannot tell if it was sent: ask the recipient. "
                 f"If it did not arrive: {resend}"
             )
         case "failed", _:
@@ -206,9 +208,9 @@ def _ended(message: MessageStatus, steps: Steps) -> Iterator[str]:
         case "suppressed", _:
             yield _SUPPRESSED.get(code, _LISTED).format(**structs.asdict(steps))
         case "bounced" | "complained", _:
-            recipients = "Those who bounced or complained get" if message.recipients else "Its recipient gets"
+            recipients = "Recipients with such a report get" if message.recipients else "Its recipient gets"
             yield f"{recipients} nothing more: {steps.suppressions}"
         case "undelivered", _:
-            yield f"It was accepted and given up later. To send it once more: {resend}"
+            yield f"The provider accepted it, and gave up later. To send it once more: {resend}"
         case "cancelled", _:
             yield CANCELLED.get(code, "It was taken back. To send it after all, put it under a new id.")

@@ -1,4 +1,4 @@
-"""`cancel`: a message taken back while it waits for its time, as the HTTP API does it."""
+"""The command `cancel`: cancels a message that waits to be sent, in the same way as the HTTP API."""
 
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -26,11 +26,10 @@ def cancel(
     channel: ChannelOfId = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take back a message that waits for its time; once more changes nothing. A callback follows, if its
-    producer wants any.
+    """Cancel a message that waits to be sent. If the message has a callback URL, a callback is sent to it.
 
-    To send it after all, put it under a new id. Exit code 2: the message does not exist, or
-    does not wait.
+    Running the command twice is harmless. To send the message after all, put it under a new id. Exit code 2:
+    the message does not exist, or does not wait.
 
     Example: mailroom cancel reminder-42 --stage prod
     """
@@ -46,7 +45,7 @@ def cancel(
 
 
 def states_of(session: "boto3.Session", deployed: DeployedStage, clock: Clock = time.time) -> States:
-    """Return the object that cancels a stage's messages, as its API does."""
+    """Return the object that cancels a stage's messages, which the HTTP API uses too."""
     ttl = deployed.dispatch.ledger_ttl_seconds
     ledger = LedgerTable(deployed.dynamodb, deployed.name("ledger"), ttl, clock)
     return States(reader_of(session, deployed.stage), ledger, clock)

@@ -1,4 +1,5 @@
-"""A stage's lanes. Lambda reads the queue of a lane by an event source mapping, and a pause disables it."""
+"""A stage's lanes. Lambda reads a lane's queue through an event source mapping. A pause disables the
+mapping."""
 
 import re
 
@@ -11,17 +12,17 @@ from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.times import short
 
 PAUSED = "mailroom:paused"
-"""Tag of a queue: the words of the latest pause of its lane. They hold only if the queue's mapping is off: a
-deployment may have enabled it."""
+"""Tag of a queue, with a text about the latest pause of its lane. The text is valid only while the queue's
+event source mapping is disabled: a deployment may have enabled the mapping and left the tag."""
 OFF = ("Disabling", "Disabled")
-"""States of a mapping by which Lambda reads no messages."""
+"""States of an event source mapping in which Lambda does not read the queue."""
 _TAG_LETTERS = 256
 _NOT_IN_TAGS = re.compile(r"[^\w.:/=+@-]+")
-"""Spaces, and characters that SQS refuses in a tag."""
+"""Sequences of spaces and of characters that SQS does not allow in the value of a tag."""
 
 
 class Lane(Struct, frozen=True):
-    """A lane, and its pause."""
+    """Lane of a channel, with its pause."""
 
     channel: str
     lane: str
@@ -33,7 +34,7 @@ class Lane(Struct, frozen=True):
 
 
 class DeployedLanes:
-    """The lanes of one deployed stage."""
+    """Reads, pauses and resumes the lanes of one deployed stage."""
 
     def __init__(self, deployed: DeployedStage) -> None:
         self._deployed, self._sqs = deployed, deployed.sqs
@@ -50,7 +51,9 @@ class DeployedLanes:
         ]
 
     def pause(self, channel: str, lane: str, reason: str | None) -> None:
-        """Pause a lane, or let it go on if `reason` is None. Raises Refused."""
+        """Pause a lane, or resume it if `reason` is None. Raises Refused if the lane does not exist, if it is
+        paused already, or if its event source mapping is in a state that does not fit a pause or its
+        absence."""
         if (channel, lane) not in self._urls:
             names = ", ".join(map(" ".join, self._urls))
             raise Refused(f"There is no lane {lane!r} of channel {channel!r}; use one of {names}.")
@@ -58,12 +61,13 @@ class DeployedLanes:
         mapping, state, paused = self._look(url)
         if state != ("Disabled" if paused else "Enabled"):
             raise Refused(
-                f"The mapping of {channel} {lane} is {state.lower()}, which no pause explains. Try again in "
-                f"a minute, or ask mailroom doctor --stage {self._deployed.stage}. A local stage cannot "
-                "pause fax: its pump reads the queue."
+                f"The lane {channel} {lane} cannot be paused or resumed while its event source mapping is "
+                f"{state.lower()}. Try again in a minute, or run mailroom doctor --stage "
+                f"{self._deployed.stage}. A local stage cannot pause fax, which has no such mapping."
             )
-        # The tag with the reason counts only while the mapping is disabled. So a crash between the two writes
-        # leaves no pause without a reason, and shows no reason without a pause.
+        # The tag with the reason is ignored unless the mapping is disabled. It is written before the mapping
+        # is disabled, and removed after the mapping is enabled. So after a crash between the two writes,
+        # every pause has its reason, and an active lane does not show one.
         if reason is None:
             update(UUID=mapping, Enabled=True)
             self._sqs.untag_queue(QueueUrl=url, TagKeys=[PAUSED])
@@ -83,7 +87,7 @@ class DeployedLanes:
         return _NOT_IN_TAGS.sub(" ", words)[:_TAG_LETTERS].strip()
 
     def _look(self, url: str) -> tuple[str, str, str]:
-        """Return the id and the state of a queue's mapping, and the words of the pause."""
+        """Return the id and the state of a queue's event source mapping, and the text about the pause."""
         attributes = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
         reply = self._deployed.functions.list_event_source_mappings(EventSourceArn=attributes["QueueArn"])
         mappings = [(mapping["UUID"], mapping["State"]) for mapping in reply["EventSourceMappings"]]

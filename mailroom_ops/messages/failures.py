@@ -1,5 +1,5 @@
-"""`failures`: messages that failed, bounced, were not delivered, or brought a complaint, and the reasons. The
-ledger's index of failures has a partition for each day and channel."""
+"""The command `failures`: lists the messages that failed, bounced, were not delivered, or caused a complaint,
+with the reasons. The ledger's index of failures has a partition for each day and channel."""
 
 import heapq
 import itertools
@@ -46,21 +46,22 @@ INDEX = "failures"
 AHEAD = 900
 """Seconds by which the clock of a function may be ahead of this machine's clock."""
 MAX_DAYS = 400
-"""A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
+"""Maximum number of days that are searched: each day costs a query for each channel. The ledger keeps items
+for 90 days by default."""
 
-# Unlike the logger's pattern, this one also matches an address without a domain. It starts only at the
-# beginning of a word, and never backtracks: otherwise a long word without an @ would be tried from each of
-# its letters.
+# Unlike the logger's pattern, this one also matches an address without a domain. A match starts at the
+# beginning of a word and never backtracks: otherwise the time for a long word without an @ would grow with
+# the square of its length.
 _WORD = r"[^\s@'\"<>,;()]"
 _ADDRESS = re.compile(rf"(?<!{_WORD})({_WORD}){_WORD}*+@")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
 _QUOTED = re.compile(r"'[^']*'")
 _KEPT = 4
-"""Characters of a token that stay when it is masked."""
+"""Number of last characters of a token that remain readable when it is masked."""
 
 
 class Failure(Struct, frozen=True):
-    """Message that went wrong. A text without a value is empty."""
+    """Message that failed, bounced, was not delivered or caused a complaint. A missing text is empty."""
 
     at: str
     """Time of the outcome (ISO 8601)."""
@@ -72,23 +73,23 @@ class Failure(Struct, frozen=True):
     message: str
     attempts: int
     field: str = ""
-    """Attribute at fault, or `variable`."""
+    """Name of the invalid attribute, or `variable` for a variable of the template."""
     template: str = ""
     campaign: str = ""
 
     @property
     def day(self) -> str:
-        """The day (UTC)."""
+        """Day of the outcome (UTC)."""
         return self.at[:10]
 
     @property
     def why(self) -> str:
-        """The reason, with the attribute."""
+        """Reason, followed by the invalid attribute in brackets."""
         return f"{self.reason} ({self.field})" if self.field else self.reason
 
 
 class FailureFilter(Filter, frozen=True):
-    """Filter of failures, by the attributes of `Failure`; an empty field takes all of them."""
+    """Filter of failures by attributes of `Failure`. An empty field matches every failure."""
 
     reason: str = ""
     field: str = ""
@@ -97,14 +98,14 @@ class FailureFilter(Filter, frozen=True):
 
 
 class FailuresAnswer(Struct, frozen=True):
-    """Answer of `failures`."""
+    """Output of the command `failures`."""
 
     stage: str
     since: str
     failures: list[Failure]
     """The newest first, at most `--limit` of them."""
     more: bool
-    """Whether others are left out."""
+    """Whether there are more failures than `--limit` allows."""
 
 
 def failures(
@@ -113,34 +114,34 @@ def failures(
     since: Annotated[
         str | None,
         typer.Option(
-            help="Since 24h, 2d, 90m, 2026-11-20 or an ISO 8601 time; default: 24h, or since the run began."
+            help="The earliest time: 24h, 2d, 2026-11-20 or an ISO time; default: 24h, or the run's start."
         ),
     ] = None,
     channel: Channel = "",
     status: Status = "",
-    reason: Annotated[str, typer.Option(help="Only messages with this code, such as invalid.")] = "",
+    reason: Annotated[str, typer.Option(help="Only messages with this error code, such as invalid.")] = "",
     template: Template = "",
     campaign: Campaign = "",
-    limit: Annotated[int, typer.Option(min=1, help="Print at most this many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Print at most this many failures.")] = 50,
     full: Annotated[bool, typer.Option("--full", help="Do not mask addresses and numbers.")] = False,
     as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print all of them as CSV, for a spreadsheet.")
+        bool, typer.Option("--csv", help="Print all failures as CSV, regardless of --limit.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the messages that failed, bounced, were not delivered, or brought a complaint, the newest first,
-    and why. Addresses and numbers are masked.
+    """Print the messages that failed, bounced, were not delivered, or caused a complaint, the newest first,
+    with the reasons. Addresses and numbers are masked.
 
-    --since goes by the time at which a message was accepted or given up; its bounce may come later. If a
-    message names an unknown channel, find it with --channel and that name. A dead letter has not failed: see
-    mailroom dead-letters list. The exit code is 0, however many messages failed.
+    --since is compared with the time at which a provider accepted the message or Mailroom gave it up; a
+    bounce may be later. Messages with an unknown channel are listed only if --channel names it. Dead letters
+    are not failures: see mailroom dead-letters list. Exit code 0, even if messages failed.
 
     Example: mailroom failures --since 2d --channel mail --stage prod
     """
     now_s = time.time()
     with aws_faults(stage):
         if as_csv and as_json:
-            raise Refused("--csv does not go with --json; leave out one of them.")
+            raise Refused("--csv and --json exclude each other; leave out one of them.")
         session = aws_session()
         client = session.client("dynamodb")
         beginning = run_began(client, stage, campaign) if since is None else None
@@ -162,15 +163,16 @@ def failures(
 def choose(
     client: "DynamoDBClient", stage: str, start: float, end: float, criteria: FailureFilter, *, full: bool
 ) -> Iterator[Failure]:
-    """Yield the failures between two times (epoch seconds) that a filter takes, the newest first. `full`: see
-    `failure_of`."""
+    """Yield the failures between two times (epoch seconds) that a filter matches, the newest first. Addresses
+    and numbers are masked unless `full` is true."""
     channels = [criteria.event_type] if criteria.event_type else list(CONTRACTS)
     listed = (failure_of(item, full=full) for item in failed(client, stage, start, end, channels))
     return (failure for failure in listed if criteria.takes(failure))
 
 
 def moment(typed: str, now_s: float) -> float:
-    """`24h`, `2d`, `90m`, a date or an ISO 8601 time, as epoch seconds. Raises Refused."""
+    """Convert the value of --since, such as `24h`, `2d`, a date or an ISO 8601 time, to epoch seconds. Raises
+    Refused for another text, for a future time, and for a time more than MAX_DAYS ago."""
     ago = span_of(typed)
     if ago is not None:
         start = now_s - ago
@@ -187,7 +189,7 @@ def moment(typed: str, now_s: float) -> float:
 
 
 def days(start: float, end: float) -> Iterator[str]:
-    """The days (UTC) between two times, the last one first."""
+    """Yield the days (UTC) between two times in epoch seconds, as ISO 8601 dates, the last day first."""
     day, first = (datetime.fromtimestamp(seconds, UTC).date() for seconds in (end, start))
     while day >= first:
         yield day.isoformat()
@@ -195,15 +197,16 @@ def days(start: float, end: float) -> Iterator[str]:
 
 
 def recipient(to: str | list[str] | None) -> str:
-    """Return the first of the recipients, masked, and how many more there are."""
+    """Return the first of the recipients, masked, and the number of further ones."""
     return _masked(first_recipient(to))
 
 
 def failed(
     client: "DynamoDBClient", stage: str, start: float, end: float, channels: list[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the ledger's items of what went wrong among the messages of these channels that ended between two
-    times (epoch seconds), the newest first. A caller who takes only the first ones causes few reads."""
+    """Yield the ledger's items of messages of these channels that ended between two times (epoch seconds)
+    with a status in FAILED, the newest first. Items are read as the caller takes them, so the first items
+    cost few reads."""
     ledger = name(stage, "ledger")
     first, last = {"N": str(int(start * 1000))}, {"N": str(round(end * 1000))}
 
@@ -234,7 +237,7 @@ def failed(
 
 
 def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
-    """Return the failure of an item of the ledger. Addresses and numbers are masked, unless it is `full`."""
+    """Convert an item of the ledger to a Failure. Addresses and numbers are masked unless `full` is true."""
     ended_at = iso((int(item["completedAt"]) + 0.5) / 1000)
     to, (reason, message, field) = item.get("to"), _error(item)
     if full:
@@ -264,8 +267,10 @@ def _error(item: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _masked_error(reason: str, message: str) -> str:
-    """Return the error with recipients masked. Our own sentences quote the item's values; numbers beside
-    these are times, files or examples. Numbers in a provider's text were masked before it was recorded."""
+    """Return an error message with recipients masked. Mailroom's own messages, whose reason is `invalid`,
+    quote values of the item: these are masked, because other numbers in the message are times, files or
+    examples. In a provider's message only addresses are masked here: numbers were masked before it was
+    stored."""
     if reason != "invalid":
         return _ADDRESS.sub(r"\1***@", message)
     return _QUOTED.sub(lambda quoted: _masked(quoted[0]), message)
@@ -279,7 +284,7 @@ def _masked(text: str) -> str:
 
 
 def _masked_token(match: re.Match[str]) -> str:
-    """A device's token, or its ARN, masked. The name of a host stays: it names no person."""
+    """Mask a device token, or the ARN of a device. Host names are not masked, as they identify no person."""
     token = match[0]
     is_name = "://" in token or (token.islower() and "." in token and ":" not in token)
     return token if is_name else f"***{token[-_KEPT:]}"

@@ -12,7 +12,7 @@ from mailroom_ops.shared.terminal import printable
 COLUMNS = ("to", "status", "reason", "message", "at", "event_type", "id")
 """Columns of the file: fields of `Failure`."""
 _FORMULA = re.compile(r"[\s=+\-@]")
-"""First character of a text that a spreadsheet may compute: OWASP ASVS 1.2.10."""
+"""First character of a text that a spreadsheet may run as a formula: OWASP ASVS 1.2.10."""
 
 
 def csv_lines(failures: Iterable[Struct]) -> Iterator[str]:
@@ -29,7 +29,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return the text of a cell, which a provider or a producer wrote. After an apostrophe, spreadsheets
-    compute nothing."""
+    """Return a cell's text, which may come from a provider or a producer. A text that may be a formula gets
+    an apostrophe before it, so that spreadsheets show it as text."""
     safe = printable(text)
     return f"'{safe}" if _FORMULA.match(safe) else safe

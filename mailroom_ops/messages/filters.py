@@ -1,4 +1,5 @@
-"""Names in filters: a misspelt name would make an empty list that looks like good news."""
+"""Filter options that several commands have, and checks of the names in them: without a check, a misspelt
+name would give an empty list, as if there were no such messages."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Channel = Annotated[str, typer.Option(help="Only messages of this channel.")]
 Status = Annotated[str, typer.Option(help="Only messages with this status, such as bounced.")]
 Template = Annotated[str, typer.Option(help="Only messages of this template.")]
-Campaign = Annotated[str, typer.Option(help="Only messages of this campaign; NAME#RUN: of that run.")]
+Campaign = Annotated[str, typer.Option(help="Only messages of this campaign, or of one run: NAME#RUN.")]
 
 
 def check_names(
@@ -29,8 +30,8 @@ def check_names(
 ) -> None:
     """Raise Refused if a list is empty because its status, channel, campaign or run does not exist.
 
-    A list with messages needs no check: faulty messages name unknown channels, and old ones name campaigns of
-    the past.
+    If the list has messages, do not call this function: invalid messages may have an unknown channel, and old
+    messages a campaign that was deleted since.
     """
     names = {"status": (criteria.status, statuses), "channel": (criteria.event_type, CONTRACTS)}
     for field, (value, values) in names.items():
@@ -49,12 +50,12 @@ def check_names(
     campaigns = sorted(path.parent.name for path in CAMPAIGNS.glob(f"*/{CAMPAIGN_FILE}"))
     if not latest and (run or name not in campaigns):
         listing = ", ".join(campaigns) or "none"
-        raise Refused(f"campaign: {campaign!r:.60} had no run in {stage}; this folder has: {listing}.")
+        raise Refused(f"campaign: {campaign!r:.60} had no run in {stage}; campaigns here: {listing}.")
 
 
 def run_began(client: "DynamoDBClient", stage: str, campaign: str) -> float | None:
-    """Return the time (epoch seconds) when the run of a filter such as `spring#2026` began; None if the
-    filter names no run that the stage knows."""
+    """Return the time (epoch seconds) when the run of a filter such as `spring#2026` began. Return None if
+    the filter does not name a run, or if the stage does not have the run."""
     name, _, run = campaign.partition("#")
     entry = None
     with suppress(client.exceptions.ResourceNotFoundException):  # the stage has no campaigns

@@ -1,4 +1,5 @@
-"""Items as operators write them: attributes as text, and the rules by which a deployed stage judges items."""
+"""Mailbox items that operators write: attributes read from text, and validation by a deployed stage's
+rules."""
 
 import json
 import sys
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 NOT_TYPED = ("variables", "attempt")
-"""Fields of the model that no producer writes."""
+"""Fields of a contract that producers do not write."""
 
 
 class Attributes(Struct, frozen=True):
@@ -48,12 +49,10 @@ class Attributes(Struct, frozen=True):
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise Invalid(
-                name, f'is no text: write it as JSON, as 7, ["a"] or {{"a": 1}} ({error})'
-            ) from None
+            raise Invalid(name, f'is not JSON; write it like 7, ["a"] or {{"a": 1}} ({error})') from None
 
     def known(self, name: str) -> bool:
-        """Whether the contract knows it; anything else is a variable of the template."""
+        """Return whether the contract has this attribute. All other names are variables of the template."""
         return name in self.texts or name in self.others
 
 
@@ -72,14 +71,14 @@ def attributes_of(channel: str) -> Attributes:
 
 
 def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
-    """Parse repeated options `name=value`. Raises Refused that names the option."""
+    """Parse a repeated option `name=value`. Raises Refused, which names the option."""
     values: dict[str, str] = {}
     for pair in typed:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise Refused(f"{option} {pair!r:.80} is no pair; write {option} name=value.")
+            raise Refused(f"{option} {pair!r:.80} is not a pair; write {option} name=value.")
         if name.strip() in values:
-            raise Refused(f"{option} {name.strip()} is there twice; keep one.")
+            raise Refused(f"{option} {name.strip()} is given twice; remove one.")
         values[name.strip()] = value
     return values
 
@@ -89,8 +88,9 @@ _written = msgspec.json.Encoder(decimal_format="number")
 
 
 def set_values(channel: str, sets: Iterable[str], option: str = "--set") -> dict[str, Any]:
-    """Return the attributes that `--set name=value` gives. A list, map or number of the contract is JSON; a
-    variable is JSON if it can be read as such, or else a text. Raises Refused that names the option."""
+    """Return the attributes of options `--set name=value`. The value of a list, map or number of the contract
+    is read as JSON. The value of a template variable is read as JSON if it is valid JSON, or else as a text.
+    Raises Refused, which names the option."""
     contract = attributes_of(channel)
     try:
         return {
@@ -102,8 +102,8 @@ def set_values(channel: str, sets: Iterable[str], option: str = "--set") -> dict
 
 
 def text_of(channel: str, name: str, value: Any) -> str:
-    """Return the text from which `set_values` reads this value: a variable such as the text 42 is quoted, or
-    it would come back as a number."""
+    """Return a text from which `set_values` makes this value again. A variable with the text 42 is quoted,
+    because `set_values` would otherwise make a number of it."""
     plain = isinstance(value, str) and (
         attributes_of(channel).known(name) or variable_of(value) == value != ""
     )
@@ -111,7 +111,8 @@ def text_of(channel: str, name: str, value: Any) -> str:
 
 
 def variable_of(text: str) -> Any:
-    """Return the value of a variable that an operator has typed: JSON, or else a text."""
+    """Return the value of a variable that an operator typed: decoded if it is valid JSON, or else the
+    text."""
     try:
         value = _variables.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -122,7 +123,8 @@ def variable_of(text: str) -> Any:
 
 
 def read_item(place: str) -> dict[str, Any]:
-    """The item in a file, or on standard input. Raises Refused."""
+    """Read the item in a file, or on standard input if `place` is STDIN. Raises Refused if it cannot be read
+    or is not a JSON object."""
     name = "standard input" if place == STDIN else place
     try:
         text = sys.stdin.read() if place == STDIN else Path(place).read_text("utf-8-sig")
@@ -136,7 +138,8 @@ def read_item(place: str) -> dict[str, Any]:
 
 
 def _fault(text: str) -> str:
-    """Return the line and column of the error in a text that is not a JSON object; never the text itself."""
+    """Describe the error in a text that is not a JSON object, with its line and column. The description does
+    not quote the text."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -144,7 +147,7 @@ def _fault(text: str) -> str:
     except ValueError:
         return "is not JSON."
     several = isinstance(value, list)
-    return f"is no JSON object{'; of several messages make a file of lines: mailroom import' * several}."
+    return f"is not a JSON object{'; for several messages, use mailroom import with JSON lines' * several}."
 
 
 def _takes_text(type_: Any) -> bool:
@@ -156,10 +159,10 @@ def _takes_text(type_: Any) -> bool:
 
 
 class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Rules of a deployed stage for items. A time is in seconds, and without end if it is 0.
+    """Rules of a deployed stage for items. Times are in seconds; 0 means unlimited.
 
-    The rules are read from the environment of the HTTP API's function, and not from cdk.json: a stage may
-    have been deployed from another version than the one here.
+    The rules are read from the environment variables of the HTTP API's function, and not from cdk.json,
+    because the stage may have been deployed with other settings.
     """
 
     mailbox_table: str
@@ -176,7 +179,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     unknown: Literal["allow", "refuse"] = "allow"
 
     def validator(self, s3: "S3Client") -> Validator:
-        """Validates items by the stage's rules, without requests to AWS."""
+        """Return a validator of items by the stage's rules. It makes no requests to AWS."""
         return Validator(
             self.contracts(),
             self.lanes,
@@ -187,23 +190,25 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
         )
 
     def contracts(self) -> dict[str, type[Message]]:
-        """Contracts of the stage's channels."""
+        """Return the contracts of the stage's channels."""
         return contracts_of(self.default_region)
 
     def previews(self, s3: "S3Client") -> "Previews":
-        """Return previews of messages as the stage's senders would make them, with the templates of this
-        repository, and those that the stage publishes."""
-        # Imported here, because its libraries take 100 ms, for which --help should not wait.
+        """Return an object that renders messages like the stage's senders. It uses the templates of this
+        folder and the published templates of the stage."""
+        # Imported here, because its libraries take 100 ms, which would delay --help.
         from mailroom.channels.preview import Previews
 
         return Previews.of(self, TEMPLATES, s3)
 
     def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:
-        """Puts items as the stage's entrance does; what is over 400 KB goes into the payload bucket."""
+        """Return a writer that puts items like the stage's HTTP API. The content of an item that is too large
+        for DynamoDB goes into the payload bucket."""
         oversize = Oversize(s3, lambda: self.payload_bucket, self.payload_ttl_seconds or None)
         return MailboxWriter(dynamodb, self.mailbox_table, self.mailbox_ttl_seconds, oversize=oversize)
 
 
 def rules_of(session: "boto3.Session", stage: str) -> Rules:
-    """The rules of a deployed stage. Raises Refused if the stage is not deployed, and botocore's errors."""
+    """Return the rules of a deployed stage. Raises Refused if the stage is not deployed, and botocore's
+    errors."""
     return function_settings(session.client("lambda"), stage_name(stage, "messages-api"), Rules)

@@ -1,4 +1,4 @@
-"""`lane`: list the lanes of a stage, pause one, resume it."""
+"""The commands `lane`: list the lanes of a stage, pause one, resume it."""
 
 from typing import Annotated
 
@@ -14,12 +14,13 @@ app = typer.Typer(no_args_is_help=True, help="List the lanes of a stage, pause o
 
 Channel = Annotated[str, typer.Argument(help="The channel, such as mail.")]
 LaneName = Annotated[str, typer.Argument(help="The channel's lane: normal or bulk.")]
-Reason = Annotated[str, typer.Option("--why", help="Reason, for everybody who looks at the stage.")]
+Reason = Annotated[str, typer.Option("--why", help="The reason, which mailroom lane list shows.")]
 
 
 @app.command("list")
 def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """List the lanes: how many messages wait in each, and since when, by whom and why it is paused.
+    """List the lanes, with the number of waiting messages in each. For a paused lane, it prints when, by whom
+    and why it was paused.
 
     Example: mailroom lane list --stage prod
     """
@@ -39,7 +40,8 @@ def pause(
 ) -> None:
     """Pause a lane: it stops sending within about a minute, and its messages wait in its queue.
 
-    SQS deletes what waits in a queue for too long: the command says before which time to resume the lane.
+    SQS deletes messages that wait in a queue for too long. The command prints the time before which you must
+    resume the lane.
 
     Example: mailroom lane pause mail bulk --why "provider is down" --stage prod
     """
@@ -52,7 +54,7 @@ def pause(
 def resume(
     channel: Channel, lane: LaneName = "normal", stage: Stage = "dev", *, as_json: AsJson = False
 ) -> None:
-    """Let a paused lane go on: within about a minute its senders begin with the messages that wait.
+    """Resume a paused lane: within about a minute, its senders begin to send the waiting messages.
 
     Example: mailroom lane resume mail bulk --stage prod
     """

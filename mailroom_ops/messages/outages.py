@@ -9,9 +9,9 @@ from mailroom.ledger.status_reader import MessageStatus
 from mailroom_ops.shared.times import short
 
 SAMPLE = 500
-"""Number of newest messages among which outages are looked for."""
+"""Number of newest messages that are searched for outages."""
 OUTAGE = 10
-"""Minimum number of messages with the same trouble."""
+"""Minimum number of messages with the same trouble that count as an outage."""
 
 
 class Outage(Struct, frozen=True):
@@ -19,7 +19,7 @@ class Outage(Struct, frozen=True):
 
     channel: str
     trouble: str
-    """Response of the provider, or the error in its place."""
+    """Provider's response, or the error if the provider sent no response."""
     sentence: str
     """Provider's response, number of messages, and the time when the first was put."""
 
@@ -31,7 +31,7 @@ def outages_among(messages: Sequence[MessageStatus]) -> list[Outage]:
     for message in messages:
         if message.trouble and "dead_lettered_at" not in message.times:
             put_times[message.event_type, message.trouble["message"]].append(message.times["putAt"])
-    of = f"of the newest {len(messages):,} messages wait for that; the first was put on"
+    of = f"of the newest {len(messages):,} messages have this trouble; the first was put on"
     return [
         Outage(channel, words, f"{channel}: {words}. {len(times):,} {of} {short(min(times))}.")
         for (channel, words), times in put_times.items()

@@ -1,4 +1,5 @@
-"""`find` and `list`: messages of a recipient, and the newest ones, from the table `search`."""
+"""The commands `find` and `list`: read the messages of a recipient, and the newest messages, from the table
+`search`."""
 
 import re
 import time
@@ -46,18 +47,19 @@ if TYPE_CHECKING:
     import boto3
 
 NO_SEARCH = (
-    "{stage} has no search: its messages are found by their ids alone. Deploy it by this version, and with "
-    "mailroom.{stage}.search true in cdk.json."
+    "{stage} has no search, so its messages can only be found by their ids. Deploy it with this version, and "
+    "with mailroom.{stage}.search true in cdk.json."
 )
 
-PARTS = "Of addresses and numbers the search has hashes alone: type the whole one, not a part."
+PARTS = "The search stores only hashes of addresses and numbers: type the whole one, not a part."
 By = Literal["newest", "id", "recipient", "part"]
-"""How a text finds messages; `part`: in ids, or as the provider's id, among the newest messages."""
+"""How messages were found. `part`: the newest messages were searched for the text in their ids, or as the
+provider's id."""
 _HEADER = re.compile(r"^(?:X-Correlation-ID|Message-ID):\s*", re.IGNORECASE)
 _MESSAGE_ID_OF_SES = re.compile(r"^<?([0-9a-f]{16}(?:-[0-9a-f]+)+)@(?:[\w-]+\.)?amazonses\.com>?$")
 
-ArrivedTwice = Annotated[bool, typer.Option("--twice", help="Only what may have arrived twice.")]
-Cursor = Annotated[str, typer.Option(help="Go on with the page after this one; the page before names it.")]
+ArrivedTwice = Annotated[bool, typer.Option("--twice", help="Only messages that may have arrived twice.")]
+Cursor = Annotated[str, typer.Option(help="Print the page at this cursor, which the previous page printed.")]
 
 
 class MessageRow(Struct, frozen=True):
@@ -74,28 +76,28 @@ class MessageRow(Struct, frozen=True):
     updated_at: str | None
     put_at: str | None = None
     dead_lettered_at: str | None = None
-    """Time when the queue gave the message up; None if the message is not a dead letter."""
+    """Time when the message became a dead letter; None if the message is not a dead letter."""
 
     @property
     def recipient(self) -> str:
-        """The first recipient, and how many more there are."""
+        """First recipient, and the number of further ones."""
         return first_recipient(self.to)
 
     @property
     def standing(self) -> str:
-        """Status of the message, or what it waits for."""
+        """Status for people: that it is a dead letter, the reason of its wait, or its status."""
         if self.dead_lettered_at:
             return "dead letter"
         return f"waits for {WAITS_FOR[self.waits_for]}" if self.waits_for else self.status
 
     @property
     def headline(self) -> str:
-        """Name by which people know the message."""
+        """Title of the message for people."""
         return self.subject or self.template or self.id
 
 
 class FoundAnswer(Struct, frozen=True):
-    """The answer of `find` and `list`: the newest first."""
+    """Output of the commands `find` and `list`, the newest messages first."""
 
     stage: str
     by: By
@@ -104,9 +106,9 @@ class FoundAnswer(Struct, frozen=True):
     cursor: str | None
     """Cursor of the next page."""
     looked_back_to: str | None
-    """Time of the oldest message that was looked at; None if all were."""
+    """Time of the oldest message that was examined; None if all messages were."""
     queued: int | None
-    """Approximate number of messages in queues, which are not listed yet; counted if none was found."""
+    """Approximate number of messages in queues, which are not listed yet; None if messages were found."""
 
 
 def list_(
@@ -120,11 +122,12 @@ def list_(
     cursor: Cursor = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print the newest messages, 50 a page. With a filter, a page may take two seconds.
+    """Print the newest messages, 50 per page.
 
-    It says how far it has looked back. What went wrong is found at once.
+    With a filter, the command searches for up to two seconds, and prints how far back it has searched. A
+    search by a status of failure, such as bounced, is faster, because failures are indexed.
 
-    A message is in the list once a worker has claimed it, or once it waits.
+    A message is listed once a worker has claimed it, or once it waits to be sent.
 
     Example: mailroom list --status bounced --stage prod
     """
@@ -133,7 +136,7 @@ def list_(
 
 
 def find(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="An address, a number, a token, or an id.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="An address, a number, a token or an id.")],
     stage: Stage = "dev",
     *,
     channel: Channel = "",
@@ -143,11 +146,12 @@ def find(
     cursor: Cursor = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print the messages to somebody, the newest first, 50 a page; or the messages with an id.
+    """Print the messages to a recipient, the newest first, 50 per page; or the messages with an id.
 
-    All spellings of an address or a number are one recipient. An X-Correlation-ID is an id too. A part of an
-    id, or a provider's id, is looked for among the newest messages, for two seconds. A message is found once
-    a worker has claimed it, or once it waits.
+    Spellings of the same address or number give the same messages. TEXT may be the X-Correlation-ID of a
+    message. If it is a part of an id, or a provider's id, the command searches the newest messages for up to
+    two seconds. A message is found once a worker has claimed it, or once it waits to be sent. Exit code 1: no
+    message was found.
 
     Example: mailroom find ada@example.com --stage prod
     """
@@ -170,7 +174,7 @@ def _print(stage: str, text: str, criteria: Filter, cursor: str, *, as_json: boo
 
 
 class SearchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Variables of the API's environment that the search reads."""
+    """Environment variables of the HTTP API's function that the search reads."""
 
     ledger_table: str = ""
     search_table: str = ""
@@ -189,8 +193,8 @@ class Containing(Filter, frozen=True):
 
 
 class StageFinder(Finder, frozen=True):
-    """Search for messages of a deployed stage. Messages that went wrong are found by the ledger's index of
-    failures, which contains no other messages."""
+    """Search for messages of a deployed stage. If the filter has a status of failure, the search reads the
+    ledger's index of failures, which contains only such messages."""
 
     stage: str = ""
     remembered_seconds: float = 0.0
@@ -224,7 +228,8 @@ def _cursor_at(time_ms: int) -> str:
 
 
 def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] | None:
-    """Return the facts and the rows of a stage's search, or None without search. Raises NotDeployed."""
+    """Return the settings of a stage's search and the object that makes the keys of its rows. Return None for
+    a stage without search. Raises NotDeployed."""
     facts = function_settings(session.client("lambda"), stage_name(stage, "messages-api"), SearchFacts)
     if not facts.search_table:
         return None
@@ -232,7 +237,7 @@ def search_of(session: "boto3.Session", stage: str) -> tuple[SearchFacts, Rows] 
 
 
 def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | None:
-    """Return the finder of a stage, or None without search. Raises NotDeployed."""
+    """Return the finder of a stage, or None for a stage without search. Raises NotDeployed."""
     search = search_of(session, stage)
     if search is None:
         return None
@@ -243,7 +248,7 @@ def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | No
 
 
 def with_id(session: "boto3.Session", stage: str, id_: str, criteria: Filter) -> list[MessageStatus]:
-    """The messages of that id."""
+    """Return the messages with an id that the filter matches."""
     if not 0 < len(id_.encode()) <= MAX_ID_BYTES:
         return []
     return [message for message in reader_of(session, stage).find(id_) if criteria.takes(message)]
@@ -252,8 +257,9 @@ def with_id(session: "boto3.Session", stage: str, id_: str, criteria: Filter) ->
 def look_up(
     session: "boto3.Session", stage: str, finder: Finder | None, text: str, criteria: Filter, cursor: str
 ) -> FoundAnswer:
-    """Return a page of the messages that a text finds, or of all without a text. Raises Refused for an
-    invalid cursor, and for a filter with a name that does not exist."""
+    """Return a page of the messages that match a text, or of all messages if the text is empty. Raises
+    Refused for an invalid cursor, and if the result is empty because the filter has a name that does not
+    exist."""
     page, by = _page(session, stage, finder, text, criteria, cursor)
     rows = [row_of(message) for message in page.messages]
     queued_count = None
@@ -286,7 +292,7 @@ def _page(
 
 
 def _is_whole(text: str, region: str) -> bool:
-    """Return whether a text is a whole address or number, which no part of an id looks like."""
+    """Return whether a text is a complete address or number, and so cannot be a part of an id."""
     form = forms_of(text, region)[0]
     with suppress(ValueError):
         return form.startswith("+") or bool(bare(form))

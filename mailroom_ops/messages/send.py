@@ -1,4 +1,4 @@
-"""`send`: one message, from a file, from options or from both, is put into the mailbox."""
+"""The command `send`: puts a message, made from a file, from options or from both, into the mailbox."""
 
 import re
 import secrets
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from mailroom.channels.preview import Preview
 
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
-"""Statuses without an outcome."""
+"""Statuses of messages without an outcome."""
 GOOD = ("sent", "delivered")
 _FIRST_POLL, _LONGEST_POLL = 0.2, 2.0
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
-"""Letters and digits without vowels, which make words, and without any that is taken for another."""
+"""Characters of random ids: no vowels, so that ids contain no words, and no characters that look alike."""
 _RANDOM = 6
 _NOT_COPIED = frozenset(
     (
@@ -44,22 +44,22 @@ _NOT_COPIED = frozenset(
         *("send_at", "expires_at", "unless"),
     )
 )
-"""Attributes of a message that a copy to another recipient does not have: recipients, and times."""
+"""Attributes that a copy of a message to another recipient does not get, such as recipients and times."""
 _AGAIN = re.compile(r"-again-\w{6}$")
 _COPIED_ID = 100
-"""Maximum number of characters of an id in the id of a copy. `#` is replaced, by which a run's ids are known:
-a copy does not belong to the run."""
+"""Maximum number of characters that the id of a copy takes from the id of its original. `#` marks ids of a
+campaign's run; it is replaced, because a copy does not belong to the run."""
 _SAID = {
     "accepted": "It is in the mailbox.",
-    "existed": "It exists, with the same content: nothing was put.",
-    "conflict": "Another message has that id, and stays. Use a new id.",
+    "existed": "It was in the mailbox already, with the same content.",
+    "conflict": "Another message has that id, and was not replaced. Use a new id.",
 }
 
 
 class SendAnswer(Struct, frozen=True, kw_only=True):
-    """The answer of `send`. `result` is accepted, existed (the very same was there) or conflict (another
-    message has the id, and stays). `status`, `error` and `waits_for`, the reason of its wait, come from the
-    ledger, if the command waited for an outcome."""
+    """Output of the command `send`. `result` is accepted, existed (the mailbox had the same message already)
+    or conflict (another message has the id, and was not replaced). If the command waited for an outcome,
+    `status`, `error` and `waits_for`, the reason of a wait, are from the ledger."""
 
     id: str
     event_type: str
@@ -72,14 +72,14 @@ class SendAnswer(Struct, frozen=True, kw_only=True):
     unused: list[str] = []
     """Attributes that neither the channel nor the template uses."""
     send_at: str | None = None
-    """The time of a `send_at` without an offset, in UTC."""
+    """Time of `send_at` in UTC, if the item's `send_at` is without an offset."""
 
 
 def send(
-    channel: Annotated[str | None, typer.Argument(help=f"One of {', '.join(CONTRACTS)}.")] = None,
+    channel: Annotated[str | None, typer.Argument(help=f"The channel: {', '.join(CONTRACTS)}.")] = None,
     stage: Stage = "dev",
     *,
-    to: Annotated[list[str] | None, typer.Option(help="The recipient; for a mail you may repeat it.")] = None,
+    to: Annotated[list[str] | None, typer.Option(help="The recipient; repeatable for a mail.")] = None,
     subject: Annotated[str | None, typer.Option(help="The subject of a mail.")] = None,
     text: Annotated[str | None, typer.Option(help="The text of a mail or an SMS.")] = None,
     template: Annotated[str | None, typer.Option(help="The name of a template, instead of a text.")] = None,
@@ -88,7 +88,7 @@ def send(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Set attribute=value; write other values than text as JSON."),
+        typer.Option("--set", help="An attribute or variable, NAME=VALUE. Write lists and numbers as JSON."),
     ] = None,
     topic: Annotated[str | None, typer.Option(help="The topic, which recipients can opt out of.")] = None,
     lane: Annotated[str | None, typer.Option(help="The lane, normal or bulk.")] = None,
@@ -99,28 +99,28 @@ def send(
         list[str] | None,
         typer.Option(
             metavar="CHANNEL:ID:STATUS",
-            help="Do not send if another message has this outcome at that time, such as "
-            "sms:code-17:delivered; several statuses with commas. You may repeat it.",
+            help="Do not send if, at --send-at, another message has this status, such as "
+            "sms:code-17:delivered. Separate several statuses by commas. You may repeat the option.",
         ),
     ] = None,
-    callback_url: Annotated[str | None, typer.Option(help="The URL that gets each outcome.")] = None,
+    callback_url: Annotated[str | None, typer.Option(help="The URL to which callbacks are sent.")] = None,
     file: Annotated[str | None, typer.Option(help="A file with a JSON object; - is standard input.")] = None,
     from_message: Annotated[
         str | None,
         typer.Option(
-            metavar="ID", help="Send a copy of this message to another recipient, under an id that names it."
+            metavar="ID", help="Send a copy of this message to another recipient, by default under a new id."
         ),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the message has an outcome.")] = False,
-    wait_seconds: Annotated[float, typer.Option(min=0, help="Seconds that --wait waits at most.")] = 60.0,
+    wait_seconds: Annotated[float, typer.Option(min=0, help="Time limit of --wait in seconds.")] = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Send one message: from options, from a JSON file, or from a file with options laid over it.
+    """Send one message, made from options, from a JSON file, or from both; options override the file.
 
-    The command checks the message by the stage's own rules before it puts the message; an error names the
-    attribute at fault. Exit code 0: the message is in the mailbox, or was there already; with --wait, it was
-    sent. 1: another message has the id; with --wait, the message failed or had no outcome in time. 2: the
-    stage does not take such a message.
+    The command validates the message by the rules of the deployed stage before it puts the message into the
+    mailbox; an error names the invalid attribute. Exit code 0: the message is in the mailbox, or was there
+    already; with --wait, it was sent. 1: another message has the id; with --wait, the message was not sent,
+    or had no outcome in time. 2: the message is invalid, or the stage cannot be reached.
 
     Example: mailroom send mail --to ada@example.com --subject Hello --text "Hi, Ada" --wait
     Example: mailroom send --from-message welcome-17 --to ada@new.example
@@ -162,8 +162,8 @@ def wait_for(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SendAnswer:
-    """Return the answer with the message's status, once the message has an outcome, or when the time is over.
-    `report` takes each status."""
+    """Poll a message until it has an outcome or `seconds` have passed, and return the answer with its last
+    status. `report` is called with each status."""
     deadline, pause = clock() + seconds, _FIRST_POLL
     while True:
         message = next(iter(reader.find(sent.id, sent.event_type)), None)
@@ -181,16 +181,16 @@ def wait_for(
 
 
 def judge(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> "tuple[Rules, Preview]":
-    """The rules of the stage, if the item is by them, and what its sender would make of it. Raises Invalid,
-    which names the attribute, or Malformed."""
+    """Validate an item by the rules of the stage. Return the rules, and a preview of the message as its
+    sender would render it. Raises Invalid, which names the invalid attribute, or Malformed."""
     rules, s3 = rules_of(session, stage), session.client("s3")
     message = rules.validator(s3).validate(item)
     return rules, rules.previews(s3).look(message)
 
 
 def put(session: "boto3.Session", stage: str, item: Mapping[str, Any]) -> SendAnswer:
-    """Put an item into the mailbox. Raises Refused if the stage's rules refuse it, with the attribute at
-    fault, or if AWS did not take it."""
+    """Put an item into the mailbox. Raises Refused, which names the invalid attribute, if the item does not
+    follow the stage's rules, and Refused if AWS does not store it."""
     try:
         rules, preview = judge(session, stage, item)
     except (Invalid, Malformed) as fault:
@@ -215,17 +215,18 @@ def _draft(
     typed: Mapping[str, str | Sequence[Any] | None],
     sets: Sequence[str],
 ) -> dict[str, Any]:
-    """The item: what a file gave, and over it what was typed. Raises Refused for what cannot be meant."""
+    """Return the item: the attributes of the file, overridden by typed ones. Raises Refused if the channel is
+    missing or unknown, if file and command name different channels, and if a value of --set is invalid."""
     item = dict(file_item)
     of_file = item.get("event_type")
     if None not in (channel, of_file) and of_file != channel:
         raise Refused(
-            f"The file's event_type is {of_file!r:.60}, and {channel} was asked for; leave one out."
+            f"The file's event_type is {of_file!r:.60}, but the command says {channel}; leave one out."
         )
     kind = channel or of_file
     if not isinstance(kind, str) or kind not in CONTRACTS:
         channels = ", ".join(CONTRACTS)
-        raise Refused(f"Which channel is it? Name one of {channels}, as in: mailroom send mail --to …")
+        raise Refused(f"The channel is missing. Use one of {channels}, such as: mailroom send mail --to …")
     item["event_type"] = kind
     item |= {name: value for name, value in typed.items() if value}
     item |= set_values(kind, sets)
@@ -235,21 +236,21 @@ def _draft(
 
 
 def _condition(text: str) -> dict[str, Any]:
-    """Return the condition in `channel:id:status,status`. The id may contain colons."""
+    """Parse a condition `channel:id:status,status`. The id may contain colons."""
     channel, _, pair = text.partition(":")
     id_, _, statuses = pair.rpartition(":")
     return {"id": id_, "event_type": channel, "status": statuses.split(",")}
 
 
 def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None) -> dict[str, Any]:
-    """Return a copy of a message for another recipient: without recipients and times, and under an id that
-    names the message. Raises Refused."""
+    """Return a copy of a message for another recipient: without recipients and times, and with a new id that
+    begins with the id of the message. Raises Refused if no message or several messages have the id."""
     kinds = [channel] if channel else list(CONTRACTS)
     mailbox, dynamodb = stage_name(stage, "mailbox"), session.client("dynamodb")
     keys = [where(Key(id_, kind)) for kind in kinds]
     (items,) = batch_get(dynamodb, {mailbox: keys}, consistent=True).values()
     if not items:
-        raise Refused(f"The mailbox has no item of {id_!r:.200}; its content may be gone. Write it anew.")
+        raise Refused(f"The mailbox has no item of {id_!r:.200}; it may have expired. Write it anew.")
     if len(items) > 1:
         names = " and ".join(sorted(item["event_type"] for item in items))
         raise Refused(f"{names} have messages with that id; name one: mailroom send mail --from-message …")
@@ -258,7 +259,7 @@ def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None)
 
 
 def new_id(channel: str) -> str:
-    """An id that is unique, and that a person can read out: mail-20261121-221503-k7wq3f."""
+    """Return a unique id that is easy to read out, such as mail-20261121-221503-k7wq3f."""
     return f"{channel}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{_random()}"
 
 
@@ -272,10 +273,10 @@ def _show(sent: SendAnswer) -> None:
     if sent.send_at:
         print_line(f"Its send_at has no offset and counts as UTC: {sent.send_at}.")
     if sent.unused:
-        print_line(f"Nothing uses {', '.join(sent.unused)}: see `mailroom docs messages`.")
+        print_line(f"Unused attributes: {', '.join(sent.unused)}; see `mailroom docs messages`.")
     if sent.status is not None:
         words = f"{sent.status}: {sent.error}" if sent.error else sent.status
         print_line(f"It waits for {WAITS_FOR[sent.waits_for]}" if sent.waits_for else f"It is {words}")
     if sent.status not in GOOD and sent.result != "conflict":
         command = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
-        print_line(f"Where it is: {command}")
+        print_line(f"To see its progress: {command}")

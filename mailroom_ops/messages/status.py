@@ -1,4 +1,4 @@
-"""`status`: a message's progress, its outcome, and the next steps for an operator."""
+"""The command `status`: shows a message's progress, its outcome, and the next steps for an operator."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from mailroom.channels.preview import Preview
 
 _CLAIMED_SECONDS = 5.0
-"""Time for which `status` repeats its look at an unclaimed message."""
-ChannelOfId = Annotated[str | None, typer.Option(help="The channel, if several channels have that id.")]
+"""Seconds for which `status` polls a message that no worker has claimed yet."""
+ChannelOfId = Annotated[str | None, typer.Option(help="The channel, if several channels use the id.")]
 STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
     **dict.fromkeys(("failed", "bounced", "complained", "undelivered"), "red"),
@@ -52,10 +52,10 @@ STYLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class MessageView(MessageStatus):
-    """Message with further facts for a person."""
+    """Status of a message, with further facts for people."""
 
     since: str | None
-    """Time when the message came to its status; None if that is not known."""
+    """Time when the message reached its status; None if the time is unknown."""
     advice: list[str]
     """Sentences about the status, and what to do next."""
     unused: list[str]
@@ -69,7 +69,7 @@ class MessageView(MessageStatus):
 
 
 class Status(Struct, frozen=True):
-    """Answer of `status`: the messages of that id, one a channel; empty if the id is unknown."""
+    """Output of the command `status`: the messages with an id, at most one per channel."""
 
     id: str
     stage: str
@@ -83,10 +83,10 @@ def status(
     channel: ChannelOfId = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a message's status, its attempts, what the provider said, and what to do next.
+    """Print a message's status, its attempts, the provider's reports, and what to do next.
 
-    The command prints the recipients of the message, and never the content. Exit code 1: the message does
-    not exist, or its retention is over.
+    The command prints the recipients of the message, but not its content. Exit code 1: the message does not
+    exist, or its retention is over.
 
     Example: mailroom status order-42 --stage prod
     """
@@ -120,11 +120,11 @@ def status(
 def settled(
     look: Callable[[], list[MessageStatus]], clock: Clock, sleep: Callable[[float], None]
 ) -> list[MessageStatus]:
-    """Return the result of `look`, repeated for some seconds while a message is ready. It may have been put
-    just now, and its worker is about to claim it."""
+    """Return the result of `look`. For _CLAIMED_SECONDS, `look` is called again while a message is due that
+    no worker has claimed: it may have been put just now, and is then claimed within seconds."""
     end, messages = clock() + _CLAIMED_SECONDS, look()
     while clock() < end and any(_claimed_soon(message, clock()) for message in messages):
-        with errors.status("looking whether a worker claims it"):
+        with errors.status("waiting for a worker to claim it"):
             sleep(0.5)
         messages = look()
     return messages
@@ -135,12 +135,12 @@ def _claimed_soon(message: MessageStatus, now_s: float) -> bool:
 
 
 def is_deleted(reader: LedgerReader, message: MessageStatus) -> bool:
-    """Whether the item of a message that waits for its `send_at` is deleted."""
+    """Return whether a message waits for its `send_at`, and its mailbox item is deleted."""
     return message.waits_for == SEND_AT and reader.item(message.id, message.event_type) is None
 
 
 def reader_of(session: "boto3.Session", stage: str) -> LedgerReader:
-    """Reads a stage's ledger and mailbox."""
+    """Return a reader of a stage's ledger and mailbox."""
     tables = stage_name(stage, "ledger"), stage_name(stage, "mailbox")
     return LedgerReader(session.client("dynamodb"), *tables)
 
@@ -154,8 +154,8 @@ def view_of(
     turn: Turn | None = None,
     preview: "Preview | None" = None,
 ) -> MessageView:
-    """Return a message with the advice on it, at `now_s` (epoch seconds). `deleted`: the mailbox does not
-    have its item. `turn`: see `turn_of`. `preview`: see `look`."""
+    """Return a message with advice on it at `now_s` (epoch seconds). `deleted` is the result of `is_deleted`,
+    `turn` that of `turn_of`, and `preview` that of `look`."""
     since = _since(message)
     sentences = list(advice(message, commands(message, stage), now_s, since, deleted=deleted, turn=turn))
     sentences += [preview.encoding_reason] if preview and preview.encoding_reason else []
@@ -164,24 +164,24 @@ def view_of(
 
 
 def first_recipient(to: str | list[str] | None) -> str:
-    """Return the first recipient and the number of further ones; an empty text without a recipient."""
+    """Return the first recipient and the number of further ones, or an empty text without a recipient."""
     first, *further = [to] if isinstance(to, str) else to or [""]
     return f"{first} and {len(further)} more" if further else first
 
 
 def titled(template: str, version: int | None) -> str:
-    """Return a template's name, with the version if that was published."""
+    """Return a template's name, with its version if it is a published one."""
     return f"{template}, version {version}" if version else template
 
 
 def look(
     session: "boto3.Session", stage: str, reader: LedgerReader, message: MessageStatus
 ) -> "Preview | None":
-    """The preview of a message's item; None if the item is gone, or if no sender could make a message of it:
-    the status is worth showing without."""
+    """Return a preview of a message, rendered from its mailbox item. Return None if the item is deleted or
+    cannot be rendered, so that the status is shown without a preview."""
     from mailroom.content.versions import DEPLOYED
 
-    # Imported here, because boto3 takes 150 ms, for which --help should not wait.
+    # Imported here, because it imports boto3, which takes 150 ms and would delay --help.
     from mailroom_ops.messages.items import rules_of
 
     item = reader.item(message.id, message.event_type)
@@ -226,7 +226,7 @@ def show(message: MessageStatus, view: MessageView, now_s: float) -> None:
 
 
 def _since(message: MessageStatus) -> str | None:
-    """Return when the message reached its status: the history says it of an outcome and of a retry."""
+    """Return the time when the message reached its status. The history has it for outcomes and retries."""
     for entry in reversed(message.history):
         if entry.get("status") == message.status and "at" in entry:
             return str(entry["at"])
@@ -236,7 +236,7 @@ def _since(message: MessageStatus) -> str | None:
 
 
 def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
-    """Yield labels and values about the message, in the order in which a reader asks."""
+    """Return labels and values about the message, in the order in which they are shown."""
     to, error, trouble = message.to, message.error, message.trouble
     facts = {
         "to": ", ".join(to) if isinstance(to, list) else to,
@@ -255,7 +255,7 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
 
 
 def _entry(name: str, entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    """A recipient: its status, and all other details."""
+    """Return the cells of a recipient's row: the recipient, its status, and all other details."""
     details = ", ".join(
         f"{key} {short(value) if key.endswith('At') else value}"
         for key, value in entry.items()

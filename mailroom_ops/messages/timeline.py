@@ -13,35 +13,37 @@ from mailroom.ledger.status_reader import FORGOTTEN, READY, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
 FEW = 5
-"""Maximum number of recipients who are shown one by one, whatever became of their mail."""
+"""Maximum number of recipients who are all shown one by one. If there are more, only recipients for whom
+something went wrong are shown."""
 _GOOD = ("sent", "delivered", "opened", "clicked", "read")
 _BAD = ("failed", "bounced", "complained", "undelivered")
 _TOLD = (
     *("sent", "delivered", "delayed", "undelivered", "bounced", "complained"),
     *("opened", "clicked", "read"),
 )
-"""Events from the provider. The ledger has the provider's own time of each, such as `sentAt`."""
+"""Events that a provider reports. The ledger stores the provider's time of each event, such as `sentAt`."""
 _SAME_SECONDS = 0.01
-"""The ledger's outcome and its entry in the history are of one write."""
+"""Difference between two times up to which they are from the same write: a message's `completedAt` and the
+time of an entry of its history."""
 _MEANING = {
-    READY: "It has come in, and waits for its turn.",
-    FORGOTTEN: "It is older than what Mailroom remembers.",
+    READY: "It is in the mailbox, and waits to be sent.",
+    FORGOTTEN: "It is older than the ledger's retention.",
     "scheduled": "Its wait is over, and it is about to be sent.",
     "sending": "It is being sent.",
     "retrying": "It is not sent yet, and another try follows.",
-    "sent": "{provider} accepted it, and has not said more yet.",
+    "sent": "{provider} accepted it, and has not reported more yet.",
     "delivered": "{provider} says that it was delivered.",
     "undelivered": "{provider} accepted it, and gave up later.",
-    "bounced": "The recipient's side refused it for good.",
+    "bounced": "The recipient's server refused it permanently.",
     "complained": "It was delivered, and its recipient complained.",
     "failed": "It was not sent.",
-    "suppressed": "It was not sent, for its recipient gets nothing more.",
-    "cancelled": "It was taken back before it was sent.",
+    "suppressed": "It was not sent, because its recipient may not get it.",
+    "cancelled": "It was cancelled before it was sent.",
 }
 
 
 class Step(Struct, frozen=True):
-    """Step in a message's life, past or to come."""
+    """Past or future step of a message."""
 
     at: str | None
     """Time (ISO 8601), if it was recorded."""
@@ -54,7 +56,7 @@ class Step(Struct, frozen=True):
 
 
 _NAMES = {name: words for each in CHANNELS.values() for name, words in each.providers.items()}
-"""How providers write their names; others stand as the ledger has them."""
+"""Names of providers for people, by their names in the ledger. Names without an entry are shown unchanged."""
 
 
 def meaning(message: MessageStatus) -> str:
@@ -67,18 +69,18 @@ def meaning(message: MessageStatus) -> str:
     if message.waits_for:
         return "It may not be sent yet."
     if (message.error or {}).get("code") == "unless":
-        sentence = "It was not sent, for another message made it needless."
+        sentence = "It was not sent, because a condition of its unless was fulfilled."
     if (message.error or {}).get("code") == "outcome_unknown":
-        sentence = "Nobody can tell whether it was sent."
+        sentence = "It is unknown whether it was sent."
     sentence = sentence.format(provider=_name(message) or "Its provider")
     if "dead_lettered_at" in message.times:
-        sentence = "It is a dead letter: nothing tries it again, until somebody puts it back."
+        sentence = "It is a dead letter: it is not tried again until an operator requeues it."
     cause = message.error or message.trouble
     return f"{sentence} {cause.get('message')} ({cause.get('code')})" if cause else sentence
 
 
 def timeline(message: MessageStatus, now_s: float) -> list[Step]:
-    """Return the steps, the first one first. `now_s` is in epoch seconds."""
+    """Return the steps of a message, the earliest first. `now_s` is in epoch seconds."""
     steps = sorted(_steps(message, now_s), key=lambda step: epoch(step.at or ""))
     # A message that was put before the ledger recorded the time of puts has no time in this step.
     life = [Step(message.times.get("putAt"), "came in")]
@@ -126,27 +128,30 @@ def _steps(message: MessageStatus, now_s: float) -> Iterator[Step]:
 
 
 def _life(message: MessageStatus) -> list[dict[str, Any]]:
-    """Return the history since the message was last sent again: the provider's events belong to that life."""
+    """Return the history since the message was last resent. The provider's events in the ledger are about
+    this part only."""
     begins = [index for index, entry in enumerate(message.history) if entry.get("code") == "reopened"]
     return message.history[begins[-1] if begins else 0 :]
 
 
 def _told_alone(message: MessageStatus) -> dict[str, str]:
-    """The provider's times, without what our own write says as well: that it accepted the message."""
+    """Return the times that the provider reported. `sentAt` is omitted if the history already has the entry
+    that the provider accepted the message."""
     accepted = any(entry.get("status") == "sent" for entry in _life(message))
     return {name: time for name, time in message.times.items() if not (accepted and name == "sentAt")}
 
 
 def _told(times: Mapping[str, Any], detail: str) -> Iterator[Step]:
-    """Return the provider's events, at the provider's own times."""
+    """Yield a step for each event of the provider, at the provider's time."""
     for word in _TOLD:
         if f"{word}At" in times:
             yield Step(str(times[f"{word}At"]), word, detail, _kind(word))
 
 
 def _history(message: MessageStatus) -> Iterator[Step]:
-    """The outcome of each attempt, and what operators did; the last outcome alone, if the history is full.
-    What the provider told at a time of its own has its step already."""
+    """Yield a step for each outcome and for each operation of an operator in the history. Events that have a
+    provider's time are omitted, because `_told` yields them. If the history is full and does not contain the
+    last outcome, a step for that outcome follows."""
     dated = {name.removesuffix("At") for name in message.times} - {"sent"}
     reported = [entry for entry in _life(message) if entry["status"] in dated]
     for index, entry in enumerate(message.history):
@@ -179,7 +184,7 @@ def _name(message: MessageStatus) -> str:
 
 def _callback(name: str, entry: Mapping[str, Any]) -> str:
     status, _, attempt = name.rpartition(".")
-    became = "taken" if entry.get("status") == "delivered" else entry.get("status")
+    became = "accepted" if entry.get("status") == "delivered" else entry.get("status")
     tries, code = entry.get("tries"), entry.get("code")
     answered = f"the endpoint answered {code}" if code else entry.get("reason", "the endpoint did not answer")
     count = f"{tries} {'try' if tries == 1 else 'tries'}"

@@ -1,4 +1,4 @@
-"""Place of a message that waits: why it waits, how many wait before it, and about how long."""
+"""Position of a waiting message: why it waits, how many messages wait before it, and about until when."""
 
 import time
 from typing import TYPE_CHECKING
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 SEND_AT = "send_at"
-"""Reason of a wait; here as well, for the module with all reasons needs boto3, which no --help waits for."""
+"""Reason of a wait. It is repeated here, because the module with all reasons imports boto3, which would delay
+`--help`."""
 WAITS_FOR = {
     SEND_AT: "its send_at",
     "outside_window": "its window",
@@ -26,54 +27,55 @@ WAITS_FOR = {
     "provider_refuses": "its provider",
     "paused": "its campaign's run, which is paused",
 }
-"""Name of what a message waits for, by the reason of the wait."""
+"""Description of what a message waits for, by the reason of the wait."""
 _UNTIL = {
     SEND_AT: "for its send_at, {}",
     "outside_window": "until its window opens, {}",
     "day_used_up": "for the day's quota, and is tried again about {}",
-    "provider_refuses": "until its provider takes messages, and is tried about {}: see the dead letters",
+    "provider_refuses": "until its provider accepts messages, and is tried about {}: see the dead letters",
     "paused": "for its campaign's run: mailroom campaign status shows who has paused the run, and why",
 }
 _DAY = 86_400
 _UNKNOWN = (Refused, KeyError, ClientError, BotoCoreError)
-"""Errors after which the time of a message is unknown."""
+"""Exceptions after which a message is shown without an estimate of its time."""
 
 
 class Turn(Struct, frozen=True):
-    """Position of a message in the line of messages that wait for the day."""
+    """Position of a message among the messages that wait for a channel's daily quota."""
 
     before: int
     """Number of messages that were put earlier."""
     more: bool
     """Whether the count ended at its limit, so that more messages may wait before this one."""
     until: float
-    """Time in epoch seconds at which the message is about to be sent: see `Outlook`."""
+    """Estimated time, in epoch seconds, at which the message is sent: see `Outlook`."""
 
 
 class Outlook(Struct, frozen=True):
-    """Estimate of when messages of bulk are sent. Each message counts as one recipient, and these messages
-    alone use the channel's pace and day."""
+    """Estimate of when a message in a channel's lane bulk is sent. It assumes that each message has one
+    recipient, and that only these messages use the channel's rate limit and daily quota."""
 
     until: float
     """Time in epoch seconds."""
     waits_for_day: bool
-    """Whether bulk waits for the day's quota now."""
+    """Whether messages in the lane bulk have to wait for the daily quota now."""
 
 
 class ClosedDay(Struct, frozen=True):
-    """Day of a channel whose part for bulk is used up."""
+    """Channel whose daily quota for the lane bulk is used up."""
 
     channel: str
     until: str
-    """Time at which the day has room again (ISO 8601)."""
+    """Time at which the quota has capacity again (ISO 8601)."""
     waiting: int
-    """Number of messages that wait for the day."""
+    """Number of messages that wait for the quota."""
     more: bool
     """Whether the count ended at its limit, so that more messages may wait."""
 
 
 class _Release(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Variables of the function `release` about lines."""
+    """Environment variables of the function `release` with the settings of each channel's line of waiting
+    messages."""
 
     ledger_table: str
     budgets_table: str
@@ -83,7 +85,8 @@ class _Release(Struct, frozen=True, kw_only=True, rename="upper"):
 def turn_of(
     session: "boto3.Session", stage: str, message: MessageStatus, clock: Clock = time.time
 ) -> Turn | None:
-    """Return the message's turn; None if it waits in no line, or if its turn cannot be told."""
+    """Return the position of a message that waits for a daily quota. Return None if the message does not wait
+    for one, or if the position cannot be read."""
     if not message.waits_for or message.wait is None or not message.wait.line:
         return None
     from mailroom.ledger.waits import MOST_COUNTED, Waits
@@ -101,7 +104,8 @@ def turn_of(
 def outlook_of(
     session: "boto3.Session", stage: str, channel: str, messages: int, clock: Clock = time.time
 ) -> Outlook | None:
-    """Return when the last of so many messages of a channel's bulk is sent; None if that cannot be told."""
+    """Return the estimate for the last of `messages` new messages in a channel's lane bulk, or None if the
+    stage's settings or budgets cannot be read."""
     try:
         return _outlook(session.client("dynamodb"), _release(session, stage), channel, messages - 1, clock)
     except _UNKNOWN:
@@ -115,7 +119,7 @@ def _release(session: "boto3.Session", stage: str) -> _Release:
 def _outlook(
     dynamodb: "DynamoDBClient", variables: _Release, channel: str, before: int, clock: Clock
 ) -> Outlook:
-    """Return the outlook of a message of bulk with so many before it."""
+    """Return the estimate for a message in the lane bulk that has `before` messages before it."""
     from mailroom.budget import Budget
 
     line = variables.lines[channel]
@@ -129,7 +133,8 @@ def _outlook(
 
 
 def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[ClosedDay]:
-    """Return the days whose part for bulk is used up, or an empty list if budgets cannot be read."""
+    """Return the channels whose daily quota for the lane bulk is used up, or an empty list if the budgets
+    cannot be read."""
     from mailroom.budget import Budget
     from mailroom.ledger.waits import MOST_COUNTED, Waits
 
@@ -148,7 +153,7 @@ def closed_days(session: "boto3.Session", stage: str, clock: Clock) -> list[Clos
 
 
 def place_of(message: MessageStatus, turn: Turn | None) -> str:
-    """Return the place of a message that waits, as a sentence without its full stop."""
+    """Describe the position of a waiting message in a sentence without its full stop."""
     if message.wait is None or not message.wait.line:
         return f"It waits {_UNTIL[message.waits_for].format(short(message.scheduled_for))}"
     if turn is None:
@@ -159,8 +164,8 @@ def place_of(message: MessageStatus, turn: Turn | None) -> str:
 
 
 def queued(session: "boto3.Session", stage: str) -> int:
-    """Return about how many messages lie in the queues of the stage's lanes. A message is listed once a
-    worker has looked at it."""
+    """Return the approximate number of messages in the queues of the stage's lanes. They are not in `mailroom
+    list` before a worker has received them."""
     variables = function_settings(session.client("lambda"), name(stage, "dispatch"), DispatchSettings)
     urls = {url for lanes in variables.routes.values() for url in lanes.values()} | {
         *variables.delayed_routes.values()
@@ -170,6 +175,6 @@ def queued(session: "boto3.Session", stage: str) -> int:
 
 
 def unlisted(count: int | None) -> str:
-    """Return what an empty list says of the messages in queues, after its own words; "" if there are
-    none."""
-    return f" so far; {count:,} messages lie in queues and are not listed yet" if count else ""
+    """Return the end of the sentence about an empty list: the number of messages in queues, or an empty text
+    if the queues are empty."""
+    return f" so far; {count:,} messages are in queues and not listed yet" if count else ""

@@ -1,4 +1,4 @@
-"""`erase`: erasure of a person from all data that a stage keeps for longer than a month."""
+"""The command `erase`: erases a person from all data that a stage stores for longer than a month."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,16 +34,16 @@ GOES = {
     "batches that a stream gave up on": UNPROCESSED_DAYS,
     "backups": 35,
 }
-"""Places that may still hold a recipient, and the days after which each expires by itself."""
+"""Places that may still contain a recipient, and the number of days after which their data expires."""
 _CHOICES = (
-    "Its {count} opt-outs and entries of the suppression list are erased too. Nothing then keeps a campaign "
-    "or an application that still has the recipient from writing to it. Delete the recipient there first, or "
-    "keep the choices with --keep-choices."
+    "{count} opt-outs and suppressions of the recipient are erased too. After that, a campaign or an "
+    "application that still has the recipient can send messages to it again. Delete the recipient there "
+    "first, or keep the choices with --keep-choices."
 )
 
 
 class Survey(Struct):
-    """Findings of one look at a stage: the messages, and the counts of each place."""
+    """Result of a search for the person's data: the messages, and the number of entries in each place."""
 
     messages: FoundMessages
     places: dict[str, ErasurePlace]
@@ -51,28 +51,28 @@ class Survey(Struct):
 
 def erase(
     recipient: Annotated[
-        str, typer.Argument(help="An address, a number, a device token or an endpoint's ARN.")
+        str, typer.Argument(help="A mail address, a number, a device token or an endpoint's ARN.")
     ],
     stage: Stage = "dev",
     channel: Annotated[
-        str, typer.Option(help="The channel of another kind of recipient, such as a chat's id.")
+        str, typer.Option(help="The channel, if its recipients are of another kind, such as chat ids.")
     ] = "",
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; erase nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the data found; erase nothing.")] = False,
     keep_choices: Annotated[
         bool,
-        typer.Option("--keep-choices", help="Keep opt-outs and suppression lists, the mail provider's too."),
+        typer.Option("--keep-choices", help="Keep opt-outs and suppressions, at the mail provider too."),
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase a recipient from what a stage keeps for over a month, in all spellings; say when the rest goes.
+    """Erase a recipient, in all spellings, from the data that a stage stores for over a month.
 
-    The command deletes messages to this recipient only, cancels those that wait, and removes the recipient
-    from messages to several. The ledger keeps each emptied item until its retention ends, so that no late
-    copy is sent. A message that a worker holds at this moment is left and named. Exit code 1: something is
-    left; run the command again later. It may run at any time. Logs and backups:
-    see `mailroom docs erase-a-person`.
+    The command deletes messages to this recipient only, cancels waiting ones, and removes the recipient from
+    messages to several. The ledger keeps each emptied item until its retention ends, so that no late copy is
+    sent. A message that a worker is sending at this moment is not erased, but printed. The command also
+    prints when other places delete their data. Exit code 1: something is left; run the command again later.
+    You can run it at any time. For logs and backups, see `mailroom docs erase-a-person`.
 
     Example: mailroom erase ada@example.com --stage prod
     """
@@ -99,7 +99,7 @@ def erase(
 
 
 def take_stock(survey_run: ErasureRun) -> Survey:
-    """Find a person's data, without a change."""
+    """Search for a person's data, without changing it."""
     messages = find(survey_run.data, survey_run.person)
     entries = list(messages.found.values())
     objects = {name for entry in entries if entry.role == "whole" for name in entry.objects}
@@ -114,20 +114,20 @@ def take_stock(survey_run: ErasureRun) -> Survey:
 
 
 def _beside_messages(run: ErasureRun) -> Iterator[ErasurePlace]:
-    """Erase, or count, what the tables of choices and the table `search` have of the person."""
+    """Erase or count the person's entries in the tables of choices and in the table `search`."""
     for table in CHOICES:
         yield erase_choices(run, table)
     yield erase_rows(run)
 
 
 def carry_out(survey_run: ErasureRun, first: Survey) -> Erased:
-    """Erase what was found, and look once more."""
+    """Erase the data that was found, and search once more. Return the output."""
     run = ErasureRun(survey_run.data, survey_run.person, apply=True, keep_choices=survey_run.keep_choices)
     messages = MessageErasure(run)
     messages.erase(first.messages)
     ses = lift_from_provider(run)
-    # Choices and the rows of `search` come last: once the messages are erased, a late record of the stream
-    # has no data to make new rows of.
+    # Choices and the rows of the table `search` are erased last: once the messages are erased, a late record
+    # of the ledger's stream cannot create new rows of a message.
     for place in (*messages.places.values(), *_beside_messages(run)):
         first.places[place.place].erased += place.erased
         first.places[place.place].kept = place.kept
@@ -136,7 +136,8 @@ def carry_out(survey_run: ErasureRun, first: Survey) -> Erased:
 
 
 def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
-    """Answer of `erase`, from the survey `first` and the survey `last` after erasing (None in a dry run)."""
+    """Return the output, from the survey `first` before and the survey `last` after the erasure (None in a
+    dry run)."""
     ids = (last or first).messages.ids
     if last is not None:
         for name, place in first.places.items():
@@ -196,11 +197,11 @@ def _show(answer: Erased) -> None:
         screen.print(f"and {len(answer.remains) - _MOST_NAMED} more; --json names all of them.")
     if answer.ids:
         until = answer.ids_until or "deleted"
-        screen.print(plain(f"These ids hold the recipient; the ledger keeps them until {until}:"))
+        screen.print(plain(f"These ids contain the recipient; the ledger has them until {until}:"))
         for id_ in answer.ids[:_MOST_NAMED]:
             print_line(f"  {id_}")
     for expiry in answer.goes:
-        print_line(f"{expiry.what}: what is left of this recipient there is deleted by {short(expiry.by)}.")
+        print_line(f"{expiry.what}: remaining data of this recipient is deleted by {short(expiry.by)}.")
     screen.print(
-        f"{answer.left} left in {answer.stage}; the mail provider's own list: {answer.ses.replace('_', ' ')}."
+        f"{answer.left} entries left in {answer.stage}; mail provider's list: {answer.ses.replace('_', ' ')}."
     )

@@ -1,15 +1,16 @@
-"""Erasure of choices by people, or by others for them: opt-outs, and entries of the suppression lists."""
+"""Erases a person's opt-outs and entries of the suppression lists."""
 
 from mailroom_ops.people.person import mentioned
 from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun
 from mailroom_ops.people.suppressions import FAULTS, Lists, ProvidersList
 
 CHOICES = {"preferences": ("recipient", "topic"), "suppressions": ("recipient", "channel")}
-"""The tables of choices, with their keys."""
+"""Key attributes of the tables of choices, by table."""
 
 
 def erase_choices(run: ErasureRun, table: str) -> ErasurePlace:
-    """Opt-outs, or the suppression list: those of the person, also what was lifted."""
+    """Erase or count the person's entries in one of the tables in CHOICES, including entries that were
+    lifted."""
     place = ErasurePlace(table)
     for image in run.data.scan(table):
         recipient = image.get("recipient", {}).get("S", "")
@@ -26,7 +27,7 @@ def erase_choices(run: ErasureRun, table: str) -> ErasurePlace:
 
 
 def lift_from_provider(run: ErasureRun) -> ProvidersList:
-    """Take a mail address off the suppression list of the SES or Resend account."""
+    """Remove the person's mail address from the suppression list of the SES or Resend account."""
     if run.person.kind != "mail":
         return "not_asked"
     if run.keep_choices:

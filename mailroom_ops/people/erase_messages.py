@@ -1,9 +1,9 @@
-"""Messages: found in both tables, and erased. Messages only to the person are deleted; the recipient is
-removed from messages to several, and mentions are removed from messages to others.
+"""Finds a person's messages in both tables, and erases them. Messages only to the person are deleted; the
+recipient is removed from messages to several, and mentions are removed from messages to others.
 
-The steps have an order by which the next run finds the data that an interrupted run has left: a waiting
-message is cancelled in the ledger; objects of the payload bucket are deleted; the contents of waits are
-deleted; the ledger's item is emptied; the mailbox's item is deleted.
+The order of the steps lets the next run find the data that an interrupted run has left. First a waiting
+message is cancelled in the ledger. Then objects of the payload bucket and the contents of waits are deleted,
+the ledger's item is emptied, and last the mailbox's item is deleted.
 """
 
 from collections.abc import Iterator
@@ -36,32 +36,34 @@ from mailroom_ops.shared.tables import key_of
 
 _ROLES: tuple[Role, ...] = ("part", "whole")
 AHEAD = AHEAD_SECONDS + 60
-"""Seconds: what is due later was not read back from the mailbox yet; clocks' skew included."""
-_ON_ITS_WAY = "is on its way ({}); run this again when it is over"
-_CHANGED = "was written meanwhile; run this again"
+"""Seconds before `send_at` up to which a message's mailbox item is certainly not read back yet, with a margin
+for differences between clocks."""
+_ON_ITS_WAY = "has no outcome yet ({}); run this again when it has one"
+_CHANGED = "was changed during the erasure; run this again"
 _NO_END = (
-    "goes to others and names the person; the ledger does not say that it is over, so it is not touched: see "
+    "goes to others and mentions the person; it has no outcome in the ledger, so it is not changed: see "
     "`mailroom status`, then delete the item or run this again"
 )
 _MAYBE_QUEUED = (
-    "goes to others as well and may lie in a stream or a queue with this recipient, for the ledger does not "
-    "know it; run this again when `mailroom status` says that it is over. Where the ledger has forgotten it, "
-    "delete the item by hand"
+    "goes to others as well and may be in a stream or a queue with this recipient, because it has no ledger "
+    "item; run this again when `mailroom status` shows its outcome. If its ledger item has expired, delete "
+    "its mailbox item yourself"
 )
 _HIDES_ALL = (
-    "would have only recipients in bcc left, and cannot be sent so; put it anew without the person, or "
-    "run this again when it is over"
+    "would have only recipients in bcc left, and could not be sent; put it again without the person, or "
+    "run this again when it has an outcome"
 )
 SETTLED_AFTER = 15 * 60
-"""Seconds: a producer who put an object longer ago has put its items as well; clocks' skew included."""
-_SHARED = "is needed by messages to others as well, so it stays; see what is in it"
+"""Seconds after the put of an object after which its producer has put the items that need it too, with a
+margin for differences between clocks."""
+_SHARED = "is needed by messages to others as well, so it stays; check its content"
 _CONTENT = (
-    "is named by its content, so others who are sent the same may need it at any moment: it stays until the "
-    "bucket's retention is over; see what is in it, and delete it by hand if it is only the person's"
+    "is named by a hash of its content, so messages to others may need the same object: it stays until the "
+    "bucket's retention ends; check its content, and delete it yourself if it is only about the person"
 )
 _FRESH = (
-    "was put a moment ago, and items that need it may be on their way, so it stays with its messages; run "
-    "this again in 20 minutes"
+    "was put recently, and its producer may be about to put items that need it, so it stays with its "
+    "messages; run this again in 20 minutes"
 )
 
 
@@ -69,35 +71,36 @@ class FoundMessage(Struct):
     """Message that concerns the person."""
 
     mailbox: Role | None = None
-    """Role of the mailbox's item, if that concerns the person."""
+    """Role of the person in the mailbox's item; None if the item does not concern the person."""
     ledger: Role | None = None
-    """Role of the ledger's item, if that concerns the person."""
+    """Role of the person in the ledger's item; None if the item does not concern the person."""
     objects: frozenset[str] = frozenset()
     """Objects of the payload bucket that the items name."""
     content: bool = False
-    """Whether the message waits with its content."""
+    """Whether the message waits, and the table `contents` has its content."""
 
     @property
     def role(self) -> Role:
-        """Most important relation to the person. The tables may differ in recipients: the ledger stores cc
-        only at the claim, and a mailbox item may have been overwritten."""
+        """Most important role of the person in the message. The two items may have different recipients: the
+        ledger stores cc only at the claim, and a mailbox item may have been overwritten."""
         return next((role for role in _ROLES if role in (self.mailbox, self.ledger)), "mention")
 
 
 class FoundMessages(Struct):
-    """Messages that were found, and the ids that contain the recipient, with the time of their end (epoch
-    seconds)."""
+    """Messages that concern the person. `ids` are the ids of messages that contain the recipient, each with
+    the time (epoch seconds) at which its ledger item expires."""
 
     found: dict[Key, FoundMessage]
     ids: dict[str, int]
 
     def keys(self, role: Role) -> list[Key]:
-        """The keys of one role."""
+        """Return the keys of the messages in which the person has this role."""
         return [key for key, message in self.found.items() if message.role == role]
 
 
 def find(data: StageData, person: Person) -> FoundMessages:
-    """Look through mailbox and ledger. Memory grows only with what is found."""
+    """Search the mailbox and the ledger for messages that concern the person. The use of memory depends only
+    on the number of these messages."""
     messages = FoundMessages({}, {})
     for image in data.scan("mailbox"):
         role = role_of(image, person)
@@ -126,13 +129,13 @@ def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: P
 
 
 def _for_send_at(image: Image) -> bool:
-    """Return whether the mark of a message says that the message waits for its `send_at`."""
+    """Return whether the ledger item of a waiting message has `send_at` as the reason of the wait."""
     mark: Image = image.get(WAIT, {}).get("M", {})
     return mark.get("reason") == {"S": SEND_AT}
 
 
 def objects_of(image: Image, bucket: str) -> Iterator[str]:
-    """The keys of the payload bucket's objects that an item names, in whatever attribute."""
+    """Yield the keys of the payload bucket's objects that an item names, in any attribute that can do so."""
     start = f"s3://{bucket}/"
     for name, value in image.items():
         if name in ("payload_ref", "attachments", "media_urls"):
@@ -140,7 +143,7 @@ def objects_of(image: Image, bucket: str) -> Iterator[str]:
 
 
 def _named_by_others(data: StageData, objects: set[str], own_keys: set[Key]) -> set[str]:
-    """Return the `objects` that messages beside `own_keys` need as well."""
+    """Return those of the `objects` that messages other than `own_keys` need as well."""
     shared: set[str] = set()
     for table in ("mailbox", "ledger"):
         for image in data.scan(table):
@@ -155,7 +158,7 @@ PLACES = ("mailbox", "contents", "ledger", "payloads", "search")
 
 
 class MessageErasure:
-    """Erasure of the messages that were found. `cancelled` is the number of messages that it cancelled."""
+    """Erases the messages that were found. `cancelled` is the number of messages that it has cancelled."""
 
     def __init__(self, run: ErasureRun) -> None:
         self._run = run
@@ -180,7 +183,8 @@ class MessageErasure:
             self._mention(key)
 
     def _settle(self, key: Key) -> bool:
-        """Whether a message only to the person is over, or is so from now on."""
+        """Cancel a message only to the person, unless it has an outcome or a worker is sending it. Return
+        whether it has an outcome now."""
         item = self._data.item("ledger", key)
         if item is not None and "completedAt" in item:
             return True
@@ -188,7 +192,7 @@ class MessageErasure:
             self.cancelled += 1
             return True
         item = self._data.item("ledger", key) or {}
-        if "completedAt" in item:  # the message has ended meanwhile
+        if "completedAt" in item:  # the message has got its outcome in the meantime
             return True
         self._leave("ledger", key, _ON_ITS_WAY.format(item.get("status", {}).get("S", "sending")))
         return False
@@ -209,8 +213,8 @@ class MessageErasure:
         self.places["mailbox"].erased += self._data.delete("mailbox", where(key))
 
     def _part(self, key: Key, mailbox: Role | None) -> None:
-        """Remove the person from a mail to several. A mailbox item that goes to the person alone is
-        deleted."""
+        """Remove the person from a message to several recipients. If the mailbox item is only to the person,
+        delete it."""
         item, request = self._data.item("ledger", key), self._data.item("mailbox", key)
         if item is None:
             self._leave("mailbox", key, _MAYBE_QUEUED)
@@ -227,9 +231,10 @@ class MessageErasure:
             self._delete(key)
 
     def _waits(self, item: Image, request: Image | None) -> bool:
-        """Whether a message waits for a `send_at` that is not near: only then its mailbox item is read anew
-        before it is sent. A new put does not update the ledger. Messages that wait for other reasons have
-        their content elsewhere."""
+        """Return whether a message waits for a `send_at` that is at least AHEAD seconds away. Only then will
+        its mailbox item be read again before it is sent. The `send_at` of both items is checked, because a
+        new put does not update the ledger. Messages that wait for other reasons have their content in the
+        table `contents`."""
         if item["status"] != {"S": "scheduled"} or not _for_send_at(item):
             return False
         ahead = self._clock() + AHEAD
@@ -261,12 +266,13 @@ class MessageErasure:
             self.places[table].erased += 1
 
     def _delete_objects(self, objects: set[str], own_keys: set[Key]) -> set[str]:
-        """Delete the objects that only messages of `own_keys` name. Return the objects that are left to
-        another run: the messages that name them have to stay, because the next run finds the objects by them.
+        """Delete the objects that only messages of `own_keys` name. Return the objects that the next run has
+        to delete: messages that name one of these must not be erased yet, because the next run finds the
+        objects by these messages.
 
-        A message that is about to come may need an object: its producer puts the object first and the item a
-        moment later. So an object is deleted only after it has lain there for a while. An object that is
-        named by its content is never deleted: a producer of the same content puts the same object again.
+        A producer puts an object first and the item that needs it a moment later. So an object is deleted
+        only some time after its put. An object whose key is a hash of its content is never deleted, because a
+        producer of the same content uses the same object.
         """
         began = self._clock()
         shared = _named_by_others(self._data, objects, own_keys) if objects else set()
@@ -277,7 +283,7 @@ class MessageErasure:
             elif name.startswith(f"{OVERSIZE}/"):
                 self._run.leave("payloads", name, _CONTENT)
             elif (put_at := self._put_at(name)) is None:
-                continue  # the object is gone
+                continue  # the object no longer exists
             elif put_at > began - SETTLED_AFTER:
                 self._run.leave("payloads", name, _FRESH)
                 staying.add(name)

@@ -1,4 +1,4 @@
-"""Erasing the rows by which a person's messages are found."""
+"""Erases the rows of the table `search` by which a person's messages are found."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun, StageData
 
 
 def erase_rows(run: ErasureRun) -> ErasurePlace:
-    """The rows of the person in the table `search`, of whatever messages."""
+    """Erase or count the person's rows in the table `search`, of all messages."""
     place = ErasurePlace("search")
     for keys in _rows_of(run):
         place.found += 1
@@ -21,15 +21,16 @@ def erase_rows(run: ErasureRun) -> ErasurePlace:
 
 
 def delete_rows(data: StageData, item: Mapping[str, Any]) -> int:
-    """Delete all rows of a message, by its ledger's item in plain Python: its place among the newest too, for
-    its id may hold the recipient. How many led from a recipient to it."""
+    """Delete all rows of a message. `item` is its ledger item in plain Python. The row in the list of the
+    newest messages is deleted too, because the message's id may contain the recipient. Return the number of
+    deleted rows that led from a recipient to the message."""
     rows: list[Row] = [] if data.rows is None else data.rows.of(item)
     deleted = [row for row in rows if data.delete("search", row.place)]
     return sum(row.found_by.startswith(TO) for row in deleted)
 
 
 def _rows_of(run: ErasureRun) -> Iterator[dict[str, Any]]:
-    """The keys of the person's rows, in all spellings."""
+    """Yield the keys of the person's rows, for all spellings of the recipient."""
     rows = run.data.rows
     if rows is None:
         return

@@ -1,5 +1,5 @@
-"""The person to erase, in all spellings; and items in DynamoDB's own form: the data of a person in them, and
-the items without this data."""
+"""The person to erase, in all spellings, and functions that find the person's data in items and remove it.
+Items are in DynamoDB's own form."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,31 +14,35 @@ from mailroom_ops.shared.screen import Refused
 Kind = Literal["mail", "number", "device", "id"]
 """Kinds of recipients. An `id` is a recipient of a channel outside PERSONAL."""
 _DEVICE = re.compile(r"[!-~]{16,2048}")
-"""Shorter ones are typing errors rather than tokens, and would be found all over the place."""
+"""Pattern of a device token or an ARN. A shorter text is more likely a typing error, and would be found in
+many unrelated texts."""
 _BETWEEN = r"[\s().\-]{0,3}"
 """Characters that people write between the digits of a number."""
 Image = Mapping[str, Value]
 Role = Literal["whole", "part", "mention"]
-"""A message only to the person; to others as well; to others, with the person named in it somewhere."""
+"""Role of the person in a message. whole: the message is only to the person. part: it is to others as well.
+mention: it is to others, and mentions the person."""
 
 KEYS = ("id", "event_type")
 PEOPLE = ("to", "email", "cc", "bcc", "recipients")
-"""Attributes that name a message's recipients, in the mailbox or in the ledger. `recipients` has them as
-names of its entries; beside a `to`, `email` is any text."""
+"""Attributes that name a message's recipients, in the mailbox or in the ledger. In `recipients`, they are the
+keys of a map. In an item with `to`, `email` is not a recipient, but any other text."""
 PERSONAL = tuple(name for name, each in CHANNELS.items() if each.personal)
-"""Channels whose items say in PEOPLE whom they are for. Those of others say so in what their contract calls
-`addressing` as well."""
+"""Channels whose items have their recipients only in the attributes PEOPLE. Items of other channels also have
+them in the attributes that the contract lists in `addressing`."""
 WHERE = ("line", "endpoint_arn")
 """Attributes of the ledger for the destination of a message with one recipient."""
 _NOTHING: Value = {"NULL": True}
 
 
 class Person:
-    """Person to erase. `recipient` is the form that messages are compared with. Without a `region`, in which
-    numbers without their country are dialled, every number needs its country.
+    """Person to erase. `recipient` is the form with which recipients of messages are compared. Telephone
+    numbers without a country code are numbers of `region`; if `region` is empty, every number needs its
+    country code.
 
-    A `channel` outside PERSONAL makes the recipient an `id`: only recipients of the channel's messages are
-    compared with it, character by character, and texts that mention it are not looked for. Raises Refused.
+    With a `channel`, which must not be in PERSONAL, the recipient is an `id`: recipients of this channel's
+    messages must be equal to it, and texts are not searched for it. Raises Refused if the channel or the
+    recipient is invalid.
     """
 
     def __init__(self, typed: str, region: str = "", channel: str = "") -> None:
@@ -58,12 +62,12 @@ class Person:
         self._pattern = _pattern(self.kind, self.recipient)
 
     def is_named_by(self, value: str) -> bool:
-        """Whether a recipient, as an item has it, is this one. What cannot be read as a recipient at all
-        names whom it mentions."""
+        """Return whether a recipient in an item is this person. A text that cannot be parsed as a recipient
+        is this person if it mentions the person."""
         if self.kind == "id":
             return value == self.recipient
         if self.kind == "device":
-            # The suppression list has a device's token behind the name of its application, as NAME#TOKEN.
+            # The suppression list has a device token after the name of its application, as NAME#TOKEN.
             return value == self.recipient or value.endswith(f"#{self.recipient}")
         try:
             read = bare(value) if self.kind == "mail" else to_e164(value, self._region)
@@ -72,16 +76,18 @@ class Person:
         return read in spellings(self.recipient)
 
     def is_in(self, text: str) -> bool:
-        """Whether a text mentions them."""
+        """Return whether a text mentions the person."""
         return self._pattern.search(text) is not None
 
     def may_be_of(self, image: Mapping[str, Value]) -> bool:
-        """Whether an item may be about them: it names no channel, or theirs."""
+        """Return whether an item may be about the person. If `channel` is set, items of other channels are
+        not."""
         channel = image.get("event_type", image.get("channel"))
         return not self.channel or channel in (None, {"S": self.channel})
 
     def may_be_in(self, id_: str) -> bool:
-        """Whether `id_`, of one of their own messages, may name them, with anything before and after."""
+        """Return whether the id of one of the person's own messages may contain the recipient, with any text
+        before and after it."""
         forms = (form.removeprefix("+").casefold() for form in spellings(self.recipient))
         return any(form in id_.casefold() for form in forms)
 
@@ -91,7 +97,8 @@ class Person:
 
 
 def _read(typed: str, region: str) -> tuple[Kind, str]:
-    """Text with an @ is an address; the rest is a number, or else a device's token or an endpoint's ARN."""
+    """Return the kind and the canonical form of a typed recipient. A text with an @ is an address; another
+    text is a number, or else a device token or an endpoint's ARN. Raises Refused."""
     form = forms_of(typed, region)[0]
     try:
         return ("mail", bare(form)) if "@" in form else ("number", to_e164(form))
@@ -99,8 +106,8 @@ def _read(typed: str, region: str) -> tuple[Kind, str]:
         if "@" not in typed and _DEVICE.fullmatch(typed) and not typed.lstrip("+").isdigit():
             return "device", typed
     raise Refused(
-        f"{typed!r:.80} is no mail address, no number such as +16175551234, no device's token and no "
-        "endpoint's ARN. For a recipient of another channel name it with --channel"
+        f"{typed!r:.80} is not a mail address, a number such as +16175551234, a device token or an "
+        "endpoint's ARN. For a recipient of another channel, name the channel with --channel"
     )
 
 
@@ -121,7 +128,8 @@ def _pattern(kind: Kind, recipient: str) -> re.Pattern[str]:
 
 
 def role_of(image: Image, person: Person) -> Role | None:
-    """Return how a message, in either table, concerns the person, or None if unrelated."""
+    """Return the role of the person in a message, by its item in either table, or None if it does not concern
+    the person."""
     if not person.may_be_of(image):
         return None
     people = [text for name in _whom(image) for text in _people(name, image[name])]
@@ -134,18 +142,19 @@ def role_of(image: Image, person: Person) -> Role | None:
 
 
 def mentioned(image: Image, person: Person) -> bool:
-    """Whether any text of it mentions the person."""
+    """Return whether any text in an item mentions the person."""
     return any(person.is_in(text) for text in texts({"M": image}))
 
 
 def mentioned_beside_keys(image: Image, person: Person) -> bool:
-    """Whether any text beside the key, which cannot be changed, mentions the person."""
+    """Return whether any text in an item mentions the person, except in the key, which cannot be changed."""
     return mentioned({name: value for name, value in image.items() if name not in KEYS}, person)
 
 
 def without(image: Image, person: Person) -> dict[str, Value]:
-    """The message without this recipient, and without any mention of them save in its key. Where only
-    those in cc are left of a mail, it goes to them; those in bcc are never made visible."""
+    """Return an item without this recipient, and without mentions of the person except in its key. If a mail
+    loses its last recipient in `to`, its recipients in `cc` move to `to`. Recipients in `bcc` are never made
+    visible."""
     new_image: dict[str, Value] = {}
     whom, names = _whom(image), _names(image, person)
     for name, value in image.items():
@@ -161,12 +170,13 @@ def without(image: Image, person: Person) -> dict[str, Value]:
 
 
 def hides_all(image: Image, person: Person) -> bool:
-    """Whether a mail without this recipient would be left only to those in bcc: that cannot be sent."""
+    """Return whether a mail without this recipient would have only recipients in `bcc`, and could not be
+    sent."""
     return _lost_its_to(image, without(image, person))
 
 
 def redacted(value: Value, person: Person) -> Value:
-    """A value without any mention of the person."""
+    """Return a value without mentions of the person."""
     ((kind, content),) = value.items()
     match kind:
         case "S":
@@ -187,7 +197,7 @@ def redacted(value: Value, person: Person) -> Value:
 
 
 def texts(value: Value) -> Iterator[str]:
-    """Yield the texts in a value, names of maps' entries among them, and numbers."""
+    """Yield the texts and numbers in a value, including the keys of maps."""
     ((kind, content),) = value.items()
     match kind:
         case "S" | "N":
@@ -208,7 +218,7 @@ def _has(image: Image, name: str) -> bool:
 
 
 def _whom(image: Image) -> list[str]:
-    """The attributes that say whom it is for."""
+    """Return the names of the attributes of an item that have its recipients."""
     channel = image.get("event_type", _NOTHING).get("S", "")
     names: tuple[str, ...] = PEOPLE
     if channel in CONTRACTS and channel not in PERSONAL:
@@ -224,7 +234,8 @@ def _lost_its_to(old: Image, new: Image) -> bool:
 
 
 def _names(names: Iterable[str], person: Person) -> dict[str, str]:
-    """Each name without any mention of the person; no two become one, so they are numbered."""
+    """Map each name to the name without mentions of the person. Names that would become equal get a
+    number."""
     new = {old: old for old in names if not person.is_in(old)}
     used = set(new)
     for old in sorted(set(names) - used):
@@ -245,7 +256,7 @@ def _people(name: str, value: Value) -> Iterator[str]:
 
 
 def _others(name: str, value: Value, person: Person) -> Value | None:
-    """Return the recipients except this one, or None if the list is empty then."""
+    """Return the value of an attribute of recipients without this person, or None if none is left."""
     if name == "recipients" and "M" in value:
         return {"M": {to: entry for to, entry in value["M"].items() if not person.is_named_by(to)}}
     if "L" in value:

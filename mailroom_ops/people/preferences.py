@@ -1,4 +1,5 @@
-"""`preferences`: topics that people have opted out of, and changes by an operator on their behalf."""
+"""The commands `preferences`: show the topics that people have opted out of, and change them on their
+behalf."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -25,9 +26,9 @@ app = typer.Typer(no_args_is_help=True, help="Show and change the topics that pe
 Topic = Annotated[str, typer.Option(help="The topic, as in the messages' attribute topic.")]
 
 _BY = {
-    "one_click": "by their mail program's button",
-    "page": "on the page behind a mail's link",
-    "operator": "by an operator, for them",
+    "one_click": "with the button of their mail program",
+    "page": "on the page that a mail links to",
+    "operator": "through an operator",
 }
 
 
@@ -47,14 +48,15 @@ class OptedOut(Struct, frozen=True):
 
 
 class PreferencesAnswer(Struct, frozen=True):
-    """Answer of `preferences`: present opt-outs of the recipient; or of `opt-in`: the opt-outs before it."""
+    """Output of the commands `preferences`: the recipient's present opt-outs. For `opt-in`, the opt-outs that
+    it has ended."""
 
     stage: str
     opt_outs: list[OptedOut]
 
 
 class OptOuts:
-    """The opt-outs of one stage."""
+    """Reads and changes the opt-outs of one stage."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._session, self._stage = session, stage
@@ -69,13 +71,15 @@ class OptOuts:
         return [choice for choice in choices if topic in (None, choice.topic)]
 
     def opt_out(self, recipient: str, topic: str) -> bool:
-        """Opt a recipient out of a topic. Returns False if that was so before. Raises Refused."""
+        """Opt a recipient out of a topic. Return False if the recipient had opted out before. Raises Refused
+        if the text is not a recipient."""
         return self._preferences.opt_out(
             canonical_at(self._session, self._stage, recipient), topic, "operator"
         )
 
     def opt_in(self, recipient: str, topic: str) -> list[OptedOut]:
-        """End an opt-out of a topic. Return the removed entries, or an empty list without an opt-out."""
+        """End an opt-out of a topic. Return the removed entries; the list is empty if the recipient had not
+        opted out."""
         choices = self.of(recipient, topic)
         return [choice for choice in choices if self._preferences.opt_in(choice.recipient, choice.topic)]
 
@@ -92,20 +96,20 @@ class OptOuts:
 
 @app.command()
 def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Print what a recipient has opted out of. Exit code 1: nothing.
+    """Print the topics that a recipient has opted out of. Exit code 1: there are none.
 
     Example: mailroom preferences show ada@example.com --stage prod
     """
     with aws_faults(stage):
         opt_outs = OptOuts(aws_session(), stage).of(recipient)
-    show_choices = partial(_print, otherwise=f"{recipient} has opted out of nothing in {stage}.")
+    show_choices = partial(_print, otherwise=f"{recipient} has not opted out in {stage}.")
     print_answer(PreferencesAnswer(stage, opt_outs), show_choices, as_json=as_json)
     raise typer.Exit(0 if opt_outs else 1)
 
 
 @app.command("opt-out")
 def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Opt a recipient out of a topic, when they ask for it. Exit code 1: they had opted out already.
+    """Opt a recipient out of a topic, at their request. Exit code 1: they had opted out already.
 
     Example: mailroom preferences opt-out ada@example.com --topic followers --stage prod
     """
@@ -119,7 +123,7 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
 
 @app.command("opt-in")
 def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Opt a recipient into a topic again. Do so only if they themselves have asked for it.
+    """Opt a recipient into a topic again. Do this only if the recipient has asked for it.
 
     Exit code 1: they had not opted out.
 

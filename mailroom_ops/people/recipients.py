@@ -1,4 +1,4 @@
-"""Typed recipients, in the forms that the tables of a stage have."""
+"""Converts recipients that operators type to the forms in which the tables of a stage store them."""
 
 import re
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     import boto3
 
 _NATIONAL = re.compile(r"[\d\s().\-/]+")
-"""Pattern of a number without its country."""
+"""Pattern of a telephone number without a country code."""
 
 
 def forms_at(session: "boto3.Session", stage: str, typed: str) -> tuple[str, ...]:
-    """Return the forms of a recipient, the canonical form first: see `forms_of`. Only a number without its
-    country asks AWS for the region of the stage. Raises NotDeployed."""
+    """Return the forms of a recipient, the canonical form first: see `forms_of`. The stage's default region
+    is read from AWS only for a telephone number without a country code. Raises NotDeployed."""
     region = ""
     if _NATIONAL.fullmatch(typed):
         variables = function_variables(session.client("lambda"), name(stage, "dispatch"))
@@ -25,8 +25,8 @@ def forms_at(session: "boto3.Session", stage: str, typed: str) -> tuple[str, ...
 
 
 def canonical_at(session: "boto3.Session", stage: str, typed: str, channel: str = "") -> str:
-    """Return a recipient in the form that messages are compared with. Raises Refused for a text that is not a
-    recipient of the channel; without a channel, of mails, texts and pushes."""
+    """Return a recipient in the form with which recipients of messages are compared. Raises Refused if the
+    text is not a recipient of the channel or, without a channel, of mail, SMS or push."""
     form = forms_at(session, stage, typed)[0]
     kind = channel or ("mail" if "@" in form else "push" if form.startswith("arn:") else "sms")
     try:

@@ -1,4 +1,4 @@
-"""Data of a stage: its tables and buckets, read whole and changed item by item."""
+"""Access to the data of a stage: tables are read as a whole, and single items are changed or deleted."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,8 +26,8 @@ SEGMENTS = 4
 
 
 class ErasurePlace(Struct):
-    """Counts of a table, bucket or queue: entries of the person that were `found` there, that were `erased`,
-    that are `kept` because of --keep-choices, and that a last look still found (`left`)."""
+    """Numbers of a person's entries in a table or bucket: entries that were `found`, that were `erased`, that
+    are `kept` because of --keep-choices, and that are `left` according to the search after the erasure."""
 
     place: str
     found: int = 0
@@ -37,7 +37,7 @@ class ErasurePlace(Struct):
 
 
 class Left(Struct, frozen=True):
-    """Data that could not be erased now. `why` is the reason, and ends with the next step to take."""
+    """Data that could not be erased now. `why` is the reason, and ends with the operator's next step."""
 
     place: str
     what: str
@@ -45,14 +45,14 @@ class Left(Struct, frozen=True):
 
 
 class Goes(Struct, frozen=True):
-    """Data that expires by itself, and `by` when at the latest (ISO 8601, UTC)."""
+    """Data that expires without an erasure, at the time `by` (ISO 8601, UTC) at the latest."""
 
     what: str
     by: str
 
 
 class Erased(Struct, frozen=True):
-    """Answer of `erase`."""
+    """Output of the command `erase`."""
 
     stage: str
     dry_run: bool
@@ -62,7 +62,7 @@ class Erased(Struct, frozen=True):
     """ARN of the operator."""
     places: list[ErasurePlace]
     cancelled: int
-    """Messages that were on their way, and will not be sent."""
+    """Number of messages that had no outcome, and were cancelled."""
     remains: list[Left]
     ids: list[str]
     """Ids that contain the recipient."""
@@ -71,9 +71,10 @@ class Erased(Struct, frozen=True):
     ses: ProvidersList
     """Result for the address on the mail provider's own suppression list."""
     left: int
-    """Entries that a last look has found, with those in `remains`."""
+    """Number of entries that the search after the erasure found, including entries in `remains`. In a dry
+    run, the number of entries that were found."""
     goes: list[Goes]
-    """Places that may still have a message of the recipient, and expire."""
+    """Places that may still have data of the recipient, which expires there."""
 
 
 class ItemChanged(Exception):
@@ -81,12 +82,13 @@ class ItemChanged(Exception):
 
 
 class StageData:
-    """Tables and buckets of one stage. Numbers without a country are dialled in `default_region`, if that is
-    set; `ttl` is the life of a ledger item after its last change, in seconds."""
+    """Tables and buckets of one stage. Telephone numbers without a country code are numbers of
+    `default_region`, unless it is empty. `ttl` is the time in seconds for which the ledger stores an item
+    after its last change."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
-        """Read the environments of `dispatch` and of the API. Raises Refused if the stage is not
-        deployed, or by a version with other settings, and ClientError."""
+        """Read the environment variables of the functions `dispatch` and `messages-api`. Raises ClientError,
+        and Refused if the stage is not deployed, or was deployed by a version with other settings."""
         facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), DispatchSettings)
         self.session = session
         self.stage = stage
@@ -95,7 +97,7 @@ class StageData:
         self.payloads = facts.payload_bucket
         search = search_of(session, stage)
         self.rows = None if search is None else search[1]
-        """Maker of the rows of the table search; None for a stage without search."""
+        """Object that makes the rows of the table `search`; None for a stage without search."""
         self.dynamodb = session.client("dynamodb")
         self.s3 = session.client("s3")
         self.clock: Clock = time.time
@@ -104,7 +106,7 @@ class StageData:
         """Function that gets the name of a table that is read whole, and the number of items read so far."""
 
     def table(self, short: str) -> str:
-        """A table's name."""
+        """Return the physical name of a table."""
         return stages.name(self.stage, short)
 
     def scan(self, table: str) -> Iterator[dict[str, Value]]:
@@ -121,22 +123,22 @@ class StageData:
             self.report(table, count)
 
     def item(self, table: str, key: Key) -> dict[str, Value] | None:
-        """A message's item in one of the two tables of messages."""
+        """Return a message's item in the mailbox or the ledger, or None if there is none."""
         reply = self.dynamodb.get_item(TableName=self.table(table), Key=where(key), ConsistentRead=True)
         image: dict[str, Any] | None = reply.get("Item")
         return image
 
     def delete(self, table: str, key: Mapping[str, Value]) -> bool:
-        """Delete an item. False: there was none."""
+        """Delete an item. Return False if it did not exist."""
         reply = self.dynamodb.delete_item(TableName=self.table(table), Key=key, ReturnValues="ALL_OLD")
         return "Attributes" in reply
 
     def rewrite(
         self, table: str, key: Mapping[str, Value], old: Image, new: Image, condition: str = ""
     ) -> None:
-        """Bring an item from `old` to `new`, attribute by attribute, so that what others write beside these
-        stays. Raises ItemChanged if one of them is not as in `old` any more, or if `condition` does not
-        hold."""
+        """Change the attributes of an item in which `new` differs from `old`. Other attributes are not
+        written, so that changes by others are not lost. Raises ItemChanged if one of these attributes no
+        longer has its value in `old`, or if `condition` does not hold."""
         changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
         sets, removes, conditions = [], [], [condition] if condition else []
         names: dict[str, str] = {}
@@ -162,13 +164,14 @@ class StageData:
                 ExpressionAttributeValues=values,
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
-            raise ItemChanged(f"{table}: an item has changed meanwhile") from None
+            raise ItemChanged(f"{table}: an item has changed since it was read") from None
 
 
 @dataclass
 class ErasureRun:
-    """A pass over the data of a stage. It erases a person, or without `apply` only counts.
-    `keep_choices`: opt-outs and the suppression list stay, SES's too. `remains`: what could not be erased."""
+    """Run over the data of a stage. It erases a person's data, or only counts it if `apply` is false. If
+    `keep_choices` is true, it keeps opt-outs and the entries of Mailroom's and the mail provider's
+    suppression lists. `remains` lists the data that could not be erased."""
 
     data: StageData
     person: Person
@@ -177,7 +180,7 @@ class ErasureRun:
     remains: list[Left] = field(default_factory=list)
 
     def leave(self, place: str, thing: str, reason: str) -> None:
-        """Note what is left, once."""
+        """Add data that could not be erased to `remains`, unless it is listed already."""
         remnant = Left(place, thing, reason)
         if remnant not in self.remains:
             self.remains.append(remnant)

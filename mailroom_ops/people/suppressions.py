@@ -1,4 +1,5 @@
-"""`suppressions`: recipients on the suppression list of Mailroom, and for mail on that of the provider."""
+"""The commands `suppressions`: show and change Mailroom's suppression list and, for mail, the provider's
+list."""
 
 import time
 from contextlib import suppress
@@ -37,7 +38,7 @@ from mailroom_ops.shared.times import short
 if TYPE_CHECKING:
     import boto3
 
-app = typer.Typer(no_args_is_help=True, help="Show who is on the suppression list, and lift recipients.")
+app = typer.Typer(no_args_is_help=True, help="Show the suppression list; add and remove recipients.")
 
 CHANNELS = tuple(
     channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees
@@ -45,7 +46,7 @@ CHANNELS = tuple(
 """Channels whose recipients can be on the list."""
 FAULTS = (ClientError, BotoCoreError, *RESEND_FAULTS)
 """Exceptions that `lift_from_provider` raises."""
-Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
+Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, or an ARN.")]
 
 
 def _listed_channel(channel: str | None) -> str | None:
@@ -55,10 +56,10 @@ def _listed_channel(channel: str | None) -> str | None:
 
 
 WHY = {
-    "bounce": "a message to it came back for good",
-    "complaint": "it complained",
-    "gone": "its provider says that it is no more",
-    "stop": "it opted out",
+    "bounce": "a message to it bounced permanently",
+    "complaint": "the recipient complained",
+    "gone": "its provider reports that it no longer exists",
+    "stop": "the recipient opted out",
     "operator": "an operator put it on the list",
 }
 
@@ -76,9 +77,9 @@ class SuppressedRecipient(Struct, frozen=True):
     since: str
     """Time of the suppression (ISO 8601)."""
     detail: str
-    """Words for people."""
+    """Explanation for people."""
     message_id: str
-    """Message whose event caused the suppression; empty if another cause is known."""
+    """Id of the message whose event caused the suppression; empty if there was another cause."""
 
     @classmethod
     def of(cls, entry: Suppression) -> "SuppressedRecipient":
@@ -93,14 +94,14 @@ class SuppressedRecipient(Struct, frozen=True):
 
 
 class SuppressionsAnswer(Struct, frozen=True):
-    """The answer of `suppressions list`, the newest first, and of `suppressions show`."""
+    """Output of `suppressions list`, the newest first, and of `suppressions show` and `add`."""
 
     stage: str
     suppressions: list[SuppressedRecipient]
 
 
 class Lifted(Struct, frozen=True):
-    """Answer of `suppressions lift`: the entries that were removed from a channel's list."""
+    """Output of `suppressions lift`: the entries that were removed from a channel's list."""
 
     stage: str
     channel: str
@@ -109,7 +110,8 @@ class Lifted(Struct, frozen=True):
 
 
 class Lists:
-    """The suppression list of one stage, and the account's in SES."""
+    """Reads and changes the suppression list of one stage, and the list of its account at the mail
+    provider."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self._list = Suppressions(session.client("dynamodb"), name(stage, "suppressions"))
@@ -122,32 +124,31 @@ class Lists:
         return [SuppressedRecipient.of(entry) for entry in entries]
 
     def find(self, recipient: str, channels: tuple[str, ...] = CHANNELS) -> list[SuppressedRecipient]:
-        """Return the reason for each channel on which a recipient is suppressed."""
+        """Return an entry for each of the channels on which a recipient is suppressed."""
         forms = self._forms(recipient)
         entries = (entry for channel in channels for entry in self._list.find(channel, forms).values())
         return [SuppressedRecipient.of(entry) for entry in entries]
 
     def canonical(self, channel: str, recipient: str) -> str:
-        """Return a recipient in the form that messages are compared with. Raises Refused for a text that is
-        not a recipient of the channel, and for a channel without a list."""
+        """Return a recipient in the form with which recipients of messages are compared. Raises Refused if
+        the text is not a recipient of the channel, or if the channel is without a suppression list."""
         if channel not in CHANNELS:
-            raise Refused(f"channel: nobody is on the list of {channel!r:.40}; use {', '.join(CHANNELS)}.")
+            raise Refused(f"channel: {channel!r:.40} has no suppressions; use {', '.join(CHANNELS)}.")
         return canonical_at(self._session, self._stage, recipient, channel)
 
     def _forms(self, recipient: str) -> tuple[str, ...]:
         return forms_at(self._session, self._stage, recipient)
 
     def add(self, recipient: str, channel: str, reason: str) -> bool:
-        """Put a recipient on Mailroom's list, in the form that messages are compared with, with the reason.
-        Returns False if the recipient was listed before. Raises Refused for a text that is not a recipient of
-        the channel."""
+        """Add a recipient to Mailroom's list, in its canonical form and with the reason. Return False if the
+        recipient was listed before. Raises Refused if the text is not a recipient of the channel."""
         form = self.canonical(channel, recipient)
         now_ms = milliseconds(time.time())
         return self._list.mark(Suppression(form, channel, "operator", now_ms, _told(reason, self._session)))
 
     def lift(self, suppression: SuppressedRecipient, reason: str = "") -> bool:
-        """Take a recipient off Mailroom's list, and keep the reason. Returns False if the recipient was not
-        listed any more."""
+        """Remove a recipient from Mailroom's list, and store the reason. Return False if the recipient was
+        not listed any more."""
         return self._list.lift(suppression.recipient, suppression.channel, _told(reason, self._session))
 
     @cached_property
@@ -156,13 +157,13 @@ class Lists:
 
     @property
     def provider(self) -> str:
-        """Mail provider of the stage, which has a suppression list of its own."""
+        """Name of the stage's mail provider, which has a suppression list of its own."""
         return "SES" if self._resend is None else "Resend"
 
     def lift_from_provider(self, recipient: str) -> Literal["lifted", "not_listed"]:
-        """Take an address off the mail provider's own list, which all stages share that use the account.
+        """Remove an address from the mail provider's own list, which all stages in the account share.
 
-        Raises one of FAULTS if the provider does not do it.
+        Raises one of FAULTS if the provider does not remove it.
         """
         result: Literal["lifted", "not_listed"] = "not_listed"
         if self._resend is not None:
@@ -177,7 +178,7 @@ class Lists:
 
 
 def _told(reason: str, session: "boto3.Session") -> str:
-    """A reason, and whose it is."""
+    """Return a reason, followed by the operator's ARN in brackets."""
     return f"{reason.strip()} ({caller(session)})".strip()
 
 
@@ -190,7 +191,7 @@ def list_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print who is on the list, the newest first, and which message put them there.
+    """Print the suppressed recipients, the newest first, and the message that caused each suppression.
 
     Example: mailroom suppressions list --stage prod --channel mail
     """
@@ -202,12 +203,12 @@ def list_(
     if entries:
         columns = (whole("since (UTC)"), whole("channel"), whole("reason"), fold("recipient", ratio=1))
         screen.print(table_of(*columns, rows=map(_cells, entries)))
-    screen.print(f"{len(entries)} on the list of {stage}.")
+    screen.print(f"{len(entries)} on the suppression list of {stage}.")
 
 
 @app.command()
 def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Print why a recipient gets nothing. Exit code 1: the recipient is not on Mailroom's list.
+    """Print why a recipient is suppressed. Exit code 1: the recipient is not on Mailroom's list.
 
     Example: mailroom suppressions show ada@example.com --stage prod
     """
@@ -225,16 +226,16 @@ def add(
     recipient: Recipient,
     channel: Annotated[
         str,
-        typer.Option(callback=_listed_channel, help=f"Nothing more on this channel: {', '.join(CHANNELS)}."),
+        typer.Option(callback=_listed_channel, help=f"Send nothing on this channel: {', '.join(CHANNELS)}."),
     ],
-    reason: Annotated[str, typer.Option(help="Why, for whoever asks later.")],
+    reason: Annotated[str, typer.Option(help="The reason, which is stored with the entry.")],
     stage: Stage = "dev",
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Put a recipient on the list: no message of the channel goes there any more, until somebody lifts that.
+    """Add a recipient to the suppression list: it gets no messages on the channel until it is lifted.
 
-    For one topic alone, see mailroom preferences opt-out. Exit code 1: the recipient stood there already.
+    For a single topic, use mailroom preferences opt-out. Exit code 1: the recipient was on the list already.
 
     Example: mailroom suppressions add ada@example.com --channel mail --reason "asked by phone" --stage prod
     """
@@ -252,22 +253,22 @@ def lift(
     channel: Annotated[
         str,
         typer.Option(
-            callback=_listed_channel, help=f"Lift the recipient for this channel: {', '.join(CHANNELS)}."
+            callback=_listed_channel, help=f"Allow messages on this channel again: {', '.join(CHANNELS)}."
         ),
     ],
     stage: Stage = "dev",
     *,
-    reason: Annotated[str, typer.Option(help="Why, for whoever asks later.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason for the removal, which is stored.")] = "",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take a recipient off the list. A new bounce or complaint puts the recipient on the list again.
+    """Remove a recipient from the suppression list. A new bounce or complaint adds the recipient again.
 
-    Whoever opted out of text messages should text START instead: until then the provider refuses texts to the
-    number, and a refusal puts the number on the list again.
+    A person who opted out of text messages has to text START instead: until then, the provider refuses
+    messages to the number, and each refusal adds the number again.
 
-    The command takes a mail address off the list of SES or Resend too, which the whole account shares (at
-    SES in this region). Exit code 1: the recipient was on no list, or the provider failed.
+    The command also removes a mail address from the list of SES or Resend, which all stages in the account
+    share (at SES, in the region). Exit code 1: the recipient was not listed, or the provider failed.
 
     Example: mailroom suppressions lift ada@example.com --channel mail --stage prod
     """
@@ -295,25 +296,26 @@ def lift(
 
 
 def _lift_from_provider(lists: Lists, recipient: str, say: Terminal) -> ProvidersList:
-    """Lift from the provider's list before our own: it would answer the next mail with a bounce, which marks
-    the recipient anew."""
+    """Remove a recipient from the provider's list, and print the result. This has to come before the removal
+    from Mailroom's list: a provider that still lists the recipient answers the next mail with a bounce, which
+    adds the recipient to Mailroom's list again."""
     try:
         result = lists.lift_from_provider(recipient)
     except FAULTS as error:
-        print_line(f"{lists.provider} did not take {recipient} off its own list: {error}", console=say)
-        say.print("Until then it bounces the next mail by itself: run this command again.", soft_wrap=True)
+        print_line(f"{lists.provider} did not remove {recipient} from its list: {error}", console=say)
+        say.print("While it is listed there, mails to it bounce: run this command again.", soft_wrap=True)
         return "failed"
-    words = "was taken off" if result == "lifted" else "was not on"
+    words = "was removed from" if result == "lifted" else "was not on"
     print_line(f"{recipient} {words} {lists.provider}'s own list.", console=say)
     return result
 
 
 def _question(channel: str, lists: Lists, stage: str, *, listed: bool) -> str:
     if channel != "mail":
-        return f"Take it off the {channel} list of {stage}?"
-    from_provider = f"off {lists.provider}'s own"
-    whole = f"Take it off the mail list of {stage} and {from_provider}, which the whole account shares?"
-    return whole if listed else f"Take it {from_provider} list?"
+        return f"Remove it from the {channel} list of {stage}?"
+    from_provider = f"from {lists.provider}'s own list"
+    whole = f"Remove it from the mail list of {stage} and {from_provider}, which the whole account shares?"
+    return whole if listed else f"Remove it {from_provider}?"
 
 
 def _print_reasons(answer: SuppressionsAnswer) -> None:

@@ -1,5 +1,5 @@
-"""The dead-letter queues of a stage, found by their names alone, and scans that leave each dead letter
-there."""
+"""The dead-letter queues of a stage, which are recognized by their names, and scans that do not remove dead
+letters."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 HIDDEN_SECONDS = 270.0
-"""A dead letter stays hidden for this long, and a little longer, if this process dies before it puts it
-back."""
+"""Seconds for which a received dead letter is hidden from other readers. If this process dies before it puts
+the letter back, the letter becomes visible a little after that time."""
 
 
 class DeadQueue(Struct, frozen=True):
-    """A dead-letter queue. `name` is its short one, as the function dead-letters calls it: mail-dlq,
-    fax-dlq.fifo."""
+    """Dead-letter queue. `name` is its short name, such as mail-dlq or fax-dlq.fifo, which the function
+    dead-letters uses too."""
 
     name: str
     url: str
 
     @property
     def queue(self) -> str:
-        """The short name of the queue that it belongs to, without `.fifo`."""
+        """Short name of the queue to which this dead-letter queue belongs, without `.fifo`."""
         return self.name.removesuffix(".fifo").removesuffix("-dlq")
 
     def holds(self, channel: str) -> bool:
-        """Return whether a message of the channel can lie in this queue."""
+        """Return whether this queue can contain messages of the channel."""
         return self.queue == channel or self.queue.startswith(f"{channel}-")
 
     @property
@@ -46,7 +46,7 @@ class DeadQueue(Struct, frozen=True):
 
 
 def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
-    """The dead-letter queues of a stage, by name. Raises NotDeployed if it has none."""
+    """Return the dead-letter queues of a stage, sorted by name. Raises NotDeployed if the stage has none."""
     urls = {name: url for name, url in stages.queue_urls(sqs, stage).items() if stages.is_dead(name)}
     if not urls:
         raise NotDeployed(f"dead-letter queue of {stage}")
@@ -54,7 +54,7 @@ def dead_queues(sqs: "SQSClient", stage: str) -> list[DeadQueue]:
 
 
 class DeadQueues:
-    """The dead-letter queues of one stage."""
+    """Finds and scans the dead-letter queues of one stage."""
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
         self.client = session.client("sqs")
@@ -63,9 +63,10 @@ class DeadQueues:
         self._stage = stage
 
     def named(self, name: str | None) -> list[DeadQueue]:
-        """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
+        """Return the dead-letter queue with a name, or all if `name` is None. The name may be that of the
+        dead-letter queue or that of the queue to which it belongs.
 
-        Raises Refused, naming those that there are.
+        Raises Refused, which lists the existing names, if the queue does not exist.
         """
         queues = dead_queues(self.client, self._stage)
         if name is None:
@@ -74,12 +75,13 @@ class DeadQueues:
         matches = [queue for queue in queues if queue.queue == short]
         if not matches:
             names = ", ".join(queue.queue for queue in queues)
-            raise Refused(f"stage {self._stage} has no queue {name!r:.80}; there are: {names}")
+            raise Refused(f"stage {self._stage} has no queue {name!r:.80}; use one of {names}")
         return matches
 
     @contextmanager
     def scan(self, queue: DeadQueue) -> Iterator["ScanPass"]:
-        """A pass through a queue. The end of the block puts back everything that was not deleted."""
+        """Yield a pass through a queue. At the end of the block, dead letters that were not deleted are put
+        back."""
         pass_ = ScanPass(self.client, queue, self)
         try:
             yield pass_
@@ -88,9 +90,9 @@ class DeadQueues:
 
 
 class ScanPass(DeadLetterQueue):
-    """Iterator over the dead letters of a queue, each once. After its end, `complete` is true if these were
-    all of them: a pass can hold only a certain number, and in a long pass the first dead letters are
-    received again before the last ones."""
+    """Iterator over the dead letters of a queue, each once. Afterwards, `complete` returns whether these were
+    all dead letters: a pass can hold only a limited number, and in a long pass the first letters become
+    visible and are received again before the last ones."""
 
     def __init__(self, client: "SQSClient", queue: DeadQueue, queues: DeadQueues) -> None:
         super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)

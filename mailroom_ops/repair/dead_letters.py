@@ -1,4 +1,4 @@
-"""`dead-letters`: the letters in the dead-letter queues, and their causes."""
+"""The commands `dead-letters`: list the dead letters of a stage, and show single ones with their causes."""
 
 from collections import Counter
 from itertools import islice
@@ -28,13 +28,14 @@ from mailroom_ops.shared.screen import (
 app = typer.Typer(no_args_is_help=True, help="List dead letters, and show why they are dead.")
 
 LOOKED_AT = 100
-"""Dead letters of a queue that `list` reads."""
-Queue = Annotated[str | None, typer.Option(help="Look only at this queue, such as mail or fax.")]
+"""Maximum number of dead letters of a queue that `list` reads."""
+Queue = Annotated[str | None, typer.Option(help="Only dead letters of this queue, such as mail or fax.")]
 
 
 class DeadLetterCounts(Struct, frozen=True):
-    """`letters` lie in the dead-letter queue of `queue`. Somebody has received `hidden` of them. Both numbers
-    are approximate. `oldest` and `causes` describe the `looked_at` letters that were read."""
+    """Counts for one queue. `letters` is the number of messages in its dead-letter queue; `hidden` of them
+    are received by another reader at the moment. Both numbers are approximate. `looked_at` letters were read:
+    `oldest` is the time of the oldest, and `causes` has their number by cause."""
 
     queue: str
     letters: int
@@ -45,7 +46,7 @@ class DeadLetterCounts(Struct, frozen=True):
 
 
 class DeadLettersListed(Struct, frozen=True):
-    """Answer of `dead-letters list`."""
+    """Output of the command `dead-letters list`."""
 
     stage: str
     letters: int
@@ -53,7 +54,8 @@ class DeadLettersListed(Struct, frozen=True):
 
 
 class ShownDeadLetter(Struct, frozen=True):
-    """Dead letter. The ids are missing if it is not about a message."""
+    """Dead letter with its cause. A dead letter that is not about a message has neither `id` nor
+    `event_type`."""
 
     queue: str
     message_id: str
@@ -69,12 +71,12 @@ class ShownDeadLetter(Struct, frozen=True):
     last_error: dict[str, Any] | None = None
     """Trouble or error in the ledger."""
     body: str | None = None
-    """Body, with `--body`."""
+    """Body of the dead letter; None without `--body`."""
 
 
 class DeadLettersShown(Struct, frozen=True):
-    """Answer of `dead-letters show`. `looked_at` dead letters were read to find these. The queues in
-    `incomplete` could not be read to their end."""
+    """Output of the command `dead-letters show`. `looked_at` is the number of dead letters that were read.
+    The queues in `incomplete` could not be read to their end."""
 
     stage: str
     looked_at: int
@@ -89,16 +91,16 @@ def list_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print how many dead letters each queue has, since when, and why.
+    """Print the number of dead letters of each queue, the time of the oldest one, and the causes.
 
-    The command reads the first 100 dead letters of each queue, and leaves all of them there. The causes are
-    the present ones by the ledger. Exit code 0, however many there are.
+    The command reads the first 100 dead letters of each queue, and does not remove them. It finds the causes
+    in the ledger, which shows the present state. The exit code is 0 even if there are dead letters.
 
     Example: mailroom dead-letters list --stage prod
     """
     with aws_faults(stage):
         queues = DeadQueues(aws_session(), stage)
-        with bar("looking", quiet=as_json) as advance:
+        with bar("reading", quiet=as_json) as advance:
             dead_queues = queues.named(queue)
             all_counts = []
             for number, dead_queue in enumerate(dead_queues, 1):
@@ -111,7 +113,7 @@ def list_(
 def count_letters(queues: DeadQueues, queue: DeadQueue, limit: int) -> DeadLetterCounts:
     """Return the number of dead letters in a queue, and the causes of the first ones, up to a `limit`."""
     queue_depth = depth(queues.client, queue.url)
-    # Letters in flight have been received by somebody, and not put back.
+    # Letters in flight are hidden: another reader has received them, and not yet put them back.
     total, hidden = queue_depth.all, queue_depth.in_flight
     if not queue_depth.visible or not limit:
         return DeadLetterCounts(queue.queue, total, hidden)
@@ -141,20 +143,20 @@ def _cells(counts: DeadLetterCounts) -> tuple[str, ...]:
 @app.command()
 def show(
     which: Annotated[
-        str | None, typer.Argument(help="A message's id, or SQS's id of a dead letter; default: the first.")
+        str | None, typer.Argument(help="A message's id, or a dead letter's SQS id; default: the first ones.")
     ] = None,
     stage: Stage = "dev",
     queue: Queue = None,
     limit: Annotated[int, typer.Option(min=1, help="Show at most this many dead letters.")] = 10,
     *,
-    body: Annotated[bool, typer.Option("--body", help="Print bodies too: they hold personal data.")] = False,
+    body: Annotated[bool, typer.Option("--body", help="Print bodies too, with personal data.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print dead letters: their messages, why they are dead, and what the ledger says.
+    """Print dead letters: their messages, their causes, and the messages' status in the ledger.
 
-    The command leaves them there. A FIFO queue shows only the first ten dead letters of each group. Bodies
-    hold addresses and content, so they are printed only with --body. Exit code 1: no such dead letter was
-    found.
+    The command does not remove dead letters. From a FIFO queue it can read only the first ten of each message
+    group. Bodies contain addresses and content, so they are printed only with --body. Exit code 1: no such
+    dead letter was found.
 
     Example: mailroom dead-letters show order-42 --stage prod
     """
@@ -167,7 +169,8 @@ def show(
 def find_letters(
     queues: DeadQueues, name: str | None, stage: str, which: str | None, limit: int, body: bool
 ) -> DeadLettersShown:
-    """The dead letters that are asked for."""
+    """Return up to `limit` dead letters of the queue `name`, or of all queues. If `which` is not None, return
+    only dead letters with this SQS id or message id."""
     letters: list[ShownDeadLetter] = []
     incomplete: list[str] = []
     looked_at = 0
@@ -211,8 +214,8 @@ def _print_letters(answer: DeadLettersShown) -> None:
     if answer.incomplete:
         print_line(
             f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too many, or "
-            "a FIFO queue has more than ten in a group. The one that you look for may be there: put some "
-            "back, then look again."
+            "a FIFO queue has more than ten in a group. Yours may be among them: move some back into their "
+            "queue (mailroom repair), then run this again."
         )
 
 
@@ -223,7 +226,7 @@ def _print(letter: ShownDeadLetter) -> None:
         ("about", subject),
         ("cause", f"{letter.cause.code}: {letter.cause.message}"),
         ("ledger", letter.status or "no item"),
-        ("died after", f"{letter.receives} receives, this look included; queued {letter.sent_at}"),
+        ("died after", f"{letter.receives} receives, including this one; queued {letter.sent_at}"),
     ]
     if letter.last_error:
         rows.append(("last error", f"{letter.last_error.get('code')}: {letter.last_error.get('message')}"))

@@ -1,4 +1,5 @@
-"""Batches that a table's stream gave up on, handed to their function again, one after another."""
+"""Replays failed batches: batches of a table's stream that Lambda gave up on are sent to their function
+again, one after another."""
 
 import json
 from datetime import datetime
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     import boto3
 
 _PREFIX = "aws/lambda/"
-"""Where Lambda puts an on-failure record: aws/lambda/<mapping>/<shard>/<date>/<name>."""
+"""Prefix of the keys of on-failure records of Lambda: aws/lambda/<mapping>/<shard>/<date>/<name>."""
 _DONE = "replayed/"
 _MOST_NAMED = 50
 STREAM_READERS = ("dispatch", "outcomes", "index-messages")
-"""The functions that read a stream; only they are handed batches again."""
+"""Functions that read a stream. Batches are replayed only to these functions."""
 
 
 class FailedBatch(Struct, frozen=True):
@@ -29,18 +30,20 @@ class FailedBatch(Struct, frozen=True):
     """Name of the batch's function; empty for an object that is not a batch."""
     records: int
     condition: str
-    """Reason for which Lambda gave up on the batch."""
+    """Reason that Lambda states for giving up on the batch."""
     since: str
-    """Beginning of its wait (ISO 8601, UTC)."""
+    """Time when Lambda wrote the batch to the bucket (ISO 8601, UTC)."""
     result: Literal["ready", "replayed", "left"]
-    """Result; in a dry run every batch is ready."""
+    """Result of the replay: `left` if it failed, so that the batch remains. In a dry run, every batch is
+    `ready`."""
     why: str = ""
-    """Reason for which the batch is left; empty if it was replayed."""
+    """Reason why the replay failed; empty if the batch was replayed."""
 
 
 class Replayed(Struct):
-    """Answer of `repair --given-up`. `found` batches with `records` waited; `left` wait still. `batches`
-    names those that are left, and in a dry run the first ones of all."""
+    """Output of `repair --given-up`. The bucket had `found` batches with `records` in total, and `left` of
+    these batches remain. `batches` lists the first _MOST_NAMED remaining ones; in a dry run, all batches
+    remain."""
 
     stage: str
     dry_run: bool
@@ -51,7 +54,7 @@ class Replayed(Struct):
     batches: list[FailedBatch] = []
 
     def take(self, batch: FailedBatch) -> None:
-        """Count one."""
+        """Add a batch to the counts."""
         self.found += 1
         self.records += batch.records
         self.replayed += batch.result == "replayed"
@@ -61,9 +64,9 @@ class Replayed(Struct):
 
 
 class FailedBatches:
-    """The failed batches of one stage: each is replayed to the function that failed on it.
+    """Reads the failed batches of one stage, and replays each to the function that failed on it.
 
-    A batch that went through lies elsewhere from then on, so an interrupted replay is simply run again.
+    A replayed batch is moved to another prefix of the bucket, so an interrupted replay can be run again.
     """
 
     def __init__(self, session: "boto3.Session", stage: str) -> None:
@@ -74,15 +77,16 @@ class FailedBatches:
         self._functions = {name(stage, short) for short in STREAM_READERS}
 
     def waiting(self) -> list[tuple[datetime, str]]:
-        """Batches that wait, oldest first: only when Lambda wrote it and its key, however many and large the
-        batches are."""
+        """Return the time when Lambda wrote each remaining batch, and the batch's key, the oldest first. The
+        batches themselves are not read, because they may be many and large."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=_PREFIX)
         objects = (entry for page in pages for entry in page.get("Contents", []))
         return sorted((entry["LastModified"], entry["Key"]) for entry in objects)
 
     def read(self, key: str, since: datetime) -> tuple[FailedBatch, dict[str, Any]] | None:
-        """Return the batch in an object, and the event with the records, or None if the object is gone.
-        Another object than a batch has neither a function nor records, and `unreadable` as its condition."""
+        """Return the batch in an object, and the event with the records, or None if the object no longer
+        exists. If the object is not a batch, the result has neither a function nor records, and its condition
+        is `unreadable`."""
         try:
             body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except self._s3.exceptions.NoSuchKey:
@@ -90,7 +94,7 @@ class FailedBatches:
         since_iso = iso(since.timestamp())
         try:
             record = json.loads(body)
-            payload = record["payload"]  # only S3 destinations get it; AWS writes the event as a string
+            payload = record["payload"]  # only in records for S3; AWS writes the event as a string
             event = json.loads(payload) if isinstance(payload, str) else payload
             context = record["requestContext"]
             # arn:aws:lambda:region:account:function:name, sometimes with :$LATEST
@@ -103,8 +107,8 @@ class FailedBatches:
         return batch, event
 
     def replay(self, batch: FailedBatch, event: dict[str, Any]) -> FailedBatch:
-        """Hand a batch to its function. If all of it went through, it is moved out of the way and `replayed`;
-        else it is `left`."""
+        """Invoke a batch's function with its records. If all records succeed, the batch is moved to another
+        prefix, and the result is `replayed`. Otherwise the batch remains, and the result is `left`."""
         reason = self._handed_over(batch, event)
         if reason:
             return structs.replace(batch, result="left", why=reason)
@@ -114,11 +118,11 @@ class FailedBatches:
         return structs.replace(batch, result="replayed")
 
     def _handed_over(self, batch: FailedBatch, event: dict[str, Any]) -> str:
-        """Return why a part of the batch failed, or an empty text if all went through."""
+        """Return why a part of the batch failed, or an empty text if all records succeeded."""
         # Somebody who can write to the bucket must not be able to choose which function is invoked.
         if batch.function not in self._functions:
-            return "its function reads no stream of this stage; see what it is, and delete it by hand"
-        # The JSON is as compact as Lambda's, because a batch may fill the 6 MB that an invocation takes.
+            return "its function does not read a stream of this stage; examine the object, and delete it"
+        # The JSON is as compact as Lambda's, because a batch may be as large as an invocation allows, 6 MB.
         body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
         try:
             failed = hand_over(self._lambda, batch.function, body)

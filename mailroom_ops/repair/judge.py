@@ -1,8 +1,10 @@
-"""Diagnosis of a message that may have stopped on its way, by its items alone: its state, and the cures.
+"""Diagnosis of a message that may be stuck: its state and the possible cures, derived from its items in
+mailbox and ledger alone.
 
 Each cure is safe to repeat: the claim drops a redundant queue message, and the ledger's conditions reject a
-second end. Only two things can go wrong, and an operator has to confirm both: a message that the ledger has
-forgotten may be sent twice, and a message that was not sent, but is ended as sent, is never sent.
+second outcome. Only two things can go wrong, and an operator has to confirm both. A message that the ledger
+has forgotten, because its item has expired, may be sent twice. A message that an operator ends as sent,
+although it was not sent, is never sent.
 """
 
 from collections.abc import Mapping
@@ -25,28 +27,31 @@ Item = Mapping[str, Any]
 State = Literal["fine", "missing", "overdue", "dead_letter", "gone", "forgotten", "unknown"]
 Cure = Literal["requeue", "redrive", "end"]
 JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt", WAIT)
-"""The attributes of a ledger item that `Judge.overdue` reads, beside its key."""
+"""Attributes of a ledger item, besides its key, that `Judge.overdue` reads."""
 
 DAY = 86_400.0
 _DEPLOYED_SECONDS = 3_600.0
-"""Longest time in which one deployment creates both tables."""
+"""Maximum number of seconds between the creation of both tables by one deployment."""
 _LONGEST_WAIT_SECONDS = 43_200.0
-"""SQS hides a message for 12 hours at most, and no setting of a wait is longer."""
+"""Maximum visibility timeout of SQS, 12 hours. No wait that can be set is longer."""
 PATIENCE_SECONDS = 900.0
-"""Default time after which a message counts as overdue."""
+"""Default number of seconds after which a message counts as overdue."""
 _DEAD_LETTER_SECONDS = 14 * DAY
-"""SQS keeps no dead letter for longer. The ledger's mark stays until a worker claims the message."""
+"""Maximum retention of SQS. After it, the dead letter no longer exists, but `dead_lettered_at` stays in the
+ledger item until a worker claims the message."""
 LONGEST_LEASE_SECONDS = 1_500.0
-"""A function runs for 15 minutes at most, and its claim outlives it by 10 at most."""
+"""Maximum lease of a claim: a function runs for 15 minutes at most, and a claim ends at most 10 minutes
+later."""
 
 
 class Memory(Struct, frozen=True):
-    """Rules for messages without a ledger item. `complete`: the ledger has forgotten no message so far.
-    Otherwise such a message may have been sent before, and must not be sent again.
+    """Rules for messages without a ledger item. If `complete` is true, the ledger has not lost or expired any
+    item so far, so such a message was never sent. Otherwise it may have been sent, and must not be sent
+    again.
 
-    The attributes `send_at` and `ttl` that a producer wrote do not count, because they may have been changed
-    after the message was sent. The present setting does not count either: the life of an item depends on the
-    setting at the time of its last write.
+    The attributes `send_at` and `ttl` that a producer wrote are not considered, because they may have been
+    changed after the message was sent. A present retention above the minimum is not relied on either, because
+    the lifetime of an item depends on the setting at the time of its last write.
     """
 
     complete: bool
@@ -55,11 +60,12 @@ class Memory(Struct, frozen=True):
 
     @classmethod
     def of(cls, mailbox: "Table", ledger: "Table", ttl: float, now_s: float, *, confirmed: bool) -> "Memory":
-        """Derive the rules from DynamoDB's description of a stage's tables. `ttl`: what its functions are set
-        to now, in seconds; a stage of an older version may have less than the least of this one."""
+        """Derive the rules from DynamoDB's description of a stage's tables. `ttl` is the present retention of
+        ledger items in seconds. A stage of an older version may have less than this version's minimum,
+        REMEMBERED_SECONDS."""
         created, mailbox_created = (table["CreationDateTime"].timestamp() for table in (ledger, mailbox))
-        # A ledger that replaced another one, or that was restored from a backup, lacks records of messages
-        # that were sent before.
+        # A ledger that replaced another one, or that was restored from a backup, does not have items of all
+        # messages that were sent before.
         first = created <= mailbox_created + _DEPLOYED_SECONDS
         restored = any(table.get("RestoreSummary") for table in (ledger, mailbox))
         forgot = now_s - created > min(ttl, REMEMBERED_SECONDS) - DAY
@@ -69,41 +75,43 @@ class Memory(Struct, frozen=True):
 class Diagnosis(Struct, frozen=True):
     """Diagnosis of a message, with one of these states:
 
-    fine: the message is on its way, waits, or has ended. missing: it lacks a ledger item. overdue: its next
-    step should have happened long ago. dead_letter: it seems to be in a dead-letter queue. gone: it was
-    begun, and its mailbox item has disappeared. forgotten: the ledger may have forgotten it. unknown:
-    neither table has it.
+    fine: the message is on its way, waits, or has ended. missing: its ledger item is missing, and it was
+    never sent. overdue: its next step should have happened long ago. dead_letter: it seems to be in a
+    dead-letter queue. gone: it was started, and its mailbox item no longer exists. forgotten: its ledger item
+    is missing, but may have existed. unknown: neither table has it.
 
-    `cures` are the possible cures, the safe one first. `route` is the part that requeues the message.
-    `not_ended` is the reason why an operator cannot end it; empty if they can. `twice`: if it is requeued, it
-    may be sent twice."""
+    `cures` are the possible cures, the safe one first. `route` is the part of Mailroom that requeues the
+    message. `not_ended` is the reason why an operator cannot record an outcome of the message, or an empty
+    text if they can. If `twice` is true, a requeued message may be sent twice."""
 
     state: State
     cures: tuple[Cure, ...] = ()
     route: Route | None = None
-    not_ended: str = "the ledger does not know it"
+    not_ended: str = "it has no item in the ledger"
     twice: bool = False
 
 
 class Judge(Struct, frozen=True):
-    """Judge of the messages of a stage."""
+    """Diagnoses messages of a stage."""
 
     memory: Memory
     older_than: float | None = None
-    """Seconds after which a message counts as overdue; by default 15 minutes, and 12 hours more if a queue
-    may hide the message. A mistake costs a second queue message, which the claim drops."""
+    """Seconds after which a message counts as overdue. Default: 15 minutes, and 12 hours more if a queue may
+    hide the message. Too short a time only causes a second queue message, which the claim drops."""
     line_seconds: float = AWS.longest_fax
-    """Time for which a fax may occupy its line."""
+    """Maximum number of seconds for which a fax occupies its telephone line."""
     lease_seconds: float = LONGEST_LEASE_SECONDS
-    """Time for which a worker may hold a message."""
+    """Maximum number of seconds for which a worker's claim on a message holds."""
 
     @property
     def patience(self) -> float:
-        """Seconds after which what waits in no queue counts as overdue, and what is missing as lost."""
+        """Seconds after which a message that no queue can hide counts as overdue, and a message without a
+        ledger item as lost."""
         return PATIENCE_SECONDS if self.older_than is None else self.older_than
 
     def overdue(self, ledger: Item, now_s: float) -> bool:
-        """Whether a message without an outcome should have changed before now (epoch seconds)."""
+        """Return whether a message is without an outcome, and should have changed before `now_s` (epoch
+        seconds)."""
         if "completedAt" in ledger or "status" not in ledger:
             return False
         if _waits(ledger):
@@ -114,7 +122,7 @@ class Judge(Struct, frozen=True):
         return now_s > since + self.patience + hidden
 
     def judge(self, message: StoredMessage, now_s: float) -> Diagnosis:
-        """Judge a message at `now_s` (epoch seconds)."""
+        """Return the diagnosis of a message at `now_s` (epoch seconds)."""
         if message.ledger is None:
             return self._unknown(message)
         ledger = message.ledger
@@ -139,27 +147,28 @@ class Judge(Struct, frozen=True):
         return Diagnosis("forgotten")
 
     def _not_ended(self, ledger: Item, now_s: float) -> str:
-        """Return why an operator cannot yet end a message, or an empty text if that is possible."""
+        """Return why an operator cannot yet record an outcome of a message, or an empty text if they can."""
         status = str(ledger.get("status", ""))
         if "completedAt" in ledger:
             return f"{status}: it has its outcome; to send it again, use mailroom resend"
         if _waits(ledger):
-            return "scheduled: it waits, until release hands it over; to take it back, use mailroom cancel"
+            return "scheduled: it waits until the function release queues it; mailroom cancel takes it back"
         begun_at = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
         until = begun_at + now_s - self.free_since(ledger["event_type"], now_s)
         if until > now_s:
-            reason = f"a worker may hold it, or its line be busy, until {short(iso(until))}"
-            return f"{status}: {reason}; run this again then"
+            reason = f"a worker may be sending it, or its line be busy, until {short(iso(until))}"
+            return f"{status}: {reason}; run this again after that time"
         return ""
 
     def free_since(self, event_type: str, now_s: float) -> float:
-        """Time (epoch seconds) before which a started attempt holds neither a worker nor a fax line any
-        longer."""
+        """Return a time (epoch seconds): an attempt that was started before it has neither a running worker
+        nor a busy fax line any more."""
         return now_s - self.lease_seconds - (self.line_seconds if event_type == "fax" else 0.0)
 
 
 def _route(message: StoredMessage) -> Route | None:
-    """Return who requeues a message in the ledger, or None if the item to send is gone."""
+    """Return the route that requeues a message in the ledger, or None if the item to send no longer
+    exists."""
     ledger = message.ledger or {}
     fax = ledger.get("event_type") == "fax"
     # From its first claim on, the content of a fax is in the ledger.
@@ -171,5 +180,6 @@ def _route(message: StoredMessage) -> Route | None:
 
 
 def _waits(ledger: Item) -> bool:
-    """Return whether a message waits. `release` hands it over; an alarm rings if `release` does not run."""
+    """Return whether a message waits until the function `release` queues it. If `release` does not run, there
+    is an alarm, so these messages are not repaired."""
     return ledger.get("status") == "scheduled" and WAIT in ledger

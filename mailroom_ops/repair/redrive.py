@@ -1,10 +1,11 @@
-"""Dead letters put back into their queues, all of them or chosen ones: received, sent, and only then deleted.
+"""Moves dead letters back into their queues, all of them or selected ones. Each is received, sent to its
+queue, and only then deleted.
 
 A command that dies between sending and deleting leaves a dead letter in both queues: the ledger drops the
 second copy of a message, and a receiver the second copy of a callback.
 
-SQS has a task for redrives (StartMessageMoveTask). The task cannot choose letters, and emulators do not have
-it. So every redrive works in the same way, and tests cover what happens on AWS.
+SQS has a task for redrives (StartMessageMoveTask), but the task cannot select letters, and emulators do not
+have it. So Mailroom does not use it: every redrive runs the same code, which tests cover.
 """
 
 import hashlib
@@ -36,8 +37,8 @@ class Redriven(Struct, frozen=True):
 
 
 class Redrive:
-    """Redrive of one queue: of all `found` dead letters, or `only` those with these ids of SQS or of
-    messages."""
+    """Redrive of one queue: of all its dead letters, or of `only` the letters with these SQS ids or message
+    ids. `found` is the number of dead letters before the redrive."""
 
     def __init__(self, sqs: "SQSClient", queue: DeadQueue, only: Collection[str] = ()) -> None:
         self.queue, self.only = queue, tuple(only)
@@ -53,8 +54,9 @@ class Redrive:
         """Run the redrive, and return when it has ended."""
         mover = DeadLetterMover(self._client, self.queue)
         moved_count = 0
-        # SQS's count may be too low. It is the limit only of a redrive of all dead letters: without a limit,
-        # letters that come back could be moved for ever.
+        # A redrive of all dead letters ends after as many letters as SQS counted: without a limit, letters
+        # that come back could be moved for ever. Selected letters need no limit, and SQS's count may be too
+        # low.
         for count in mover.move(None if self.only else self.found, self.only):
             moved_count += count
             advance(moved_count, len(self.only) or self.found)
@@ -63,28 +65,29 @@ class Redrive:
 
 
 class DeadLetterMover(DeadLetterQueue):
-    """Mover of one queue's dead letters. `met` has the SQS ids of the selected letters that were received,
-    and `moved` of those that were moved, both with the ids and keys of their messages. `kept` is the number
-    of letters that were received and not moved."""
+    """Moves dead letters of one queue. `met` contains the SQS ids of the selected letters that were received,
+    and the ids and keys of their messages; `moved` contains the same for the letters that were moved. `kept`
+    is the number of selected letters that SQS did not accept."""
 
     def __init__(self, client: "SQSClient", queue: DeadQueue) -> None:
         super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)
         self._queue = queue
-        # Letters of a FIFO queue are sent one at a time, so that none overtakes one that SQS rejects.
+        # Letters of a FIFO queue are sent one at a time, so that no letter overtakes a letter that SQS
+        # rejects.
         self._batch = 1 if queue.fifo else queues.MAX_ENTRIES
         self.met: set[str | Key] = set()
         self.moved: set[str | Key] = set()
         self.kept = 0
 
     def move(self, limit: int | None, only: Collection[str | Key] = ()) -> Iterator[int]:
-        """Move all dead letters, up to a `limit` if that is given, or `only` those with these ids, of SQS or
-        of messages, or keys of messages. Yield the number of moved ones after each call of SQS. At the end
-        the dead letters that were received and not moved are visible to everybody again."""
+        """Move all dead letters, up to a `limit` if it is not None. If `only` is not empty, move only letters
+        with these SQS ids, message ids or message keys. Yield the number of moved letters after each request
+        to SQS. At the end, letters that were received but not moved are made visible again."""
         moved_count = 0
         names = set(only)
         try:
             while (limit is None or moved_count < limit) and (dead_letters := self.receive(HIDDEN_SECONDS)):
-                yield 0  # lets the caller stop a long search, too
+                yield 0  # the caller can stop a long search here
                 selected = [letter for letter in dead_letters if not names or names & _names(letter)]
                 self.met |= {name for letter in selected for name in _names(letter)}
                 for batch in queues.batches(
@@ -100,7 +103,8 @@ class DeadLetterMover(DeadLetterQueue):
             self.put_back()
 
     def _send(self, batch: list[DeadLetter]) -> int:
-        """How many the queue took; they are out of the dead-letter queue then."""
+        """Send dead letters to their queue, and delete the accepted ones from the dead-letter queue. Return
+        the number of accepted letters."""
         entries = [self._entry(index, letter) for index, letter in enumerate(batch)]
         reply = self._client.send_message_batch(QueueUrl=source_url(self._queue.url), Entries=entries)
         accepted = reply.get("Successful", ())
@@ -121,8 +125,8 @@ class DeadLetterMover(DeadLetterQueue):
 
     def _entry(self, index: int, dead_letter: DeadLetter) -> Any:
         entry: dict[str, Any] = {"Id": str(index), "MessageBody": dead_letter.body}
-        # The scheduler's attributes are left out: the message is now sent by this command, and if it becomes
-        # a dead letter again, the cause is another one.
+        # Attributes that EventBridge Scheduler added are omitted: they describe an earlier failure, and if
+        # the message becomes a dead letter again, the cause is another one.
         attributes = {
             name: {part: value[part] for part in ("DataType", "StringValue", "BinaryValue") if part in value}
             for name, value in dead_letter.message.get("MessageAttributes", {}).items()
@@ -143,8 +147,9 @@ class DeadLetterMover(DeadLetterQueue):
 
 
 def _names(dead_letter: DeadLetter) -> set[str | Key]:
-    """By which an operator may ask for a dead letter. A callback or an event has its message's id, and no
-    key: it is about a message, and is none."""
+    """Return the ids by which a dead letter can be selected: its SQS id, and the id and the key of its
+    message. A callback or an event has the id of the message that it is about, but not its key, because it is
+    not that message."""
     subject = subject_of(dead_letter)
     if subject.key is None:
         return {dead_letter.message_id}
@@ -153,7 +158,7 @@ def _names(dead_letter: DeadLetter) -> set[str | Key]:
 
 
 def _size(dead_letter: DeadLetter) -> int:
-    """Size in bytes by the rules of SQS."""
+    """Return the size of a dead letter in bytes, by the rules of SQS."""
     attributes = dead_letter.message.get("MessageAttributes", {})
     return len(dead_letter.body.encode()) + sum(
         len(name.encode())

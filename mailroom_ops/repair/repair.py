@@ -1,4 +1,4 @@
-"""`repair`: its options, its survey, and its question before a change."""
+"""The command `repair`: reads its options, shows what it would repair, asks, and repairs."""
 
 import sys
 import time
@@ -38,17 +38,17 @@ from mailroom_ops.shared.times import duration, seconds_of, short, written
 ALL = "all"
 FOLLOWS: dict[Word, str] = {
     "sent": "It is never sent again without mailroom resend --force.",
-    "failed": "Callbacks follow, and mailroom resend may send it again.",
+    "failed": "Callbacks are sent, and mailroom resend can send it again.",
 }
 SENTENCES: dict[State, str] = {
-    "fine": "on its way, waiting for release to hand it over, or over; mailroom status says which",
-    "missing": "in the mailbox, and unknown to the ledger: requeued, it is sent once",
-    "overdue": "begun, and unchanged for too long: requeued, it is sent once",
+    "fine": "on its way, waiting for its time, or completed; mailroom status shows which",
+    "missing": "in the mailbox, but not in the ledger: if it is requeued, it is sent once",
+    "overdue": "started, but unchanged for too long: if it is requeued, it is sent once",
     "dead_letter": "a dead letter: fix its cause (mailroom dead-letters show), then put it back by its id, "
     "or with mailroom repair --dead-letters",
-    "gone": "begun, and its item is gone from the mailbox. It may have been sent, or may still be queued: "
-    "ask its provider, then say how it ended with --as. Under a new id it may be sent twice",
-    "forgotten": "unknown to the ledger, which may have forgotten it, so it may have been sent. If you know "
+    "gone": "started, but its mailbox item no longer exists. It may have been sent, or may still be queued: "
+    "ask its provider, then record its outcome by --as. Under a new id it may be sent twice",
+    "forgotten": "not in the ledger, which may have forgotten it, so it may have been sent. If you know "
     "that it was never sent, requeue it by its id, or all such messages with --include-forgotten",
     "unknown": "not in the mailbox and not in the ledger; check the id, --channel and --stage",
 }
@@ -57,7 +57,7 @@ _SHOWN = 50
 
 
 class RedrivenQueues(Struct, frozen=True):
-    """Answer of `repair --dead-letters`."""
+    """Output of `repair --dead-letters`."""
 
     stage: str
     dry_run: bool
@@ -67,66 +67,69 @@ class RedrivenQueues(Struct, frozen=True):
 def repair(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="Messages; - reads ids, or another command's --json, from standard input."),
+        typer.Argument(help="Ids of messages; - reads ids or a command's --json from standard input."),
     ] = None,
     stage: Stage = "dev",
     *,
     scan: Annotated[
-        bool, typer.Option("--scan", help="Find every message of the stage that stopped.")
+        bool, typer.Option("--scan", help="Search the stage for messages that are stuck.")
     ] = False,
     dead_letters: Annotated[
         str | None,
-        typer.Option(metavar="QUEUE", help="Put back this queue's dead letters; all: those of every queue."),
+        typer.Option(metavar="QUEUE", help="Move dead letters back into this queue; all: into all queues."),
     ] = None,
     given_up: Annotated[
-        bool, typer.Option("--given-up", help="Hand over the batches that a table's stream gave up on.")
+        bool, typer.Option("--given-up", help="Replay stream batches that Lambda gave up on.")
     ] = False,
     word: Annotated[
-        Word | None, typer.Option("--as", help="End these messages: you know how they ended.")
+        Word | None, typer.Option("--as", help="Record this outcome of the named messages.")
     ] = None,
     channel: Annotated[str | None, typer.Option(help="With ids: only messages of this channel.")] = None,
     older_than: Annotated[
-        str | None, typer.Option(help="Call a message stopped after this time: 90s, 15m, 2h, 1d.")
+        str | None, typer.Option(help="Treat a message as stuck after this time: 90s, 15m, 2h, 1d.")
     ] = None,
     include_forgotten: Annotated[
         bool,
-        typer.Option("--include-forgotten", help="Also requeue what the ledger may have forgotten."),
+        typer.Option("--include-forgotten", help="Also requeue messages that the ledger may have forgotten."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the repairs; change nothing.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put on its way again what has stopped: messages, dead letters, batches of a stream.
+    """Requeue messages that are stuck, move dead letters back, or replay failed batches of a stream.
 
-    The command says what is the matter with each message and what it would do, asks, and does it. It never
-    makes two workers submit the same attempt: the claim drops a queue message too many. So run it again
-    whenever you like. Two risks are yours, and the question names them: a message that the ledger has
-    forgotten may be sent twice, and a message that you end --as sent, and that was not, is never sent.
+    The command shows the state of each message and what it would do, asks, and does it. You can run it again
+    at any time: a redundant queue message is dropped, so two workers never submit the same attempt. Two risks
+    remain, and the question names them. A message that the ledger has forgotten, because its item has
+    expired, may be sent twice. A message that you record --as sent, although it was not sent, is never sent.
 
-    ID...: a message that is lost or overdue is requeued, a dead letter goes back into its queue. By naming a
-    message that the ledger may have forgotten you confirm that it was never sent. With --as sent or --as
-    failed you end messages that no worker can end; first ask the provider or the recipient.
+    ID...: a lost or overdue message is requeued, and a dead letter is moved back into its queue. By naming a
+    message that the ledger may have forgotten, you confirm that it was never sent. With --as sent or --as
+    failed, you record the outcome of messages whose outcome no worker can find out; first ask the provider or
+    the recipient.
 
-    --scan: reads both tables, requeues what is lost or overdue, and names the rest. A message is lost if two
-    looks, 15 minutes apart, do not find it in the ledger. It is overdue 15 minutes after its next step, and
-    12 hours later if a queue may hide it; --older-than sets both.
+    --scan: reads both tables, requeues lost and overdue messages, and counts the others by state. A message
+    is lost if it is in the mailbox, and two reads of the ledger 15 minutes apart do not find it. It is
+    overdue 15 minutes after its next step was due, or 12 hours later if a queue may hide it. --older-than
+    replaces all these times.
 
     --dead-letters mail: moves the dead letters of a queue back into it. Fix their cause first. With ids (of
-    messages or of SQS) it moves only these.
+    messages or of SQS), it moves only these dead letters.
 
-    --given-up: hands each batch that Lambda gave up on to its function again, the oldest first.
+    --given-up: invokes functions again with the stream batches that Lambda gave up on, the oldest batch
+    first.
 
-    To send a message again that failed or bounced, use mailroom resend. Exit code 1: something is left or,
-    after a dry run, would be repaired. 2: the command could not do its work.
+    To send a failed or bounced message again, use mailroom resend. Exit code 1: something remains to be
+    repaired or, in a dry run, would be repaired. 2: the command could not do its work.
 
     Example: mailroom repair order-42 --stage prod
     """
     with aws_faults(stage):
         _check(ids, scan=scan, dead_letters=dead_letters, given_up=given_up)
         if word is not None and (not ids or dead_letters):
-            raise Refused("--as needs the ids of messages, and no --dead-letters.")
+            raise Refused("--as needs ids of messages, and cannot be used with --dead-letters.")
         if channel is not None and (not ids or dead_letters):
-            raise Refused("--channel needs ids: give ids too, or leave --channel out.")
+            raise Refused("--channel needs ids of messages: give ids too, or leave --channel out.")
         if given_up:
             incomplete = _hand_over(stage, dry_run=dry_run, yes=yes, as_json=as_json)
         elif dead_letters:
@@ -138,7 +141,7 @@ def repair(
             deployed = DeployedStage.of(aws_session(), stage)
             by_id = refs is not None
             if by_id and seconds is None:
-                # Messages that are named by id are judged without the longest wait in a queue.
+                # A named message counts as overdue after 15 minutes, even if a queue may hide it for longer.
                 seconds = PATIENCE_SECONDS
             repairs = Repairs.of(deployed, older_than=seconds, confirmed=include_forgotten or by_id)
             ask = partial(confirm, yes=yes, piped="-" in (ids or ()))
@@ -153,12 +156,12 @@ def repair(
 
 
 def _check(ids: list[str] | None, *, scan: bool, dead_letters: str | None, given_up: bool) -> None:
-    """Refuse what does not say what to repair, or says it twice."""
+    """Raise Refused unless the options select exactly one kind of repair."""
     modes = [bool(ids) and not dead_letters, scan, dead_letters is not None, given_up]
     if sum(modes) != 1 or (ids and not dead_letters and (scan or given_up)):
         raise Refused(
             "Say what to repair: the ids of messages, or one of --scan, --dead-letters QUEUE and --given-up. "
-            "Only --dead-letters takes ids beside it."
+            "Only --dead-letters can be combined with ids."
         )
 
 
@@ -170,14 +173,15 @@ Ask = Callable[[str], None]
 
 
 def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
-    """Return the items of both tables, after the wait for the second look."""
+    """Scan both tables, wait until messages that are still missing count as lost, and return the
+    candidates."""
     with status(f"reading the tables of {stage}", quiet=quiet) as say:
         candidates = repairs.scan(lambda seen: say(f"reading the tables of {stage}: {seen:,} items"))
     seconds = repairs.second_look_in(candidates)
     if seconds:
         if not quiet:
             words = (
-                f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
+                f"Some messages of the mailbox are not in the ledger; looking again in {written(seconds)}."
             )
             errors.print(words, soft_wrap=True)
         with status("waiting", quiet=quiet):
@@ -186,7 +190,7 @@ def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
 
 
 def _repair(repairs: Repairs, candidates: Candidates, ask: Ask, *, dry_run: bool, quiet: bool) -> Repaired:
-    with status("looking at what was found", quiet=quiet):
+    with status("looking at the messages", quiet=quiet):
         answer = repairs.look(candidates, dry_run=dry_run)
     if not quiet:
         for sentence in _sentences(answer):
@@ -220,7 +224,7 @@ def _end(
     if possible and not dry_run:
         names = ", ".join(f"{message.key.event_type} {message.key.id}" for message in possible[:_SHOWN])
         further = f" and {len(possible) - _SHOWN:,} more" if len(possible) > _SHOWN else ""
-        ask(f"End {names}{further} of {deployed.stage} as {word}? {FOLLOWS[word]}")
+        ask(f"Record {names}{further} of {deployed.stage} as {word}? {FOLLOWS[word]}")
     reasons = [pair[0].not_ended if dry_run else repairs.end(pair, word) for pair in pairs]
     messages = [
         structs.replace(message, done=None if reason or dry_run else "end", why=reason)
@@ -261,7 +265,7 @@ def _show(answer: Repaired, *, by_id: bool) -> None:
         looked = f"{len(answer.messages):,} named"
     for message in answer.messages:
         if message.why:
-            print_line(f"{message.id}: not ended: {message.why}.")
+            print_line(f"{message.id}: not recorded: {message.why}.")
     if answer.dry_run:
         done = f"{answer.ready:,} would be repaired"
     else:
@@ -269,7 +273,7 @@ def _show(answer: Repaired, *, by_id: bool) -> None:
     failed = f", {answer.failed:,} could not be" if answer.failed else ""
     screen.print(f"{looked} looked at; {done}{failed}.")
     if answer.failed and not any(message.why for message in answer.messages):
-        screen.print("To see why, read the log groups of dispatch and outcomes at the time of this command.")
+        screen.print("To see why, read the logs of the functions dispatch and outcomes at this time.")
 
 
 # dead letters
@@ -285,7 +289,8 @@ def _redrives(stage: str, queue: str, only: list[str]) -> list[Redrive]:
 
 
 def _redrive(planned: list[Redrive], stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
-    """Whether any are left."""
+    """Move the dead letters after a question, or only print their numbers in a dry run. Return whether dead
+    letters remain."""
     if not as_json:
         for redrive in planned:
             print_line(redrive.sentence())
@@ -311,7 +316,7 @@ def _show_redriven(answer: RedrivenQueues) -> None:
         screen.print(f"No dead letters in {answer.stage}.")
     elif not answer.dry_run and any(result.left for result in answer.queues):
         print_line(
-            "The dead letters that are left are hidden by another reader, or are gone. Run this again."
+            "The remaining dead letters are hidden by another reader, or no longer exist. Run this again."
         )
 
 
@@ -319,7 +324,8 @@ def _show_redriven(answer: RedrivenQueues) -> None:
 
 
 def _hand_over(stage: str, *, dry_run: bool, yes: bool, as_json: bool) -> bool:
-    """Whether any are left."""
+    """Replay the failed batches after a question, or only list them in a dry run. Return whether batches
+    remain."""
     answer = Replayed(stage, dry_run)
     batches = FailedBatches(aws_session(), stage)
     waiting = batches.waiting()
@@ -348,4 +354,4 @@ def _show_batches(answer: Replayed) -> None:
         return
     screen.print(f"{answer.replayed} batches replayed, {answer.left} left.")
     if answer.left:
-        screen.print("Why: the log groups of these functions, by the time of this command.")
+        screen.print("To see why, read the logs of these functions at the time of this command.")

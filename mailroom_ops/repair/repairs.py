@@ -1,4 +1,4 @@
-"""A run of `repair`: find messages that may have stopped, judge each, and apply the cures."""
+"""A run of the command `repair`: finds messages that may be stuck, diagnoses each, and applies the cures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +21,9 @@ from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage, Table
 from mailroom_ops.shared.tables import Position, key_of, parts, segments
 
 TOGETHER = 100
-"""Messages that are read and requeued at once: of 400 KB each, at most."""
+"""Number of messages that are read and requeued together. Each may have 400 KB."""
 SEGMENTS = 8
-"""Segments of a table, read side by side."""
+"""Number of segments of a table that are scanned in parallel."""
 _WORKERS = 8
 _TABLES: tuple[Table, ...] = get_args(Table)
 Word = Literal["sent", "failed"]
@@ -31,7 +31,7 @@ Judged = tuple[Diagnosis, StoredMessage]
 
 
 class NamedMessage(Struct, frozen=True):
-    """Result for a message that was named. `state` and `cures` are those from before."""
+    """Result for a message that the operator named. `state` and `cures` are from before the repair."""
 
     id: str
     event_type: str
@@ -40,15 +40,16 @@ class NamedMessage(Struct, frozen=True):
     done: Cure | None = None
     """Cure that was applied, if any."""
     why: str = ""
-    """Reason for which an operator could not end the message."""
+    """Reason why the operator's outcome could not be recorded."""
 
 
 class Repaired(Struct, frozen=True, kw_only=True):
-    """Answer of `repair ID…` and `repair --scan`. `looked_at`: items that were scanned, by table. `found`:
-    messages by state and channel, as they stood before; those that are fine are left out. `ready`: how many
-    have a cure that the run applies; `may_go_twice`: how many of these the ledger may have forgotten.
-    `messages`: each message that was named; empty after a scan. `repaired`: by channel; `failed`: how many
-    should have been, and could not be."""
+    """Output of `repair ID…` and `repair --scan`. `looked_at` is the number of scanned items by table.
+    `found` is the number of messages by state and channel before the repair, without messages that are fine.
+    `ready` is the number of messages with a cure that the run applies, and `may_go_twice` the number of these
+    that the ledger may have forgotten. `messages` has the named messages, and is empty after a scan.
+    `repaired` is the number of repaired messages by channel, and `failed` the number of messages whose repair
+    failed."""
 
     stage: str
     dry_run: bool
@@ -62,15 +63,16 @@ class Repaired(Struct, frozen=True, kw_only=True):
 
     @property
     def incomplete(self) -> bool:
-        """Whether a message is left that should be on its way and is not, or may not be."""
+        """Whether messages remain that are stuck, or may be stuck."""
         total = sum(count for counts in self.found.values() for count in counts.values())
         return bool(self.failed or total > (0 if self.dry_run else sum(self.repaired.values())))
 
 
 class Candidates(Struct):
-    """Messages that may have stopped. `looked_at`: items that were scanned, by table. `missing_at`: when the
-    mailbox was scanned (epoch seconds), if some of it is unknown to the ledger. `named`: an operator named
-    them; the channel of a message that neither table has may be ""."""
+    """Messages that may be stuck. `looked_at` is the number of scanned items by table. `missing_at` is the
+    time in epoch seconds at which the mailbox was scanned, or None if all its messages have ledger items.
+    `named` is true if an operator named the messages; then the channel in a key may be empty if neither table
+    has the message."""
 
     keys: list[Key]
     looked_at: dict[Table, int]
@@ -79,7 +81,7 @@ class Candidates(Struct):
 
 
 class Repairs:
-    """Repairs of messages of one stage."""
+    """Finds, diagnoses and repairs messages of one stage."""
 
     def __init__(self, stage: DeployedStage, judge: Judge) -> None:
         self._stage = stage
@@ -89,8 +91,8 @@ class Repairs:
     def of(
         cls, stage: DeployedStage, *, older_than: float | None = None, confirmed: bool = False
     ) -> "Repairs":
-        """Of a deployed stage. `confirmed`: an operator has confirmed that messages which the ledger may have
-        forgotten were never sent."""
+        """Return the repairs of a deployed stage. `confirmed` is true if an operator has confirmed that
+        messages which the ledger may have forgotten were never sent."""
         mailbox, ledger = (
             stage.dynamodb.describe_table(TableName=stage.name(table))["Table"] for table in _TABLES
         )
@@ -99,8 +101,8 @@ class Repairs:
         return cls(stage, Judge(memory, older_than))
 
     def scan(self, progress: Callable[[int], None] = lambda _seen: None) -> Candidates:
-        """Find what is missing from the ledger or overdue in it. `progress` takes how many items were
-        read."""
+        """Scan both tables for messages that are missing from the ledger or overdue in it. `progress` is
+        called with the number of items that were read so far."""
         candidates = Candidates([], {"mailbox": 0, "ledger": 0})
         for table in _TABLES:
             for count, keys in segments(SEGMENTS, partial(self._page, table)):
@@ -112,13 +114,15 @@ class Repairs:
         return candidates
 
     def second_look_in(self, candidates: Candidates) -> float:
-        """Seconds until what was missing counts as lost: what is merely on its way shows up until then."""
+        """Return the seconds after which messages that are still missing from the ledger count as lost: a
+        message that is on its way gets its ledger item within this time."""
         if candidates.missing_at is None:
             return 0.0
         return max(0.0, candidates.missing_at + self._judge.patience - self._stage.clock())
 
     def named(self, refs: Sequence[MessageRef]) -> Candidates:
-        """The messages that an operator names. Raises Refused if several have an id."""
+        """Return the messages that an operator names. Raises Refused if messages of several channels have an
+        id."""
         keys = []
         with ThreadPoolExecutor(_WORKERS) as pool:
             for ref, channels in zip(refs, pool.map(self._channels, refs), strict=True):
@@ -129,7 +133,8 @@ class Repairs:
         return Candidates(list(dict.fromkeys(keys)), {"mailbox": 0, "ledger": 0}, named=True)
 
     def judged(self, candidates: Candidates) -> Iterator[list[Judged]]:
-        """The candidates with what is the matter with them, as many at once as are read together."""
+        """Yield lists of candidates with their diagnoses; each list has the candidates that were read
+        together."""
         for part in parts(candidates.keys, TOGETHER):
             full_keys = [key for key in part if key.event_type]
             ledger = self._stage.read("ledger", full_keys)
@@ -139,7 +144,7 @@ class Repairs:
             yield [(self._judge.judge(message, now_s), message) for message in messages]
 
     def look(self, candidates: Candidates, *, dry_run: bool) -> Repaired:
-        """Judge each candidate as of now, without changing anything."""
+        """Diagnose each candidate, without changing anything, and return the numbers of messages by state."""
         counts: dict[State, Counter[str]] = {}
         messages, ready, twice = [], 0, 0
         for diagnosis, message in (pair for batch in self.judged(candidates) for pair in batch):
@@ -161,8 +166,8 @@ class Repairs:
         )
 
     def repair(self, candidates: Candidates, answer: Repaired) -> Repaired:
-        """Requeue the candidates that have stopped, and redrive the dead letters of those that were named,
-        judged anew; the answer with how many that were."""
+        """Diagnose the candidates again, requeue those that are stuck, and redrive the dead letters of named
+        messages. Return the answer with the numbers of repaired messages."""
         requeuer = Requeuer(self._stage)
         repaired: Counter[str] = Counter()
         failed = 0
@@ -170,7 +175,7 @@ class Repairs:
             cures = {message.key: self._cure(diagnosis, candidates) for diagnosis, message in batch}
             redriven = self._redriven({key for key, cure in cures.items() if cure == "redrive"})
             repaired += Counter(key.event_type for key in redriven)
-            # A message whose dead letter is gone from the queues is requeued.
+            # A message whose dead letter is no longer in a dead-letter queue is requeued.
             remaining = [pair for pair in batch if cures[pair[1].key] and pair[1].key not in redriven]
             done, unqueued = requeuer.requeue((diagnosis.route, message) for diagnosis, message in remaining)
             repaired += done
@@ -178,8 +183,8 @@ class Repairs:
         return structs.replace(answer, repaired=dict(sorted(repaired.items())), failed=failed)
 
     def end(self, candidate: Judged, word: Word) -> str:
-        """End a message by an operator's word, unless it has changed since it was judged. Return the reason
-        if the message was not ended, or an empty text if it was."""
+        """Record the outcome that an operator states for a message, unless the message has changed since it
+        was diagnosed. Return why the outcome was not recorded, or an empty text if it was."""
         diagnosis, message = candidate
         if "end" not in diagnosis.cures or message.ledger is None:
             return diagnosis.not_ended
@@ -193,13 +198,14 @@ class Repairs:
 
     @staticmethod
     def _cure(diagnosis: Diagnosis, candidates: Candidates) -> Cure | None:
-        """Return the cure that a run applies by itself, if any. A scan does not move dead letters: their
-        cause has to be fixed first."""
+        """Return the cure that a run applies to a message, or None. No run records an outcome by itself, and
+        a scan does not move dead letters, because their cause has to be fixed first."""
         first = next(iter(diagnosis.cures), None)
         return None if first == "end" or (first == "redrive" and not candidates.named) else first
 
     def _redriven(self, keys: set[Key]) -> set[Key]:
-        """Move the dead letters of these messages back; the messages whose dead letters were found."""
+        """Move the dead letters of these messages back into their queues. Return the keys of the messages
+        whose dead letters were moved."""
         channels = {key.event_type for key in keys}
         moved_keys: set[Key] = set()
         for queue in dead_queues(self._stage.sqs, self._stage.stage) if keys else ():
@@ -210,7 +216,8 @@ class Repairs:
         return moved_keys
 
     def _page(self, table: Table, position: Position) -> tuple[tuple[int, list[Key]], Any]:
-        """Read a page of a table: how many items it has, and its candidates; and its LastEvaluatedKey."""
+        """Read a page of a table. Return the number of its items with the keys of its candidates, and its
+        LastEvaluatedKey."""
         fields = ("id", "event_type", *(JUDGED_BY if table == "ledger" else ()))
         names = {f"#f{index}": name for index, name in enumerate(fields)}
         query: Any = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
@@ -227,6 +234,6 @@ class Repairs:
         return (reply["ScannedCount"], keys), reply.get("LastEvaluatedKey")
 
     def _channels(self, ref: MessageRef) -> set[str]:
-        """The channels that have a message of that id."""
+        """Return the channels that have a message with this id."""
         items = (item for table in _TABLES for item in self._stage.items(table, ref))
         return {item["event_type"] for item in items}

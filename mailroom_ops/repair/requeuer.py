@@ -1,10 +1,10 @@
-"""Return of messages to their usual queues and functions. This module does not write to the ledger.
+"""Puts messages back into their usual queues, or hands them to their usual functions. This module does not
+write to the ledger.
 
-dispatch     a put, as the stream shows it  ─▶ queue, wait, or failed with a reason
-outcomes     a change of a fax's ledger item ─▶ retry queue
-queue        the mailbox's item and its attempt ─▶ the queue of its channel
+dispatch a put, as the stream shows it ─▶ queue, wait, or failed with a reason outcomes a change of a fax's
+ledger item ─▶ retry queue queue the mailbox's item and its attempt ─▶ the queue of its channel
 
-Each route may be repeated, and a message may still be on its way. No route sends twice:
+Even if a route is used repeatedly, or the message is still on its way, the message is not sent twice:
 
 dispatch     The copy has the first attempt's number, and the claim lets one worker have it. A wait and a
              refusal are written once.
@@ -37,37 +37,38 @@ if TYPE_CHECKING:
 Item = Mapping[str, Any]
 _RECORDS = 100
 _BYTES = 4 * 1024 * 1024
-"""Bytes of one invocation, which takes 6 MB."""
+"""Maximum number of bytes of one invocation; Lambda allows 6 MB."""
 
 
 class NotHandedOver(Exception):
-    """Error: a function did not take its records. Its sentence is the reason."""
+    """Failure of a function to process records. The error's text is the reason."""
 
 
 def hand_over(functions: "LambdaClient", name: str, event: bytes) -> int:
-    """Invoke a function with the records of a stream; how many of them failed. Raises NotHandedOver."""
+    """Invoke a function with the records of a stream, and return how many of them failed. Raises
+    NotHandedOver if the invocation fails."""
     try:
         reply = functions.invoke(FunctionName=name, Payload=event)
     except (ClientError, BotoCoreError) as fault:
-        raise NotHandedOver(f"it could not be handed over: {fault}") from None
+        raise NotHandedOver(f"its function could not be invoked: {fault}") from None
     if "FunctionError" in reply:
         raise NotHandedOver(f"its function failed; see the log of {name}")
     return len(json.loads(reply["Payload"].read()).get("batchItemFailures", ()))
 
 
 def next_attempt(item: Item) -> int:
-    """The number of the attempt that follows, by the ledger's item."""
+    """Return the number of a message's next attempt, by its ledger item."""
     return int(item.get("attempts", 0)) + 1
 
 
 def fax_of(item: Item) -> dict[str, Any]:
-    """The item that the next attempt of a fax would be, by what the ledger kept of it."""
+    """Return the item for the next attempt of a fax, made from its ledger item."""
     body = retry_of(_reopening(item), 0) or {}
     return fax.item_of({name: value for name, value in body.items() if name != "not_before"})
 
 
 class Requeuer:
-    """Requeuer of messages of one stage."""
+    """Requeues messages of one stage."""
 
     def __init__(self, stage: DeployedStage) -> None:
         self._stage = stage
@@ -96,19 +97,21 @@ class Requeuer:
         return +counts, failed
 
     def read(self, item: Item, attempt: int) -> Message:
-        """Return the message as the worker will read it. Raises Invalid for what would end as failed at
-        once."""
+        """Return the message as the worker will read it. Raises Invalid if the message would fail at once, or
+        is not due yet."""
         message, now_s = self._parsed(item, attempt), self._stage.clock()
         if message.expired(now_s):
             raise Invalid("expires_at", f"{message.expires_at} is past")
         if (message.due() or 0) > now_s:
-            raise Invalid("send_at", f"{message.send_at} is yet to come; a new id waits for it")
+            raise Invalid("send_at", f"{message.send_at} is in the future; only a new id can wait for it")
         return message
 
     def entry(self, reference: str, item: Item, attempt: int) -> tuple[str, Entry]:
-        """Return the queue's URL and the queue message of an item, but not of a fax, whose message `outcomes`
-        makes. The message gets the current version of its template, like a message that dispatch queues. An
-        expired message is queued as well: its worker ends it. Raises Invalid for an item without a queue."""
+        """Return the URL of the queue and the queue message for an item that is not a fax. (The function
+        `outcomes` makes the queue messages of faxes.) The message gets the current version of its template,
+        like a message that `dispatch` queues. An expired message is queued as well: its worker records that
+        it expired. Raises Invalid if the item is invalid, or if the stage does not have its channel or
+        lane."""
         message = self._parsed(item, attempt)
         if self._stage.versions is not None:
             item = self._stage.versions.bound(message, item)
@@ -118,7 +121,8 @@ class Requeuer:
         return url, Entry(reference, body, kinds, group=message.group)
 
     def send(self, entries: Iterable[tuple[str, Entry]]) -> set[str]:
-        """Send all; the references of those that SQS would not take."""
+        """Send queue messages to their queues. Return the references of the messages that SQS did not
+        accept."""
         by_url: dict[str, list[Entry]] = defaultdict(list)
         for url, entry in entries:
             by_url[url].append(entry)
@@ -128,14 +132,14 @@ class Requeuer:
         return failed
 
     def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
-        """Hand records to a function. Return the number that the function did not take."""
+        """Invoke a function with records. Return the number of records that failed."""
         failed = 0
         for batch in queues.batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
             event = f'{{"Records":[{",".join(batch)}]}}'.encode()
             try:
                 failed += hand_over(self._stage.functions, self._stage.name(function), event)
             except NotHandedOver:
-                failed += len(batch)  # the next run tries them again
+                failed += len(batch)  # the operator's next run finds these messages again
         return failed
 
     def _queue(self, messages: Sequence[StoredMessage]) -> int:
@@ -157,8 +161,8 @@ class Requeuer:
 
 
 def _reopening(item: Item) -> LedgerChange:
-    """The change that a fax's ledger item would show if it was reopened now: an attempt follows at once, and
-    no callback is sent."""
+    """Return the change that the ledger's stream would have if a fax was reopened now. It makes `outcomes`
+    queue the next attempt at once, and send no callback."""
     before = {"status": "sending", "generation": int(item.get("generation", 0)) - 1}
     return LedgerChange({**item, **before}, {**item, "status": "retrying"})
 
@@ -168,8 +172,8 @@ def _put(message: StoredMessage) -> dict[str, Any]:
 
 
 def _change(message: StoredMessage) -> dict[str, Any]:
-    """The change that the ledger's stream had when the fax began to wait, or would have if it was reopened
-    now."""
+    """Return the stream record that made the fax wait for its next attempt or, if it does not wait, the
+    record that would reopen it now."""
     item = message.ledger or {}
     waits = item["status"] == "retrying" and "error" in item
     change = LedgerChange({**item, "status": "sending"}, item) if waits else _reopening(item)
@@ -178,7 +182,7 @@ def _change(message: StoredMessage) -> dict[str, Any]:
 
 
 def _texts(records: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """The records as JSON, numbered."""
+    """Yield the records as JSON, each with its number as sequence number."""
     for number, record in enumerate(records):
         record["dynamodb"]["SequenceNumber"] = str(number)
         yield json.dumps(record, ensure_ascii=False, separators=(",", ":"))

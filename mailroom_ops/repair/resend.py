@@ -1,4 +1,4 @@
-"""`resend`: its options, its survey, and its question before a change."""
+"""The command `resend`: reads its options, shows which messages can be resent, asks, and resends them."""
 
 import sys
 from collections import Counter
@@ -27,35 +27,36 @@ from mailroom_ops.shared.selected_messages import selected
 from mailroom_ops.shared.stage_queues import DeployedStage
 
 UNASKED = 10
-"""Messages that are sent again without a question."""
+"""Maximum number of messages that are sent again without a question."""
 _SHOWN = 50
 
 
 def resend(
     ids: Annotated[
-        list[str], typer.Argument(help="The messages' ids; - reads ids, or another command's --json.")
+        list[str], typer.Argument(help="Message ids; - reads ids or a command's --json from standard input.")
     ],
     stage: Stage = "dev",
     *,
     channel: Annotated[str | None, typer.Option(help="Only messages of this channel (event_type).")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also messages that arrived, were cancelled or are suppressed.")
+        bool, typer.Option("--force", help="Also send messages that arrived, were cancelled or suppressed.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what each message is; send nothing.")
+        bool, typer.Option("--dry-run", help="Print which messages can be sent; send nothing.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send messages again that failed, bounced or were held, from the items that the mailbox has now.
+    """Send messages again that failed, bounced or were suppressed, with the present content of their mailbox
+    items.
 
-    The command prints what each message is, and why. It asks if there are more than 10, or if one may arrive
-    twice. A message on its way is refused; a message that arrived is refused without --force. A message that
-    changed since it was shown is refused too. So nothing is sent twice if you run the command again, or twice
-    at once.
+    The command prints which messages can be sent again, and why others cannot. It asks before it sends more
+    than 10 messages, or a message that may arrive twice. It refuses messages that are on their way, messages
+    that arrived (unless you give --force), and messages that changed since they were printed. So a message is
+    not sent twice if the command is run again, or twice at the same time.
 
-    Exit code 1: some messages were not sent again. 2: the command could not do its work, or the piped JSON is
-    about another stage or left messages out by its --limit.
+    Exit code 1: some messages were not sent again. 2: the command could not do its work, or the JSON on
+    standard input is about another stage, or incomplete because of its --limit.
 
     Example: mailroom failures --since 2h --stage prod --json | mailroom resend - --stage prod --yes
     """
@@ -92,21 +93,22 @@ def _messages(count: int) -> str:
 
 
 def _show(looked: Sequence[ResentMessage]) -> None:
-    """Print each message; in a long list, those that cannot be sent come first."""
+    """Print each message, first those that cannot be sent. Of a long list, only the first ones are
+    printed."""
     ordered = sorted(looked, key=lambda message: message.result == "ready")
     rows = (
         (message.id, message.event_type, "again" if message.result == "ready" else "no", message.why)
         for message in ordered[:_SHOWN]
     )
     if looked:
-        columns = (fold("id"), "channel", "can be sent", fold("what it is", ratio=1))
+        columns = (fold("id"), "channel", "can be sent", fold("state", ratio=1))
         screen.print(table_of(*columns, rows=rows))
     if len(ordered) > _SHOWN:
         screen.print(f"and {len(ordered) - _SHOWN:,} more; --json has all.")
 
 
 def _say(answer: Resent, printed: Sequence[ResentMessage]) -> None:
-    """Print the results, and by name the messages that should have been sent again and were not."""
+    """Print the number of messages by result, and each message that could be sent but was not."""
     printed_messages = {*printed}
     for message in answer.messages:
         if message.result in ("unqueued", "refused") and message not in printed_messages:

@@ -1,4 +1,4 @@
-"""Messages sent again: judged first, then reopened in the ledger and queued.
+"""Sends messages again: decides whether it is allowed, reopens each message in the ledger, and queues it.
 
 reopen ─── crash ─── queue      A message that was reopened but not queued is `retrying` without a worker:
                                 this command queues it when it is run again, and `repair --scan` finds it.
@@ -29,28 +29,29 @@ from mailroom_ops.shared.tables import parts
 
 Item = Mapping[str, Any]
 AT_ONCE = 50
-"""Messages of one step: what a crash may leave reopened and not queued."""
+"""Number of messages that are reopened, and then queued, in one step. A crash can leave as many messages
+reopened but not queued."""
 _WORKERS = 8
 _FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
-"""Exceptions of table reads and writes that AWS does not carry out."""
-_UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom repair"
+"""Exceptions if AWS does not carry out a read or write of a table."""
+_UNTAKEN = "it is reopened, but SQS did not accept it: run this again, or mailroom repair"
 ARRIVED = {
     "sent": "its provider accepted it",
     "delivered": "it was delivered",
     "complained": "it was delivered, and its recipient complained",
 }
 FORCED = "; --force sends it all the same"
-"""End of a refusal's reason if an option would send the message all the same."""
+"""End of the reason of a refusal that --force overrides."""
 SUPPRESSED = "; see mailroom suppressions"
 """End of the reason if all recipients are suppressed or opted out."""
 _UNREACHED = ("undelivered", "bounced", "suppressed")
-"""Statuses in `recipients` of a recipient who has not received the message."""
+"""Statuses, in the ledger's `recipients`, of recipients who have not received the message."""
 
 
 class ResentMessage(Struct, frozen=True):
-    """Result for one message, or the expected result in a dry run. `status` is the one before; `attempt` the
-    number of the next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or
-    `repair`, queues it."""
+    """Result for one message, or the expected result in a dry run. `status` is the message's status before,
+    and `attempt` the number of its next attempt. The result `unqueued` means that the message was reopened,
+    or may have been, and is not in a queue: `resend` or `repair` queues it."""
 
     id: str
     event_type: str
@@ -61,13 +62,13 @@ class ResentMessage(Struct, frozen=True):
     may_arrive_twice: bool = False
 
     def refused(self, reason: str) -> "ResentMessage":
-        """Result for a message that was not changed."""
+        """Return the result for a message that was not changed for this reason."""
         return ResentMessage(self.id, self.event_type, self.status, "refused", reason)
 
 
 class Resent(Struct, frozen=True):
-    """Results for the messages, one by one and counted. Of a dry run the ones that would be sent again are
-    `ready`."""
+    """Output of the command `resend`: the results for the messages, and their number by result. In a dry run,
+    messages that would be sent again have the result `ready`."""
 
     stage: str
     dry_run: bool
@@ -76,8 +77,8 @@ class Resent(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """Decision whether a message may be sent again. `why` is the reason for the operator. `twice`: it
-    may reach somebody who has received it before."""
+    """Decision whether a message may be sent again. `why` is the reason for the operator. `twice` is true if
+    the message may reach a recipient who has received it before."""
 
     go: bool
     why: str
@@ -85,7 +86,7 @@ class Judgement(Struct, frozen=True):
 
 
 def judge(item: Item, *, force: bool) -> Judgement:
-    """Return what the ledger's item says about sending a message again."""
+    """Decide by the ledger item of a message whether it may be sent again."""
     if "completedAt" not in item:
         return _under_way(item)
     if ERASED_AT in item:
@@ -105,7 +106,7 @@ def judge(item: Item, *, force: bool) -> Judgement:
         return Judgement(go=False, why=f"cancelled: its producer took it back{FORCED}")
     error_text = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     reason = f"{status}: {error_text}" if error_text else status
-    # An operator has ended this message, because its outcome was unknown: it may have arrived.
+    # An operator has recorded this outcome, because the real one was unknown: the message may have arrived.
     if error.get("code") == "settled" and ("unsettled_tries" in item or "provider_id" in item):
         return Judgement(go=True, why=f"{reason}; an earlier try may have arrived", twice=True)
     return Judgement(go=True, why=reason)
@@ -116,23 +117,23 @@ def _under_way(item: Item) -> Judgement:
     if "dead_lettered_at" in item:
         return Judgement(go=False, why=f"{status}: it is a dead letter; see mailroom dead-letters")
     if awaits_queuing(item):
-        return Judgement(go=True, why="reopened before, and not begun: it is queued again")
+        return Judgement(go=True, why="reopened before, but not started: it is queued again")
     if status == "scheduled" and WAIT in item:
         return Judgement(go=False, why=f"scheduled: it waits for {WAITS_FOR[item[WAIT]['reason']]}")
-    return Judgement(go=False, why=f"{status}: it is on its way; mailroom repair requeues what has stopped")
+    return Judgement(go=False, why=f"{status}: it is on its way; if it is stuck, use mailroom repair")
 
 
 def _partly(item: Item, status: str) -> str:
-    """Say of a mail to several that some of them have it, or may have."""
+    """Return a reason if some recipients have received the message, or may have, or else an empty text."""
     entries = item.get("recipients", {}).values()
     if status not in _UNREACHED[:2] or all(entry.get("status") in _UNREACHED for entry in entries):
         return ""
-    return "others of its recipients have had it"
+    return "some of its recipients have received it"
 
 
 class Resender:
-    """Resender of messages of one stage. With `force` it also resends messages that have arrived, or would be
-    suppressed.
+    """Sends messages of one stage again. With `force`, it also sends messages that arrived, were cancelled,
+    or would be suppressed.
 
     `look` renders a message as the stage's sender would (see `Previews.look`), and raises Invalid.
     """
@@ -153,7 +154,7 @@ class Resender:
             return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
     def send(self, ready: Iterable[ResentMessage]) -> list[ResentMessage]:
-        """Send again those that are ready; each is evaluated anew, for time has passed."""
+        """Send the ready messages again. Each is evaluated once more, because it may have changed."""
         sent: list[ResentMessage] = []
         with ThreadPoolExecutor(_WORKERS) as pool:
             for step in parts(ready, AT_ONCE):
@@ -186,7 +187,7 @@ class Resender:
         return message, item, content
 
     def _find(self, ref: MessageRef) -> Item | str:
-        """The ledger's item of a message, or why there is not exactly one."""
+        """Return the ledger item of a message or, if there is not exactly one, the reason as a text."""
         items = self._stage.items("ledger", ref)
         if len(items) == 1:
             return items[0]
@@ -196,25 +197,26 @@ class Resender:
         if self._stage.items("mailbox", ref):
             days = REMEMBERED_SECONDS // 86_400
             return (
-                "the ledger does not know it: no worker has begun it, and mailroom repair requeues it by "
+                "it has no item in the ledger: no worker has started it, and mailroom repair requeues it by "
                 f"its id; but if it was put more than {days} days ago, it may have been sent and forgotten"
             )
         return "there is no such message in the ledger"
 
     def _content(self, item: Item) -> Item | None:
-        """Return the item to send, from the mailbox, or for a fax from the ledger; None if that is gone."""
+        """Return the item to send, from the mailbox, or for a fax from the ledger. Return None if the mailbox
+        item no longer exists."""
         if item["event_type"] == "fax":
             return fax_of(item)
         key = Key(item["id"], item["event_type"])
         return next(iter(self._stage.items("mailbox", key)), None)
 
     def _fit(self, item: Item, content: Item | None, judgement: Judgement) -> Judgement:
-        """The judgement, or what about the content forbids it."""
+        """Return the judgement, or a refusal if the content cannot be sent."""
         # Under a new id the ledger does not prevent a second arrival, so the reason is repeated.
         prefix = f"{judgement.why}; " if judgement.twice else ""
         anew = f"{prefix}to send it after all, put it there under a new id"
         if content is None:
-            return Judgement(go=False, why=f"its item is gone from the mailbox; {anew}")
+            return Judgement(go=False, why=f"its item is no longer in the mailbox; {anew}")
         try:
             message = self._requeuer.read(content, next_attempt(item))
             self._look(message)
@@ -227,8 +229,8 @@ class Resender:
         return judgement
 
     def _blocked(self, message: Message) -> str:
-        """Return why every recipient is suppressed, or an empty text if some are not or the message names no
-        person. Raises UnprocessedKeys."""
+        """Return why every recipient is suppressed, or an empty text if some are not, or for a channel
+        without suppression. Raises UnprocessedKeys."""
         addressees = {Addressee(recipient, message.topic) for recipient in message.addressees}
         if not addressees:
             return ""
@@ -236,23 +238,24 @@ class Resender:
         return next(iter(blocked.values())).sentence if len(blocked) == len(addressees) else ""
 
     def _reopen(self, reference: str, ready: ResentMessage) -> tuple[ResentMessage, tuple[str, Entry] | None]:
-        """Reopen a message. Return its state, and the queue message for it (None if `outcomes` makes that).
-        Does not raise errors of AWS: others of its step are reopened already, and have to be queued."""
+        """Reopen a message. Return its result, and its queue message, which is None if it was not reopened or
+        if the function `outcomes` makes it. Does not raise AWS's errors, because other messages of the same
+        step may be reopened already, and have to be queued."""
         try:
             message, item, content = self._evaluate(MessageRef(ready.id, ready.event_type))
         except _FAULTS as fault:
-            return ready.refused(f"it could not be read, so it is as it was: {fault}; run this again"), None
+            return ready.refused(f"it could not be read, and was not changed: {fault}; run this again"), None
         if message.result != "ready" or content is None:
             return message, None
         status, attempt = message.status, message.attempt
         if status != "retrying" and (status, attempt) != (ready.status, ready.attempt):
-            # The operator agreed to the state that was shown, with or without --force, and to no other state.
-            return message.refused(f"{status}: it has changed since it was looked at; look again"), None
+            # The operator has confirmed the state that was shown, and no other state.
+            return message.refused(f"{status}: it has changed since it was shown; run this again"), None
         try:
             if status != "retrying":
                 attempt = self._next_life(item, message.may_arrive_twice)
         except _FAULTS as fault:
-            reason = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom repair"
+            reason = f"it may be reopened, but is not queued: {fault}; run this again, or mailroom repair"
             return structs.replace(message, result="unqueued", why=reason), None
         if attempt is None:
             return message.refused(

@@ -1,8 +1,10 @@
-"""`restore`: lost items of a table, copied back from a table that point-in-time recovery has made.
+"""The command `restore`: copies lost items of a table back from a table that point-in-time recovery has
+created.
 
-Ledger items expire; mailbox items do not, unless a setting limits their life. So a mailbox item that is put
-back gets a mark, by which dispatch recognizes that it was put before. The command lists the messages without
-a ledger item: it cannot distinguish an expired ledger item from a message that dispatch never received.
+Ledger items expire; mailbox items do not, unless a setting limits their lifetime. So the ledger may no longer
+show that a restored message was sent. Each restored mailbox item therefore gets the attribute `restored_id`,
+and the function `dispatch` does not queue it. The command lists the restored messages without a ledger item:
+it cannot distinguish an expired ledger item from a message that `dispatch` never received.
 """
 
 import time
@@ -37,48 +39,49 @@ Item = Mapping[str, Any]
 
 
 Table = Literal["ledger", "mailbox", "contents", "suppressions", "preferences", "campaign-runs"]
-"""Tables whose items cannot be made anew."""
+"""Tables whose items cannot be derived from other data."""
 
 
 class Restored(Struct, frozen=True):
-    """Answer of `restore`."""
+    """Output of the command `restore`."""
 
     stage: str
     table: str
     source: str
     read: int
-    """Items of the table `source`."""
+    """Number of items in the table `source`."""
     copied: int
-    """Items that were missing or older in the stage's table."""
+    """Number of items that were missing or older in the stage's table."""
     kept: int
-    """Items that are the same or newer in the stage's table."""
+    """Number of items that are the same or newer in the stage's table."""
     unknown: int
-    """Messages of the mailbox, restored by this run or an earlier one, that the ledger does not know."""
+    """Number of mailbox messages, restored by this run or an earlier one, without a ledger item."""
     unknown_file: str
     """File with their ids and event_types, a JSON object a line; empty if there are none."""
     too_large: list[Key]
     """Messages of the mailbox that were not restored, because their items would be too large with the
-    mark."""
+    attribute `restored_id`."""
 
 
 def restore(
     table: Annotated[Table, typer.Argument(help="The stage's table that lost items.")],
-    source: Annotated[str, typer.Option("--from", help="The table that the recovery has made.")],
+    source: Annotated[str, typer.Option("--from", help="The table that the recovery created.")],
     stage: Stage = "dev",
     *,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy back what a table has lost, out of a restored one: items that are missing, and in the ledger also
-    those that are older than the restored ones.
+    """Copy lost items of a table back from a restored table: items that are missing and, in the ledger, items
+    that are older than the restored ones.
 
-    No other item is changed, so an interrupted copy is run again. First stop what sends and reads the
-    streams, and copy the ledger before the mailbox. The steps:
-    `mailroom docs deploy-update-go-back#restoring-a-table`.
+    Other items are not changed, so you can run an interrupted copy again. First stop all functions that send
+    or read the streams, and copy the ledger before the mailbox. The steps: `mailroom docs
+    deploy-update-go-back#restoring-a-table`.
 
-    A mailbox item that is copied back is not sent again. Messages that the ledger does not know are counted,
-    and listed in a file: the ledger has forgotten them, or they were put just before the loss. With mailroom
-    repair you requeue those that you know were never sent. Exit code 2: the command could not do its work.
+    A mailbox item that is copied back is not sent again. Messages without a ledger item are counted, and
+    listed in a file: their ledger items have expired, or they were put just before the loss. With mailroom
+    repair, you requeue the messages that you know were never sent. Exit code 2: the command could not do its
+    work.
 
     Example: mailroom restore ledger --from mailroom-prod-ledger-restored --stage prod
     """
@@ -86,12 +89,12 @@ def restore(
         client = aws_session().client("dynamodb", config=config_for_puts(PUTS_AT_ONCE))
         target = name(stage, table)
         if source == target:
-            raise Refused(f"--from: {source} is the table itself; give the one that the recovery has made.")
+            raise Refused(f"--from: {source} is the stage's own table; give the table of the recovery.")
         keys = _keys(client, target)
         if keys != _keys(client, source):
-            raise Refused(f"--from: {source} has other keys than {target}; it is no copy of it.")
+            raise Refused(f"--from: {source} is not a copy of {target}: its key attributes differ.")
         total = client.describe_table(TableName=source)["Table"].get("ItemCount", 0)
-        confirm(f"Copy what {target} lacks out of {source}, some {total:,} items?", yes=yes)
+        confirm(f"Copy missing items of {target} from {source} (about {total:,} items)?", yes=yes)
         read = copied = 0
         unknown: list[Key] = []
         too_large: list[Key] = []
@@ -115,8 +118,9 @@ def restore(
 
 
 def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the item of a message without its mark if its wait is over by now: the message may have been
-    sent since, and `release` would send it again. `repair` finds such a message, and a person decides."""
+    """Return an item without the attributes of its wait if the wait is over by now: the message may have been
+    sent since, and the function `release` would queue it again. The command `repair` finds such a message,
+    and an operator decides."""
     if "waits_at" not in item or int(item["waits_at"]["N"]) > time.time():
         return item
     return {name: value for name, value in item.items() if name not in MARK}
@@ -127,8 +131,9 @@ def _keys(client: "DynamoDBClient", table: str) -> list[str]:
 
 
 def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> Item:
-    """Put an item that is missing, or older: the newer one wins, whoever wrote it. Returns the item that the
-    table has then: the very object that was given, if it was put; {} if it is too large with its mark."""
+    """Put an item if the table does not have it, or has an older version by `updatedAt`. Return the item that
+    the table has afterwards: the object `item` itself if it was put, or {} if it is too large with the
+    attribute `restored_id`."""
     condition, names, values = "attribute_not_exists(#key)", {"#key": keys[0]}, {}
     if "updatedAt" in item:
         condition += " OR #at < :restored"
@@ -153,7 +158,7 @@ def _put(client: "DynamoDBClient", table: str, keys: list[str], item: Item) -> I
 
 
 def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> list[Key]:
-    """The messages of restored mailbox items that the ledger does not know."""
+    """Return the keys of the restored mailbox items among `items` whose ledger items are missing."""
     keys = [key_of(item) for item in items if RESTORED in item]
     known_keys = items_of(client, ledger, keys)
     return [key for key in keys if key not in known_keys]
@@ -162,17 +167,17 @@ def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> li
 def _show(answer: Restored, *, first: Sequence[Key]) -> None:
     print_line(
         f"{answer.copied:,} of {answer.read:,} items of {answer.source} were copied into the {answer.table} "
-        f"of {answer.stage}; the others are there as they should be."
+        f"of {answer.stage}; the other items were not lost."
     )
     if answer.too_large:
         print_line(
-            "Not restored, because DynamoDB's 400 KB have no room for the mark of a restored item: "
-            f"{', '.join(key.id for key in answer.too_large)}. Their producer may put them again, smaller."
+            "Not restored, because the items would exceed DynamoDB's 400 KB with the attribute restored_id: "
+            f"{', '.join(key.id for key in answer.too_large)}. Their producer can put smaller items."
         )
     if first:
         print_line(
-            f"The ledger does not know {answer.unknown:,} messages. It has forgotten them, or they were put "
-            f"just before the loss. None of them is sent again by itself. {answer.unknown_file} has all, "
-            f"beginning with {', '.join(key.id for key in first)}. If you know that some were never sent, "
-            f"put their lines into a file of its own and run: mailroom repair - --stage {answer.stage} < FILE"
+            f"{answer.unknown:,} messages have no ledger item: it has expired, or they were put just before "
+            f"the loss. They are not sent again automatically. {answer.unknown_file} lists them all, the "
+            f"first being {', '.join(key.id for key in first)}. If you know that some were never sent, copy "
+            f"their lines into another file and run: mailroom repair - --stage {answer.stage} < FILE"
         )

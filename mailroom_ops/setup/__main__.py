@@ -1,5 +1,5 @@
-"""The first command, without any package installed: `PYTHONPATH=<wheel> python3 -m mailroom_ops.setup
-FOLDER`."""
+"""The command that makes a project folder before any package is installed: `PYTHONPATH=<wheel> python3 -m
+mailroom_ops.setup FOLDER`."""
 
 import sys
 from pathlib import Path

@@ -10,10 +10,10 @@ from mailroom_ops.shared.screen import Refused
 
 
 class CdkJson:
-    """The file cdk.json. A missing or empty file gets the content that the CDK needs."""
+    """File cdk.json. If it is missing or empty, it is written with the content that the CDK needs."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises Refused if it is not JSON, or lacks a place for stages."""
+        """Read the file. Raises Refused if it is not JSON, or if its section for stages is missing."""
         self._path = path
         try:
             text = path.read_text("utf-8") if path.exists() else ""
@@ -25,13 +25,13 @@ class CdkJson:
         stages = _stages(self._document)
         if stages is None:
             raise Refused(
-                f'{path} has no place for stages. Add "mailroom": {{}} to its "context", or remove the file.'
+                f'{path} has no section for stages. Add "mailroom": {{}} to its "context", or remove it.'
             )
         self.stages = stages
 
     def write(self, stage: str, section: Mapping[str, Any]) -> None:
-        """Give a stage this section; the rest of the file's content stays. Raises Refused if the file cannot
-        be written."""
+        """Replace the section of a stage, and keep the other content of the file. Raises Refused if the file
+        cannot be written."""
         document = self._document or {"app": "python app.py", "context": {"stage": stage}}
         context = {**document["context"], "mailroom": {**self.stages, stage: section}}
         text = json.dumps({**document, "context": context}, indent=2, ensure_ascii=False)
@@ -39,7 +39,8 @@ class CdkJson:
 
 
 def _stages(document: Any) -> dict[str, Any] | None:
-    """Return the sections of the stages, or None if their place or a section is not an object."""
+    """Return the sections of the stages, or None if `context.mailroom` or a section in it is not an
+    object."""
     stages = document
     for name in ("context", "mailroom") if document else ():
         stages = stages.get(name) if isinstance(stages, dict) else None

@@ -1,4 +1,4 @@
-"""`mailroom docs`: the documentation of the installed version, in the terminal."""
+"""The command `docs`: shows the documentation of the installed version in the terminal."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ MANUAL = _SHIPPED if _SHIPPED.is_dir() else Path(__file__).parents[2]
 """Folder of the pages: in the wheel it is a part of this package, in the repository the root."""
 FILES = ("*.md", "docs/**/*.md", "docs/reference/*.*")
 INDEX = "docs"
-"""Word of the page that lists all pages."""
+"""Name of the page that lists all pages."""
 _HEADING = re.compile(r"(#{1,6}) +(.+)")
 
 
@@ -29,14 +29,15 @@ class Section(NamedTuple):
 
     @property
     def word(self) -> str:
-        """Word that leads to the section, which links of other pages end with."""
+        """Argument with which `mailroom docs` shows the section, such as page#heading."""
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", self.heading).lower()
         anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
         return f"{self.page}#{anchor}"
 
 
 def page_of(link: str) -> str:
-    """Return the word for a page: the name of its file, or of the folder of a README.md."""
+    """Return the name of a page: that of its file without the ending, or for a README.md that of its
+    folder."""
     path = PurePosixPath(link.lower().lstrip("./"))
     name = path.name.removesuffix(".md")
     return path.parent.name if name == "readme" and path.parent.name else name
@@ -62,8 +63,9 @@ def sections(page: str, text: str) -> Iterator[Section]:
 
 
 def find(word: str) -> list[Section]:
-    """Find sections by a page's name or by a link to a page. Else find all sections with `word` in the
-    heading, else the shortest section of each page with `word` in the text."""
+    """Return the sections that `word` selects. If it is a page's name or a link to a page, return that page
+    or section. Otherwise return all sections with `word` in the heading or, if there are none, the shortest
+    section of each page with `word` in the text."""
     files = pages()
     page, _, anchor = word.partition("#")
     if (name := page_of(page)) in files:
@@ -85,9 +87,9 @@ def docs(
     *,
     path: Annotated[bool, typer.Option("--path", help="Print the path of the page's file instead.")] = False,
 ) -> None:
-    """Show a page of this version's documentation, or one section. Without WORD: the list of the pages.
+    """Show a page or a section of this version's documentation. Without WORD, it lists the pages.
 
-    If several sections have the words, they are listed. Exit code 2: no section has them.
+    If several sections contain the words, the command lists these. Exit code 2: no section contains them.
 
     Example: mailroom docs keep-codes-fast
     """
@@ -102,10 +104,10 @@ def docs(
 
 
 def _show(matches: list[Section]) -> None:
-    """Print a section, or the commands that show each of several."""
+    """Print a section. If there are several, print for each the command that shows it."""
     if len(matches) > 1:
         print_lines("\n".join(f"mailroom docs {match.word}" for match in matches))
     elif (file := pages()[matches[0].page]).suffix == ".md":
-        screen.print(Markdown(matches[0].text, hyperlinks=False))  # a link's target is a WORD to look up
+        screen.print(Markdown(matches[0].text, hyperlinks=False))  # links lead to other pages of `docs`
     else:
         print_lines(file.read_text())

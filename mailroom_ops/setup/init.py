@@ -1,4 +1,4 @@
-"""`init`: questions about the settings of a stage, and its section in cdk.json."""
+"""The command `init`: asks about the settings of a stage, and writes its section in cdk.json."""
 
 import copy
 import json
@@ -17,16 +17,16 @@ from mailroom_stacks.settings.sentences import SettingsError
 
 NEXT = """
 Next:
-  mailroom synth --stage {stage}       # settings, templates and campaigns fit together
+  mailroom synth --stage {stage}       # checks settings, templates and campaigns
   mailroom bootstrap --stage {stage}   # once for each account and region
   mailroom deploy --stage {stage}      # with AWS credentials in the environment
-  mailroom doctor --stage {stage}      # names what is missing: verified senders, credentials, confirmations
+  mailroom doctor --stage {stage}      # lists what is missing: verified senders, credentials, confirmations
 When the first deployment has worked, protect the tables, and deploy again:
   mailroom init --stage {stage} --set deployment.deletion_protection=true"""
 
 
 def _json(text: str) -> Any:
-    """Parse JSON. Other text is returned unchanged: the settings' models reject a wrong type."""
+    """Parse JSON. A text that is not JSON is returned unchanged: the settings' models reject wrong types."""
     try:
         return json.loads(text)
     except ValueError:
@@ -39,37 +39,37 @@ def _list(text: str) -> list[Any]:
 
 
 class Question(NamedTuple):
-    """A question about a setting."""
+    """Question about a setting."""
 
     key: str
-    """The setting's key below the stage."""
+    """Key of the setting in the stage's section."""
     words: str
     parse: Callable[[str], Any] = str.strip
     default: str | None = None
-    """Answer without input; empty if the setting may stay unset. None if an answer is required."""
+    """Default answer; empty if the setting may stay unset. None if an answer is required."""
 
 
-_RATE = Question("channels.mail.messages_per_second", "Mails a second that SES lets the account send", _json)
+_RATE = Question("channels.mail.messages_per_second", "Mails per second that SES allows the account", _json)
 _STAGE = (
-    Question("mail.senders", "The address that mails come from; several with commas", _list),
-    Question("monitoring.emails", "The address that hears of alarms (nothing: nobody)", _list, ""),
+    Question("mail.senders", "The sender address of mails; separate several by commas", _list),
+    Question("monitoring.emails", "The address that gets alarms (empty: none)", _list, ""),
     Question(
         "monitoring.concurrency_quota",
-        "How many functions Lambda lets the account run at once (nothing: 1,000; a new account may have 10)",
+        "The account's quota of concurrent Lambda executions (empty: 1,000; a new account may have 10)",
         _json,
         "",
     ),
 )
 _SMS = (
     Question("sms.provider", "The provider of SMS (twilio, aws)"),
-    Question("sms.sender", "The number that SMS come from, such as +12025550123", default=""),
+    Question("sms.sender", "The sender number of SMS, such as +12025550123", default=""),
 )
 _PUSH = Question(
     "push.platform_applications", 'Platform applications of SNS, such as {"ios": "arn:aws:sns:…"}', _json, ""
 )
 _FAX = (
     Question("fax.provider", "The provider of faxes (signalwire, telnyx)"),
-    Question("fax.senders", "The numbers that faxes come from, such as +12025550123", _list),
+    Question("fax.senders", "The sender numbers of faxes, such as +12025550123", _list),
 )
 _SPACE = Question("fax.space", "The space at SignalWire: SPACE.signalwire.com", default="")
 _CONNECTION = Question("fax.connection_id", "Telnyx's id of the fax application", default="")
@@ -82,7 +82,7 @@ def init(
     stage: Annotated[
         str | None,
         typer.Option(
-            help="The stage: a lower-case letter and up to 11 letters or digits.", show_default="asked"
+            help="The stage: a lower-case letter, then up to 11 letters or digits.", show_default="asked"
         ),
     ] = None,
     channels: Annotated[
@@ -97,21 +97,22 @@ def init(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A setting below the stage, such as mail.senders=ada@example.com, which is then not asked. "
-            "VALUE is JSON or text. You may repeat it.",
+            help="A setting of the stage, such as mail.senders=ada@example.com, for which the command then "
+            "does not ask. VALUE is JSON or text. You may repeat it.",
         ),
     ] = None,
     *,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing. Without a terminal the command asks nothing anyway.")
+        bool, typer.Option("--yes", help="Ask no questions. Without a terminal, none are asked anyway.")
     ] = False,
 ) -> None:
-    """Write the settings of a stage into cdk.json, and name the next steps.
+    """Write the settings of a stage into cdk.json, and print the next steps.
 
-    The command asks for what the chosen channels need, unless --set has it. It writes only settings
-    that synth accepts. Run it again to change a stage: unchanged answers stay. It makes no request to AWS.
+    The command asks for settings that the chosen channels need, unless --set has them. It writes only
+    settings that synth accepts, and keeps the rest of cdk.json. To change a stage, run it again: the present
+    settings are the defaults. It makes no request to AWS.
 
-    Exit code 2: an answer is missing or wrong, and nothing is written.
+    Exit code 2: an answer is missing or invalid, and nothing is written.
 
     Example: mailroom init --stage dev --channels mail
     """
@@ -148,7 +149,7 @@ def _check(stage: str, section: Mapping[str, Any]) -> None:
 def _choose_channels(section: dict[str, Any], channels: str | None, *, asking: bool) -> None:
     usual = ", ".join(channels_of(section)) or "mail"
     if channels is None:
-        words = f"Its channels ({', '.join(CONTRACTS)})"
+        words = f"The channels ({', '.join(CONTRACTS)})"
         channels = typer.prompt(words, usual, err=True) if asking else usual
     set_channels(section, _list(channels))
 
@@ -161,7 +162,8 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def _questions(section: Mapping[str, Any]) -> Iterator[Question]:
-    """List the questions about the channels of a section, the later ones by the answers to earlier ones."""
+    """Yield the questions for the channels of a section. Later questions depend on the answers to earlier
+    ones."""
     channels = channels_of(section)
     if "mail" in channels:
         yield _RATE
@@ -187,7 +189,7 @@ def _ask(section: dict[str, Any], answers: Mapping[str, str]) -> None:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as people type it."""
+    """Return a value in the form in which people type it."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""`mailroom new` and `mailroom update`."""
+"""The commands `new` and `update`: make a project folder, and pin it to another version."""
 
 import json
 from importlib.metadata import distribution
@@ -15,16 +15,16 @@ from mailroom_stacks.paths import PROJECT
 
 
 def new(
-    folder: Annotated[Path, typer.Argument(help="The folder to make. It must not be there, or be empty.")],
+    folder: Annotated[Path, typer.Argument(help="The folder to make. It must not exist, or be empty.")],
     *,
     wheel: Annotated[
-        Path | None, typer.Option(help="Mailroom's wheel; by default the file that this was installed from.")
+        Path | None, typer.Option(help="Mailroom's wheel; default: the file of the installed version.")
     ] = None,
 ) -> None:
     """Make a folder with stages, templates, campaigns and channels of your own, and with Mailroom's wheel and
     the lock of its packages in vendor/.
 
-    Exit code 2: there is something in the folder, or the wheel is not on this machine.
+    Exit code 2: the folder is not empty, or the wheel is not on this machine.
 
     Example: mailroom new mail
     """
@@ -38,7 +38,7 @@ def new(
 def update(
     wheel: Annotated[Path, typer.Argument(help="A newer wheel, or an older one to go back.")],
 ) -> None:
-    """Pin this folder to another version: wheel and lock in vendor/, and a line of requirements.txt.
+    """Pin this folder to another version of Mailroom, in vendor/ and requirements.txt.
 
     Exit code 2: the file is not a wheel of Mailroom, or requirements.txt does not name Mailroom once.
 
@@ -53,8 +53,8 @@ def update(
 
 
 def _installed_wheel() -> Path:
-    """Return the file that this version was installed from, which the installer has noted (PEP 610). Raises
-    Refused if the file is not there."""
+    """Return the file that this version was installed from, which the installer has recorded (PEP 610).
+    Raises Refused if the file no longer exists."""
     installed = distribution("mailroom-cdk")
     origin = json.loads(installed.read_text("direct_url.json") or "{}").get("url", "")
     wheel = Path(url2pathname(urlsplit(origin).path))

@@ -1,5 +1,5 @@
-"""A team's folder, written from a wheel and pinned to it. This module imports only Python's library, because
-it runs before any package is installed."""
+"""Writes a project folder from a wheel, and pins the folder to the wheel. This module imports only Python's
+standard library, because it runs before any package is installed."""
 
 import hashlib
 import re
@@ -7,9 +7,9 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 TEMPLATE = "mailroom_ops/setup/project/"
-"""Place of the folder's files in the wheel."""
+"""Path of the folder's files in the wheel."""
 LOCK = "mailroom_ops/setup/requirements.txt"
-"""Place of the lock of all packages that the wheel needs, the same in each release."""
+"""Path in the wheel of the lock file of all packages that it needs. It must not change between releases."""
 PINNED = re.compile(r"^(\./vendor/mailroom_cdk-|mailroom-cdk\[).*", re.MULTILINE)
 """Line of requirements.txt that names Mailroom's version."""
 INSTALL = "pip install --require-hashes -r requirements.txt"
@@ -23,10 +23,10 @@ Next:
 
 def make(folder: Path, wheel: Path) -> str:
     """Write a folder from a wheel, and pin the folder to the wheel. Return the names of its files and the
-    next steps. Raises ValueError, and writes nothing, if the folder has files or the wheel is not
-    Mailroom's."""
+    next steps. Raises ValueError, before a file is written, if the folder has files or the file is not a
+    wheel of Mailroom."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} is there, and not empty. Name a folder that is not there yet.")
+        raise ValueError(f"{folder} exists, and is not empty. Name a folder that does not exist yet.")
     with opened(wheel) as archive:
         for name in archive.namelist():
             if name.startswith(TEMPLATE):
@@ -39,8 +39,9 @@ def make(folder: Path, wheel: Path) -> str:
 
 
 def pin(folder: Path, wheel: Path) -> None:
-    """Put a wheel and its lock into a folder's vendor/, in place of earlier ones, and name the wheel and its
-    hash in requirements.txt. Raises ValueError, and changes nothing, if either file does not fit."""
+    """Put a wheel and its lock file into a folder's vendor/, in place of earlier ones, and name the wheel and
+    its hash in requirements.txt. Raises ValueError, before a file is changed, if the file is not a wheel of
+    Mailroom, or if requirements.txt does not name Mailroom in exactly one line."""
     requirements, vendor = folder / "requirements.txt", folder / "vendor"
     with opened(wheel) as archive:
         content, lock = wheel.read_bytes(), archive.read(LOCK)

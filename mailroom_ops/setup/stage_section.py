@@ -8,11 +8,11 @@ from mailroom_stacks.settings.content import Items
 from mailroom_stacks.settings.settings import Settings
 
 _REMOVABLE = ("sms", "push", "fax")
-"""Sections that leave with their channel."""
+"""Sections that are removed together with their channel."""
 
 
 def new_section(stage: str) -> dict[str, Any]:
-    """Return the start of a new stage's section."""
+    """Return the section of a new stage, without its channels."""
     # If a first deployment fails, CloudFormation must be able to delete its tables.
     tags = {"service": "mailroom", "stage": stage}
     deployment = {"deletion_protection": False, "tags": tags}
@@ -25,7 +25,8 @@ def channels_of(section: Mapping[str, Any]) -> list[str]:
 
 
 def set_channels(section: dict[str, Any], channels: Sequence[str]) -> None:
-    """Give the section these channels. Present ones stay unchanged, others are removed."""
+    """Set the channels of a section. The settings of channels that it has already are not changed; other
+    channels are removed."""
     rows = section.get("channels", {})
     section["channels"] = {name: row for name, row in rows.items() if name in channels}
     for name in _REMOVABLE:
@@ -47,7 +48,7 @@ def _row(channel: str) -> dict[str, Any]:
 
 
 def put(section: dict[str, Any], key: str, value: Any) -> None:
-    """Set a setting, by its key below the stage."""
+    """Set the value of a setting, by its key in the section, such as sms.provider."""
     *path, last = key.split(".")
     for name in path:
         inner = section.get(name)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class WebhookKey(Struct, frozen=True):
-    """Output of `webhook-key`."""
+    """Output of the command `webhook-key`."""
 
     stage: str
     host: str
-    """Host in the spelling that Mailroom derives the key from."""
+    """Host, in the spelling from which Mailroom derives the key."""
     key: str
     """Key in the form of the Standard Webhooks convention."""
 
@@ -36,13 +36,14 @@ def webhook_key(
 ) -> None:
     """Print the key with which the receivers of one host verify webhooks and callbacks.
 
-    Give the key only to the people who run that host: the key signs for that host only. All endpoints of a
-    host have the same key, whatever their port and path. Hosts are compared as in DNS: hooks.example.com and
-    api.example.com differ; HOOKS.example.com is the same as hooks.example.com. Write a name beyond ASCII in
-    its xn-- form.
+    Give the key only to the people who run that host. Requests to other hosts are signed with other keys; all
+    endpoints of one host have the same key, whatever their port and path. Hosts are compared as in DNS:
+    hooks.example.com and api.example.com differ; HOOKS.example.com is the same as hooks.example.com. Write an
+    internationalized name in its xn-- form.
 
-    The command derives the key from the secret mailroom-STAGE-webhook-keys, and needs the right
-    secretsmanager:GetSecretValue to read it. If you put a new value there, every host has a new key.
+    The command derives the key from the secret mailroom-STAGE-webhook-keys, and needs the permission
+    secretsmanager:GetSecretValue to read it. If you put a new value into the secret, every host gets a new
+    key.
 
     Exit code 2: HOST is not a host, or the secret cannot be read.
 
@@ -55,7 +56,8 @@ def webhook_key(
 
 
 def spelt_host(text: str) -> str:
-    """Return the host in the spelling that the sender derives its key from. Raises Refused."""
+    """Return the host of a URL or a host's name, in the spelling from which the sender derives the key.
+    Raises Refused."""
     url = text if "://" in text else f"https://{text}"
     try:
         return UrlPolicy(schemes=("https", "http"), ports=()).read(url).host

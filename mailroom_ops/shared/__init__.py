@@ -1,1 +1,1 @@
-"""Parts that several commands share: the screen, options, times, and a deployed stage."""
+"""Modules that several commands share: terminal output, options, times, and a deployed stage."""

@@ -1,6 +1,6 @@
 """A deployed stage: the names of its resources, the depths of its queues, and the settings of its functions.
 
-The stage may be of another version than this command.
+The stage may have been deployed by another version of Mailroom than this command.
 """
 
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Struct)
 
 _FUNCTION_SECONDS = 930
-"""Time-out of an invocation: the longest time of a function, and a margin. An earlier time-out would not end
-the function."""
+"""Time-out of an invocation in seconds: Lambda's maximum for a function, 15 minutes, and a margin. A shorter
+time-out would not stop the function."""
 _COUNTS: Any = tuple(f"ApproximateNumberOfMessages{of}" for of in ("", "NotVisible", "Delayed"))
 
 
 def aws_session() -> "boto3.Session":
-    """Return a session with the environment's credentials and region. boto3 is imported here, because the
-    import takes as long as the rest of a command's start, and `--help` and `plan` do not need it."""
+    """Return a session with the environment's credentials and region. boto3 is imported only here: the import
+    takes as long as the rest of a command's start, and `--help` and `plan` do not need it."""
     import boto3
 
     return boto3.Session()
@@ -37,11 +37,11 @@ class Depth(Struct, frozen=True):
     """Approximate numbers of messages in a queue, as SQS reports them."""
 
     visible: int
-    """Messages that wait."""
+    """Messages that consumers can receive."""
     in_flight: int
-    """Messages that a consumer has received."""
+    """Messages that a consumer has received and not yet deleted."""
     delayed: int
-    """Messages that wait for their delay."""
+    """Messages whose delay has not ended yet."""
 
     @property
     def all(self) -> int:
@@ -60,13 +60,14 @@ def name(stage: str, part: str) -> str:
 
 
 def unprocessed_bucket(stage: str, account: str, region: str) -> str:
-    """Return the name of the bucket for stream records whose function failed again and again."""
+    """Return the name of the bucket for stream records that Lambda gave up on, because their function failed
+    repeatedly."""
     return name(stage, f"unprocessed-{account}-{region}")
 
 
 def caller(session: "boto3.Session") -> str:
-    """Return the operator's identity, the ARN of the credentials. Records of starts, stops, resends and
-    erasures have it."""
+    """Return the operator's identity, the ARN of the credentials. It is stored with starts, stops, resends
+    and erasures."""
     return str(session.client("sts").get_caller_identity()["Arn"])
 
 
@@ -80,7 +81,7 @@ def queue_urls(sqs: "SQSClient", stage: str) -> dict[str, str]:
 
 
 def is_dead(queue: str) -> bool:
-    """Return whether a short name is that of a dead-letter queue."""
+    """Return whether the queue with this short name is a dead-letter queue."""
     return queue.removesuffix(".fifo").endswith("-dlq")
 
 
@@ -99,8 +100,8 @@ def depth(sqs: "SQSClient", url: str) -> Depth:
 
 
 def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
-    """Return a deployed function's environment, in which lists and maps are JSON. Raises NotDeployed if the
-    function does not exist."""
+    """Return a deployed function's environment variables. Lists and maps in them are JSON. Raises NotDeployed
+    if the function does not exist."""
     try:
         reply = functions.get_function_configuration(FunctionName=name)
     except functions.exceptions.ResourceNotFoundException:
@@ -109,19 +110,20 @@ def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
 
 
 def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
-    """Read a function's settings like the function itself. Raises Refused if the function does not exist, or
-    if its version has other settings."""
+    """Read a function's settings from its environment variables, like the function itself. Raises Refused if
+    the function does not exist, or if its version has other settings."""
     try:
         return environment.read(kind, function_variables(functions, name))
     except msgspec.ValidationError as error:
         raise Refused(
-            f"The settings of {name} are not as this version knows them: {error}. Deploy this version, or "
-            "use the command of the version that is deployed."
+            f"The settings of {name} are those of another version: {error}. Deploy this version, or use the "
+            "command of the version that is deployed."
         ) from None
 
 
 def config_for_puts(workers: int) -> "Config":
-    """Return a configuration for many puts at once. A retried put finds the item that the first one wrote."""
+    """Return a configuration for many parallel puts. Retries are safe: a retried put finds the item that the
+    first one wrote."""
     from botocore.config import Config
 
     return Config(
@@ -129,16 +131,16 @@ def config_for_puts(workers: int) -> "Config":
         read_timeout=20,
         max_pool_connections=workers,
         retries={"mode": "standard", "total_max_attempts": 3},
-        # Validation and boto3's own user agent take a third of the time that a put costs this machine, and
-        # items are validated before.
+        # Parameter validation and boto3's own user agent take a third of the CPU time of a put, and items are
+        # validated before.
         parameter_validation=False,
         user_agent="mailroom",
     )
 
 
 def config_for_invocations() -> "Config":
-    """Return a configuration for invocations: they may take as long as a function, and the SDK does not retry
-    them."""
+    """Return a configuration for invocations: they may take as long as a function may run, and are not
+    retried by the SDK."""
     from botocore.config import Config
 
     return Config(read_timeout=_FUNCTION_SECONDS, retries={"total_max_attempts": 1})

@@ -1,4 +1,4 @@
-"""Files that commands write."""
+"""Writes files so that a crash does not leave an incomplete one."""
 
 import os
 from pathlib import Path
@@ -7,8 +7,8 @@ from mailroom_ops.shared.screen import Refused
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file at once: after a crash either the old content or the new one is there. Raises Refused if
-    the file cannot be written."""
+    """Replace a file atomically: after a crash, the file has either the old content or the new one. Raises
+    Refused if the file cannot be written."""
     draft = path.with_name(f"{path.name}.new")
     try:
         with draft.open("wb") as file:

@@ -1,5 +1,5 @@
-"""Programs besides this environment's packages: the CDK's command line, and the emulator. Each is installed
-below .local, from a lock in this package."""
+"""Installs programs that are not packages of this Python environment: the CDK's command line, and the
+emulator. Each is installed below .local, from a lock file in this package."""
 
 import hashlib
 import subprocess
@@ -10,15 +10,15 @@ from pathlib import Path
 from mailroom_ops.shared.screen import Refused
 
 STAMP = ".installed"
-"""File in a program's folder with a hash of the locks that the program was installed from."""
+"""File in a program's folder with a hash of the lock files from which the program was installed."""
 REFUSED = (
-    "Is a hash missing or another one? Then the registry gave another file than the one that was locked: do "
+    "If a hash is missing or differs, the registry returned another file than the one in the lock file: do "
     "not install it."
 )
 
 
 def installed(folder: Path, locks: Sequence[Path], install: Callable[[Path], None]) -> Path:
-    """Return `folder`, and let `install` fill it first unless the locks are unchanged since the last time.
+    """Return `folder`. If the lock files have changed since the last installation, call `install` first.
     Raises the errors of `install`."""
     checksum = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
     stamp = folder / STAMP
@@ -31,7 +31,7 @@ def installed(folder: Path, locks: Sequence[Path], install: Callable[[Path], Non
 
 
 def beside(program: str) -> str:
-    """Return the path of a program of this environment, such as uv."""
+    """Return the path of a program in this Python environment, such as uv."""
     return str(Path(sys.executable).with_name(program))
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 Stage = Annotated[
     str,
-    typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account that the credentials belong to."),
+    typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account of the credentials."),
 ]
 WrittenStage = Annotated[str, typer.Option(envvar="MAILROOM_STAGE", help="The stage, as named in cdk.json.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 RESEND_FAULTS = (RequestFailed, InvalidSecret)
-"""Exceptions of requests to Resend, besides botocore's errors. They leave the answer unknown."""
+"""Exceptions of requests to Resend, besides botocore's errors: after them, the result is unknown."""
 
 
 class ResendAccount:
-    """Account whose key the mail senders use. The first request reads the secret."""
+    """Account at Resend whose API key the mail senders use. The key is read from its secret by the first
+    request."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Make an account from the environment of a mail sender."""
+        """Make an account from the environment variables of a mail sender."""
         self._arn = environment["RESEND_SECRET_ARN"]
         self._base = environment["RESEND_BASE_URL"]
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str) -> "ResendAccount | None":
-        """Return the account of a stage, or None if its mails do not go by Resend."""
+        """Return the account of a stage, or None if the stage does not send mails by Resend."""
         try:
             variables = function_variables(session.client("lambda"), name(stage, "send-mail"))
         except NotDeployed:
@@ -41,14 +42,15 @@ class ResendAccount:
         return cls(variables) if variables.get("RESEND_SECRET_ARN") else None
 
     def ask(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
-        """Make a request. Return the status and the JSON object of the response. Raises RESEND_FAULTS and
-        botocore's errors."""
+        """Make a request to Resend's API. Return the response's status and JSON object. Raises RESEND_FAULTS
+        and botocore's errors."""
         (key,) = credentials(SECRET, self._arn, "api_key")
         answer = ProviderApi(SECONDS, {"Authorization": f"Bearer {key}"}).request(method, self._base + path)
         return answer.status, object_in(answer.status, answer.text)
 
     def lift(self, address: str) -> Literal["lifted", "not_listed"]:
-        """Take an address off the account's own list. Raises as `ask`, and OutcomeUnknown for a refusal."""
+        """Remove an address from Resend's suppression list of the account. Raises the same exceptions as
+        `ask`, and OutcomeUnknown if Resend refuses the request."""
         status, answer = self.ask("DELETE", f"/suppressions/{quote(address, safe='')}")
         if status == 404:
             return "not_listed"

@@ -1,4 +1,4 @@
-"""Terminal output of the commands: printing, questions, and the exit if AWS refuses."""
+"""Terminal output of the commands: printing, questions, and the exit if AWS refuses a request."""
 
 import os
 import pydoc
@@ -26,7 +26,7 @@ _UNSIGNED = (
     *("SignatureDoesNotMatch", "InvalidSignatureException"),
     *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"),
 )
-"""Error codes of services for a wrong signature, or for a wrong time in the request."""
+"""AWS's error codes for a wrong signature, or for a wrong time in the request."""
 CLOCK = (
     "AWS refuses the request's signature: this machine's clock may be more than 5 minutes off. Set the clock "
     "by NTP, such as `timedatectl set-ntp true`. If the clock is right, the secret key is wrong."
@@ -35,7 +35,7 @@ _MISSING = (
     *("ResourceNotFoundException", "NoSuchBucket", "QueueDoesNotExist"),
     "AWS.SimpleQueueService.NonExistentQueue",
 )
-"""Error codes for a table, function, bucket or queue that does not exist."""
+"""AWS's error codes for a table, function, bucket or queue that does not exist."""
 _THROTTLED = (
     "Throttl",
     "TooManyRequests",
@@ -43,18 +43,19 @@ _THROTTLED = (
     "ProvisionedThroughputExceeded",
     "SlowDown",
 )
-"""Beginnings of error codes for too many calls."""
+"""Prefixes of AWS's error codes for too many requests."""
 _MALFORMED_URLS = ("Invalid endpoint: ", "Invalid IPv6 URL")
-"""Beginnings of the messages about a malformed AWS_ENDPOINT_URL. botocore raises a plain ValueError for
-it."""
+"""Prefixes of botocore's error messages about a malformed AWS_ENDPOINT_URL, for which it raises a plain
+ValueError."""
 
 
 class Refused(Exception):
-    """Request that cannot be carried out. The sentence names the reason and the alternatives."""
+    """Command that cannot be carried out. The error's text says why, and what to do instead."""
 
 
 class NotDeployed(Refused):
-    """Stage without a resource that each deployment creates. Another stage or account may be meant."""
+    """Refusal because a resource is missing that every deployment creates. The operator may have named the
+    wrong stage or account."""
 
     def __init__(
         self, resource: str, remedy: str = "Deploy the stage", place: str = "this account and region"
@@ -65,8 +66,8 @@ class NotDeployed(Refused):
 
 
 def aws_fault_types() -> tuple[type[Exception], ...]:
-    """Return the exceptions for AWS that does not answer or refuses, and for a command that refuses.
-    `sentences_of` separates botocore's ValueErrors from faults of this program."""
+    """Return the exceptions that are raised if AWS does not respond or refuses a request, or if a command
+    refuses. Among ValueErrors, `sentences_of` separates those of botocore from faults of this program."""
     # Imported here, because it takes 50 ms and is needed only after an error.
     from botocore.parsers import ResponseParserError
 
@@ -75,7 +76,8 @@ def aws_fault_types() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def aws_faults(stage: str) -> Iterator[None]:
-    """Exit with code 2 and a hint if AWS does not answer or refuses, or if the command raises Refused."""
+    """Exit with code 2 and a hint if AWS does not respond or refuses a request, or if the command raises
+    Refused."""
     try:
         yield
     except aws_fault_types() as error:
@@ -87,8 +89,8 @@ def aws_faults(stage: str) -> Iterator[None]:
 
 
 def sentences_of(error: Exception, stage: str) -> list[str]:
-    """Return the sentence for an error of `aws_fault_types`, and things to check. Raises the error again if
-    it is a fault of this program."""
+    """Return a sentence about an error of `aws_fault_types`, and sentences about what to check. Raises the
+    error again if it is a fault of this program."""
     match error:
         case Refused():
             return [f"{error}"]
@@ -96,9 +98,9 @@ def sentences_of(error: Exception, stage: str) -> list[str]:
             part = f"such table, function, bucket or queue of {stage} ({error.operation_name})"
             return [f"{NotDeployed(part)}"]
         case UnprocessedKeys():
-            return ["DynamoDB throttles, and did not return everything. Run the command again."]
+            return ["DynamoDB throttled, and did not return all items. Run the command again."]
         case _ if type(error).__name__ == "ResponseParserError":
-            return ["The answer is not from AWS: check AWS_ENDPOINT_URL, and whether a proxy is in the way."]
+            return ["The response is not from AWS: check AWS_ENDPOINT_URL, and whether there is a proxy."]
         case ValueError() if not isinstance(error, BotoCoreError):
             if not str(error).startswith(_MALFORMED_URLS):
                 raise error
@@ -109,19 +111,19 @@ def sentences_of(error: Exception, stage: str) -> list[str]:
 def _remedies(error: Exception, stage: str) -> list[str]:
     code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
     if code.startswith(_THROTTLED):
-        return ["AWS is busy. Try again in a minute."]
+        return ["AWS throttles requests. Try again in a minute."]
     if code.startswith("ExpiredToken"):
-        return ["Sign in again, and repeat it."]
+        return ["Sign in again, and repeat the command."]
     check = f"Check the credentials, the region, and --stage {stage}."
     if code.startswith("AccessDenied"):
-        return ["The credentials lack this right. Ask for it, if the account is the right one.", check]
+        return ["The credentials do not have this permission. Ask for it if the account is right.", check]
     return [CLOCK, check] if code in _UNSIGNED else [check]
 
 
 @contextmanager
 def refusals(*exceptions: type[Exception]) -> Iterator[None]:
-    """Exit with code 2 and the error's sentence if a command without requests to AWS raises Refused or one of
-    `exceptions`."""
+    """Exit with code 2 and the error's text if the block raises Refused or one of `exceptions`. It is for
+    commands that make no requests to AWS."""
     kinds: tuple[type[Exception], ...] = (Refused, *exceptions)
     try:
         yield
@@ -131,7 +133,7 @@ def refusals(*exceptions: type[Exception]) -> Iterator[None]:
 
 
 def print_line(text: str, style: str = "", console: Terminal = screen) -> None:
-    """Print a sentence that can be copied whole."""
+    """Print a text on one line, without line breaks, so that it can be copied as a whole."""
     console.print(plain(text), style=style, soft_wrap=True)
 
 
@@ -142,20 +144,20 @@ def print_lines(text: str) -> None:
 
 
 def ended(sentence: str) -> str:
-    """Return a sentence with a final full stop, unless the sentence has a final mark already."""
+    """Return a sentence with a final full stop, unless it already ends with a punctuation mark."""
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
 
 
 def at_a_terminal() -> bool:
-    """Return whether a person can answer questions."""
+    """Return whether standard input is a terminal, so that a person can answer questions."""
     return sys.stdin.isatty()
 
 
 def confirm(question: str, *, yes: bool, piped: bool = False) -> None:
-    """Ask on stderr, unless `yes` is set, and end the command if the answer is no. Raises Refused if standard
-    input was `piped`, so that a person cannot answer."""
+    """Ask a question on stderr, unless `yes` is true, and end the command if the answer is no. Raises Refused
+    if standard input was `piped`, so that a person cannot answer."""
     if piped and not yes:
-        raise Refused(f"{question} Standard input is taken, so use --yes to confirm.")
+        raise Refused(f"{question} Standard input contains the ids, so use --yes to confirm.")
     if not yes:
         typer.confirm(printable(question), abort=True, err=True)
 
@@ -172,7 +174,8 @@ def status(text: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 class Advance(Protocol):
-    """Report progress: the amount done, the total (None if unknown), the step's name (None if unchanged)."""
+    """Function that reports progress: the amount done, the total (None if unknown), and the name of the step
+    (None if unchanged)."""
 
     def __call__(self, done: int, total: int | None = None, name: str | None = None) -> None: ...
 
@@ -180,7 +183,7 @@ class Advance(Protocol):
 @contextmanager
 def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
     """Show a progress bar on stderr, unless `quiet` is set."""
-    description = TextColumn("{task.description}", markup=False)  # a name may be that of a file or an object
+    description = TextColumn("{task.description}", markup=False)  # names of files are not markup
     columns = (description, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
         task = progress.add_task(name, total=None)
@@ -193,14 +196,14 @@ def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
 
 
 WIDE = 100
-"""Columns of a terminal from which on the lines of a cell stand beside each other."""
+"""Minimum width of a terminal, in columns, for which the lines of a cell are joined into one line."""
 
 
 class Rows(Table):
     """Table whose cells may have several lines."""
 
     def add_row(self, *cells: Any, **options: Any) -> None:
-        """Add a row, whose lines stand beside each other if the terminal is wide."""
+        """Add a row. If the terminal is wide, the lines of each cell are joined into one line."""
         if screen.width >= WIDE:
             cells = tuple(Text("  ").join(cell.split()) if "\n" in str(cell) else cell for cell in cells)
         super().add_row(*cells, **options)
@@ -230,8 +233,8 @@ def whole(heading: str) -> Column:
 
 
 def print_answer(answer: T, show: Callable[[T], None], *, as_json: bool) -> None:
-    """Print a command's answer: as JSON for programs, or as `show` prints it for people. At a terminal, the
-    user's pager shows an answer that is too long for it."""
+    """Print a command's answer: as JSON for programs, or as `show` prints it for people. At a terminal, an
+    answer with too many lines is shown by the user's pager."""
     if as_json:
         print_json(answer)
         return
@@ -251,15 +254,16 @@ def print_json(answer: object) -> None:
 
 
 def percent(part: float) -> str:
-    """Format a share: 0.0831 is `8.3%`. Shares below a hundredth have one more figure."""
+    """Format a share as a percentage: 0.0831 as `8.3%`. Shares below 1% have one more digit."""
     return f"{part:.2%}" if 0 < part < 0.01 else f"{part:.1%}"
 
 
 def plain(text: str) -> Text:
-    """Return untrusted text on one line: a line break in it must not pass for the end of an entry."""
+    """Return untrusted text on one line: line breaks are replaced, so that the text cannot look like several
+    entries."""
     return lines(text.replace("\n", "�"))
 
 
 def lines(text: str) -> Text:
-    """Return untrusted text on several lines."""
+    """Return untrusted text with its line breaks, made safe to print."""
     return Text(printable(text))

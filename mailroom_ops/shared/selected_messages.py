@@ -10,16 +10,17 @@ from mailroom_ops.shared.screen import Refused
 
 
 class MessageRef(Struct, frozen=True):
-    """A message that an operator selects; without `event_type`, any with that id."""
+    """Reference to a message that an operator selects. If `event_type` is None, it means messages of all
+    channels with the id."""
 
     id: str
     event_type: str | None = None
 
 
 def selected(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str) -> list[MessageRef]:
-    """Return `ids` in order, without duplicates. `-` stands for standard input: an id a line, or the JSON of
-    another command, in which every object with `id` and `event_type` is a message. Raises Refused, also if
-    that command read another stage or left messages out."""
+    """Return references to `ids`, in order and without duplicates. The id `-` means standard input, which has
+    one id per line, or the JSON output of a command, in which every object with `id` and `event_type` is a
+    message. Raises Refused if the JSON is invalid, is about another stage, or leaves out messages."""
     refs = [
         ref
         for text in ids
@@ -49,19 +50,19 @@ def _document(line: str) -> Any:
 
 
 def _check(document: Any, stage: str) -> None:
-    """Raise Refused if a command's answer is about another stage, or incomplete."""
+    """Raise Refused if a command's JSON output is about another stage, or is incomplete."""
     if not isinstance(document, dict):
         return
     piped = document.get("stage", stage)
     if piped != stage:
         raise Refused(
-            f"The piped JSON is about the stage {piped!s:.40}, and this command about {stage}: give --stage "
-            f"{stage} to both commands."
+            f"The JSON on standard input is about stage {piped!s:.40}, but this command about {stage}: use "
+            f"--stage {stage} for both commands."
         )
     if document.get("more") is True:
         raise Refused(
-            "The piped JSON says more: true, so it leaves messages out: give the command before this one a "
-            "larger --limit."
+            "The JSON on standard input leaves out messages (more: true): use a larger --limit for the "
+            "command that printed it."
         )
 
 

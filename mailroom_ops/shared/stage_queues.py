@@ -1,4 +1,5 @@
-"""A deployed stage for commands that repair: clients, settings of `dispatch`, and reads of both tables."""
+"""A deployed stage as commands that repair need it: clients, settings of `dispatch`, and reads of both
+tables."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 Item = Mapping[str, Any]
 Table = Literal["mailbox", "ledger"]
 Route = Literal["dispatch", "outcomes", "queue"]
-"""Name of the party that requeues a message; Requeuer explains each."""
+"""Way to requeue a message: by the function `dispatch` or `outcomes`, or directly into its queue. See
+Requeuer."""
 
 
 class StoredMessage(Struct, frozen=True):
@@ -42,14 +44,15 @@ class StoredMessage(Struct, frozen=True):
 
 
 def awaits_queuing(item: Item) -> bool:
-    """Return whether a message was reopened and its attempt has not begun, so that its queue message may be
-    missing. Faxes are queued by the ledger's stream."""
+    """Return whether a message was reopened and its new attempt has not started, so that its queue message
+    may be missing. False for faxes, whose queue messages the ledger's stream causes."""
     return item.get("status") == "retrying" and "startedAt" not in item and item["event_type"] != "fax"
 
 
 @dataclass(frozen=True)
 class DeployedStage:
-    """Stage with its clients, the settings of its function `dispatch`, and the contracts of its channels."""
+    """Deployed stage: AWS clients, the settings of its function `dispatch`, and the contracts of its
+    channels."""
 
     stage: str
     dynamodb: "DynamoDBClient"
@@ -61,7 +64,8 @@ class DeployedStage:
     versions: CurrentVersions | None = None
     """Current template versions; None for a stage without published templates."""
     caller: Callable[[], str] = lambda: ""
-    """Name of the person who acts, for what is written: see `mailroom_ops.shared.deployed_stage.caller`."""
+    """Function that returns the operator's identity for records:
+    `mailroom_ops.shared.deployed_stage.caller`."""
 
     @classmethod
     def of(cls, session: "boto3.Session", stage: str) -> "DeployedStage":
@@ -81,14 +85,14 @@ class DeployedStage:
         return stage_name(self.stage, short)
 
     def ledger(self, new_token: Callable[[], str]) -> Ledger:
-        """Return the ledger for callers that do not claim."""
+        """Return the ledger, for callers that do not claim messages."""
         ttl = self.dispatch.ledger_ttl_seconds
         return Ledger(
             self.dynamodb, self.name("ledger"), lease=0, ttl=ttl, clock=self.clock, new_token=new_token
         )
 
     def items(self, table: Table, ref: MessageRef | Key) -> list[dict[str, Any]]:
-        """Return a table's items with an id, of all channels if the ref has no channel."""
+        """Return a table's items with the id of `ref`, of all channels if `ref` is without a channel."""
         condition, values = "id = :id", {":id": string(ref.id)}
         if ref.event_type:
             condition += " AND event_type = :event_type"
@@ -102,8 +106,8 @@ class DeployedStage:
         return [plain(item) for item in reply["Items"]]
 
     def written(self, key: Key, token: str) -> dict[str, Any] | None:
-        """Return the ledger's item if it has our claim token. The SDK repeats a write whose response was
-        lost, and the repeated one is refused although the first one succeeded."""
+        """Return the ledger's item if it has this claim token, which shows that our write succeeded: if a
+        response is lost, the SDK repeats the write, and the repeated one is refused."""
         return next((item for item in self.items("ledger", key) if item.get("claim_token") == token), None)
 
     def read(self, table: Table, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Large numbers of items: parallel scans of tables, and values in batches for one call each."""
+"""Processes large numbers of items: parallel scans of tables, and lists of values in batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -9,14 +9,14 @@ from mailroom.message.message import Key
 
 T = TypeVar("T")
 Position = Mapping[str, Any]
-"""Parameters of a DynamoDB scan: a segment, the number of segments, and the key before the page."""
+"""Parameters of a DynamoDB scan: a segment, the number of segments, and the last key of the previous page."""
 Page = Callable[[Position], tuple[T, Any]]
 """Function that reads the page at a position. Returns what it read, and the page's LastEvaluatedKey."""
 
 
 def segments(count: int, page: Page[T]) -> Iterator[T]:
-    """Yield the pages of a table, `count` segments at once. At most two pages of each segment are held, a
-    megabyte each."""
+    """Yield the pages of a table, whose `count` segments are read in parallel. At most two pages of each
+    segment, of a megabyte each, are in memory."""
     starts: list[Position] = [{"Segment": segment, "TotalSegments": count} for segment in range(count)]
     with ThreadPoolExecutor(count) as pool:
         pending: dict[Future[tuple[T, Any]], Position] = {pool.submit(page, start): start for start in starts}
@@ -36,7 +36,7 @@ def key_of(image: Mapping[str, Any]) -> Key:
 
 
 def parts(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield values in order, in lists of `size` at most."""
+    """Yield the values in order, in lists of at most `size`."""
     iterator = iter(values)
     while run := list(islice(iterator, size)):
         yield run

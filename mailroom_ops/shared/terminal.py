@@ -1,8 +1,9 @@
-"""The terminal. Commands print through this class only, so that stored text cannot control the terminal.
+"""The terminal. Commands print only through the class Terminal, so that stored text cannot control the
+terminal.
 
 Producers, recipients and providers write what commands print. An escape sequence could move the cursor or
-write to the clipboard, a bidirectional control could show `exe.txt` as `txt.exe`, and Rich's markup could
-end a command with an error.
+write to the clipboard, a bidirectional control could show `exe.txt` as `txt.exe`, and Rich's markup could end
+a command with an error.
 """
 
 import io
@@ -16,8 +17,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""C0 and C1 controls but tab and newline, separators of lines, and bidirectional controls (Unicode's property
-Bidi_Control)."""
+"""C0 and C1 control characters except tab and newline, line separators, and bidirectional controls (Unicode's
+property Bidi_Control)."""
 
 
 def printable(text: str) -> str:
@@ -26,7 +27,8 @@ def printable(text: str) -> str:
 
 
 def escaped(json: str) -> str:
-    """Escape such characters in JSON. They occur in strings only, which have the same value afterwards."""
+    """Escape characters in JSON that could control a terminal. They occur only in strings, whose values the
+    escapes do not change."""
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
@@ -37,31 +39,32 @@ class Terminal(Console):
         super().__init__(**options, markup=False, emoji=False)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print objects. At a terminal, texts with `soft_wrap` break between words."""
+        """Print objects. At a terminal, texts with the option `soft_wrap` are wrapped between words."""
         if options.get("soft_wrap") and self.is_terminal:
             objects = (self._filled(Text.assemble(*objects)),)
         super().print(*objects, **options)
 
     def _filled(self, text: Text) -> Text:
-        """Break a text between words by spaces up to the terminal's edge. A line end would break a command
-        in two where somebody copies it."""
+        """Wrap a text between words, by spaces up to the terminal's edge. With line breaks instead, a copied
+        command would be broken in two."""
         lines = [line.wrap(self, self.width) for line in text.split(allow_blank=True)]
         for row in (row for rows in lines for row in rows[:-1]):
             row.pad_right(self.width - row.cell_len)
         return Text("\n").join(Text().join(rows) for rows in lines)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return the text of a string. Rich measures and prints each string by this method."""
+        """Return the printable text of a string. Rich calls this method to measure and print each string."""
         return super().render_str(printable(text), **{**options, "markup": False, "emoji": False})
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the segments of all other objects. Rich's own control codes are separate segments."""
+        """Yield the printable segments of any other object. Rich's own control codes, which are segments of
+        their own, stay unchanged."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
 
 class LogStream(io.TextIOBase):
-    """Standard error for log lines, which are JSON."""
+    """Stream that writes log lines, which are JSON, to standard error, with unsafe characters escaped."""
 
     def write(self, line: str) -> int:
         return sys.stderr.write(escaped(line))

@@ -1,4 +1,4 @@
-"""Times, spans of time and speeds: operators' input, and texts for people."""
+"""Parses times and time spans that operators type, and formats times, spans and speeds for people."""
 
 import re
 from datetime import datetime
@@ -12,22 +12,22 @@ _PARTS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def span_of(text: str) -> int | None:
-    """Return a span such as `15m` in seconds, or None if the text is not a span."""
+    """Parse a span such as `15m`. Return it in seconds, or None if the text is not a span."""
     form = _SPAN.fullmatch(text.strip())
     return int(form[1]) * _UNITS[form[2]] if form else None
 
 
 def seconds_of(text: str) -> int:
-    """Return a span such as `15m` in seconds. Raises Refused if the text is not a span."""
+    """Parse a span such as `15m`, and return it in seconds. Raises Refused if the text is not a span."""
     seconds = span_of(text)
     if seconds is None:
-        raise Refused(f"{text!r:.40} is no span of time; use one like 90s, 15m, 2h, 1d or 2w.")
+        raise Refused(f"{text!r:.40} is not a time span; use one like 90s, 15m, 2h, 1d or 2w.")
     return seconds
 
 
 def written(seconds: float) -> str:
-    """Format a span like an option, such as `15m`: in the largest unit up to days that gives a whole
-    number."""
+    """Format a span as options accept it, such as `15m`: in the largest of days, hours, minutes and seconds
+    that gives a whole number."""
     whole = round(seconds)
     for unit in ("d", "h", "m"):
         if whole and whole % _UNITS[unit] == 0:
@@ -44,8 +44,8 @@ def duration(seconds: float) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """Format a span in its two largest units, and in seconds if these are not among them: `3 h 58 min (14,286
-    s)`."""
+    """Format a span of a minute or more in its two largest units, and in seconds, such as `3 h 58 min (14,286
+    s)`; a shorter span in seconds only."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     remainder = round(seconds)
@@ -67,7 +67,8 @@ def short(time: str | None) -> str:
 
 
 def ago(time: str, current: str) -> str:
-    """Format the time since an ISO 8601 time, such as `5 min ago`; from a day on, the date."""
+    """Format the time since an ISO 8601 time, such as `5 min ago`. For a day or more, return the date and
+    time."""
     seconds = (datetime.fromisoformat(current) - datetime.fromisoformat(time)).total_seconds()
     if seconds < 0 or seconds >= 86_400:
         return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}"
@@ -77,5 +78,5 @@ def ago(time: str, current: str) -> str:
 
 
 def speed_of(speed: float) -> str:
-    """Format messages a second, without digits that mean nothing."""
+    """Format a number of messages a second with three significant digits, or without decimals from 100 on."""
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"

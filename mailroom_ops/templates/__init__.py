@@ -1,1 +1,1 @@
-"""Templates: rendered with their examples, and published as versions."""
+"""Commands that render templates with their examples, and publish versions of templates."""

@@ -1,4 +1,4 @@
-"""The folder where people write templates: its templates, their examples as messages, and their faults."""
+"""The project's folder of templates: lists the templates, renders their examples, and reports faults."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ TO: Mapping[str, str] = {"mail": "ada@example.com", "sms": "+16175551234"}
 
 
 class TemplateName(Struct, frozen=True, order=True):
-    """A template of a channel."""
+    """Name of a template of a channel."""
 
     channel: str
     name: str
@@ -34,8 +34,8 @@ class TemplateName(Struct, frozen=True, order=True):
 
 
 def named(templates: Sequence[TemplateName], name: str, channel: str | None, place: str) -> TemplateName:
-    """Return the template of that name. Raises Refused if the name is unknown, or ambiguous between two
-    channels; `place` names the folder or stage in the error."""
+    """Return the template with a name. Raises Refused if the template does not exist, or if two channels have
+    one and `channel` is None. `place` names the folder or stage in the error."""
     matches = [
         template for template in templates if template.name == name and channel in (None, template.channel)
     ]
@@ -43,7 +43,7 @@ def named(templates: Sequence[TemplateName], name: str, channel: str | None, pla
         return matches[0]
     if matches:
         raise Refused(
-            f"{name} is a template of {matches[0].channel} and {matches[1].channel}; say --channel."
+            f"{name} is a template of {matches[0].channel} and {matches[1].channel}; use --channel."
         )
     paths = ", ".join(template.path for template in templates) or "none"
     raise Refused(f"There is no template {name!r:.60} {place}. There are: {paths}.")
@@ -54,47 +54,50 @@ class TemplateFolder:
 
     def __init__(self, root: Path, published: Payloads | None = None) -> None:
         self.root = root
-        # Numbers without a country in examples are dialled in the US.
+        # Telephone numbers without a country code in examples are US numbers.
         self._contracts = contracts_of("US")
         self._engines = {channel: engine_of((root / channel).absolute()) for channel in TO}
         self._previews = Previews(root, mail_senders=(), published=published)
 
     def all(self) -> list[TemplateName]:
-        """The templates there are; what begins with _ is shared by them."""
+        """Return all templates, sorted. Folders whose names begin with _ are left out: templates share their
+        files."""
         files = {channel: self.root.glob(f"{channel}/[!_]*/{file}") for channel, file in TOP.items()}
         return sorted(TemplateName(channel, path.parent.name) for channel in files for path in files[channel])
 
     def named(self, name: str, channel: str | None = None) -> TemplateName:
-        """The template of that name. Raises Refused."""
+        """Return the template with a name. Raises Refused if there is not exactly one."""
         return named(self.all(), name, channel, f"in {self.root}")
 
     def examples(self, template: TemplateName) -> dict[str, Item]:
-        """Return the examples of a template by their names: attributes of an item. Raises Refused for a file
-        without a JSON object."""
+        """Return the examples of a template by their names. An example has attributes of an item. Raises
+        Refused if a file does not contain a JSON object."""
         files = sorted((self.root / template.path / EXAMPLES).glob("*.json"))
         return {file.stem: read_item(str(file)) for file in files}
 
     def languages(self, template: TemplateName) -> list[str]:
-        """Languages of the template besides the default one."""
+        """Return the languages of a template besides the default one."""
         folders = (self.root / template.path).glob(f"*/{TOP[template.channel]}")
         return sorted(path.parent.name for path in folders)
 
     def item(self, template: TemplateName, attributes: Mapping[str, Any]) -> Item:
-        """An item for a template, with these attributes; what it needs beside them is made up."""
+        """Return an item for a template with these attributes, with an example id and, if the attributes do
+        not have one, an example recipient."""
         identity = {"id": "example", "event_type": template.channel, "template": template.name}
         to = {} if {"to", "email"} & attributes.keys() else {"to": TO[template.channel]}
         return {**identity, **to, **attributes}
 
     def look(self, item: Mapping[str, Any]) -> Preview:
-        """Return the item rendered as the sender would. Raises Invalid, Malformed."""
+        """Render an item like the sender. Raises Invalid and Malformed."""
         return self._previews.look(parse(item, self._contracts))
 
     def used(self, template: TemplateName) -> frozenset[str]:
-        """The variables that a template uses, in any of its languages. Raises Refused."""
+        """Return the variables that a template uses in any of its languages. Raises Refused if a part of it
+        cannot be read."""
         return frozenset().union(*(part.variables for part in self._reached(template).values()))
 
     def used_in(self, parts: Mapping[str, str]) -> frozenset[str]:
-        """The variables that these sources of a template use."""
+        """Return the variables that the sources of a template use."""
         return engine_of(parts).variables(parts)
 
     def parts(self, template: TemplateName) -> dict[str, str]:
@@ -103,15 +106,17 @@ class TemplateFolder:
         return {name: part.source for name, part in sorted(self._reached(template).items())}
 
     def faults(self, template: TemplateName) -> list[str]:
-        """Return the faults of a template, each a sentence with file and line: what cannot be read, or else a
-        language that lacks a part, and an example that does not render."""
+        """Return the faults of a template, each as a sentence with file and line. If parts cannot be parsed,
+        these are the only faults. Otherwise, faults are parts that a language does not have, and examples
+        that do not render."""
         faults = self._engines[template.channel].faults(f"{template.name}/")
         if unreadable := [f"{template.channel}/{fault.sentence}" for fault in faults]:
             return unreadable
         return [*self._incomplete(template), *self._failing(template, self.examples(template))]
 
     def fault_in(self, version: Version) -> str:
-        """Return why a published version does not render one of its examples, or ""."""
+        """Return why a published version does not render one of its examples, or an empty text if it renders
+        all."""
         number = {"template_version": version.number}
         examples = {name: {**attributes, **number} for name, attributes in version.examples.items()}
         return next(self._failing(TemplateName(version.channel, version.name), examples), "")
@@ -121,10 +126,10 @@ class TemplateFolder:
         parts = [name for name in FILES if (folder / name).exists()]
         for language in self.languages(template):
             if language != canonical(language):
-                yield f"{template.path}/{language}: is found by nobody; call it {canonical(language)}"
+                yield f"{template.path}/{language}: is never selected; rename it to {canonical(language)}"
             for file in parts:
                 if not (folder / language / file).exists():
-                    yield f"{template.path}/{language}/{file}: is missing; a language has all of its parts"
+                    yield f"{template.path}/{language}/{file}: is missing; each language needs all parts"
 
     def _failing(self, template: TemplateName, examples: Mapping[str, Item]) -> Iterator[str]:
         for name, attributes in examples.items():
@@ -139,7 +144,8 @@ class TemplateFolder:
                     yield f"{sentence} (example {template.path}/{EXAMPLES}/{name}.json)"
 
     def _reached(self, template: TemplateName) -> dict[str, Part]:
-        """The parts of a template and all that they refer to. Raises Refused."""
+        """Return the parts of a template and all parts that they refer to. Raises Refused if a part cannot be
+        read."""
         try:
             return self._engines[template.channel].reached(self._own(template))
         except TemplateFault as fault:

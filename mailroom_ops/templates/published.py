@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 _BEATEN = ("PreconditionFailed", "ConditionalRequestConflict")
-"""S3 did not write, because somebody else has:
+"""Error codes with which S3 rejects a conditional write because another write came first:
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html."""
 
 
@@ -43,11 +43,11 @@ class Published(Struct, frozen=True):
     clock: Clock
 
     def choices(self) -> Choices:
-        """Which versions count, by channel and name. Raises Refused if the stage publishes none."""
+        """Return the choices of current versions, by channel and name, as in mail/welcome."""
         return self._read()[0]
 
     def version(self, template: TemplateName, number: int) -> Version:
-        """A version. Raises Refused if there is none of that number."""
+        """Return a version of a template. Raises Refused if the version does not exist."""
         key = version_key(template.channel, template.name, number)
         try:
             reply = self.client.get_object(Bucket=self.bucket, Key=key)
@@ -57,7 +57,7 @@ class Published(Struct, frozen=True):
         return read_version(reply["Body"].read())
 
     def numbers(self, template: TemplateName) -> list[int]:
-        """The versions of a template that were ever written, the oldest first."""
+        """Return the numbers of all versions of a template that were ever written, the oldest first."""
         pages = self.client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=f"{template.path}/"
         )
@@ -67,9 +67,9 @@ class Published(Struct, frozen=True):
     def put(
         self, template: TemplateName, parts: dict[str, str], examples: dict[str, Item]
     ) -> tuple[Version, bool]:
-        """Write a version and let it count. Returns the version, and whether it is new: content that counts
-        already makes no other version. Raises Refused if it is too large, or if somebody published
-        meanwhile."""
+        """Write a version and make it current. Return the version, and whether it is new: if the current
+        version has the same content, no version is written. Raises Refused if the version is too large, or if
+        somebody else published at the same time."""
         choices, unchanged = self._read()
         current = choices.get(template.path, NOTHING)
         if current.version != DEPLOYED:
@@ -81,15 +81,15 @@ class Published(Struct, frozen=True):
         version = Version(*identity, parts, examples, self.by(), iso(self.clock()))
         size = len(encode(version).encode())
         if size > MAX_VERSION_BYTES:
-            raise Refused(f"{template.path} has {size:,} bytes; a version has {MAX_VERSION_BYTES:,} at most.")
+            raise Refused(f"{template.path} has {size:,} bytes; a version may have {MAX_VERSION_BYTES:,}.")
         self._put(version.key, version, IfNoneMatch="*")
         self._choose(template, number, choices, unchanged)
         return version, True
 
     def roll_back(self, template: TemplateName, to: int | None = None) -> int:
-        """Let another version count, by default the one that counted before; DEPLOYED is the stage's deployed
-        template. Returns the number. Raises Refused for an unknown version, or if somebody published
-        meanwhile."""
+        """Make another version current, by default the previous one. DEPLOYED is the stage's deployed
+        template. Return the version's number. Raises Refused if the version does not exist or is current
+        already, or if somebody else published at the same time."""
         choices, unchanged = self._read()
         current = choices.get(template.path, NOTHING)
         if to is None:
@@ -104,8 +104,9 @@ class Published(Struct, frozen=True):
     def _choose(
         self, template: TemplateName, number: int, choices: Choices, unchanged: dict[str, Any]
     ) -> None:
-        """Let a version count, if `choices` are still those that were read. A version that counted before
-        takes back all that counted since: a later rollback must not return to them."""
+        """Make a version current, if the stored choices are still `choices`. If the version was current
+        before, the versions that were current since then leave the history, so that a later rollback does not
+        return to them."""
         current = choices.get(template.path, NOTHING)
         before = (*current.before, current.version)
         before = before[: before.index(number)] if number in before else before[-MAX_BEFORE:]
@@ -130,8 +131,8 @@ class Published(Struct, frozen=True):
             if error.response["Error"]["Code"] not in _BEATEN:
                 raise
             raise Refused(
-                "Somebody has published meanwhile, or the answer to this command was lost. See what counts "
-                "(mailroom template list), then repeat the command."
+                "Somebody else has published at the same time, or S3's response was lost. See the current "
+                "versions (mailroom template list), then repeat the command."
             ) from None
 
 
@@ -141,11 +142,11 @@ def words_of(number: int) -> str:
 
 
 def published_of(session: "boto3.Session", stage: str) -> Published:
-    """The published templates of a stage. Raises Refused if it publishes none."""
+    """Return the published templates of a stage. Raises Refused if the stage does not publish templates."""
     bucket = rules_of(session, stage).templates_bucket
     if not bucket:
         raise Refused(
-            f'Stage {stage} publishes no templates. Set "templates": {{"publish": true}} in cdk.json, and '
+            f'Stage {stage} does not publish templates. Set "templates": {{"publish": true}} in cdk.json and '
             "deploy it."
         )
     return Published(session.client("s3"), bucket, lambda: caller(session), time.time)

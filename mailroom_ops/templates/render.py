@@ -1,4 +1,4 @@
-"""`render`: a template as its recipient would get it, without a stage."""
+"""The command `render`: renders a template as its recipient would get it, without a stage."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ from mailroom_ops.shared.screen import (
 from mailroom_ops.templates.folder import TO, Item, TemplateFolder, TemplateName
 from mailroom_stacks.paths import TEMPLATES
 
-Channel = Annotated[str | None, typer.Option(help=f"One of {', '.join(TO)}, where both have the template.")]
+Channel = Annotated[str | None, typer.Option(help=f"One of {', '.join(TO)}, if both have the template.")]
 
 
 def render(
@@ -29,24 +29,24 @@ def render(
     *,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Set attribute=value; write other values than text as JSON."),
+        typer.Option("--set", help="An attribute or variable, NAME=VALUE. Write lists and numbers as JSON."),
     ] = None,
     json_: Annotated[
         str | None,
         typer.Option("--json", help="A file with the attributes, a JSON object; - is standard input."),
     ] = None,
     example: Annotated[
-        str | None, typer.Option(help="One of the template's examples; default: its first.")
+        str | None, typer.Option(help="The name of one of the template's examples; default: the first.")
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Render all templates with all examples.")] = False,
 ) -> None:
     """Render a template as it would be sent: headers, text, HTML and size, or a text message's segments.
 
-    It asks AWS nothing. The attributes come from one of the template's examples, the files in its folder
-    `examples`, from a file, or from options, which are laid over the others.
+    The command makes no requests to AWS. It reads the attributes from one of the template's examples (the
+    files in its folder `examples`) or from another file; --set overrides them.
 
     With --all, each template is rendered with each of its examples in each of its languages. Exit code 1: one
-    of them fails; each fault has its file and line.
+    of them fails; each fault is printed with its file and line.
 
     Example: mailroom render weekly-followers --set new_followers=1
     """
@@ -55,14 +55,14 @@ def render(
         if all_:
             raise typer.Exit(_all(folder, channel))
         if name is None:
-            raise Refused("Which template is it? Name one, or render them all: mailroom render --all.")
+            raise Refused("The template is missing. Name one, or render them all: mailroom render --all.")
         template = folder.named(name, channel)
         attributes = _attributes(folder, template, json_, example)
         attributes |= set_values(template.channel, set_ or ())
         try:
             preview = folder.look(folder.item(template, attributes))
         except (Invalid, Malformed) as fault:
-            raise Refused(ended(f"{template.path} cannot be sent so: {fault}")) from None
+            raise Refused(ended(f"{template.path} cannot be sent: {fault}")) from None
     _show(preview)
 
 
@@ -96,11 +96,11 @@ def _show(preview: Preview) -> None:
         print_line(f"\n{preview.encoding_reason}")
     if preview.unused:
         print_line("")
-        print_line(f"Nothing uses {', '.join(preview.unused)}.")
+        print_line(f"Unused attributes: {', '.join(preview.unused)}.")
 
 
 def _all(folder: TemplateFolder, channel: str | None) -> int:
-    """Render all, and say which fail. The exit code."""
+    """Render all templates, print their faults, and return the exit code."""
     table = table_of("template", right("examples"), "languages", "")
     faults: list[str] = []
     for template in folder.all():

@@ -1,4 +1,4 @@
-"""`template`: the published versions of a stage's templates, and the choice of the current version."""
+"""The commands `template`: publish versions of a stage's templates, and choose the current version."""
 
 import difflib
 from collections.abc import Iterator
@@ -33,14 +33,14 @@ from mailroom_ops.templates.render import Channel
 from mailroom_stacks.paths import TEMPLATES
 
 app = typer.Typer(
-    no_args_is_help=True, help="Publish versions of templates, compare them, and go back to one."
+    no_args_is_help=True, help="Publish versions of templates, compare them, and roll back to one."
 )
 Name = Annotated[str, typer.Argument(help="The template's name.")]
 
 
 class PutAnswer(Struct, frozen=True):
-    """The answer of `template put`: the current version, and whether it is new. `needs` are the variables
-    that it uses, but that the version before did not use."""
+    """Output of `template put`: the current version, and whether it is new. `needs` are the variables that
+    this version uses, but that the previous version did not use."""
 
     stage: str
     channel: str
@@ -65,15 +65,15 @@ class TemplateLine(Struct, frozen=True):
 
 
 class DiffAnswer(Struct, frozen=True):
-    """The answer of `template diff`: lines of a unified diff from what counts to the folder, empty if they
-    are the same."""
+    """Output of `template diff`: lines of a unified diff from the current versions to the folder; empty if
+    they are equal."""
 
     stage: str
     lines: list[str]
 
 
 class RollbackAnswer(Struct, frozen=True):
-    """Answer of `template rollback`: the current version; the deployed template has the number 0."""
+    """Output of `template rollback`: the current version; the deployed template has the number 0."""
 
     stage: str
     template: str
@@ -81,7 +81,7 @@ class RollbackAnswer(Struct, frozen=True):
 
 
 class TemplatesAnswer(Struct, frozen=True):
-    """The answer of `template list`."""
+    """Output of `template list`."""
 
     stage: str
     templates: list[TemplateLine]
@@ -95,13 +95,13 @@ def put(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a template as it lies in the folder. It counts everywhere within a minute.
+    """Publish a template of this folder. Its new version is current within a minute.
 
-    Before that the template is checked: what it may use, its languages, and each of its examples, of which it
-    needs one. Messages that are queued keep the version that they have, and what waits for its time gets the
-    new one. The same content again makes no other version, so a CI job may publish whatever is merged.
+    The command first checks the template: its syntax, its languages, and its examples, of which it needs at
+    least one. Queued messages keep their version; messages that wait for their time get the new one.
+    Unchanged content makes no new version, so a CI job may publish every merge.
 
-    Exit code 2: the template has a fault, or somebody published it meanwhile.
+    Exit code 2: the template has a fault, or somebody else published at the same time.
 
     Example: mailroom template put weekly-followers --stage prod
     """
@@ -124,9 +124,10 @@ def put(
 
 @app.command("list")
 def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """List the templates, with the version of each that counts, and why it does not render if it does not.
+    """List the templates with their current versions, and the reason if a version does not render.
 
-    A new release may read templates in another way: list them with it before you deploy it.
+    A new release of Mailroom may interpret templates differently: run this command with the new release
+    before you deploy it.
 
     Example: mailroom template list --stage prod
     """
@@ -147,7 +148,7 @@ def show(
     name: Name,
     stage: Stage = "dev",
     channel: Channel = None,
-    version: Annotated[int | None, typer.Option(help="The version; default: the one that counts.")] = None,
+    version: Annotated[int | None, typer.Option(help="The version; default: the current one.")] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -181,9 +182,9 @@ def diff(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Compare what counts in the stage with the folder. Exit code 1: they differ.
+    """Compare the stage's current versions with this folder. Exit code 1: they differ.
 
-    Templates of which the deployed one counts are not compared: a deployment has brought them.
+    If the deployed template is the current version, it is not compared: only a deployment changes it.
 
     Example: mailroom template diff weekly-followers --stage prod
     """
@@ -209,31 +210,31 @@ def rollback(
     to: Annotated[
         int | None,
         typer.Option(
-            min=0, help="The version; default: the one that counted before. 0 is the deployed template."
+            min=0, help="The version; default: the previous current one. 0 is the deployed template."
         ),
     ] = None,
     *,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let an earlier version count again. Messages that are queued keep the version that they have.
+    """Make an earlier version current again. Queued messages keep their version.
 
-    A version that was taken back, or that never counted, does not come back by itself: run the command again,
-    and it goes one version further back. --to lets any version count, also one that was taken back.
+    Each run without --to goes one version further back, and skips versions that were rolled back or were
+    never current. With --to, you can make any version current, including one that was rolled back.
 
     Example: mailroom template rollback weekly-followers --stage prod
     """
     with aws_faults(stage):
         published = published_of(aws_session(), stage)
         template = _named(published, name, channel)
-        which = "the version that counted before" if to is None else words_of(to)
-        confirm(f"Let {which} of {template.path} count?", yes=yes)
+        which = "the previous version" if to is None else words_of(to)
+        confirm(f"Make {which} of {template.path} current?", yes=yes)
         number = published.roll_back(template, to)
     print_answer(RollbackAnswer(stage, template.path, number), _show_rollback, as_json=as_json)
 
 
 def _named(published: Published, name: str, channel: str | None) -> TemplateName:
-    """The published template of that name. Raises Refused."""
+    """Return the published template with a name. Raises Refused if there is not exactly one."""
     return named([_of_path(path) for path in published.choices()], name, channel, "among the published")
 
 
@@ -242,7 +243,7 @@ def _of_path(path: str) -> TemplateName:
 
 
 def _needs(published: Published, folder: TemplateFolder, template: TemplateName, number: int) -> list[str]:
-    """Variables that the template in the folder uses, and that version does not."""
+    """Return the variables that the template in the folder uses, but that version `number` does not use."""
     if number == DEPLOYED:
         return []
     return sorted(folder.used(template) - folder.used_in(published.version(template, number).parts))
@@ -265,23 +266,21 @@ def _compared(version: Version, folder: TemplateFolder) -> Iterator[str]:
 
 
 def _show_put(answer: PutAnswer) -> None:
-    sentence = "counts within a minute" if answer.new else "counts already, with this content"
+    sentence = "is current within a minute" if answer.new else "is current already, with this content"
     print_line(f"{answer.channel}/{answer.name}: version {answer.version} {sentence}.", "bold")
     if answer.needs:
-        print_line(
-            f"It needs what the version before did not: {', '.join(answer.needs)}. Messages without fail."
-        )
+        print_line(f"It uses new variables: {', '.join(answer.needs)}. Messages without them fail.")
 
 
 def _show_diff(answer: DiffAnswer) -> None:
     for line in answer.lines:
         print_line(line, {"+": "green", "-": "red"}.get(line[:1], ""))
     if not answer.lines:
-        print_line("What is published is what lies in the folder.")
+        print_line("The published templates are equal to the folder.")
 
 
 def _show_rollback(answer: RollbackAnswer) -> None:
-    print_line(f"{answer.template}: {words_of(answer.version)} counts within a minute.")
+    print_line(f"{answer.template}: {words_of(answer.version)} is current within a minute.")
 
 
 def _show_list(answer: TemplatesAnswer) -> None:

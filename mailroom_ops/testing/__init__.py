@@ -1,1 +1,2 @@
-"""A project's tests of its own channels: python -m pytest --pyargs mailroom_ops.testing, in its folder."""
+"""Tests that a project runs on its own channels: python -m pytest --pyargs mailroom_ops.testing, in its
+folder."""

@@ -15,9 +15,7 @@ every = pytest.mark.parametrize(("name", "channel"), CHANNELS.items(), ids=CHANN
 
 
 @every
-def test_the_example_of_a_channel_is_valid_by_the_contract_and_the_schema_of_the_channel(
-    name: str, channel: Channel
-) -> None:
+def test_the_example_of_a_channel_is_valid(name: str, channel: Channel) -> None:
     example: dict[str, Any] = {"id": "an-example", "event_type": name, **channel.example}
     if name == "webhook":
         example["payload"] = {"order": 42}  # the example is for a form, which can contain only text
@@ -26,7 +24,7 @@ def test_the_example_of_a_channel_is_valid_by_the_contract_and_the_schema_of_the
 
 
 @every
-def test_the_schema_of_a_channel_refuses_an_item_without_content(name: str, channel: Channel) -> None:
+def test_the_schema_of_a_channel_rejects_an_item_without_attributes(name: str, channel: Channel) -> None:
     nothing = {"id": "an-example", "event_type": name}
     assert [*Draft202012Validator(schema_of(name)).iter_errors(nothing)]
     assert channel.choices
@@ -34,18 +32,14 @@ def test_the_schema_of_a_channel_refuses_an_item_without_content(name: str, chan
 
 
 @every
-def test_a_channel_has_texts_about_its_messages_its_providers_and_the_status_sent(
-    name: str, channel: Channel
-) -> None:
+def test_the_texts_about_a_channel_for_people_are_complete(name: str, channel: Channel) -> None:
     assert channel.messages[:1].isupper(), name
     assert channel.providers
     assert channel.sent.endswith(".")
 
 
 @every
-def test_the_checks_and_the_simulator_that_a_channel_names_can_be_imported(
-    name: str, channel: Channel
-) -> None:
+def test_the_functions_that_a_channel_names_exist(name: str, channel: Channel) -> None:
     for place in (channel.checks or {}).values():
         assert callable(resolve_name(place)), (name, place)
     if channel.simulator:

@@ -100,7 +100,7 @@ def test_adas_bounced_mail_is_found_in_three_clicks_and_she_is_lifted_and_sent_i
     page.get_by_label("Why it is lifted").fill("She called")
     page.get_by_role("button", name="Lift").click()
     page.get_by_role("button", name="Lift").click()
-    expect(page.get_by_text("ada+lifted@example.com is on no list")).to_be_visible()
+    expect(page.get_by_text("ada+lifted@example.com is not suppressed")).to_be_visible()
     page.get_by_role("link", name="Your ticket").click()
     page.get_by_role("link", name="Send again").click()
     page.get_by_role("button", name="Send again").click()

@@ -226,5 +226,5 @@ def test_is_the_signature_of_a_webhook_right(desk: Desk) -> None:
     desk.stage.put(id="q-hook", event_type="webhook", **hook)
     desk.click("header nav a[href$='/inbox']")
     desk.click("#tab-webhook")
-    desk.shows("signature right")
+    desk.shows("signature valid")
     assert "whsec_" in desk.asks("webhook-key", desk.stage.receiver)

@@ -46,8 +46,8 @@ def test_the_outcomes_of_a_run_are_shown_with_rates_beside_the_limits_of_ses(wor
         "under way 1 without an outcome yet",
         "accepted 36 by the provider",
         "delivered 31 86.1%",
-        "bounced 3 8.3%; SES looks into 5.0%",
-        "complained 1 2.8%; SES looks into 0.10%",
+        "bounced 3 8.3%; SES reviews at 5.0%",
+        "complained 1 2.8%; SES reviews at 0.10%",
         "opted out since 3 of the topic",
     ):
         assert said in shown
@@ -57,11 +57,11 @@ def test_a_run_counts_its_waiting_messages_and_a_stop_counts_the_cancelled_ones(
     world.collected(recipients=40, composed=40)
     world.counted(delivered=10, scheduled=2179)
     shown = " ".join(run("campaign", "status", "weekly").stdout.split())
-    assert "waiting 2,179 of these, for the day, their window, their send_at or a paused run" in shown
+    assert "waiting 2,179 of these, for the daily limit, their window, their send_at or a paused run" in shown
     page = Browser(world.session).enter().get("/campaigns", campaign="weekly")
     assert "2,179 waiting" in page.words
     stopped = run("campaign", "stop", "weekly", "--run", RUN, "--yes")
-    told = "10 messages are out, and 30 are cancelled as they come up."
+    told = "10 messages were sent; 30 will be cancelled in their turn."
     assert told in " ".join(stopped.stdout.split())
 
 
@@ -79,7 +79,7 @@ def test_the_results_in_the_console_link_to_the_messages(world: World) -> None:
         "40 recipients",
         "36 delivered 4 went wrong",
         "36 delivered, 90.0%",
-        "4 bounced, 10.0%; SES looks into 5.0%",
+        "4 bounced, 10.0%; SES reviews at 5.0%",
         "3 opted out since",
     ):
         assert said in page.words
@@ -209,13 +209,13 @@ def test_a_stopped_run_is_continued_by_its_own_button(world: World) -> None:
     answers(world)
     world.begun()
     browser = Browser(world.session).enter()
-    assert "Go on …" not in browser.get("/campaigns", campaign="weekly").words
+    assert "Continue …" not in browser.get("/campaigns", campaign="weekly").words
     browser.post("/campaigns/stop", {"campaign": "weekly", "run": RUN})
     runs = browser.get("/campaigns", campaign="weekly")
-    assert "Go on …" in runs.words
+    assert "Continue …" in runs.words
     assert "Start a new run …" in runs.words
     page = looked_at(browser, run=RUN)
-    assert f"Go on with run {RUN}, to 2" in page.words
+    assert f"Continue run {RUN}, to 2" in page.words
     browser.post("/campaigns/start", {**page.hidden(), "step": "start"})
     (body,) = world.started()
     assert body["run"] == RUN
@@ -230,7 +230,7 @@ def test_the_console_pauses_a_run_with_a_reason_and_resumes_it(world: World) -> 
     assert f"by {ME}: a wrong link" in runs.words
     assert step(runs) == "Collecting, paused"
     page = browser.get("/campaigns/pause", campaign="weekly", run=RUN)
-    assert "a wrong link If it goes on, its messages are sent within minutes" in page.words
+    assert "a wrong link If it is resumed, its messages are sent within minutes" in page.words
     browser.post("/campaigns/pause", page.hidden())
     runs = browser.get("/campaigns", campaign="weekly")
     assert ("Pause …" in runs.words, "a wrong link" in runs.words) == (True, False)

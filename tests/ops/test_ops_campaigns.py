@@ -56,15 +56,15 @@ def test_a_start_requires_a_confirmation(world: World) -> None:
 def test_the_question_before_a_start_contains_the_room_left_in_the_day(world: World) -> None:
     world.limited(2_000, sent=300)
     result = run("start", "weekly", typed="n\n")
-    assert "? The day has room for 1,500 now; the rest follows by itself." in result.stderr
+    assert "? The daily limit allows 1,500 now; the rest follow later." in result.stderr
 
 
 def test_a_restart_of_a_run_keeps_its_scheduled_time(world: World) -> None:
     world.collected()
     result = run("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
-    assert f"Go on with weekly in dev, run {RUN}, which has put 38 messages?" in result.stderr
-    assert "goes on" in result.stdout
+    assert f"Continue weekly in dev, run {RUN}, which has put 38 messages?" in result.stderr
+    assert "continues" in result.stdout
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (RUN, "2026-11-21T13:59:00Z")
 
@@ -87,7 +87,7 @@ def test_an_unknown_run_is_refused_with_the_latest_one(world: World) -> None:
     result = run("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
     assert result.exit_code == 2
     assert (
-        f"There is no run of that name; the latest of weekly in dev: {RUN}. Use --new to begin it."
+        f"There is no run of that name; the latest runs of weekly in dev: {RUN}. Use --new to start one."
         in result.stderr
     )
     assert not world.started()
@@ -113,12 +113,12 @@ MISSING: list[tuple[tuple[str, ...], str]] = [
     (("start", "nobody", "--yes"), NONE),
     (("status", "nobody"), NONE),
     (("stop", "nobody", "--run", RUN), NONE),
-    (("start", "draft", "--yes"), "draft is not enabled in dev; there: weekly, news."),
-    (("start", "weekly", "--stage", "prod", "--yes"), "weekly is not enabled in prod; there: none."),
+    (("start", "draft", "--yes"), "draft is not enabled in dev; enabled are: weekly, news."),
+    (("start", "weekly", "--stage", "prod", "--yes"), "weekly is not enabled in prod; enabled are: none."),
     (("start", "weekly", "--stage", "moon"), "There is no stage 'moon' in cdk.json; there are: dev, prod."),
     (("start", "weekly", "--run", "a run"), "run 'a run' is not a valid name"),
-    (("status", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
-    (("stop", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
+    (("status", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; its latest: none."),
+    (("stop", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; its latest: none."),
 ]
 
 
@@ -171,7 +171,7 @@ def test_the_status_shows_the_progress_of_a_run_and_the_faults_of_its_audience(w
 def test_the_status_names_messages_whose_ids_other_messages_have(world: World) -> None:
     world.collected(recipients=40, composed=38, conflicts=2)
     words = " ".join(run("status", "weekly").stdout.split())
-    assert "conflicts 2 were not put: another message has their id, and stays" in words
+    assert "conflicts 2 were not put, because another message has their id" in words
     (answer,) = json.loads(run("status", "weekly", "--json").stdout)["runs"]
     assert answer["conflicts"] == 2
     world.begun(start="s-2")
@@ -184,7 +184,7 @@ def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: World
     world.begun("2026-12-24T13:00Z", "s-1", seconds_ago=120)
     result = run("status", "weekly")
     assert result.stdout.startswith(f"weekly, run {RUN}\n")
-    assert "Before:" in result.stdout
+    assert "Earlier runs:" in result.stdout
     rows = [line.split()[:2] for line in result.stdout.strip().splitlines()[-2:]]
     assert rows == [["nov", "collecting"], ["2026-12-24T13:00Z", "collecting"]]
 
@@ -244,7 +244,7 @@ def test_a_paused_run_shows_its_time_its_operator_and_its_reason_until_the_resum
     reason = "by arn:aws:sts::123456789012:user/moto: a wrong link"
     for shown in (paused.stdout, run("status", "weekly").stdout):
         words = " ".join(shown.split())
-        assert "state paused nothing more is collected or sent until it goes on" in words
+        assert "state paused nothing more is collected or sent until it is resumed" in words
         assert "paused since 2026-11-21T14:00" in words
         assert reason in words
     assert f"{RUN} paused" in " ".join(run("list").stdout.split())
@@ -258,7 +258,7 @@ def test_a_pause_of_a_stopped_run_is_refused_with_the_command_that_continues_it(
     world.begun()
     run("stop", "weekly", "--run", RUN, "--yes")
     result = run("pause", "weekly", "--run", RUN, "--why", "a wrong link")
-    assert (result.exit_code, "mailroom campaign start lets it go on" in result.stderr) == (2, True)
+    assert (result.exit_code, "mailroom campaign start continues it" in result.stderr) == (2, True)
 
 
 def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:

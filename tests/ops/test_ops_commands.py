@@ -34,10 +34,10 @@ def run(*arguments: str, environment: Mapping[str, str | None] | None = None) ->
 @pytest.mark.parametrize(
     ("code", "remedy"),
     [
-        ("ThrottlingException", "AWS is busy. Try again in a minute."),
-        ("ProvisionedThroughputExceededException", "AWS is busy. Try again in a minute."),
-        ("ExpiredTokenException", "Sign in again, and repeat it."),
-        ("AccessDenied", "The credentials lack this right. Ask for it, if the account is the right one."),
+        ("ThrottlingException", "AWS throttles requests. Try again in a minute."),
+        ("ProvisionedThroughputExceededException", "AWS throttles requests. Try again in a minute."),
+        ("ExpiredTokenException", "Sign in again, and repeat the command."),
+        ("AccessDenied", "The credentials do not have this permission. Ask for it if the account is right."),
         ("InternalError", "Check the credentials, the region, and --stage dev."),
     ],
 )
@@ -45,7 +45,7 @@ def test_the_remedy_of_a_fault_depends_on_its_code(code: str, remedy: str) -> No
     assert sentences_of(client_error(code), "dev")[1] == remedy
 
 
-def test_an_incomplete_replay_exits_with_1_and_names_the_log_groups(
+def test_an_incomplete_replay_exits_with_1_and_names_the_logs_to_read(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.put("one", document(event("a")))
@@ -54,7 +54,7 @@ def test_an_incomplete_replay_exits_with_1_and_names_the_log_groups(
     result = run("repair", "--given-up", "--yes")
     assert result.exit_code == 1
     assert "1 batches replayed, 1 left." in result.stdout
-    assert "log groups of these functions" in result.stdout
+    assert "logs of these functions" in result.stdout
     assert shelf.keys() == [key("one"), f"replayed/{key('two')}"]
 
 

@@ -64,13 +64,13 @@ def test_a_message_shows_its_timeline_with_the_time_between_steps(
         "sending began 2026-11-21 14:00:00 UTC",
         "sent accepted by SES ses-1 2026-11-21 14:00:02 UTC after 2.0 s",
         "delivered reported by SES 2026-11-21 14:00:05 UTC after 3.0 s",
-        "callback of sent: taken, 2 tries; the endpoint answered 200",
+        "callback of sent: accepted, 2 tries; the endpoint answered 200",
         "2026-11-21 14:00:07 UTC after 2.0 s",
     )
     places = [words.index(each) for each in steps]
     assert places == sorted(places)
     assert "SES says that it was delivered." in words
-    assert "Its content is gone" in words
+    assert "Its content no longer exists" in words
 
 
 def test_a_waiting_message_shows_its_reason_and_can_be_cancelled(
@@ -105,7 +105,8 @@ def test_a_follow_up_and_its_condition_link_to_each_other(stage: RepairStage, br
     page = message(browser, "m")
     assert "Not sent if sms code is sent or delivered" in page.words
     assert (
-        "It was not sent, for another message made it needless. unless: sms code is delivered" in page.words
+        "It was not sent, because a condition of its unless was fulfilled. unless: sms code is delivered"
+        in page.words
     )
     assert 'href="/message?id=code&amp;channel=sms"' in page.text
     assert "Send again" not in page.words
@@ -122,7 +123,7 @@ def test_a_message_that_a_stop_of_its_run_has_cancelled_is_not_sent_again_by_han
     assert "Send again" in message(browser, "m").words
     stage.know("m", **ended, error={"code": "stopped", "message": "its run was stopped"})
     page = message(browser, "m")
-    assert "If an operator lets the run go on, it is sent after all." in page.words
+    assert "If an operator starts its run again, it is sent after all." in page.words
     assert "Send again" not in page.words
 
 
@@ -140,7 +141,7 @@ def test_a_message_whose_follow_ups_cannot_be_read_is_shown_without_them(
 def test_an_empty_list_shows_the_number_of_messages_in_queues(stage: RepairStage, browser: Browser) -> None:
     for url in ("mail", "mail-bulk"):
         stage.sqs.send_message(QueueUrl=stage.urls[url], MessageBody="{}")
-    said = " so far; 2 messages lie in queues and are not listed yet."
+    said = " so far; 2 messages are in queues and not listed yet."
     assert f"No message{said}" in browser.get("/messages").words
     nobody = browser.get("/messages", q="ada@example.com").words
     assert f"No message has that id, and nothing was sent to ada@example.com{said}" in nobody
@@ -289,7 +290,7 @@ def test_an_unreadable_payload_is_reported_on_an_otherwise_whole_page(
     monkeypatch.setattr("mailroom.content.payloads.Payloads.read", refuse)
     words = message(browser, "m").words
     assert "It cannot be rendered: An error occurred (AccessDenied)" in words
-    assert "Its life" in words
+    assert "Timeline" in words
 
 
 def test_a_long_text_is_shortened_and_not_part_of_updates(stage: RepairStage, browser: Browser) -> None:
@@ -355,7 +356,7 @@ def test_a_resend_is_executed_after_its_plan_was_shown(stage: RepairStage, brows
     stage.put(mail("m"))
     plan = browser.get("/message/resend", id="m", channel="mail")
     assert (
-        "Failed: rejected: 550 no. It is sent again with the content that is there now, as try 2."
+        "Failed: rejected: 550 no. It is sent again with the present content of its item, as try 2."
         in plan.words
     )
     assert stage.bodies("mail") == []
@@ -388,7 +389,7 @@ def test_a_resend_that_sqs_refused_is_reported_as_reopened(
     plan = browser.get("/message/resend", id="m", channel="mail")
     monkeypatch.setattr(Requeuer, "send", lambda _, queued: {str(at) for at, _ in enumerate(queued)})
     reply = browser.post("/message/resend", plan.hidden())
-    assert (reply.status, "m: it is reopened, but SQS would not take it" in reply.words) == (400, True)
+    assert (reply.status, "m: it is reopened, but SQS did not accept it" in reply.words) == (400, True)
     assert "was not done" not in reply.words
     assert stage.ledger("m")["status"] == "retrying"
 
@@ -396,7 +397,7 @@ def test_a_resend_that_sqs_refused_is_reported_as_reopened(
 def test_a_fax_is_resent_from_the_content_in_the_ledger(stage: RepairStage, browser: Browser) -> None:
     stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=1)
     plan = browser.get("/message/resend", id="f", channel="fax")
-    assert "It is sent again with the content that it had, as try 2." in plan.words
+    assert "It is sent again with its old content, as try 2." in plan.words
 
 
 def test_a_delivered_message_is_resent_only_with_force(stage: RepairStage, browser: Browser) -> None:
@@ -432,7 +433,7 @@ def test_a_fax_without_an_outcome_is_ended_with_the_status_that_was_chosen(
     old = round(time.time() * 1000) - 2 * DAY_MS
     stage.know("f", "fax", status="sending", provider="signalwire", provider_id="fx", submittedAt=old)
     plan = browser.get("/message/repair", id="f", channel="fax")
-    assert "As failed: Callbacks follow, and mailroom resend may send it again." in plan.words
+    assert "As failed: Callbacks are sent, and mailroom resend can send it again." in plan.words
     done = browser.post("/message/repair", {**plan.hidden(), "cure": "failed"})
     assert done.status == 303
     assert stage.ledger("f", "fax")["status"] == "failed"
@@ -447,7 +448,7 @@ def test_a_message_can_be_ended_beside_another_cure_only_if_its_outcome_is_unkno
     for id_ in ("paused", "doubt"):
         stage.put(mail(id_))
     paused = browser.get("/message/repair", id="paused", channel="mail")
-    assert ("End it as sent" in paused.words, "As sent:" in paused.words) == (False, False)
+    assert ("Record it as sent" in paused.words, "As sent:" in paused.words) == (False, False)
     assert browser.post("/message/repair", {**paused.hidden(), "cure": "sent"}).status == 400
     doubt = browser.get("/message/repair", id="doubt", channel="mail").text
     cure, end = doubt.split("<details>")
@@ -471,7 +472,7 @@ def test_a_repair_is_refused_if_the_message_has_changed_since_the_plan(
 def test_a_message_with_an_outcome_cannot_be_repaired(stage: RepairStage, browser: Browser) -> None:
     stage.failed("m")
     plan = browser.get("/message/repair", id="m", channel="mail")
-    assert "Nobody can say yet how it ended: failed: it has its outcome" in plan.words
+    assert "Its outcome cannot be recorded yet: failed: it has its outcome" in plan.words
     assert "<form method" not in plan.text
 
 
@@ -484,7 +485,7 @@ def test_a_waiting_message_is_cancelled_and_a_sent_one_is_refused(
     assert browser.post("/message/cancel", plan.hidden()).status == 303
     assert stage.ledger("later")["status"] == "cancelled"
     refused = browser.post("/message/cancel", {"id": "now", "channel": "mail"})
-    assert (refused.status, "waits for no time to come" in refused.words) == (400, True)
+    assert (refused.status, "does not wait" in refused.words) == (400, True)
     assert stage.ledger("now") == {}
 
 
@@ -569,7 +570,7 @@ def test_the_listed_failures_are_resent_except_those_that_may_arrive_twice(
 @pytest.mark.parametrize("keys", ["", "no", "{}", '[["a"]]', '[["a", 1]]', json.dumps([["a", "b"]] * 51)])
 def test_an_incomplete_form_of_failures_sends_nothing(browser: Browser, keys: str) -> None:
     refused = browser.post("/failures/resend", {"keys": keys})
-    assert (refused.status, "no longer whole" in refused.words) == (400, True)
+    assert (refused.status, "The form is incomplete." in refused.words) == (400, True)
 
 
 def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> str:
@@ -599,7 +600,7 @@ def test_a_dead_letter_shows_its_cause_and_can_be_redriven(stage: RepairStage, b
     listed = browser.get("/dead-letters")
     assert "mail 1 0 See why" in listed.words
     looked = browser.get("/dead-letters", queue="mail").words
-    assert "received 1 time, this look included" in looked
+    assert "received 1 time, including this one" in looked
     assert "dead-letter m mail" in looked
     assert "1 message, queued" in looked
     assert "no such sender (misconfigured)" in looked
@@ -671,12 +672,12 @@ def test_a_queue_has_one_redrive_by_either_name_which_shows_its_progress_and_can
     assert "10 of about 30 moved" in shown.words
     assert '<progress id="bar" max="30" value="10">' in shown.text
     again = browser.post("/dead-letters/redrive", {"queue": "mail"})
-    assert (again.status, "on their way already" in again.words) == (400, True)
+    assert (again.status, "being moved already" in again.words) == (400, True)
     browser.post("/dead-letters/redrive", shown.hidden())
     gate.set()
     browser.site.jobs[RedriveJob, "mail"].wait()
     ended = browser.get("/dead-letters/redrive", queue="mail", run="1").words
-    assert "It was stopped. 20 were moved, and stay so." in ended
+    assert "It was stopped. 20 were moved back before that." in ended
     assert len(stage.bodies("mail-dlq")) == 10
 
 
@@ -686,7 +687,7 @@ def test_the_page_of_campaigns_shows_the_progress_of_a_run_and_stops_it(world: W
     assert "weekly mail file" in browser.get("/campaigns").words
     runs = browser.get("/campaigns", campaign="weekly")
     assert "40 recipients found. 32 have their message, or get none 8 without a message yet" in runs.words
-    assert "This stage has no search, so nobody counts how the messages ended." in runs.words
+    assert "This stage has no search, so the outcomes of the messages are not counted." in runs.words
     assert '<svg class="share" viewBox="0 0 40 1"' in runs.text
     assert '<rect class="accounted" x="0" width="32"' in runs.text
     plan = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
@@ -694,7 +695,7 @@ def test_the_page_of_campaigns_shows_the_progress_of_a_run_and_stops_it(world: W
     assert "Of 30 messages, those that are not sent yet are cancelled." in plan.words
     assert browser.post("/campaigns/stop", plan.hidden()).status == 303
     again = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
-    assert ("does not go on" in again.words, "<button class" in again.text) == (True, False)
+    assert ("cannot be stopped" in again.words, "<button class" in again.text) == (True, False)
     found = world.runs.read("weekly", RUN)
     assert found is not None
     assert found.state == "stopped"

@@ -127,9 +127,13 @@ def test_the_id_of_another_message_is_refused_at_its_field(site: Site, stage: St
         (
             "mail",
             {"RECIPIENTS_ONLY": '["example.com"]'},
-            "may reach example.com; what is for anybody else is",
+            "may reach example.com; messages to others are",
         ),
-        ("mail", {"RECIPIENTS_ONLY": "[]", "REDIRECT_TO": "t@example.com"}, "t@example.com gets what is for"),
+        (
+            "mail",
+            {"RECIPIENTS_ONLY": "[]", "REDIRECT_TO": "t@example.com"},
+            "messages to others go to t@example.com",
+        ),
         ("fax", {}, "may reach everybody"),
         ("webhook", {}, "posts it to the URL"),
     ],

@@ -116,7 +116,7 @@ def test_the_overview_has_a_row_for_each_channel_and_counts_dead_letters(
     index(stage.dynamodb)
     page = browser.get("/")
     assert page.status == 200
-    assert "1 message by mail gave up The newest: Sending is paused See why" in page.words
+    assert "1 dead letter by mail The newest: Sending is paused See why" in page.words
     assert '<a class="button" id="dead-mail" href="/dead-letters">' in page.text
     assert "mail 3 0 1" in page.words
     link = '<a id="waiting-mail" href="/messages?event_type=mail&amp;status=sending">3 wait</a>'
@@ -140,7 +140,7 @@ def test_the_counts_of_accepted_and_failed_messages_link_to_their_lists(
     assert '<a id="wrong" href="/failures?since=24h"><b>4</b>' in page.text
     assert '<a id="wrong-mail" href="/failures?since=24h&amp;event_type=mail">4</a>' in page.text
     assert 'aria-label="600 accepted and 4 wrong in 24 hours, 604 in the hour with the most"' in page.text
-    assert "Mail goes out at 10" in page.words  # 600 in a minute
+    assert "Mail is sent at 10" in page.words  # 600 in a minute
 
 
 def test_rates_of_the_newest_mails_are_shown_beside_the_limits_of_ses(
@@ -155,13 +155,13 @@ def test_rates_of_the_newest_mails_are_shown_beside_the_limits_of_ses(
     index(stage.dynamodb)
     page = browser.get("/")
     assert "90.0% delivered" in page.words
-    assert "10.0% bounced SES looks into 5.0%" in page.words
-    assert "0.0% complaints SES looks into 0.10%" in page.words
+    assert "10.0% bounced SES reviews at 5.0%" in page.words
+    assert "0.0% complaints SES reviews at 0.10%" in page.words
     assert "The newest 10 mails" in page.words
     assert (
         'id="rate-bounced" href="/messages?event_type=mail&amp;status=bounced" class="bad-text"' in page.text
     )
-    assert "10.0% of the newest 10 mails SES looks into the account from 5.0% on" in page.words
+    assert "10.0% of the newest 10 mails SES reviews the account from 5.0% on" in page.words
 
 
 def test_an_outage_is_the_headline_and_doctor_reports_the_same_sentence(
@@ -177,8 +177,8 @@ def test_an_outage_is_the_headline_and_doctor_reports_the_same_sentence(
     stage.know("t-dead", **sending, trouble=throttled, putAt=1, dead_lettered_at=2)
     index(stage.dynamodb)
     sentence = (
-        "mail: SES did not answer: ReadTimeoutError. 10 of the newest 20 messages wait for that; the first "
-        "was put on 1970-01-01 00:01"
+        "mail: SES did not answer: ReadTimeoutError. 10 of the newest 20 messages have this trouble; the "
+        "first was put on 1970-01-01 00:01"
     )
     words = browser.get("/").words
     assert "Mail does not get through: SES did not answer: ReadTimeoutError." in words
@@ -194,8 +194,8 @@ def test_a_used_up_day_shows_its_end_and_the_number_of_waiting_messages(
     with whole_stage(tmp_path, monkeypatch) as (stage, browser):
         stage.close_the_day()
         words = browser.get("/").words
-    assert "The day of mail is used up for bulk until about 2026-11-" in words
-    assert "1 message waits and goes out then by itself. See them" in words
+    assert "The daily limit of mail is used up for bulk until about 2026-11-" in words
+    assert "1 message waits, and is sent then automatically. See them" in words
 
 
 def test_the_overview_counts_the_messages_that_may_have_arrived_twice_and_links_to_them(
@@ -239,5 +239,5 @@ def test_a_ringing_alarm_is_shown_as_a_sentence_with_its_next_command(
 
 def test_a_quiet_stage_lists_no_work(stage: RepairStage, browser: Browser) -> None:
     words = browser.get("/").words
-    assert "Nothing: no alarm rings, no message gave up, and nothing is paused." in words
-    assert "Nothing waits, and nothing goes out." in words
+    assert "Nothing: no alarm rings, there is no dead letter, and nothing is paused." in words
+    assert "No message waits, and none is being sent." in words

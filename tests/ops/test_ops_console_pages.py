@@ -104,7 +104,7 @@ def test_a_failed_redrive_reports_the_number_of_moved_letters(
     browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
     words = browser.get(started.headers["location"]).words
     assert "ServiceUnavailable" in words
-    assert "10 were moved before that, and stay so." in words
+    assert "10 were moved back before that." in words
 
 
 def test_a_redrive_of_many_more_letters_than_were_shown_is_refused_and_shows_the_new_number(
@@ -115,7 +115,7 @@ def test_a_redrive_of_many_more_letters_than_were_shown_is_refused_and_shows_the
     die(stage, 12)
     refused = browser.post(REDRIVE, plan.hidden())
     assert refused.status == 400
-    assert "About 13 dead letters lie there now, and 1 were shown." in refused.words
+    assert "There are about 13 dead letters now, but 1 were shown." in refused.words
     assert (stage.bodies("mail"), browser.site.jobs) == ([], {})
     assert browser.post(REDRIVE, refused.hidden()).status == 303
     browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
@@ -157,7 +157,7 @@ def test_a_run_whose_ids_conflict_with_other_messages_reports_their_number(world
     browser = Browser(world.session).enter()
     world.collected(recipients=40, composed=38, conflicts=2)
     page = browser.get("/campaigns", campaign="weekly")
-    assert "2 were not put: another message has their id, and stays." in page.words
+    assert "2 were not put, because another message has their id." in page.words
     assert "40 recipients found. 40 have their message, or get none" in page.words
 
 
@@ -195,7 +195,7 @@ def test_a_rare_code_is_searched_in_the_newest_failures_with_a_limit_of_calls(
         monkeypatch.setattr(client, "query", counted)
         monkeypatch.setattr("mailroom_ops.console.pages.failures.QUICK", 10)
         none = browser.get("/failures", reason="rejected")
-        assert "None of the newest 10 is of these. Look at more" in none.words
+        assert "None of the newest 10 matches. Look at more" in none.words
         assert len(calls) <= 2 * len(CONTRACTS)  # the last hours may be of two days
         found = browser.get("/failures", reason="rejected", more="1")
         assert "1 message" in found.words

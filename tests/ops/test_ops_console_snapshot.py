@@ -89,4 +89,4 @@ def test_the_queues_are_shown_with_a_note_if_cloudwatch_is_unreachable(stage: St
     stage.instead["cloudwatch"] = Away()
     found = look(stage)
     assert (found.alarms, [each.depth.all for each in found.queues if each.name == "mail"]) == (None, [1])
-    assert found.note == "CloudWatch cannot be asked (EndpointConnectionError): no figures, no alarms."
+    assert found.note == "CloudWatch cannot be read (EndpointConnectionError): no figures, no alarms."

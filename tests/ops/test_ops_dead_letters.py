@@ -61,7 +61,7 @@ def test_a_queue_may_be_given_by_any_of_its_names(stage: Stage, name: str) -> No
 def test_an_unknown_queue_exits_with_2_and_lists_the_queues() -> None:
     result = run(app, "list", "--queue", "pigeon")
     assert result.exit_code == 2
-    assert "there are: audience, collect, fax, mail, webhook" in result.stderr
+    assert "use one of audience, collect, fax, mail, webhook" in result.stderr
 
 
 def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> None:

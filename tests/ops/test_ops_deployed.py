@@ -32,7 +32,7 @@ def test_settings_are_read_as_the_function_reads_them() -> None:
 @pytest.mark.parametrize("lanes", [{}, {"LANES": "{"}, {"LANES": "none"}])
 def test_settings_of_another_version_are_refused_by_name(lanes: dict[str, str]) -> None:
     with pytest.raises(
-        Refused, match=r"The settings of mailroom-dev-f are not as this version knows them: .*LANES"
+        Refused, match=r"The settings of mailroom-dev-f are those of another version: .*LANES"
     ):
         read(NAME="a", **lanes)
 

@@ -93,7 +93,7 @@ def test_a_confirmed_destruction_empties_only_the_buckets_that_are_deleted(
     result = run(monkeypatch, tmp_path, s3, "dev\n")
     assert result.exit_code == 0, result.output
     assert "These stacks are deleted: mailroom-dev-mailbox." in result.stdout
-    assert "Kept, by the stage's settings: DynamoDB::GlobalTable, S3::Bucket." in result.stdout
+    assert "Retained, by the stage's settings: DynamoDB::GlobalTable, S3::Bucket." in result.stdout
     assert (versions(s3, "payloads"), versions(s3, "unprocessed")) == (0, 3)
 
 

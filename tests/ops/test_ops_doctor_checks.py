@@ -142,7 +142,7 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
     "cloudformation.DescribeStacks": [
         ({"Stacks": []}, "stacks, deployed: failed", "Not deployed: mailbox"),
         (world.stacks(api="UPDATE_FAILED"), "stacks, deployed: failed", "UPDATE_FAILED"),
-        (world.stacks(api="UPDATE_ROLLBACK_COMPLETE"), "stacks, deployed: warning", "went back"),
+        (world.stacks(api="UPDATE_ROLLBACK_COMPLETE"), "stacks, deployed: warning", "was rolled back"),
         (world.stacks(api="UPDATE_IN_PROGRESS"), "stacks, deployed: warning", "changed"),
     ],
     "sesv2.GetAccount": [
@@ -150,15 +150,15 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         (world.account(SendingEnabled=False), "mail, account: failed", "paused"),
         (world.account(EnforcementStatus="PROBATION"), "mail, account: warning", "probation"),
         (world.account(EnforcementStatus="SHUTDOWN"), "mail, account: failed", "shutdown"),
-        (_quota(MaxSendRate=0.5), "mail, quota: warning", "would send 1 mails a second"),
+        (_quota(MaxSendRate=0.5), "mail, quota: warning", "may send 1 mails a second"),
         (_quota(SentLast24Hours=40_000), "mail, quota: warning", "40,000 of 50,000"),
         (_quota(SentLast24Hours=50_000), "mail, quota: failed", "50,000 of 50,000"),
     ],
     "cloudwatch.GetMetricStatistics": [
         (_rates(0.02), "mail, reputation: warning", "2.00% of the mails"),
         (_rates(0.05), "mail, reputation: failed", "5.00% of the mails"),
-        (_rates(0.0009, "ComplaintRate"), "mail, reputation: warning", "from 0.08%, 0.10%"),
-        (_rates(0.001, "ComplaintRate"), "mail, reputation: failed", "from 0.08%, 0.10%"),
+        (_rates(0.0009, "ComplaintRate"), "mail, reputation: warning", "warning: 0.08%, alarm: 0.10%"),
+        (_rates(0.001, "ComplaintRate"), "mail, reputation: failed", "warning: 0.08%, alarm: 0.10%"),
         ({"Datapoints": []}, "mail, reputation: skipped", "too little"),
     ],
     "sesv2.GetEmailIdentity": [
@@ -176,8 +176,8 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         (world.with_secret("fax", '{"project": "local"}'), "fax, credentials: failed", "secret is not"),
     ],
     "sns.GetPlatformApplicationAttributes": [
-        (_applications(Enabled="false"), "push, applications: failed", "turned off"),
-        ("NotFound", "push, applications: failed", "is not there"),
+        (_applications(Enabled="false"), "push, applications: failed", "is disabled"),
+        ("NotFound", "push, applications: failed", "does not exist"),
         (_certificate("2026-12-01T00:00:00Z"), "push, applications: warning", "expires on 2026-12-01"),
         (_certificate("2026-11-21T08:59:59Z"), "push, applications: failed", "has expired"),
     ],
@@ -190,7 +190,7 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         ),
     ],
     "lambda.GetAccountSettings": [
-        (_concurrency(10), "functions, concurrency: warning", "the account has 10 of 10"),
+        (_concurrency(10), "functions, concurrency: warning", "the account has 10 unreserved of 10"),
         (_concurrency(5000), "functions, concurrency: warning", "the alarm concurrency rings at 800."),
     ],
     "lambda.GetFunctionConcurrency": [
@@ -200,7 +200,7 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
         (_dead_faxes, "queues, dead letters: failed", "2 dead letters wait in fax-dlq.fifo"),
     ],
     "s3.ListObjectsV2": [
-        ({"Contents": [{"Key": "a"}]}, "queues, given up: failed", "gave up on messages"),
+        ({"Contents": [{"Key": "a"}]}, "queues, given up: failed", "gave up on stream records"),
     ],
     "cloudwatch.DescribeAlarms": [
         (_alarms(AlarmActions=[]), "alarms, notifying: warning", "notify nobody: mailroom"),
@@ -209,7 +209,7 @@ FAULTS: dict[str, list[tuple[Answer, str, str]]] = {
     ],
     "sns.ListSubscriptionsByTopic": [
         ("NotFound", "alarms, heard: warning", "There is no topic"),
-        (_subscriptions(), "alarms, heard: warning", "Nobody hears"),
+        (_subscriptions(), "alarms, heard: warning", "have no confirmed"),
         (
             _subscriptions("arn:aws:sns:1", "PendingConfirmation"),
             "alarms, heard: warning",
@@ -314,12 +314,12 @@ def test_credentials_without_any_right_produce_a_warning_for_each_check(answers:
     [
         (
             '{"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "wrong"}',
-            "with: 401, Authenticate",
+            "for sending: 401, Authenticate",
         ),
         (
             '{"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "wrong", '
             '"api_key": "SKfedcba9876543210fedcba9876543210", "api_key_secret": "local-key"}',
-            "token, which its callbacks are signed with: 401",
+            "token, which signs callbacks: 401",
         ),
     ],
 )
@@ -352,7 +352,7 @@ def test_a_provider_that_cannot_be_reached_is_found(answers: dict[str, Answer]) 
 def test_telnyx_is_checked_with_its_own_request(answers: dict[str, Answer], providers: str) -> None:
     telnyx = changed(answers, "send-fax", FAX_PROVIDER="telnyx", FAX_BASE_URL=f"{providers}/telnyx")
     found = looked(Aws(telnyx), ["fax"])
-    assert found[0].sentence == "telnyx takes the credentials and lists faxes."
+    assert found[0].sentence == "telnyx accepts the credentials and lists faxes."
     telnyx["secretsmanager.GetSecretValue"] = world.with_secret("fax", "{}")
     assert looked(Aws(telnyx), ["fax"])[0].state == "failed"
 
@@ -375,10 +375,10 @@ def by_resend(
 def test_resend_is_checked_for_its_key_domains_quota_and_webhook(by_resend: dict[str, Answer]) -> None:
     found = looked(Aws(by_resend), ["mail"])
     assert {(each.check, each.state): each.sentence for each in found} == {
-        ("account", "ok"): "Resend takes the key.",
+        ("account", "ok"): "Resend accepts the key.",
         ("quota", "ok"): "3 of 50,000 mails are used (monthly quota).",
         ("day", "ok"): "0 of the stage's own 40,000 recipients a day are used.",
-        ("reputation", "skipped"): "Resend sends the stage's mails, and has no such thing.",
+        ("reputation", "skipped"): "Resend sends the stage's mails; this check is for SES only.",
         ("senders", "ok"): "mailroom@example.com may send: example.com is verified.",
         ("configuration", "ok"): "Resend posts the events about the stage's mails to its API.",
     }
@@ -390,8 +390,12 @@ def test_resend_is_checked_for_its_key_domains_quota_and_webhook(by_resend: dict
         ({"RESEND_SECRET_ARN": "fax"}, "account", "refuses the key: 400"),
         ({"RESEND_SECRET_ARN": "unsubscribe"}, "account", 'is not {"api_key": "…"}'),
         ({"RESEND_BASE_URL": "http://127.0.0.1:9"}, "account", "cannot be reached"),
-        ({"MAIL_SENDERS": '["a@other.example"]'}, "senders", "other.example is no domain of the account"),
-        ({"MAIL_SENDERS": '["a@in.example.com"]'}, "senders", "in.example.com is no domain of the account"),
+        ({"MAIL_SENDERS": '["a@other.example"]'}, "senders", "other.example is not a domain of the account"),
+        (
+            {"MAIL_SENDERS": '["a@in.example.com"]'},
+            "senders",
+            "in.example.com is not a domain of the account",
+        ),
         ({"UNSUBSCRIBE_URL": "https://other.example/unsubscribe"}, "configuration", "posts no email.bounced"),
     ],
 )
@@ -465,13 +469,15 @@ def test_a_production_stage_with_limited_recipients_is_a_warning(
             each["Environment"]["Variables"].pop("RECIPIENTS_ONLY", None)
     (found,) = [each for each in looked(Aws(answers), ["functions"], PROD) if each.check == "recipients"]
     assert found.state == state
-    assert ("reach only those" in found.sentence) == bounded
+    assert ("reach only recipients" in found.sentence) == bounded
 
 
 def test_a_warning_is_a_failure_if_the_stage_is_protected(answers: dict[str, Answer]) -> None:
     answers["sns.ListSubscriptionsByTopic"] = _subscriptions()
     found = looked(Aws(answers), ["alarms"], PROD)
-    assert [each.sentence for each in found if each.state == "failed"] == ["Nobody hears the alarms."]
+    assert [each.sentence for each in found if each.state == "failed"] == [
+        "The alarms have no confirmed subscription."
+    ]
 
 
 def test_a_stage_that_is_missing_in_cdk_json_is_checked_from_its_deployment(
@@ -504,7 +510,7 @@ def test_the_secrets_of_a_channel_without_its_own_checks_are_read(
 @pytest.mark.parametrize(
     ("bus", "said"),
     [
-        ("", "The stage puts no events."),
+        ("", "The stage has no event bus."),
         ("arn:aws:events:us-east-1:444455556666:event-bus/x", "belongs to another account"),
     ],
 )

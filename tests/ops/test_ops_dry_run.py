@@ -69,7 +69,7 @@ def test_a_dry_run_lists_the_days_of_sending_if_the_day_has_a_limit(world: World
         ("2026-11-23T16:15", 700, 200),
     ]
     shown = run().stdout
-    assert "they go out on several days" in shown
+    assert "the messages are sent on several days" in shown
     assert "1,500" in shown
 
 
@@ -152,7 +152,7 @@ def test_an_audience_whose_page_leads_to_itself_is_refused(world: World) -> None
     world.functions.answers["collect"] = lambda _: page
     result = run()
     assert result.exit_code == 2
-    assert "Page 2 of the audience leads to itself; its order is not stable." in result.stderr
+    assert "Page 2 of the audience is followed by itself: its order is not stable." in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_fault_of_the_campaign_is_a_sentence_with_the_next_step(
     world.functions.answers["collect"] = lambda _: {"errorType": kind, "errorMessage": text}
     error = " ".join(run().stderr.split())
     assert f"mailroom-dev-collect failed: {sentence}" in error
-    assert "Correct the campaign or its rights; its log: aws logs tail /aws/lambda/mailroom-dev-coll" in error
+    assert "Correct the campaign or its permissions; see aws logs tail /aws/lambda/mailroom-dev-coll" in error
 
 
 def test_a_missing_function_exits_with_2_and_names_the_stage_to_deploy(world: World) -> None:

@@ -215,7 +215,7 @@ def test_a_message_that_is_being_sent_is_left_whole_and_named(stage: Stage, held
     before = stage.items("ledger"), stage.items("mailbox")
     answer = erased(code=1)
     assert answer["remains"][0]["what"] == "m-1 (mail)"
-    assert "is on its way (sending)" in answer["remains"][0]["why"]
+    assert "has no outcome yet (sending)" in answer["remains"][0]["why"]
     assert (stage.items("ledger"), stage.items("mailbox")) == before
 
 
@@ -234,7 +234,7 @@ def test_a_mail_to_several_recipients_that_waits_with_its_content_is_left_until_
 ) -> None:
     waits_with_content(stage, "m-1", [ADA, BOB])
     before = stage.everything()
-    assert "is on its way (scheduled)" in erased(code=1)["remains"][0]["why"]
+    assert "has no outcome yet (scheduled)" in erased(code=1)["remains"][0]["why"]
     assert stage.everything() == before
 
 
@@ -248,14 +248,14 @@ def test_a_mail_to_several_recipients_whose_time_may_have_come_is_left_whole(
 ) -> None:
     scheduled(stage, "m-1", at, send_at, to=[ADA, BOB])
     before = stage.everything()
-    assert "is on its way (scheduled)" in erased(code=1)["remains"][0]["why"]
+    assert "has no outcome yet (scheduled)" in erased(code=1)["remains"][0]["why"]
     assert stage.everything() == before
 
 
 def test_an_unclaimed_mail_to_several_recipients_is_left_whole_until_its_claim(stage: Stage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
     answer = erased(code=1)
-    assert "the ledger does not know it" in answer["remains"][0]["why"]
+    assert "it has no ledger item" in answer["remains"][0]["why"]
     assert stage.items("mailbox")[0]["to"] == [ADA, BOB]
     assert not stage.items("ledger")
     stage.put("ledger", id="m-1", event_type="mail", to=[ADA, BOB], **OVER)
@@ -291,7 +291,7 @@ def test_an_erasure_shows_its_survey_and_requires_a_confirmation(stage: Stage) -
     result = run(app, ADA, typed="n\n")
     assert result.exit_code == 1
     assert "Delete 1 messages of dev and remove the recipient from 0 shared ones?" in result.stderr
-    assert "Nothing then keeps a campaign" in result.stdout
+    assert "After that, a campaign" in result.stdout
     assert stage.everything() == before
 
 

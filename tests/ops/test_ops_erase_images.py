@@ -37,7 +37,10 @@ def test_an_address_that_contains_the_persons_address_belongs_to_another_person(
 @pytest.mark.parametrize(
     ("typed", "channel", "words"),
     [
-        *((text, "", "is no mail address, no number") for text in ("ada", "ada@", "555-1234", "", "1" * 20)),
+        *(
+            (text, "", "is not a mail address, a number")
+            for text in ("ada", "ada@", "555-1234", "", "1" * 20)
+        ),
         ("12345", "pigeon", "there is no channel 'pigeon'; there are: mail, sms"),
         ("ada@example.com", "mail", "leave --channel out"),
     ],

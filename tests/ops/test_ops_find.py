@@ -128,7 +128,7 @@ def test_an_empty_result_shows_the_number_of_messages_in_queues(stage: Stage) ->
         for _ in range(count):
             stage.sqs.send_message(QueueUrl=lanes[lane], MessageBody="{}")
     stage.functions.environments["dispatch"]["ROUTES"] = json.dumps({"mail": lanes})
-    said = "5 messages lie in queues and are not listed yet."
+    said = "5 messages are in queues and not listed yet."
     assert f"No messages to ada@example.com in dev so far; {said}" in run("find", "ada@example.com").stdout
     assert f"No messages in dev so far; {said}" in run("list").stdout
     assert answer(run("list", "--json"))["queued"] == 5
@@ -246,7 +246,7 @@ def test_a_misspelt_filter_is_refused_with_the_valid_values(stage: Stage) -> Non
         (("list", "--status", "bouncd"), "status: 'bouncd' is not a status; use scheduled,"),
         (("find", "ada@example.com", "--channel", "mial"), "channel: 'mial' is not one of mail, sms,"),
         (("failures", "--status", "delivered"), "status: 'delivered' is not one of failed, undelivered"),
-        (("failures", "--campaign", "sprng"), "campaign: 'sprng' had no run in dev; this folder has: "),
+        (("failures", "--campaign", "sprng"), "campaign: 'sprng' had no run in dev; campaigns here: "),
         (("list", "--campaign", "spring#nov"), "spring has no run 'nov' in dev; use 2026-11-21T09:00Z."),
     ):
         result = run(*words)

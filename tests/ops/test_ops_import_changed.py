@@ -76,8 +76,8 @@ def test_moved_lines_stop_an_import_by_line_number_and_the_unchanged_file_contin
     result = run("import", str(file), *NUMBERED)
     assert result.exit_code == 2
     said = " ".join(result.stdout.split())
-    assert "line 2 has the id of another message, and ids are made of the lines' numbers" in said
-    assert "Put the file back as it was" in said
+    assert "line 2 has the id of another message, and ids are made of line numbers" in said
+    assert "Restore the file" in said
     assert len(stage.mailbox()) == PUT
     write_mails(file, "email", *people())
     assert answer(run("import", str(file), *NUMBERED, "--json"))["existed"] == PUT

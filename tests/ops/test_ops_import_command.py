@@ -151,7 +151,7 @@ def test_a_dry_run_checks_every_line_shows_three_messages_and_leaves_no_file(
     [
         ("p.csv", "email", MAIL, "The lines have no ids"),
         ("p.csv", "id,id", MAIL, "two columns have the name 'id'"),
-        ("p.csv", "id,email", (), "Which channel is it?"),
+        ("p.csv", "id,email", (), "The channel is missing."),
         ("p.csv", "id,email", ("--channel", "fxa"), "--channel 'fxa' is unknown"),
         ("p.csv", "id,email", (*MAIL, "--id-prefix", "a@b"), "--id-prefix"),
         ("p.xlsx", "id,email", MAIL, "does not end in .csv or .jsonl"),
@@ -202,7 +202,7 @@ def test_a_missing_table_stops_the_import_and_the_output_explains_the_next_run(
     assert found["state"] == "stopped"
     assert "ResourceNotFoundException" in found["trouble"]
     assert (found["put"], found["failed"]) == (0, 1)
-    assert "To go on, run the same command again" in run("import", str(file), *MAIL).stdout
+    assert "To continue, run the same command again" in run("import", str(file), *MAIL).stdout
     del stage.instead["dynamodb"]
     again = answer(run("import", str(file), *MAIL, "--json"))
     assert (again["put"], again["failed"]) == (200, 0)

@@ -179,9 +179,9 @@ def test_a_missing_or_wrong_answer_is_refused_with_the_sentence_of_synth(
     ("content", "sentence"),
     [
         ("{", "is not JSON"),
-        ("[1]", "has no place for stages"),
+        ("[1]", "has no section for stages"),
         ('{"app": "x"}', 'Add "mailroom": {} to its "context"'),
-        ('{"context": {"mailroom": {"dev": 1}}}', "has no place for stages"),
+        ('{"context": {"mailroom": {"dev": 1}}}', "has no section for stages"),
         (
             '{"context": {"mailroom": {"trial": {"channels": 1}}}}',
             "trial.channels: 1 should be an object",

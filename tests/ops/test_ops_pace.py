@@ -65,7 +65,7 @@ def test_a_single_message_takes_its_own_duration() -> None:
 def test_a_number_of_messages_above_the_queues_retention_is_warned_of_with_the_maximum() -> None:
     (row,) = (each for each in SETTINGS.lane_rows() if each.lane == "bulk")
     most = int((4 * 86_400 - row.rules.longest_stay) * 7)
-    assert f"At most {most:,} fit." in planned(10_000_000).warning
+    assert f"Put at most {most:,}." in planned(10_000_000).warning
     assert planned(most).warning == ""
     assert planned(most + 1).warning
 

@@ -21,21 +21,21 @@ def test_prods_bulk_lane_keeps_to_seven_a_second() -> None:
     assert result.exit_code == 0
     assert "of prod: 1 h 35 min (5,714 s)" in result.stdout
     lines = result.stdout.splitlines()
-    assert "Bounded by the rate: mailroom.prod.channels.mail.messages_per_second." in lines
+    assert "Limited by the rate: mailroom.prod.channels.mail.messages_per_second." in lines
     assert "The lane's rate of 7 a second needs 2 workers." in lines
 
 
 def test_messages_above_the_daily_limit_are_shown_by_day() -> None:
     result = run("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "prod")
     assert result.stdout.count("45,000") == 2
-    assert "Bounded by the day: mailroom.prod.channels.mail.per_day." in result.stdout
+    assert "Limited by the day: mailroom.prod.channels.mail.per_day." in result.stdout
 
 
 def test_the_local_stages_workers_are_its_bound_and_share_a_vcpu() -> None:
     given = ("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "local")
     key = "mailroom.local.channels.mail.lanes.bulk.maximum_concurrency"
     lines = run(*given).stdout.splitlines()
-    assert f"Bounded by the workers: {key}." in lines
+    assert f"Limited by the workers: {key}." in lines
     assert "4 workers send 28.7 a second: 0.13 s a message with 256 MB." in lines
 
 

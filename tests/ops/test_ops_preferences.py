@@ -39,8 +39,8 @@ def test_the_opt_outs_of_an_address_are_shown_in_every_spelling(preferences: Pre
     assert result.exit_code == 0
     since = "since 2026-11-21 14:00:34 UTC: opted out"
     assert result.stdout.splitlines() == [
-        f"ada@example.com has received no followers {since} by their mail program's button.",
-        f"ada@example.com has received no news {since} on the page behind a mail's link.",
+        f"ada@example.com has received no followers {since} with the button of their mail program.",
+        f"ada@example.com has received no news {since} on the page that a mail links to.",
     ]
 
 
@@ -54,7 +54,7 @@ def test_a_choice_is_shown_and_undone_by_the_other_form_of_a_number(preferences:
 @pytest.mark.usefixtures("preferences")
 def test_a_recipient_without_opt_outs_exits_with_1() -> None:
     result = run("show", ADA)
-    assert (result.exit_code, result.stdout) == (1, f"{ADA} has opted out of nothing in dev.\n")
+    assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out in dev.\n")
     assert run("show", ADA, "--json").stdout == '{"stage":"dev","opt_outs":[]}\n'
 
 
@@ -64,7 +64,7 @@ def test_an_operator_opts_a_recipient_out_in_the_canonical_form_of_the_address(
     result = run("opt-out", "Ada <ADA@Example.com>", "--topic", "followers")
     assert result.exit_code == 0
     assert "ada@example.com has received no followers since" in result.stdout
-    assert "by an operator, for them" in result.stdout
+    assert "through an operator" in result.stdout
     assert (ADA, "followers") in preferences.find([(ADA, "followers")])
 
 
@@ -72,7 +72,7 @@ def test_an_earlier_opt_out_keeps_its_time_and_its_way_and_exits_with_1(preferen
     preferences.opt_out(ADA, "followers", "one-click")
     result = run("opt-out", ADA, "--topic", "followers")
     assert result.exit_code == 1
-    assert "2026-11-21 14:00:34 UTC: opted out by their mail program's button" in result.stdout
+    assert "2026-11-21 14:00:34 UTC: opted out with the button of their mail program" in result.stdout
 
 
 @pytest.mark.usefixtures("preferences")

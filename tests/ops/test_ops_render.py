@@ -77,14 +77,14 @@ def test_a_language_is_chosen_and_unused_attributes_are_named(folder: Folder) ->
     folder.put("a/fr", subject="Bonjour {{ name }}", html="<p>{{ name }}</p>", text="x")
     result = folder.run("a", "--set", "locale=fr-CA", "--set", "shoe=7")
     assert "Subject: Bonjour Ada" in result.stdout
-    assert "Nothing uses shoe." in result.stdout
+    assert "Unused attributes: shoe." in result.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["b"], "There is no template 'b' in"),
-        ([], "Which template is it?"),
+        ([], "The template is missing."),
         (["a", "--example", "eve"], "mail/a has no example 'eve'. There are: ada, bob."),
         (["a", "--set", "sendAt=x"], "sendAt: is not used here; did you mean `send_at`?"),
         (["a", "--set", "to=ada@"], "to: 'ada@' is not a mail address"),
@@ -137,8 +137,8 @@ def test_the_line_of_an_error_is_that_of_the_shared_part(folder: Folder) -> None
 def test_a_language_that_lacks_a_part_or_has_an_invalid_name_is_a_fault(folder: Folder) -> None:
     folder.put("a/fr-ca", subject="Bonjour", text="x")
     said = folder.run("--all").stdout
-    assert "mail/a/fr-ca: is found by nobody; call it fr-CA" in said
-    assert "mail/a/fr-ca/body.html: is missing; a language has all of its parts" in said
+    assert "mail/a/fr-ca: is never selected; rename it to fr-CA" in said
+    assert "mail/a/fr-ca/body.html: is missing; each language needs all parts" in said
 
 
 def test_an_example_renders_in_each_language(folder: Folder) -> None:

@@ -190,7 +190,7 @@ def test_a_waiting_message_is_left_to_release_and_a_handed_over_one_is_queued(st
     code, answer = scanned("--yes")
     assert (code, answer["found"]) == (1, {"overdue": {"mail": 1}, "gone": {"mail": 1}})
     assert [body["id"] for body in stage.bodies("mail")] == ["lost"]
-    assert "waiting for release to hand it over" in run("repair", "waits", "--dry-run").stdout
+    assert "waiting for its time" in run("repair", "waits", "--dry-run").stdout
     assert stage.ledger("waits") == before
 
 

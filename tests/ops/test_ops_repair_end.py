@@ -50,7 +50,7 @@ def test_an_ending_shows_the_message_and_its_consequences_and_requires_a_confirm
     for words in ("sending", "signalwire fx-1", "+16175551234"):
         assert words in result.stdout
     assert (
-        "End fax f of dev as failed? Callbacks follow, and mailroom resend may send it again."
+        "Record fax f of dev as failed? Callbacks are sent, and mailroom resend can send it again."
         in result.stderr
     )
     assert "completedAt" not in stage.ledger("f", "fax")
@@ -64,7 +64,7 @@ def test_a_fax_can_be_ended_only_after_its_line_must_be_free(stage: RepairStage)
     code, answer = ended("f", "--as", "failed")
     assert (code, answer["repaired"]) == (1, {})
     assert answer["messages"][0]["why"].startswith(
-        "sending: a worker may hold it, or its line be busy, until 20"
+        "sending: a worker may be sending it, or its line be busy, until 20"
     )
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_600))
     assert ended("f", "--as", "failed")[0] == 0
@@ -99,7 +99,7 @@ def test_a_message_with_an_outcome_or_a_wait_is_not_ended(
     code, answer = ended("m", "--as", "failed")
     assert (code, answer["messages"][0]["why"].startswith(why)) == (1, True)
     assert stage.ledger("m") == before
-    assert f"m: not ended: {why}" in run("repair", "m", "--as", "failed").stdout
+    assert f"m: not recorded: {why}" in run("repair", "m", "--as", "failed").stdout
 
 
 def test_a_message_that_changes_during_the_confirmation_is_left_alone(
@@ -114,14 +114,14 @@ def test_a_message_that_changes_during_the_confirmation_is_left_alone(
     monkeypatch.setattr("typer.confirm", thinks)
     result = run("repair", "m", "--as", "failed")
     assert result.exit_code == 1
-    assert "m: not ended: it has changed since it was shown" in result.stdout
+    assert "m: not recorded: it has changed since it was shown" in result.stdout
     assert "completedAt" not in stage.ledger("m")
 
 
 def test_an_unclaimed_message_or_an_id_of_two_channels_is_not_ended(stage: RepairStage) -> None:
     stage.put(mail("m"))
     result = run("repair", "m", "--as", "failed")
-    assert (result.exit_code, "the ledger does not know it" in result.stdout) == (1, True)
+    assert (result.exit_code, "it has no item in the ledger" in result.stdout) == (1, True)
     for event_type in ("mail", "fax"):
         stage.know("m", event_type, status="sending")
     result = run("repair", "m", "--as", "failed")

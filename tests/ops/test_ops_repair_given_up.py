@@ -99,7 +99,7 @@ def test_a_replayed_batch_goes_whole_to_the_function_that_failed_and_moves_to_re
 @pytest.mark.parametrize(
     ("function", "dispatch", "why"),
     [
-        ("payroll", FakeDispatch(), "its function reads no stream of this stage"),
+        ("payroll", FakeDispatch(), "its function does not read a stream of this stage"),
         (
             "mailroom-dev-dispatch",
             FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "1"}]}]),
@@ -237,7 +237,7 @@ def test_a_batch_whose_function_does_not_respond_is_left_and_the_others_are_repl
     dispatch = Meanwhile(out_of_reach)
     result = run(monkeypatch, dispatch, "--yes")
     assert result.exit_code == 1
-    assert "it could not be handed over: Read timeout on endpoint URL" in " ".join(result.stdout.split())
+    assert "its function could not be invoked: Read timeout" in " ".join(result.stdout.split())
     assert "1 batches replayed, 1 left." in result.stdout
 
 

@@ -55,7 +55,7 @@ def test_a_repair_asks_the_operator_to_confirm_that_the_messages_were_never_sent
     stage.put(mail("lost"))
     result = run("repair", "lost", typed="n\n")
     assert result.exit_code == 1
-    assert "lost (mail): unknown to the ledger" in result.stdout
+    assert "lost (mail): not in the ledger" in result.stdout
     assert (
         "Repair 1 message of dev? The ledger may have forgotten 1 of them. Confirm that they were never "
         "sent. A message that was sent would be sent again." in result.stderr
@@ -129,8 +129,8 @@ def test_contradictory_or_missing_options_are_refused(stage: RepairStage) -> Non
         ("a --scan", "Say what to repair"),
         ("--scan --dead-letters all", "Say what to repair"),
         ("--scan --channel mail", "--channel needs ids"),
-        ("--scan --as sent", "--as needs the ids"),
-        ("a --dead-letters mail --as sent", "--as needs the ids"),
+        ("--scan --as sent", "--as needs ids"),
+        ("a --dead-letters mail --as sent", "--as needs ids"),
         ("a --dead-letters all", "Name the queue"),
     ):
         result = run("repair", *options.split(), "--yes")

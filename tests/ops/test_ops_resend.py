@@ -73,7 +73,7 @@ OVER: dict[str, tuple[dict[str, Any], str]] = {
     "delivered": ({"status": "delivered"}, "so it would arrive twice; --force"),
     "complained": ({"status": "complained"}, "so it would arrive twice; --force"),
     "cancelled": ({"status": "cancelled"}, "its producer took it back; --force"),
-    "partly": ({"status": "bounced", "recipients": PARTLY}, "others of its recipients have had it"),
+    "partly": ({"status": "bounced", "recipients": PARTLY}, "some of its recipients have received it"),
 }
 NEVER: dict[str, tuple[dict[str, Any], str]] = {
     "erased": ({"completedAt": 1, "status": "sent", "erased_at": 1}, "its recipient was erased"),
@@ -134,9 +134,9 @@ def test_a_reopened_but_unqueued_message_is_queued_without_another_generation(st
 
 
 UNFIT: dict[str, tuple[dict[str, Any] | None, str]] = {
-    "gone": (None, "gone from the mailbox"),
+    "gone": (None, "no longer in the mailbox"),
     "wrong": ({"email": "nobody"}, "is not a mail address"),
-    "to come": ({"send_at": "2030-01-01T00:00:00Z"}, "is yet to come"),
+    "to come": ({"send_at": "2030-01-01T00:00:00Z"}, "is in the future"),
     "no lane": ({"lane": "express"}, "no lane"),
     "missing variable": (
         {"subject": None, "text": None, "template": "weekly-followers", "followers": []},
@@ -232,8 +232,8 @@ def test_ids_are_read_from_standard_input(piped: str) -> None:
 @pytest.mark.parametrize(
     ("piped", "words"),
     [
-        ('{"stage": "moon", "failures": [{"id": "a", "event_type": "mail"}]}', "is about the stage moon"),
-        ('{"id": "a", "stage": "dev"}\n{"id": "b", "event_type": "sms", "stage": "moon"}', "the stage moon"),
+        ('{"stage": "moon", "failures": [{"id": "a", "event_type": "mail"}]}', "is about stage moon"),
+        ('{"id": "a", "stage": "dev"}\n{"id": "b", "event_type": "sms", "stage": "moon"}', "stage moon"),
         ('{"stage": "dev", "more": true, "failures": [{"id": "a", "event_type": "mail"}]}', "--limit"),
         ('{"id": "a", "event_type": "mail"}\nb\n', "is not JSON: b"),
     ],

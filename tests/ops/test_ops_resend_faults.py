@@ -65,7 +65,7 @@ def test_a_message_that_cannot_be_reopened_is_named_and_the_others_are_queued(
         1,
         {"a": "resent", "b": "unqueued", "c": "resent"},
     )
-    assert "it may be reopened, and is not queued" in found["b"]["why"]
+    assert "it may be reopened, but is not queued" in found["b"]["why"]
     assert "mailroom repair" in found["b"]["why"]
     assert queued(stage) == ["a", "c"]
 
@@ -90,7 +90,7 @@ def test_a_message_that_cannot_be_read_again_is_left_and_the_others_are_queued(
     monkeypatch.setattr(stage.dynamodb, "query", failing)
     code, found = resent()
     assert (code, found["b"]["result"]) == (1, "refused")
-    assert "could not be read, so it is as it was" in found["b"]["why"]
+    assert "could not be read, and was not changed" in found["b"]["why"]
     assert "completedAt" in stage.ledger("b")
     assert queued(stage) == ["a", "c"]
 
@@ -114,7 +114,7 @@ def test_the_text_output_names_the_messages_that_were_not_sent(
         broken.setattr("mailroom.aws.queues.send", lambda *_: {"0"})
         result = run("resend", *IDS)
     assert result.exit_code == 1
-    assert "a (mail): it is reopened, but SQS would not take it" in result.stderr
-    assert "b (mail): it may be reopened, and is not queued" in result.stderr
+    assert "a (mail): it is reopened, but SQS did not accept it" in result.stderr
+    assert "b (mail): it may be reopened, but is not queued" in result.stderr
     assert "c (mail)" not in result.stderr
     assert "3 messages of dev: 1 resent, 2 unqueued." in result.stdout

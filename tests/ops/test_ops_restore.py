@@ -93,7 +93,7 @@ def test_restored_runs_equal_the_backup_and_other_runs_stay(dynamodb: Any) -> No
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [(LEDGER, "is the table itself"), ("mailroom-dev-nothing", "There is no")],
+    [(LEDGER, "is the stage's own table"), ("mailroom-dev-nothing", "There is no")],
 )
 def test_an_invalid_source_is_refused(dynamodb: Any, source: str, said: str) -> None:
     put(dynamodb, LEDGER, "a", NEW, "sent")
@@ -105,4 +105,4 @@ def test_an_invalid_source_is_refused(dynamodb: Any, source: str, said: str) -> 
 def test_a_table_with_other_keys_is_refused_as_a_source(dynamodb: Any) -> None:
     make_table(dynamodb, "other", "name")
     result = run("--from", "other", "--yes")
-    assert (result.exit_code, "it is no copy of it" in result.stderr) == (2, True)
+    assert (result.exit_code, "is not a copy of" in result.stderr) == (2, True)

@@ -112,10 +112,10 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
         "lane: 'bulk' is not set up for sms",
     ),
     (("push", "--to", "token", "--set", "title=T"), "event_type: 'push' is not allowed here"),
-    (("mail", *HELLO, "--set", "headers=x"), "--set headers: is no text"),
-    (("mail", *HELLO, "--set", "x"), "--set 'x' is no pair"),
-    (("fxa", *HELLO), "Which channel is it?"),
-    (HELLO, "Which channel is it?"),
+    (("mail", *HELLO, "--set", "headers=x"), "--set headers: is not JSON"),
+    (("mail", *HELLO, "--set", "x"), "--set 'x' is not a pair"),
+    (("fxa", *HELLO), "The channel is missing."),
+    (HELLO, "The channel is missing."),
     (("mail", "--file", "/nowhere.json"), "/nowhere.json cannot be read"),
     (("mail", *HELLO, "--stage", "prod"), "mailroom-prod-messages-api"),
 ]
@@ -133,7 +133,7 @@ def test_a_message_that_the_stage_would_refuse_is_not_put_and_its_field_is_named
     [
         ('{"id": "a",\n "to" 1}', "line 2, column 7: is not JSON"),
         ("[{}]", "mailroom import"),
-        ('{"event_type": "sms"}', "event_type is 'sms', and mail was asked for"),
+        ('{"event_type": "sms"}', "event_type is 'sms', but the command says mail"),
     ],
 )
 def test_an_invalid_file_is_refused_with_the_place_of_the_fault(

@@ -124,7 +124,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         (sending(OLD, startedAt=MS), "mailroom repair"),
         (
             sending(OLD, **AT_TELNYX),
-            "If no worker can find out how it ended, ask telnyx, then: mailroom repair m",
+            "If no worker can find out its outcome, ask telnyx for it, then: mailroom repair m",
         ),
         (
             sending(dead_lettered_at=MS, **AT_TELNYX),
@@ -144,7 +144,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         ),
         (
             waiting("outside_window", "22T09:00"),
-            "It waits until its window opens, 2026-11-22 09:00:00 UTC. It waits with its content",
+            "It waits until its window opens, 2026-11-22 09:00:00 UTC. Its content is stored with the wait",
         ),
         (
             waiting("day_used_up", "21T14:15"),
@@ -152,19 +152,19 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         ),
         (
             waiting("provider_refuses", "21T14:30"),
-            "It waits until its provider takes messages, and is tried about 2026-11-21 14:30:00 UTC",
+            "It waits until its provider accepts messages, and is tried about 2026-11-21 14:30:00 UTC",
         ),
-        (waiting("send_at", "21T13:00"), "60 minutes late: release does not hand over what waits"),
+        (waiting("send_at", "21T13:00"), "60 minutes late: the function release does not queue"),
         (
             {"status": "scheduled", "updatedAt": RECENT},
-            "handed over to its queue, which delivers it at its time.",
+            "It is in its queue, and is sent at its time.",
         ),
         *(
             ({"status": status, "error": {"code": code}}, words)
             for status, code, words in (
                 ("failed", "invalid", "under a new id"),
                 ("failed", "expired", "expires_at"),
-                ("failed", "content_gone", "whether it was taken back"),
+                ("failed", "content_gone", "whether the message was cancelled"),
                 ("failed", "outcome_unknown", "ask the recipient"),
                 ("failed", "rejected", "mailroom resend m --channel mail --stage dev"),
                 ("suppressed", "opted_out", "mailroom preferences show"),
@@ -192,7 +192,10 @@ def test_the_advice_depends_on_the_status(item: dict[str, Any], words: str) -> N
     ("more", "words"),
     [
         ({}, "If it was put within the last 90 days, no worker has claimed it"),
-        ({}, "requeues it: mailroom repair m --channel mail --stage dev. An older one may have been sent"),
+        (
+            {},
+            "requeues it: mailroom repair m --channel mail --stage dev. An older message may have been sent",
+        ),
         ({"send_at": "2026-11-21T14:10:00Z"}, "It waits for 2026-11-21 14:10:00 UTC."),
     ],
 )
@@ -267,7 +270,9 @@ def test_a_message_that_waits_for_the_day_shows_its_place_and_its_estimated_time
         turn = turn_of(stage.session, "dev", found, lambda: NOW)
         assert place_of(found, turn) == f"It waits for the day's quota, {said}"
         (advised,) = view_of(found, "dev", NOW, turn=turn).advice
-        assert advised.startswith(f"It waits for the day's quota, {said}. It waits with its content")
+        assert advised.startswith(
+            f"It waits for the day's quota, {said}. Its content is stored with the wait"
+        )
 
 
 def test_a_message_that_was_put_just_now_is_read_again_until_its_claim(

@@ -62,7 +62,7 @@ def test_the_list_shows_the_newest_suppression_first_and_the_total() -> None:
     assert rest == [
         f"2026-11-21 09:01:00 sms gone {NUMBER} by message m-1 30006",
         f"2026-11-21 09:00:00 mail bounce {ADA} by message m-1 hard bounce (General)",
-        "2 on the list of dev.",
+        "2 on the suppression list of dev.",
     ]
 
 
@@ -72,7 +72,7 @@ def test_a_number_that_sent_stop_is_shown_with_the_called_number_and_can_be_lift
     shown = run("show", NUMBER)
     assert shown.exit_code == 0
     assert shown.stdout == (
-        f"{NUMBER} has received no sms since 2026-11-21 09:00:00 UTC: it opted out "
+        f"{NUMBER} has received no sms since 2026-11-21 09:00:00 UTC: the recipient opted out "
         "(STOP sent to +12025550123).\n"
     )
     (found,) = json.loads(run("list", "--json").stdout)["suppressions"]
@@ -85,7 +85,7 @@ def test_a_number_that_sent_stop_is_shown_with_the_called_number_and_can_be_lift
 def test_the_list_of_one_channel_leaves_the_others_out() -> None:
     on_list()
     on_list(NUMBER, "sms")
-    assert "1 on the list" in run("list", "--channel", "sms").stdout
+    assert "1 on the suppression list" in run("list", "--channel", "sms").stdout
     assert ADA not in run("list", "--channel", "sms").stdout
 
 
@@ -112,8 +112,8 @@ def test_a_recipient_is_found_in_every_spelling_with_the_reason() -> None:
     result = run("show", " Ada Lovelace <ADA@Example.com> ")
     assert result.exit_code == 0
     assert result.stdout == (
-        "ada@example.com has received no mail since 2026-11-21 09:00:00 UTC: a message to it came back for "
-        "good (hard bounce (General)). Caused by message m-1.\n"
+        "ada@example.com has received no mail since 2026-11-21 09:00:00 UTC: a message to it bounced "
+        "permanently (hard bounce (General)). Caused by message m-1.\n"
     )
 
 
@@ -140,11 +140,9 @@ def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_both_lists(
     ses.listed.add(ADA)
     result = run("lift", ADA, "--channel", "mail", typed="y\n")
     assert result.exit_code == 0
-    assert "came back for good" in result.stdout
-    assert (
-        "Take it off the mail list of dev and off SES's own, which the whole account shares?" in result.stdout
-    )
-    assert f"{ADA} was taken off SES's own list." in result.stdout
+    assert "bounced permanently" in result.stdout
+    assert "Remove it from the mail list of dev and from SES's own list, which" in result.stdout
+    assert f"{ADA} was removed from SES's own list." in result.stdout
     assert f"{ADA} gets mail of dev again." in result.stdout
     assert not the_list().find("mail", [ADA])
     assert not ses.listed
@@ -172,7 +170,7 @@ def test_a_refusal_of_ses_is_reported_after_mailrooms_own_entry_was_lifted(
     ses.fault = fault
     result = run("lift", ADA, "--channel", "mail", "--yes")
     assert result.exit_code == 1
-    assert f"SES did not take {ADA} off its own list" in result.stdout
+    assert f"SES did not remove {ADA} from its list" in result.stdout
     assert "run this command again" in result.stdout
     assert f"{ADA} gets mail of dev again." in result.stdout
     assert not the_list().find("mail", [ADA])
@@ -185,7 +183,7 @@ def test_an_address_on_the_list_of_ses_only_is_lifted_there(ses: FakeSes) -> Non
     assert not (ses.listed - {"Ada@example.com"})
     result = run("lift", "Ada@example.com", "--channel", "mail", typed="y\n")
     assert result.exit_code == 0
-    assert "Take it off SES's own list?" in result.stdout
+    assert "Remove it from SES's own list?" in result.stdout
     assert not ses.listed
 
 
@@ -194,7 +192,7 @@ def test_a_number_is_lifted_without_a_request_to_ses(ses: FakeSes) -> None:
     on_list(NUMBER, "push")
     result = run("lift", NUMBER, "--channel", "sms", typed="y\n")
     assert result.exit_code == 0
-    assert "Take it off the sms list of dev?" in result.stdout
+    assert "Remove it from the sms list of dev?" in result.stdout
     assert not ses.asked
     assert not the_list().find("sms", [NUMBER])
     assert the_list().find("push", [NUMBER])

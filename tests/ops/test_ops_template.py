@@ -79,7 +79,7 @@ def test_a_published_template_becomes_current(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     result = desk.run("put", "a")
     assert result.exit_code == 0, result.output
-    assert result.stdout == "mail/a: version 1 counts within a minute.\n"
+    assert result.stdout == "mail/a: version 1 is current within a minute.\n"
     assert desk.counts() == {"mail/a": 1}
     found = desk.published.version(A, 1)
     assert found.parts == {"a/body.txt": "Dear {{ name }}", "a/subject.txt": "Hello {{ name }}"}
@@ -122,7 +122,7 @@ def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> No
     desk.run("put", "a")
     desk.write("Dear {{ name }}{% if city is defined %} of {{ city }}{% endif %}")
     said = desk.run("put", "a").stdout
-    assert "It needs what the version before did not: city. Messages without fail." in said
+    assert "It uses new variables: city. Messages without them fail." in said
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_an_attribute_that_only_the_new_version_needs_is_named(desk: Desk) -> No
     [
         ("{{ name | nosuch }}", "templates/mail/a/body.txt:1 uses the filter 'nosuch', which is unknown"),
         ("{% include name %}", "a/body.txt:1 takes the name of a template from a variable"),
-        ("x" * MAX_VERSION_BYTES, "a version has 1,048,576 at most."),
+        ("x" * MAX_VERSION_BYTES, "a version may have 1,048,576."),
     ],
 )
 def test_a_template_with_a_fault_is_not_published(desk: Desk, text: str, said: str) -> None:
@@ -155,9 +155,9 @@ def test_a_stage_without_publishing_names_the_setting_that_turns_it_on(desk: Des
 def test_a_rollback_returns_to_the_version_before_and_then_to_the_deployed_template(desk: Desk) -> None:
     for text in ("one", "two", "three"):
         desk.put(text)
-    assert "version 2 counts within a minute" in desk.run("rollback", "a", "--yes").stdout
-    assert "version 3 counts" in desk.run("rollback", "a", "--to", "3", "--yes").stdout
-    assert "the deployed template counts" in desk.run("rollback", "a", "--to", "0", "--yes").stdout
+    assert "version 2 is current within a minute" in desk.run("rollback", "a", "--yes").stdout
+    assert "version 3 is current" in desk.run("rollback", "a", "--to", "3", "--yes").stdout
+    assert "the deployed template is current" in desk.run("rollback", "a", "--to", "0", "--yes").stdout
     assert desk.counts() == {"mail/a": 0}
     assert "is at the deployed template already" in desk.run("rollback", "a", "--yes").stderr
     assert "has no version 9. There are: 1, 2, 3." in desk.run("rollback", "a", "--to", "9", "--yes").stderr
@@ -185,7 +185,7 @@ def test_a_version_that_was_never_current_is_skipped_by_a_rollback(
                 desk.put("three: theirs", by="arn:other")
 
         before_each_call(patch, between)
-        with pytest.raises(Refused, match="Somebody has published meanwhile"):
+        with pytest.raises(Refused, match="Somebody else has published"):
             desk.put("two: mine")
     assert desk.published.numbers(A) == [1, 2, 3]
     assert desk.published.roll_back(A) == 1
@@ -253,7 +253,7 @@ def test_a_version_is_shown_with_its_parts(desk: Desk) -> None:
 def test_a_difference_between_stage_and_folder_is_shown(desk: Desk) -> None:
     desk.write("Dear {{ name }}")
     desk.run("put", "a")
-    assert desk.run("diff").stdout == "What is published is what lies in the folder.\n"
+    assert desk.run("diff").stdout == "The published templates are equal to the folder.\n"
     desk.write("Hi {{ name }}")
     result = desk.run("diff", "a")
     assert result.exit_code == 1
@@ -343,6 +343,6 @@ def test_the_folder_s_own_templates_are_found_by_channel(desk: Desk) -> None:
     (desk.root / "sms" / "a").mkdir(parents=True)
     (desk.root / "sms" / "a" / "body.txt").write_text("Hi")
     folder = TemplateFolder(desk.root)
-    with pytest.raises(Refused, match="a is a template of mail and sms; say --channel"):
+    with pytest.raises(Refused, match="a is a template of mail and sms; use --channel"):
         folder.named("a")
     assert folder.named("a", "sms") == TemplateName("sms", "a")

@@ -141,7 +141,7 @@ def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> N
     error = {"code": "rejected", "message": "550 no"}
     assert of("failed", error=error) == "It was not sent. 550 no (rejected)"
     unknown = {"code": "outcome_unknown", "message": "the worker was cut off"}
-    assert of("failed", error=unknown).startswith("Nobody can tell whether it was sent.")
+    assert of("failed", error=unknown).startswith("It is unknown whether it was sent.")
     trouble = {"code": "throttled", "message": "slow down"}
     assert of("sending", trouble=trouble) == "It is being sent. slow down (throttled)"
     assert of("sent", "fax", provider="telnyx") == "Telnyx reports that it was delivered."
@@ -179,7 +179,7 @@ def test_a_cancelled_message_is_not_due() -> None:
 
 def test_a_dead_letter_is_described_as_left_until_an_operator_acts() -> None:
     found = of_ledger({"id": "m", "event_type": "mail", "status": "sending", "dead_lettered_at": MS})
-    assert meaning(found) == "It is a dead letter: nothing tries it again, until somebody puts it back."
+    assert meaning(found) == "It is a dead letter: it is not tried again until an operator requeues it."
 
 
 def test_a_callback_that_mailroom_refused_shows_its_reason_and_does_not_blame_the_endpoint() -> None:

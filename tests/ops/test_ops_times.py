@@ -17,7 +17,7 @@ def test_a_span_is_a_number_and_its_unit(typed: str, seconds: int) -> None:
 @pytest.mark.parametrize("typed", ["", "15", "m", "1.5h", "-1h", "1 h", "1y", "1H", "1234567s", "\u0661h"])
 def test_an_invalid_span_is_refused_with_examples(typed: str) -> None:
     assert span_of(typed) is None
-    with pytest.raises(Refused, match="is no span of time; use one like 90s, 15m, 2h, 1d or 2w"):
+    with pytest.raises(Refused, match="is not a time span; use one like 90s, 15m, 2h, 1d or 2w"):
         seconds_of(typed)
 
 

@@ -12,7 +12,7 @@ from tests.support.pipeline.items import fax, mail
 from tests.support.pipeline.shared import Pipeline, until
 
 SECONDS = 40.0
-SOON_SECONDS = 10
+SOON_SECONDS = 5
 WAITING = "every-soon"
 TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"
 UNSUBSCRIBED = "+12125550142"

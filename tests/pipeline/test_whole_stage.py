@@ -1,7 +1,5 @@
-"""What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last: a copy on
-each of the stages, where there are two."""
+"""What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last."""
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 from lab.harness.acceptances import acceptances
 from lab.harness.judge import delivered_twice, strangers
 from tests.support.pipeline.items import correlation, mail
-from tests.support.pipeline.recorded import FORCED, PARTS, UNUSED, Rights
+from tests.support.pipeline.recorded import FORCED, UNUSED, Rights
 from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until
 
 HERE = Path(__file__).parent
@@ -19,12 +17,11 @@ LOST_ANSWERS = {"lost-answer-once"}
 """The only one that may be sent twice: nobody could know."""
 
 
-@pytest.fixture(scope="module", params=PARTS)
-def at_rest(pipeline: Pipeline, request: pytest.FixtureRequest) -> Pipeline:
+@pytest.fixture(scope="module")
+def at_rest(pipeline: Pipeline) -> Pipeline:
     """The stage after its last message, its queues empty."""
-    last = f"last-on-{request.param}"
-    pipeline.put(mail(last))
-    pipeline.one_mail(last)
+    pipeline.put(mail("last"))
+    pipeline.one_mail("last")
     names = ("Mail", "MailBulk", "Fax", "FaxRetry", "Webhook")
     urls = [pipeline.output(f"{queue}QueueUrl") for queue in names]
     until(
@@ -82,27 +79,18 @@ def rights(at_rest: Pipeline) -> Rights:
 
 
 def test_every_call_of_a_function_is_allowed_by_its_role(rights: Rights) -> None:
-    assert rights.used
+    assert rights.requests
     denied = sorted(str(each) for each in rights.denied if not any(row.covers(each) for row in FORCED))
     assert not denied, "\n".join(["Grant these in stacks/, or call something else:", *denied])
 
 
-def test_every_right_was_used_or_has_its_reason(
-    rights: Rights, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Looks at all stages together, so the stage that comes to rest last looks for the others too."""
+def test_every_right_was_used_or_has_its_reason(rights: Rights, request: pytest.FixtureRequest) -> None:
     if not _whole(request):
         pytest.skip("only all tests of tests/pipeline together use all rights")
-    own = tmp_path_factory.getbasetemp()
-    # Each process of xdist has a folder in that of the run.
-    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    seen = rights.of_all(request.node.callspec.params["at_rest"], run)
-    if seen is None:
-        return
-    unused = sorted(str(each) for each in seen.unused if not any(row.covers(each) for row in UNUSED))
+    unused = sorted(str(each) for each in rights.unused if not any(row.covers(each) for row in UNUSED))
     assert not unused, "\n".join(["Take these from stacks/, or test what needs them:", *unused])
-    idle = [row for row in UNUSED if not any(map(row.covers, seen.unused))]
-    idle += [row for at, row in enumerate(FORCED) if at not in seen.forced]
+    idle = [row for row in UNUSED if not any(map(row.covers, rights.unused))]
+    idle += [row for row in FORCED if not any(map(row.covers, rights.denied))]
     assert not idle, f"Take these rows from recorded.py: {idle}"
 
 

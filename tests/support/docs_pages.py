@@ -70,7 +70,7 @@ class Page:
         """The commands of its shell blocks, word by word."""
         for block in self.blocks("sh"):
             for line in block.text.replace("\\\n", " ").splitlines():
-                if "'" in line and line.count("'") % 2:
+                if line.partition(" #")[0].count("'") % 2:
                     continue  # the first or last line of a JSON text
                 yield from _piped(shlex.split(line, comments=True))
 

@@ -1,28 +1,10 @@
-"""Which tests share a process, and which come first: two processes are busy for about as long."""
+"""Which tests share a process, and which come first, so that no core waits at the end."""
 
 PIPELINE = "tests/pipeline/"
 OWN = f"{PIPELINE}test_documented_deploy.py"
 """A test of the pipeline that has an emulator of its own, and no stage."""
 LAST = f"{PIPELINE}test_whole_stage.py"
-"""Judges all that its stage did, so it comes last on each: which one, its tests' parameter says."""
-ON_THE_SECOND = {
-    f"{PIPELINE}test_{name}.py"
-    for name in (
-        "burst",
-        "day_limit",
-        "erase",
-        "every_channel",
-        "fax_by_telnyx",
-        "import_to_mailbox",
-        "redrive",
-        "repeated_puts",
-        "send_at",
-        "webhooks_sent",
-        "what_comes_back",
-    )
-}
-"""A stage's tests run in one process. Two stages, side by side, take half the time: as long as each has about
-half of the work, which `pytest --durations=0` tells."""
+"""Judges all that the stage did, so it comes last there."""
 LONGEST = (
     OWN,
     "tests/release/",
@@ -37,16 +19,13 @@ LONGEST = (
 
 
 def scope(nodeid: str) -> str:
-    """What the test shares a process with: its file, or all tests of its stage."""
-    path, _, name = nodeid.partition("::")
-    if not path.startswith(PIPELINE) or path == OWN:
-        return path
-    second = path in ON_THE_SECOND or (path == LAST and "[second" in name)
-    return f"{PIPELINE}{'second' if second else 'first'}"
+    """Return what a test shares its process with: its file, or the stage of the pipeline."""
+    path = nodeid.partition("::")[0]
+    return path if path == OWN or not path.startswith(PIPELINE) else PIPELINE
 
 
 def place(nodeid: str) -> tuple[int, int, str]:
-    """Where a test comes: by its scope, and there as it was collected, but for what is last on its stage."""
+    """Return the sort key of a test: the stage's tests first, its LAST at their end, then the LONGEST."""
     path = nodeid.partition("::")[0]
     group = scope(nodeid)
     if group != path:

@@ -27,8 +27,8 @@ from mailroom_stacks.settings.sentences import SettingsError
 
 LATEST = 10
 RECENT_SECONDS = 6 * 86_400
-"""Seconds after a run in which the start of another run has to be confirmed: less than a week, for weekly
-campaigns."""
+"""Seconds after a run within which the start of another run has to be confirmed: less than a week, so that
+weekly campaigns start without it."""
 
 
 class RunRow(Progress, frozen=True):
@@ -37,11 +37,11 @@ class RunRow(Progress, frozen=True):
     meaning: str
     """Meaning of the run's state."""
     outlook: Outlook | None
-    """Estimate for the messages that are left; None if it is unknown."""
+    """Estimate for the remaining messages; None if it is unknown."""
 
     @property
     def until(self) -> str:
-        """Time until which the run is sent (ISO 8601); empty if it is unknown."""
+        """Estimated end of the run (ISO 8601); empty if it is unknown."""
         return iso(self.outlook.until // 60 * 60) if self.outlook else ""
 
 
@@ -68,14 +68,14 @@ class RunStop(View, frozen=True):
 
 
 class RunPause(View, frozen=True):
-    """Values of the question before a run is paused, or goes on."""
+    """Values of the question before a run is paused or resumed."""
 
     run: Run
 
 
 class StartJob(Job):
     """Dry run before a start. `answer` is None until the dry run has succeeded; `counted` is the number of
-    recipients so far."""
+    recipients that were counted so far."""
 
     def __init__(self, dry_run: DryRun, samples: Samples, starting: RunStart, stage: str) -> None:
         super().__init__(stage)
@@ -102,7 +102,7 @@ class CampaignStart(View, frozen=True):
     cost: float | None = None
     seconds: float | None = None
     recent: Run | None = None
-    """Another run whose people the start would reach again."""
+    """Another recent run, to whose recipients the start would send again."""
     recent_since: str = ""
 
 
@@ -125,7 +125,7 @@ def start(site: Site, request: Request) -> Answer:
     if request.form is not None:
         if request["step"] == "start":
             if job is None or job.running or job.answer is None or job.starting.run != request["run"]:
-                raise Refused("Nobody has looked what this start would do. Look first, then start.")
+                raise Refused("This start has not been checked by a dry run. Look first, then start.")
             if _recent(site, job.starting) is not None and request.typed("typed") != name:
                 raise Refused(f"Another run was sent some days ago. To start this one too, type {name}.")
             del site.jobs[StartJob, name]
@@ -167,7 +167,7 @@ def stop(site: Site, request: Request) -> Answer:
 
 
 def pause(site: Site, request: Request) -> Answer:
-    """Ask why a run is paused, or whether a paused run goes on; then pause or resume the run. Raises
+    """Ask for the reason of a pause, or whether to resume a paused run; then pause or resume the run. Raises
     Refused."""
     name, campaigns = request["campaign"], _campaigns(site)
     run = campaigns.run(name, request["run"])
@@ -191,8 +191,8 @@ def failures(site: Site, request: Request) -> Answer:
 
 
 def _recent(site: Site, starting: RunStart) -> Run | None:
-    """Return the latest other run of the last days that has put messages, if a start would begin a new run:
-    the start sends to the same people again."""
+    """Return the latest other run of the last days that has put messages: a new run sends to the same people
+    again. Return None if the start continues an earlier run."""
     if starting.known is not None:
         return None
     since = site.clock() - RECENT_SECONDS
@@ -216,14 +216,15 @@ def _row(site: Site, run: Run, settings: dict[str, Any]) -> RunRow:
 
 
 def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
-    """Return the days on which the messages would go out. The list is empty if the day is unlimited."""
+    """Return the days on which the messages would be sent. The list is empty for a channel without a daily
+    limit."""
     day = CampaignDay.of(site.session, site.stage, channel, site.clock)
     return [] if day is None else day.shares(recipients)
 
 
 def _price(site: Site, channel: str, answer: DryRunAnswer) -> tuple[float | None, float | None]:
-    """Return the cost in US dollars and the seconds that `mailroom plan` estimates; None for both without the
-    stage's settings."""
+    """Return the cost in US dollars and the seconds that `mailroom plan` estimates. Both are None if the
+    stage's settings cannot be read."""
     if not answer.recipients:
         return 0.0, 0.0
     try:

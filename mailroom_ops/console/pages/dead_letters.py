@@ -14,10 +14,11 @@ from mailroom_ops.shared.screen import Refused
 
 LISTED = 50
 FEW = 10
-"""Tolerance of a redrive: if the queue holds more than twice the number of letters that were shown, plus this
-number, the page asks again. SQS's counts are approximate, and new letters arrive meanwhile."""
+"""Tolerance of a redrive: if the queue now has more than twice as many letters as were shown, plus this
+number, the page asks again. The tolerance is needed because SQS's counts are approximate and new letters
+arrive."""
 _STARTING = threading.Lock()
-"""Lock around the check whether a queue's redrive runs, and the start of one."""
+"""Lock for the check whether a redrive of the queue is running, and for the start of a redrive."""
 
 
 class Stopped(Exception):
@@ -37,13 +38,13 @@ class RedriveJob(Job):
 
     def remains(self) -> list[str]:
         """Return a sentence with the number of moved letters."""
-        return [f"{self.done} were moved before that, and stay so. A few more may be in both queues."]
+        return [f"{self.done} were moved back before that. A few more may be in both queues."]
 
     def _move(self) -> None:
         try:
             self.answer = self._planned.run(self._advance)
         except Stopped:
-            self.sentences = [f"It was stopped. {self.done} were moved, and stay so."]
+            self.sentences = [f"It was stopped. {self.done} were moved back before that."]
 
     def _advance(self, done: int, total: int | None = None, name: str | None = None) -> None:  # noqa: ARG002
         self.done, self.total = done, max(done, total or self.total)
@@ -60,12 +61,12 @@ class DeadLetters(View, frozen=True):
 
 
 class DeadLettersRedrive(View, frozen=True):
-    """Values of the page of a redrive: its job, or else its plan."""
+    """Values of the page of a redrive: its job, or its plan if it has not started."""
 
     job: RedriveJob | None = None
     planned: Redrive | None = None
     shown: int | None = None
-    """Number of dead letters that the page before has shown, if it was far too low."""
+    """Number of dead letters that the previous page showed; None unless there are many more now."""
 
 
 def show(site: Site, request: Request) -> Answer:
@@ -97,7 +98,7 @@ def redrive(site: Site, request: Request) -> Answer:
     with _STARTING:
         job = site.job(RedriveJob, queue.queue)
         if job is not None and job.running:
-            raise Refused(f"The dead letters of {queue.queue} are on their way already.")
+            raise Refused(f"The dead letters of {queue.queue} are being moved already.")
         site.jobs[RedriveJob, queue.queue] = RedriveJob(planned, site.stage)
     return _to(queue.queue)
 

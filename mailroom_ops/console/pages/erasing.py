@@ -1,4 +1,4 @@
-"""Job of a person's erasure: first a survey, then, after a confirmation, the erasing."""
+"""Job that erases a person: first it searches for the data, then, after a confirmation, it erases them."""
 
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 class EraseJob(Job):
-    """Survey and erasure of a person's data. `survey` and `answer` are None until the survey and the erasing
-    have ended; `step` is the table that is read, and `read` the number of items read so far."""
+    """Search for a person's data, and their erasure. `survey` is the result of the search, and `answer` that
+    of the erasure; each is None before its end. `step` is the table that is read, and `read` the number of
+    items read so far."""
 
     def __init__(self, session: "boto3.Session", stage: str, recipient: str) -> None:
         super().__init__(stage)
@@ -28,7 +29,7 @@ class EraseJob(Job):
 
     @property
     def receipt(self) -> str:
-        """The answer as JSON, for the person who asked for the erasure."""
+        """Result of the erasure as JSON, for the person who asked for it."""
         return msgspec.json.format(msgspec.json.encode(self.answer), indent=2).decode()
 
     def erase(self, *, keep_choices: bool) -> None:

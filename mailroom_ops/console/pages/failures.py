@@ -1,5 +1,5 @@
-"""Pages of failures: failed, bounced, undelivered and complained messages, as bars that filter, and as a
-list."""
+"""Pages of failures: messages that failed, bounced, were not delivered or caused a complaint, as a list, and
+as bar charts that filter the list."""
 
 import itertools
 import json
@@ -33,12 +33,12 @@ DIMENSIONS = {
     "template": "Template",
     "campaign": "Campaign",
 }
-"""Titles of the attributes of `Failure` by which failures are counted."""
+"""Attributes of `Failure` by which failures are counted, and their titles."""
 _BARS = 8
 
 
 class Bar(Struct, frozen=True):
-    """Number of failures with a value, and `percent` of the largest bar."""
+    """Bar of a chart: the number of failures with a value, and its length in `percent` of the longest bar."""
 
     value: str
     count: int
@@ -46,7 +46,7 @@ class Bar(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """Bars of a dimension, the largest first, and the number of failures outside the bars."""
+    """Chart of a dimension: its largest bars, and the number of failures that are in none of them."""
 
     name: str
     title: str
@@ -88,8 +88,8 @@ def show(site: Site, request: Request) -> Answer:
 
 
 def resend(site: Site, request: Request) -> Answer:
-    """List the newest failures that would be sent again, and then send them. Messages that may arrive twice
-    are left out, because a person has to check each of them. Raises Refused."""
+    """List the newest failures that can be sent again, and then send them. Messages that may arrive twice are
+    left out, because an operator has to check each of them. Raises Refused."""
     resender = resender_at(site, force=False)
     if request.form is None:
         failures, _ = _found(site, request)
@@ -115,7 +115,7 @@ def _refs(text: str) -> list[MessageRef]:
     try:
         keys = msgspec.json.decode(text, type=Annotated[list[tuple[str, str]], Meta(max_length=LISTED)])
     except msgspec.DecodeError:
-        raise Refused("That form is no longer whole. Open the failures again.") from None
+        raise Refused("The form is incomplete. Open the failures again.") from None
     return [MessageRef(*key) for key in keys]
 
 

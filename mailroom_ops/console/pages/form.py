@@ -1,4 +1,5 @@
-"""A form for each channel, made from its JSON Schema: it shows the item and its command before it sends."""
+"""Form for each channel, made from its JSON Schema. Before it sends, it shows the item and the command that
+does the same."""
 
 import json
 import os
@@ -27,14 +28,15 @@ from mailroom_ops.templates.folder import TemplateFolder
 from mailroom_stacks.paths import TEMPLATES
 
 MAX_DOCUMENTS = 20
-"""Number of mails that are kept for previews."""
+"""Maximum number of mails that are stored for previews."""
 VARIABLES = "variables"
-"""Field for attributes that the channel and the example of the template lack, a line each."""
+"""Field for further attributes, one per line, that are neither the channel's nor in the template's
+example."""
 _LABELS = {
     "id": "Id",
     "pdf_url": "URL of the PDF",
     "payload_ref": "Object with the content",
-    "ttl": "Goes from the mailbox at",
+    "ttl": "Deleted from the mailbox at",
     "cc": "Copy to",
     "bcc": "Blind copy to",
     "html": "HTML",
@@ -42,7 +44,7 @@ _LABELS = {
     "media_urls": "URLs of media",
     "callback_url": "Callback URL",
 }
-"""Labels of attributes whose names in words would mislead."""
+"""Labels of attributes whose names would be misleading labels."""
 _ALIASES = ("email",)
 """Attributes that are aliases of others."""
 _FIRST = ("id", "to", "template")
@@ -90,16 +92,16 @@ class Form(View, frozen=True):
     faults: Mapping[str, str]
     """Faults by the names of their fields."""
     elsewhere: list[str]
-    """Faults without a field in the form."""
+    """Faults that do not belong to a field of the form."""
     preview: Preview | None
-    """Message of the form, to the recipient of the example if the form has none."""
+    """Preview of the message; its recipient is an example if the form has none."""
     problem: str
     """Reason why there is no preview."""
     document: str
 
 
 class FormPreview(View, frozen=True):
-    """Values of the page between the form and the sending."""
+    """Values of the page that shows the message before it is sent."""
 
     channel: str
     hidden: dict[str, str]
@@ -111,8 +113,8 @@ class FormPreview(View, frozen=True):
 
 
 def show(site: Site, request: Request) -> Answer:
-    """Show the form; then the item, its command and the reach of the message; then send it. Raises
-    Refused."""
+    """Show the form; then the item, its command and the recipients that the stage may reach; then send the
+    message. Raises Refused."""
     channel = request["channel"] if request["channel"] in CONTRACTS else next(iter(CONTRACTS))
     if request.form is None:
         values = _examples(channel) if site.stage == "local" else {}
@@ -140,7 +142,8 @@ def frame(site: Site, request: Request) -> Answer:
 
 
 def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
-    """Return the message that the stage's sender would make of an item, or else its faults by field."""
+    """Return the preview of an item as the stage's sender would render it, or else the item's faults by
+    field."""
     try:
         preview = judge(site.session, site.stage, item)[1]
         image_of(item)  # raises Malformed if DynamoDB's limits for numbers or nesting are exceeded
@@ -153,7 +156,7 @@ def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str] | Preview:
 
 def _send(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any]) -> Answer:
     if put(site.session, site.stage, item).result == "conflict":
-        fault = "id: another message has it, and stays; use a new one, or leave it empty"
+        fault = "id: another message has this id; use a new one, or leave it empty"
         return _form(site, channel, typed, {"id": fault})
     return Goto(link("/message", id=item["id"], channel=channel))
 
@@ -165,7 +168,7 @@ def _examples(channel: str) -> dict[str, str]:
 
 
 def _fields(channel: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an item by field: a variable may have several."""
+    """Return the values of an item by field. A variable may have several fields."""
     is_attribute, fields = attributes_of(channel).known, dict[str, Any]()
     for field, value in item.items():
         fields |= {field: value} if is_attribute(field) else cells_of(field, value)
@@ -173,7 +176,7 @@ def _fields(channel: str, item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(channel: str, fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return the texts of fields."""
+    """Return the texts that the form shows for the values of fields."""
     attributes, values = attributes_of(channel), {}
     for field, value in fields.items():
         text = text_of(channel, field, value)
@@ -208,8 +211,8 @@ def _form(site: Site, channel: str, values: Mapping[str, str], faults: Mapping[s
 
 
 def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview | None, str]:
-    """Return the message of the form, or else the reason why the stage would refuse it. The form may have no
-    recipient yet."""
+    """Return the preview of the form's message, or else the reason why the stage would refuse the message. A
+    form without a recipient gets an example of one."""
     recipient = {name: text for name, text in _examples(channel).items() if name in ("to", "url")}
     typed = {name: text for name, text in values.items() if text.strip()}
     item, faults = _item(channel, {"id": new_id(channel), **recipient, **typed})
@@ -218,7 +221,7 @@ def _draft(site: Site, channel: str, values: Mapping[str, str]) -> tuple[Preview
 
 
 def _example(channel: str, template: str) -> dict[str, Any]:
-    """Return the first example of a template."""
+    """Return the first example of a template; empty if there is none."""
     folder = TemplateFolder(TEMPLATES)
     templates = [path for path in folder.all() if (path.channel, path.name) == (channel, template)]
     return next(iter(folder.examples(templates[0]).values()), {}) if templates else {}
@@ -280,7 +283,7 @@ def _preview(
 
 
 def _document(site: Site, preview: Preview | None) -> str:
-    """Keep a preview's HTML for its frame. Return its token; an empty text without HTML."""
+    """Store a preview's HTML for its frame. Return its token, or an empty text for a message without HTML."""
     if preview is None or preview.html is None:
         return ""
     document = secrets.token_urlsafe(8)
@@ -291,7 +294,7 @@ def _document(site: Site, preview: Preview | None) -> str:
 
 
 def put_command(stage: str, item: Mapping[str, Any]) -> str:
-    """Return the AWS CLI's command that puts an item, quoted for a shell."""
+    """Return the command of the AWS CLI that puts an item, quoted for a shell."""
     image = json.dumps(image_of(item), ensure_ascii=False)
     options = ["--table-name", name(stage, "mailbox"), "--condition-expression", "attribute_not_exists(id)"]
     return shlex.join(["aws", "dynamodb", "put-item", *options, "--item", image])
@@ -307,15 +310,15 @@ class Reaching(Struct, frozen=True, rename="upper"):
 def reach(site: Site, channel: str) -> str:
     """Return a sentence about the recipients that a message of the channel may reach."""
     if site.stage == "local":
-        return "The local stage: a simulator takes it, and it reaches nobody."
+        return "The local stage: a simulator accepts it, and it reaches nobody."
     if channel == "webhook":
         return f"Stage {site.stage} posts it to the URL."
     sender = name(site.stage, f"send-{channel}")
     reaching = function_settings(site.session.client("lambda"), sender, Reaching)
     if reaching.recipients_only is None:
-        return f"Stage {site.stage} may reach everybody: its recipient really gets it."
-    only, target = ", ".join(reaching.recipients_only) or "nobody by name", reaching.redirect_to
-    rule = f"{target} gets what is for anybody else" if target else "what is for anybody else is suppressed"
+        return f"Stage {site.stage} may reach everybody: the recipient really gets it."
+    only, target = ", ".join(reaching.recipients_only) or "no recipient", reaching.redirect_to
+    rule = f"messages to others go to {target}" if target else "messages to others are suppressed"
     return f"Stage {site.stage} may reach {only}; {rule}."
 
 

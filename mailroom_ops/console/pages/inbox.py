@@ -1,5 +1,5 @@
-"""Pages of the local stage's inbox: messages that the providers' simulators accepted, as recipients see
-them."""
+"""Pages of the local stage's inbox, which show messages that the simulated providers accepted as recipients
+see them."""
 
 import hmac
 import json
@@ -29,7 +29,7 @@ LISTED = 50
 TABS = {name: each.messages for name, each in CHANNELS.items()}
 _TOLD = {"status", "message", "timestamp", "timestamp_ms"}
 _CALLBACKS = (_TOLD | {"id", "event_type"}, _TOLD | {"fax_id"})
-"""Names in the body of a callback, and of a fax's callback."""
+"""Keys in the body of a callback, and in the body of a fax's callback."""
 _SOMETIMES = {"field", "template", "template_version"}
 _SECONDS = 10.0
 
@@ -38,7 +38,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Group(Struct, frozen=True):
-    """Messages to one recipient, oldest first: texts to a number, or the attempts at a fax."""
+    """Messages to one recipient, the oldest first: texts to a number, or the attempts to send a fax."""
 
     to: str
     what: str
@@ -108,7 +108,7 @@ def mail(_site: Site, request: Request) -> Answer:
 
 
 def _id_of(mail: Item) -> str:
-    """Return the message id in a mail's header; empty if the header lacks it."""
+    """Return the message id in a mail's header, or an empty text if the header does not have it."""
     reference = Reference.found_in(mail["content"].get("headers", {}).get("X-Correlation-ID", ""))
     return reference.id if reference else ""
 
@@ -124,8 +124,9 @@ def frame(_site: Site, request: Request) -> Answer:
 
 
 def message(site: Site, request: Request) -> Answer:
-    """Redirect from an accepted message to its page. The ledger lacks an index for that, so this is a scan;
-    the local stage is small. Raises Refused."""
+    """Redirect from an accepted message to its page. The ledger does not have an index by provider ids, so
+    its table is scanned, which is fast on the small local stage. Raises Refused if the message is not
+    found."""
     pages = (
         site.client("dynamodb")
         .get_paginator("scan")
@@ -139,7 +140,7 @@ def message(site: Site, request: Request) -> Answer:
     item = next((item for page in pages for item in page["Items"]), None)
     if item is None:
         raise Refused(
-            "The ledger has no message that ended with this one: it goes on, or was sent again since."
+            "The ledger has no message with this id yet: it is still being sent, or was sent again since."
         )
     return Goto(link("/message", id=item["id"]["S"], channel=item["event_type"]["S"]))
 
@@ -161,7 +162,7 @@ def _fetch(path: str, **query: str | int) -> Any:
     providers = os.environ.get("MAILROOM_PROVIDERS", "")
     if not providers.startswith("http://127.0.0.1:"):
         raise Refused(
-            "The inbox is in the local stage: `mailroom up`, then `. .local/env` before the console starts."
+            "Only the local stage has an inbox: `mailroom up`, then `. .local/env` before `mailroom console`."
         )
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -188,7 +189,7 @@ def _together(items: Iterable[Item], key: Callable[[Item], K]) -> dict[K, list[I
 
 
 def _notification(content: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the `title` and `body` that the device shows of a push."""
+    """Return the `title` and `body` of a push, which the device shows."""
     for payload in content["payloads"].values():
         for path in (("aps", "alert"), ("fcmV1Message", "message", "notification")):
             notification = payload
@@ -225,8 +226,8 @@ def _webhook(site: Site, webhook_id: str, tries: list[Item]) -> ReceivedWebhook:
 
 
 def _is_signed(site: Site, headers: Mapping[str, str], body: str) -> bool:
-    """Return whether the signature is the stage's for this host, whatever its age. The library's `verify`
-    accepts signatures of the last five minutes only."""
+    """Return whether a request has the stage's signature for its host, of any age. The library's `verify` is
+    not used, because it accepts only signatures of the last five minutes."""
     moment = headers.get("webhook-timestamp", "")
     if not re.fullmatch("[0-9]{1,10}", moment):
         return False

@@ -6,7 +6,7 @@ from mailroom_ops.messages.deployed_lanes import DeployedLanes, Lane
 
 
 class Lanes(View, frozen=True):
-    """Values of the page."""
+    """Values of the page of the lanes."""
 
     lanes: list[Lane]
 

@@ -44,7 +44,7 @@ Action = Literal["resend", "repair", "cancel"]
 _BUTTONS: dict[Cure, dict[str, str]] = {
     "requeue": {"requeue": "Requeue it"},
     "redrive": {"redrive": "Put its dead letter back"},
-    "end": {"sent": "End it as sent", "failed": "End it as failed"},
+    "end": {"sent": "Record it as sent", "failed": "Record it as failed"},
 }
 _VERBS: dict[Action, str] = {"resend": "Send again", "repair": "Repair", "cancel": "Cancel"}
 _LISTED = ("bounced", "complained", "suppressed")
@@ -69,9 +69,9 @@ class Message(View, frozen=True):
     meaning: str
     steps: list[Step]
     source: str | None
-    """Item of the mailbox; None if it is gone, or if only the live part is shown."""
+    """Item of the mailbox as JSON; None if it does not exist, or if only the live part is shown."""
     preview: Preview | None
-    """Content, rendered again; None if the item is gone or cannot be rendered."""
+    """Content, rendered again; None if the item does not exist or cannot be rendered."""
     problem: str
     """Reason why the item cannot be rendered."""
     variables: dict[str, str]
@@ -80,7 +80,7 @@ class Message(View, frozen=True):
     actions: dict[Action, str]
     """Names of the actions that may help."""
     copyable: bool
-    """Whether the content is available for a message to another recipient."""
+    """Whether the content still exists, so that a copy can be sent to another recipient."""
     done: str
 
 
@@ -96,14 +96,14 @@ class MessageAction(View, frozen=True):
     action: str
     sentences: list[str]
     hidden: Mapping[str, str] | None
-    """Fields of the form; None if the action cannot be done."""
+    """Hidden fields of the form; None if the action is not possible."""
     force: bool = False
-    """Whether `--force` would do it."""
+    """Whether the action is possible with `--force`."""
     lift: Sequence[str] = ()
-    """Recipients whose suppression or opt-out has to end first."""
+    """Recipients whose suppression or opt-out has to be removed first."""
     cures: dict[str, str] = field(default_factory=dict)
     ending: Sequence[str] = ()
-    """Sentences about what follows if the message is ended by hand."""
+    """Sentences about the consequences of recording an outcome."""
 
 
 def show(site: Site, request: Request) -> Answer:
@@ -175,8 +175,8 @@ def resend(site: Site, request: Request) -> Answer:
     reason = message.why.removesuffix(FORCED).removesuffix(SUPPRESSED)
     sentences = [f"{reason[:1].upper()}{reason[1:]}."]
     if ready:
-        content = "it had" if message.event_type == "fax" else "is there now"
-        sentences.append(f"It is sent again with the content that {content}, as try {message.attempt}.")
+        content = "its old content" if message.event_type == "fax" else "the present content of its item"
+        sentences.append(f"It is sent again with {content}, as try {message.attempt}.")
     if message.may_arrive_twice:
         sentences.append("It may arrive twice.")
     hidden = {"seen": digest, "force": "1" * force} if ready else None
@@ -193,8 +193,8 @@ def repair(site: Site, request: Request) -> Answer:
     ((judgement,),) = repairs.judged(candidates)
     diagnosis, message = judgement
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
-    # A message that is ended as sent by mistake is lost, so `end` is offered only if its outcome is in doubt,
-    # or if there is no other cure.
+    # A message that is recorded as sent by mistake is lost, so the cure `end` is offered only if the outcome
+    # is in doubt, or if there is no other cure.
     offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
     cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
     if request.form is not None:
@@ -205,14 +205,14 @@ def repair(site: Site, request: Request) -> Answer:
             problem = repairs.end(judgement, "sent" if request["cure"] == "sent" else "failed")
         else:
             done = repairs.repair(candidates, repairs.look(candidates, dry_run=False))
-            problem = "its queue or function did not take it; look again" if done.failed else ""
+            problem = "its queue or function did not accept it; look again" if done.failed else ""
         return _refuse(request, "repair", problem) if problem else _done(request, "repair")
     sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
         sentences.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
     ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
     if not ending and diagnosis.not_ended:
-        sentences.append(f"Nobody can say yet how it ended: {diagnosis.not_ended}.")
+        sentences.append(f"Its outcome cannot be recorded yet: {diagnosis.not_ended}.")
     hidden = {"seen": digest} if cures else None
     return _plan(request, "repair", sentences, hidden, cures=cures, ending=ending)
 
@@ -224,9 +224,7 @@ def cancel(site: Site, request: Request) -> Answer:
     try:
         message = states.of(id_, channel)
         waits = cancellation.waits(message, site.clock())
-        not_waiting = (
-            f"it is {message.status} and waits for no time to come; only what waits can be cancelled"
-        )
+        not_waiting = f"it is {message.status}, and does not wait; only a waiting message can be cancelled"
         if request.form is not None:
             if waits:
                 _require_unchanged(request, "cancel", digest)
@@ -239,7 +237,7 @@ def cancel(site: Site, request: Request) -> Answer:
     if not waits:
         return _plan(request, "cancel", [f"{not_waiting.capitalize()}."], None)
     sentences = [
-        "It is not sent at its time, and ends as cancelled. A callback follows, if its producer wants any.",
+        "It ends as cancelled, and is not sent. If it has a callback URL, a callback is sent to it.",
         "To send it after all, put it under a new id.",
     ]
     return _plan(request, "cancel", sentences, {"seen": digest})
@@ -250,7 +248,7 @@ def _ref(request: Request) -> MessageRef:
 
 
 def _find(site: Site, request: Request) -> list[MessageStatus]:
-    """Return the messages with the id of the request, of all channels if it names none."""
+    """Return the messages with the id of the request, of all channels if the request names no channel."""
     return _reader(site).find(request["id"], request["channel"] or None) if request["id"] else []
 
 
@@ -259,8 +257,8 @@ def _reader(site: Site) -> LedgerReader:
 
 
 def _followed_by(site: Site, message: MessageStatus) -> list[MessageStatus]:
-    """Return the messages that name this message in their `unless`. The list is empty without search, and
-    without the right to search."""
+    """Return the messages that name this message in their `unless`. The list is empty for a stage without
+    search, and if the permission to search is missing."""
     try:
         finder = finder_at(site)
         return [] if finder is None else finder.naming(Key(message.id, message.event_type))
@@ -272,7 +270,7 @@ def _preview(
     site: Site, item: Mapping[str, Any] | None, message: MessageStatus
 ) -> tuple[Preview | None, str]:
     """Render the item again, with the template version in the ledger. Return the preview, or the reason why
-    rendering fails. Items without templates have neither."""
+    rendering fails. For a channel without templates, return neither."""
     if item is None or item["event_type"] not in RENDERED:
         return None, ""
     try:
@@ -291,7 +289,7 @@ def _recipients(message: MessageStatus) -> list[str]:
 
 
 def _json(value: Any) -> Any:
-    """Encode sets, and those Decimals as floats that floats hold exactly; other values as text."""
+    """Convert a value for JSON: sets to lists, Decimals to floats if that is exact, and others to text."""
     if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
         return float(value)
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
@@ -339,7 +337,7 @@ def _done(request: Request, action: Action) -> Answer:
 
 
 def _refuse(request: Request, action: Action, reason: str) -> NoReturn:
-    raise Refused(f"{request['id']}: this click on {action} changed nothing, for {reason}.")
+    raise Refused(f"{request['id']}: this click on {action} changed nothing: {reason}.")
 
 
 def _require_unchanged(request: Request, action: Action, digest: str) -> None:

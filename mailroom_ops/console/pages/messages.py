@@ -1,4 +1,4 @@
-"""Page of messages: the newest, or those of a recipient or an id."""
+"""Page of messages: the newest ones, or the messages of a recipient or an id."""
 
 from typing import get_args
 
@@ -48,10 +48,10 @@ def resender_at(site: Site, *, force: bool) -> Resender:
 
 
 def rules_at(site: Site) -> Rules:
-    """Return the rules by which the stage takes items."""
+    """Return the rules by which the stage validates items."""
     return site.kept("rules", lambda: rules_of(site.session, site.stage))
 
 
 def finder_at(site: Site) -> Finder | None:
-    """Return the finder of the stage, or None without search."""
+    """Return the finder of the stage, or None for a stage without search."""
     return site.kept("finder", lambda: finder_of(site.session, site.stage, site.clock))

@@ -1,4 +1,4 @@
-"""The overview: the speed of sending, the alarms and faults, the last 24 hours, and the channels."""
+"""Page of the overview: the speed of sending, alarms and faults, the last 24 hours, and the channels."""
 
 from collections import Counter
 from functools import partial
@@ -21,8 +21,8 @@ from mailroom_ops.shared.times import speed_of
 from mailroom_stacks.settings.monitoring import BOUNCE_RATE, COMPLAINT_RATE
 
 SNAPSHOT_SECONDS = 4.0
-"""Seconds for which tabs share the counts of the queues. CloudWatch's figures are kept for longer, because
-requests cost money."""
+"""Seconds for which the counts of the queues are cached for all browser tabs. CloudWatch's figures are cached
+for longer, because requests for them cost money."""
 ACCEPTED = ("sent", "delivered", "undelivered", "bounced", "complained")
 
 
@@ -36,13 +36,13 @@ class ChannelRow(Struct, frozen=True):
     cause: str
     """Trouble of the newest message that is a dead letter; empty if there is none."""
     pace: float
-    """Messages a second of the best of the last minutes."""
+    """Messages a second that were accepted in the best of the last minutes."""
     limit: float | None
     """Messages a second that the settings allow; None if they are unlimited or unknown."""
     accepted: int
     wrong: int
     age: float | None
-    """Seconds for which the oldest message waits; None if CloudWatch lacks the figure."""
+    """Seconds for which the oldest message has waited; None if CloudWatch does not have the figure."""
     p50: float | None
     """Milliseconds from put to accepted that half of the newest messages needed at most."""
     p99: float | None
@@ -50,7 +50,7 @@ class ChannelRow(Struct, frozen=True):
 
     @property
     def pace_words(self) -> str:
-        """The pace, beside its limit."""
+        """Text with the pace and its limit."""
         pace = "under 0.1" if 0 < self.pace < 0.1 else speed_of(round(self.pace, 1))
         return pace if self.limit is None else f"{pace} of {speed_of(self.limit)}"
 
@@ -63,13 +63,13 @@ class _Accepted(Filter, frozen=True):
 
 
 class Rate(Struct, frozen=True):
-    """Part of the newest mails with a status."""
+    """Share of the newest mails that have a status."""
 
     status: str
     part: float
     mails: int
     limit: float | None
-    """Part from which on SES reviews the account; None for `delivered`."""
+    """Share from which on SES reviews the account; None for `delivered`."""
 
     @property
     def high(self) -> bool:

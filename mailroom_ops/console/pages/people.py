@@ -16,17 +16,18 @@ LISTED = 10
 
 
 class Change(Struct, frozen=True):
-    """A change of a suppression or an opt-out."""
+    """Change of a suppression or an opt-out."""
 
     make: Callable[[Site, Request], object]
-    """Make the change. Return "failed" if the mail provider's own list could not be changed."""
+    """Function that makes the change. It returns "failed" if the mail provider's own list could not be
+    changed."""
     needs: tuple[str, ...]
     """Fields of the form that must not be empty."""
     button: str
     before: str
-    """The sentence before the change."""
+    """Sentence that is shown before the change."""
     after: str
-    """The sentence after the change."""
+    """Sentence that is shown after the change."""
 
 
 class People(View, frozen=True):
@@ -58,7 +59,7 @@ class PeopleErase(View, frozen=True):
     job: EraseJob | None
 
 
-_PROVIDERS_LIST = "It is taken off the mail provider's own list too, which all stages of the account share."
+_PROVIDERS_LIST = "It is removed from the mail provider's own list too, which the account's stages share."
 
 
 def show(site: Site, request: Request) -> Answer:
@@ -84,7 +85,7 @@ def change(site: Site, request: Request) -> Answer:
         raise Refused("There is no such change.")
     for name in plan.needs:
         if not request.typed(name):
-            raise Refused(f"{name}: is missing; go back and give it.")
+            raise Refused(f"{name} is missing. Go back and enter it.")
     recipient = request.typed("recipient")
     if action == "suppress":
         recipient = _lists(site).canonical(request["channel"], recipient)
@@ -102,14 +103,14 @@ def erase(site: Site, request: Request) -> Answer:
     erase`."""
     recipient = request.typed("recipient")
     if not recipient:
-        raise Refused("recipient: is missing; find the person first.")
+        raise Refused("The recipient is missing. Find the person first.")
     job = site.job(EraseJob, recipient)
     if request.form is not None:
         if request["step"] == "erase":
             if job is None or job.survey is None or job.running:
-                raise Refused("Nobody has looked what there is. Look first, then erase.")
+                raise Refused("The data has not been searched yet. Look first, then erase.")
             if request.typed("typed") != recipient:
-                raise Refused(f"typed: is not {recipient}. Type the recipient as it stands in the title.")
+                raise Refused(f"typed: is not {recipient}. Type the recipient as it is in the title.")
             job.erase(keep_choices=bool(request["keep"]))
         elif job is None or not job.running:
             site.jobs[EraseJob, recipient] = EraseJob(site.session, site.stage, recipient)
@@ -137,7 +138,7 @@ _CHANGES = {
         _lift,
         ("channel",),
         "Lift",
-        "{who} gets {channel} of this stage again. A new bounce or complaint ends that.",
+        "{who} gets {channel} of this stage again, until a new bounce or complaint.",
         "{who} gets {channel} again.",
     ),
     "suppress": Change(
@@ -146,7 +147,7 @@ _CHANGES = {
         ),
         ("channel", "why"),
         "Suppress",
-        "No {channel} of this stage goes to {who} any more, until somebody lifts that.",
+        "{who} gets no {channel} of this stage any more, until the suppression is lifted.",
         "{who} gets no {channel} any more.",
     ),
     "opt-in": Change(

@@ -1,4 +1,4 @@
-"""Pages of templates: each rendered with its examples, and a test message to a recipient."""
+"""Pages of templates: each is rendered with its examples, and can be sent as a test message."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,8 +45,8 @@ class Template(View, frozen=True):
 
 
 def show(site: Site, request: Request) -> Answer:
-    """Show the templates of this checkout, or one of them with an example; with a form, send a test. Raises
-    Refused."""
+    """Show the templates of this folder, or one of them with an example. With a form, send a test message.
+    Raises Refused."""
     folder = TemplateFolder(TEMPLATES)
     counts = _counts(site)
     if not request["name"]:
@@ -111,8 +111,8 @@ def _counts(site: Site) -> dict[str, int]:
 
 
 def _send(site: Site, template: TemplateName, example: Item, to: str) -> Answer:
-    """Send an example as a normal message, marked as a test. The stage renders its own version of the
-    template, which may differ from this checkout."""
+    """Send an example as a normal message that is marked as a test. The stage renders its own version of the
+    template, which may differ from the version in this folder."""
     item = {field: value for field, value in example.items() if field not in ("to", "email", "cc", "bcc")}
     item |= {"id": f"test-{new_id(template.channel)}", "to": to}
     if template.channel == "mail":

@@ -1,4 +1,5 @@
-"""Checks of the providers of text messages, pushes, faxes and webhooks: do they accept messages?"""
+"""Checks that the providers of text messages, pushes and faxes accept messages, and that channels' secrets
+can be read."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ _TWILIO_CONSOLE = "https://console.twilio.com"
 
 
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check the SMS provider's credentials by requests that change nothing."""
+    """Check the SMS provider's credentials by read-only requests."""
     for variables in stage.senders("sms").values():
         yield from _twilio(stage, variables) if variables["SMS_PROVIDER"] == "twilio" else _aws(stage)
 
@@ -44,13 +45,13 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
     except LookupError:
         yield failed("Twilio's secret has no value.", put)
     except RequestFailed as trouble:
-        yield failed(f"Twilio cannot be asked: {trouble}.", "Check the network from here, and sms.base_url.")
+        yield failed(f"Twilio cannot be reached: {trouble}.", "Check the network here, and sms.base_url.")
     else:
         if sending[0] == 200:
-            yield ok("Twilio takes the credentials that messages are sent with.")
+            yield ok("Twilio accepts the credentials for sending.")
         else:
             reason = _reason(*sending)
-            yield failed(f"Twilio refuses the credentials that messages are sent with: {reason}.", put)
+            yield failed(f"Twilio refuses the credentials for sending: {reason}.", put)
         yield _own(account_answer, put)
 
 
@@ -64,14 +65,14 @@ def _own(answer: tuple[int, dict[str, Any]], put: str) -> CheckFinding:
     status, body = answer
     if status != 200:
         return failed(
-            f"Twilio refuses the account's token, which its callbacks are signed with: {_reason(*answer)}.",
+            f"Twilio refuses the account's auth token, which signs callbacks: {_reason(*answer)}.",
             put,
         )
     if body.get("status") != "active":
-        return failed(f"Twilio has the account as {redact(str(body.get('status')))}.", _TWILIO_CONSOLE)
+        return failed(f"Twilio's account is {redact(str(body.get('status')))}.", _TWILIO_CONSOLE)
     if body.get("type") == "Trial":
         return warning("Twilio's account is on trial: only verified numbers get messages.", _TWILIO_CONSOLE)
-    return ok("Twilio's account is active, and its token is the right one for callbacks.")
+    return ok("Twilio's account is active, and its auth token, which signs callbacks, is valid.")
 
 
 def _reason(status: int, body: dict[str, Any]) -> str:
@@ -83,17 +84,17 @@ def _aws(stage: ExaminedStage) -> Iterator[CheckFinding]:
     attributes = client.describe_account_attributes()["AccountAttributes"]
     tier = {attribute["Name"]: attribute["Value"] for attribute in attributes}.get("ACCOUNT_TIER")
     if tier == "SANDBOX":
-        yield warning("AWS has the account's SMS in a sandbox: only verified numbers get any.", _AWS_CONSOLE)
+        yield warning("The account's SMS are in AWS's sandbox: only verified numbers get any.", _AWS_CONSOLE)
     else:
         yield ok("AWS lets the account send text messages to everybody.")
     for limit in client.describe_spend_limits()["SpendLimits"]:
         if limit["Name"] == "TEXT_MESSAGE_MONTHLY_SPEND_LIMIT":
             enforced, ceiling = limit["EnforcedLimit"], limit["MaxLimit"]
             spends = (
-                f"AWS spends at most ${enforced:,} a month on text messages (of ${ceiling:,} that it would)."
+                f"Text messages may cost at most ${enforced:,} a month (AWS allows a limit of ${ceiling:,})."
             )
             if enforced <= 1:
-                yield warning(f"{spends} That is what new accounts have.", f"Raise it: {_AWS_CONSOLE}")
+                yield warning(f"{spends} This is a new account's limit.", f"Raise it: {_AWS_CONSOLE}")
             else:
                 yield ok(spends)
 
@@ -113,7 +114,7 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
     for name, arn in arns.items():
         answer = stage.call("sns", "get_platform_application_attributes", PlatformApplicationArn=arn)
         if answer is None:
-            yield failed(f"The platform application {name} is not there.", f"Create {arn} in SNS.")
+            yield failed(f"The platform application {name} does not exist.", f"Create {arn} in SNS.")
             continue
         attributes = answer["Attributes"]
         if attributes.get("Enabled", "true").lower() != "true":
@@ -121,11 +122,11 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
                 "Put valid credentials, then: aws sns set-platform-application-attributes "
                 f"--platform-application-arn {arn} --attributes Enabled=true"
             )
-            yield failed(f"SNS has turned off the platform application {name}.", fix)
+            yield failed(f"The platform application {name} is disabled.", fix)
         elif _EXPIRES in attributes:
             yield _certificate(stage, name, attributes[_EXPIRES])
         else:
-            yield ok(f"The platform application {name} is on.")
+            yield ok(f"The platform application {name} is enabled.")
 
 
 def _certificate(stage: ExaminedStage, name: str, until: str) -> CheckFinding:
@@ -135,14 +136,14 @@ def _certificate(stage: ExaminedStage, name: str, until: str) -> CheckFinding:
         return failed(f"Apple's certificate of {name} has expired on {end:%Y-%m-%d}.", fix)
     if end - today <= SOON:
         return warning(f"Apple's certificate of {name} expires on {end:%Y-%m-%d}.", fix)
-    return ok(f"The platform application {name} is on; its certificate is good until {end:%Y-%m-%d}.")
+    return ok(f"The platform application {name} is enabled; its certificate expires on {end:%Y-%m-%d}.")
 
 
 _NOWHERE = "https://mailroom.invalid/doctor.pdf"
 
 
 def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check the fax provider's credentials by the request that the sender makes after a crash: a list of the
+    """Check the fax provider's credentials by the request that the sender makes after a crash: it lists the
     faxes to our own number in the last minute."""
     for variables in stage.senders("fax").values():
         settings = environment.read(FaxSender, variables)
@@ -157,7 +158,7 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
         except OutcomeUnknown as trouble:
             yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
         else:
-            yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
+            yield ok(f"{settings.fax_provider} accepts the credentials and lists faxes.")
 
 
 def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:

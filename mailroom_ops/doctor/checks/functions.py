@@ -12,7 +12,7 @@ _QUOTA = (
     "https://console.aws.amazon.com/servicequotas/home/services/lambda/quotas"
 )
 _PUMPED = {"mailbox", "ledger", "fax"}
-"""Sources that the local stage's pump reads in place of the emulator."""
+"""Event sources that the local stage's pump reads instead of the emulator."""
 
 
 def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -33,10 +33,10 @@ def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check which recipients the senders may reach: all in production, a list in any other stage."""
     if stage.local:
-        yield skipped("The local stage sends to simulators alone.")
+        yield skipped("The local stage sends only to simulators.")
         return
     if stage.settings is None:
-        yield skipped(f"{stage.trouble} Whether the stage is production is not known.")
+        yield skipped(f"{stage.trouble} It is unknown whether the stage is production.")
         return
     senders = {
         name: "RECIPIENTS_ONLY" in variables
@@ -46,11 +46,11 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
     unexpected = ", ".join(name for name, bounded in senders.items() if bounded == stage.protected)
     key = f"mailroom.{stage.name}.recipients"
     if not unexpected:
-        reached = "everybody" if stage.protected else "only those whom recipients names"
+        reached = "everybody" if stage.protected else "only recipients that the settings allow"
         yield ok(f"The stage's messages reach {reached}.")
     elif stage.protected:
         yield warning(
-            f"Messages reach only those whom recipients names, as in a stage for tests: {unexpected}.",
+            f"Messages reach only recipients that the settings allow, as in a test stage: {unexpected}.",
             f"If this is production, remove {key}: {stage.deploy}",
         )
     else:
@@ -61,15 +61,16 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Compare the concurrency of all mappings, and what functions have reserved, with the account's quota."""
+    """Compare the concurrency of all event source mappings with the account's quota, and with the reserved
+    concurrency of functions."""
     client = stage.client("lambda")
     limits = client.get_account_settings()["AccountLimit"]
     free, total = limits["UnreservedConcurrentExecutions"], limits["ConcurrentExecutions"]
     together = sum(source.concurrency or 1 for source in stage.sources)
     sentence = (
-        f"The stage's queues may run {together:,} functions at once; the account has {free:,} of {total:,}."
+        f"The stage may run {together:,} functions at once; the account has {free:,} unreserved of {total:,}."
     )
-    yield ok(sentence) if together < free else warning(f"{sentence} Others are then throttled.", _QUOTA)
+    yield ok(sentence) if together < free else warning(f"{sentence} Others may be throttled.", _QUOTA)
     yield from _as_watched(stage, total)
     for source in stage.sources:
         reserved = client.get_function_concurrency(FunctionName=f"{stage.prefix}{source.function}").get(
@@ -80,19 +81,19 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check that the event bus for outcomes exists. A bus of another account is skipped, since it may not be
-    readable from here."""
+    """Check that the event bus for outcomes exists. The check is skipped for a bus of another account,
+    because the credentials may not be allowed to read it."""
     bus = stage.functions.get("outcomes", {}).get("EVENT_BUS", "")
     if not bus or (bus.startswith("arn:") and bus.split(":")[4] != stage.account):
-        yield skipped(f"The bus {bus} belongs to another account." if bus else "The stage puts no events.")
+        yield skipped(f"The bus {bus} belongs to another account." if bus else "The stage has no event bus.")
     elif stage.call("events", "describe_event_bus", Name=bus) is None:
         yield failed(
             f"There is no bus {bus}: callbacks and further attempts are late, because the ledger's stream "
-            "waits for it.",
+            "waits for the bus.",
             f"aws events create-event-bus --name {bus.rpartition('/')[2]}",
         )
     else:
-        yield ok(f"The bus {bus} is there.")
+        yield ok(f"The bus {bus} exists.")
 
 
 def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
@@ -102,7 +103,7 @@ def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
         return
     monitoring = settings.monitoring
     yield warning(
-        f"Lambda lets the account run {total:,} functions at once, monitoring.concurrency_quota is "
+        f"The account may run {total:,} functions at once, but monitoring.concurrency_quota is "
         f"{monitoring.concurrency_quota:,}: the alarm concurrency rings at {monitoring.many_functions:,}.",
         f"Set mailroom.{stage.name}.monitoring.concurrency_quota to {total}, then {stage.deploy}. {_QUOTA}",
     )
@@ -136,9 +137,9 @@ def _reserved(stage: ExaminedStage, source: EventSource, reserved: int) -> Check
     name = f"{stage.prefix}{source.function}"
     fix = f"aws lambda delete-function-concurrency --function-name {name}"
     if reserved == 0:
-        return failed(f"{source.function} is stopped: it has no concurrency.", fix)
+        return failed(f"{source.function} is stopped: its reserved concurrency is 0.", fix)
     return warning(
-        f"{source.function} may run {reserved} times at once, and its queue hands out {source.concurrency}: "
-        "what is throttled counts as a receive.",
+        f"{source.function} may run {reserved} times at once, but its mapping {source.concurrency} times: "
+        "each throttled batch counts as a receive of its messages.",
         fix,
     )

@@ -1,4 +1,4 @@
-"""Checks of SES, whether it would send: the account, the senders and the configuration set."""
+"""Checks that SES sends the stage's mails: the account, the senders and the configuration set."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,8 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 @resend.or_by_resend(resend.quota)
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Compare SES's quotas for a second and for 24 hours with what the senders would send."""
+    """Compare SES's quotas per second and per 24 hours with the senders' rate and the stages' daily
+    limits."""
     limits = stage.client("sesv2").get_account()["SendQuota"]
     daily, rate = limits["Max24HourSend"], _deployed_rate(stage)
     yield _rate(stage, rate, limits["MaxSendRate"])
@@ -82,7 +83,7 @@ def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
         if share is None:
             yield skipped(f"SES has counted no {kind}s of the last day: too little was sent.")
             continue
-        sentence = f"{share:.2%} of the mails end as a {kind} (warned of from {warned:.2%}, {alarmed:.2%})."
+        sentence = f"{share:.2%} of the mails end as a {kind} (warning: {warned:.2%}, alarm: {alarmed:.2%})."
         page = f"See `mailroom docs ses-{kind}-rate`."
         if share >= alarmed:
             yield failed(sentence, page)
@@ -92,22 +93,22 @@ def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def _rate(stage: ExaminedStage, rate: float | None, limit: float) -> CheckFinding:
     if rate is None:
-        return skipped(f"SES takes {limit:g} a second; no deployed sender keeps to a rate.")
+        return skipped(f"SES accepts {limit:g} a second; no deployed sender has a rate.")
     if rate <= limit * 1.01:
-        return ok(f"The senders keep to {speed_of(rate)} mails a second, SES takes {limit:g}.")
+        return ok(f"The senders send at most {speed_of(rate)} mails a second, and SES accepts {limit:g}.")
     key = f"mailroom.{stage.name}.channels.mail.messages_per_second"
     sentence = (
-        f"The senders would send {speed_of(rate)} mails a second, SES takes {limit:g}: it throttles the rest."
+        f"The senders may send {speed_of(rate)} mails a second; SES accepts {limit:g} and throttles others."
     )
     if stage.local:
-        return skipped(f"{sentence} It does not here: the simulator has no such limit.")
+        return skipped(f"{sentence} The local simulator has no such limit.")
     return warning(sentence, f"Set {key} to {limit:g}, or request a higher rate: {_CONSOLE}")
 
 
 def _day(sent: float, limit: float) -> CheckFinding:
-    sentence = f"{sent:,.0f} of {limit:,.0f} mails of 24 hours are used."
+    sentence = f"{sent:,.0f} of {limit:,.0f} mails in 24 hours are used."
     if sent >= limit:
-        return failed(sentence, f"They wait until it has room again; request a higher quota: {_CONSOLE}")
+        return failed(sentence, f"Further mails wait; request a higher quota: {_CONSOLE}")
     if sent >= _NEARLY * limit:
         return warning(sentence, f"Request a higher quota: {_CONSOLE}")
     return ok(sentence)
@@ -121,15 +122,15 @@ def _days(stage: ExaminedStage, limit: float) -> Iterator[CheckFinding]:
     key = f"mailroom.{stage.name}.channels.mail.per_day"
     if total > limit:
         yield warning(
-            f"The stages may reach {total:,} recipients today ({by_stage}), SES takes {limit:,.0f}.",
-            "Lower channels.mail.per_day of one of them: else a campaign of one may use up what codes of the "
-            "others need. See `mailroom docs keep-codes-fast`.",
+            f"The stages may reach {total:,} recipients today ({by_stage}), but SES accepts {limit:,.0f}.",
+            "Lower channels.mail.per_day of a stage: otherwise a campaign of one stage may use up the quota "
+            "that codes of another need. See `mailroom docs keep-codes-fast`.",
         )
     elif stage.name in days:
-        yield ok(f"The stages' limits of the day ({by_stage}) are within the quota.")
+        yield ok(f"The stages' daily limits ({by_stage}) are within the quota.")
     elif any(name.endswith("-bulk") for name in stage.senders("mail")):
         yield warning(
-            f"Bulk may use up all of the {limit:,.0f} mails of 24 hours, and codes wait then.",
+            f"Bulk may use up all of the {limit:,.0f} mails in 24 hours, so that codes have to wait.",
             f"Set {key} and the reserve of lane normal. See `mailroom docs keep-codes-fast`.",
         )
 
@@ -194,7 +195,7 @@ def _signed(domain: str, dkim: dict[str, Any]) -> CheckFinding:
         return ok(f"Mails of {domain} are signed (DKIM).")
     return warning(
         f"Mails of {domain} are not signed by it (DKIM: {dkim.get('Status', 'not set up')}): large mail "
-        "providers refuse or hide them.",
+        "providers reject them or treat them as spam.",
         f"Put the CNAME records into its DNS: {_IDENTITIES}/{domain}",
     )
 
@@ -207,7 +208,7 @@ def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if response is None:
         yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
     elif response.get("SendingOptions", {}).get("SendingEnabled", True):
-        yield ok(f"Sending with the configuration set {name} is on.")
+        yield ok(f"Sending with the configuration set {name} is enabled.")
     else:
         yield failed(
             f"Sending with the configuration set {name} is paused.",
@@ -217,8 +218,8 @@ def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _deployed_rate(stage: ExaminedStage) -> float | None:
-    """Return the mails a second of all lanes together: workers / the pause after each submit. None if the
-    senders have no rate."""
+    """Return the mails a second of all lanes together. The rate of a lane is the number of its workers
+    divided by the pause after each submit. Return None for senders without a rate."""
     workers = {source.function: source.concurrency for source in stage.sources}
     rates = [
         (workers.get(name) or 0) / pace

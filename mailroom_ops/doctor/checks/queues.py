@@ -52,11 +52,11 @@ def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield skipped(f"There is no bucket {bucket}.")
     elif response.get("Contents"):
         yield failed(
-            "A stream gave up on messages: they wait to be replayed.",
+            "Lambda gave up on stream records: they have to be replayed.",
             f"mailroom repair --given-up --stage {stage.name} --dry-run; see `mailroom docs gave-up`.",
         )
     else:
-        yield ok("The streams gave up on nothing.")
+        yield ok("Lambda gave up on no stream records.")
 
 
 TOPIC = "alarms"
@@ -64,7 +64,8 @@ _SHOWN = 5
 
 
 def alarms_notify(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check that each alarm's actions are enabled: people disable them for a while, and forget it."""
+    """Check that each alarm's actions are enabled: somebody may have disabled them for a while, and forgotten
+    it."""
     silent = [
         alarm["AlarmName"]
         for alarm in stage.alarms
@@ -73,7 +74,7 @@ def alarms_notify(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if silent:
         yield stage.failed_if_protected(
             f"{len(silent)} alarms notify nobody: {_listed(silent)}.",
-            f"{stage.deploy}; those turned off: aws cloudwatch enable-alarm-actions",
+            f"{stage.deploy}; if actions are disabled: aws cloudwatch enable-alarm-actions",
         )
     elif stage.alarms:
         yield ok(f"{len(stage.alarms)} alarms notify somebody.")
@@ -95,12 +96,12 @@ def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if pending:
         yield warning(
             f"Not confirmed yet: {_protocols(pending)}.",
-            "Follow the link in the mail that SNS sent; it is good for two days, then subscribe anew.",
+            "Follow the link in the mail that SNS sent. It expires after two days; then subscribe again.",
         )
     if confirmed:
-        yield ok(f"Who hears the alarms: {_protocols(confirmed)}.")
+        yield ok(f"Alarms are sent to subscribers: {_protocols(confirmed)}.")
     else:
-        yield stage.failed_if_protected("Nobody hears the alarms.", subscribe)
+        yield stage.failed_if_protected("The alarms have no confirmed subscription.", subscribe)
 
 
 def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:

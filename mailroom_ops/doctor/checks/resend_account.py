@@ -1,5 +1,4 @@
-"""Checks of Resend, whether it would send the stage's mails: its key, domains, quota, and the webhook for its
-events."""
+"""Checks that Resend sends the stage's mails: its API key, domains, quota, and the webhook for its events."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -16,12 +15,13 @@ NEEDED = {
     *("email.sent", "email.delivered", "email.bounced", "email.complained"),
     *("email.suppressed", "email.failed"),
 }
-"""Events that the webhook needs. Without them a status stays `sent`, and bounces and complaints suppress no
-recipient."""
+"""Events that the webhook has to report. Without them, a status stays `sent`, and recipients are not
+suppressed after bounces and complaints."""
 
 
 def or_by_resend(by_provider: Run) -> Callable[[Run], Run]:
-    """Return a decorator that runs `by_provider` in place of a check of SES if Resend sends the mails."""
+    """Return a decorator for a check of SES. If Resend sends the stage's mails, `by_provider` runs
+    instead."""
 
     def of(by_ses: Run) -> Run:
         @wraps(by_ses)
@@ -36,8 +36,8 @@ def or_by_resend(by_provider: Run) -> Callable[[Run], Run]:
 
 
 def nothing(_stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Skip a check that only SES has."""
-    yield skipped("Resend sends the stage's mails, and has no such thing.")
+    """Skip a check that applies only to SES."""
+    yield skipped("Resend sends the stage's mails; this check is for SES only.")
 
 
 def key(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -52,9 +52,9 @@ def key(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield failed(f"Resend {trouble}.", put)
         return
     if status == 200:
-        yield ok("Resend takes the key.")
+        yield ok("Resend accepts the key.")
     elif answer.get("name") == "restricted_api_key":
-        yield ok("Resend takes the key, which may only send: domains, quota and webhook are not looked at.")
+        yield ok("Resend accepts the key, which may only send: domains, quota and webhook are not checked.")
     else:
         yield failed(f"Resend refuses the key: {status}, {redact(str(answer.get('message', '')))}", put)
 
@@ -66,7 +66,7 @@ def domains(stage: ExaminedStage) -> Iterator[CheckFinding]:
     states = {str(entry.get("name")): str(entry.get("status")) for entry in _listed(answer)}
     for address in stage.mail_addresses:
         domain = address.rpartition("@")[2].lower()
-        state = states.get(domain, "no domain of the account")
+        state = states.get(domain, "not a domain of the account")
         if state == "verified":
             yield ok(f"{address} may send: {domain} is verified.")
         else:

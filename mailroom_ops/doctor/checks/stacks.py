@@ -1,4 +1,4 @@
-"""Checks of the stage's stacks, whether they are deployed."""
+"""Checks that the stage's stacks are deployed."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def stack_parts(settings: Settings | None) -> list[str]:
     """Return the short names of a stage's stacks; without settings, of the stacks that every stage has. The
-    stack `deploy` is left out, because a person deploys it."""
+    stack `deploy` is left out, because it is optional and deployed separately."""
     stacks = {
         **dict.fromkeys(("mailbox", "feedback", "api", "channels"), True),
         "fax": settings and settings.fax,
@@ -43,7 +43,7 @@ def stack_parts(settings: Settings | None) -> list[str]:
 def _trouble(name: str, status: str) -> CheckFinding:
     events = f"aws cloudformation describe-stack-events --stack-name {name}"
     if status in _ROLLED_BACK:
-        return warning(f"{name} went back to its last state: {status}.", events)
+        return warning(f"{name} was rolled back to its last state: {status}.", events)
     if status.endswith("_IN_PROGRESS"):
         return warning(f"{name} is being changed: {status}.", "Wait until it is done, then run doctor again.")
     return failed(f"{name} is in the state {status}.", events)

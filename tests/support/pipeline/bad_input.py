@@ -20,11 +20,11 @@ class Bad:
 
 
 BAD = {
-    "no address": Bad("to", "give `to` (or `email`)", {"email": None}),
+    "no address": Bad("to", "set `to` (or `email`)", {"email": None}),
     "one bad of three": Bad("to[1]", "use name@domain.example", {"to": ["a@b.example", "x", "c@d.example"]}),
     "51 recipients": Bad("to", "at most 50", {"to": [f"r{number}@example.com" for number in range(51)]}),
     "a line break in a header": Bad(
-        "headers.X-Order", "line break", {"headers": {"X-Order": "7\r\nBcc: eve@example.com"}}
+        "headers.X-Order", "printable ASCII", {"headers": {"X-Order": "7\r\nBcc: eve@example.com"}}
     ),
     "a line break in the subject": Bad(
         "subject", "use one line", {"subject": "Hello\r\nBcc: eve@example.com", "text": "Hello"}
@@ -38,7 +38,7 @@ BAD = {
     "a missing variable": Bad("first_name", "the item must have it", {"first_name": None}),
     "a template that loops": Bad("template", "loop over less", {"template": "endless"}),
     "a template that reaches for internals": Bad("first_name", "is missing", {"template": "prying"}),
-    "template beside text": Bad("template", "one or the other", {"template": "default", "text": "Hello"}),
+    "template beside text": Bad("template", "use only one", {"template": "default", "text": "Hello"}),
     "reserved header": Bad("headers.Bcc", "reserved", {"headers": {"Bcc": "eve@example.com"}}),
     "a missing attachment": Bad(
         "attachments[0].ref", "put the object before", {"attachments": [{"ref": "{bucket}/nowhere.pdf"}]}

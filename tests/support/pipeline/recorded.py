@@ -20,8 +20,6 @@ from tests.support.pipeline.shared import Pipeline
 if TYPE_CHECKING:
     from types_boto3_iam import IAMClient
 
-PARTS = ("first", "second")
-"""Of the pipeline's tests: see tests/support/together.py."""
 RECORDER = ROOT / "tests/support/pipeline/recorder"
 
 
@@ -164,41 +162,11 @@ class Rights:
         return found
 
     @cached_property
-    def used(self) -> set[str]:
-        """The places of the grants that a request needed."""
-        return {each.place for each in self.grants for request in self.requests if each.allows(request)}
+    def unused(self) -> list[Grant]:
+        """The grants that no request needed."""
+        return [each for each in self.grants if not any(map(each.allows, self.requests))]
 
     @cached_property
     def denied(self) -> list[Request]:
         """Requests that no grant allows."""
         return [each for each in self.requests if not any(grant.allows(each) for grant in self.grants)]
-
-    def forced(self) -> set[int]:
-        """Which rows of FORCED some refused request belongs to."""
-        return {at for at, row in enumerate(FORCED) if any(map(row.covers, self.denied))}
-
-    def of_all(self, part: str, folder: Path) -> "Seen | None":
-        """What all parts of the tests have used, each on its stage; None before all parts are at rest.
-
-        Each part leaves what it has seen in `folder` before it looks for the others': so the last one finds
-        all.
-        """
-        fresh = folder / f"{part}.tmp"
-        fresh.write_text(json.dumps([sorted(self.used), sorted(self.forced())]))
-        fresh.rename(folder / f"rights-{part}.json")
-        files = [folder / f"rights-{each}.json" for each in PARTS]
-        if not all(file.exists() for file in files):
-            return None
-        seen = [json.loads(file.read_text()) for file in files]
-        used = {place for places, _ in seen for place in places}
-        return Seen(
-            [each for each in self.grants if each.place not in used], {at for _, rows in seen for at in rows}
-        )
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Grants that nobody used, and the rows of FORCED that somebody needed."""
-
-    unused: list[Grant]
-    forced: set[int]

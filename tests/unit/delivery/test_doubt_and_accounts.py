@@ -171,7 +171,7 @@ def test_the_advice_for_a_message_with_a_try_of_unknown_outcome_warns_that_it_ma
     released_in_doubt(post, ledger, clock)
     stored = of_ledger(aws.item())
     sentence = " ".join(advice(stored, commands(stored, "dev"), clock(), None))
-    assert sentence.startswith("It may have been sent by an earlier try, whose outcome is unknown.")
+    assert sentence.startswith("An earlier try, whose outcome is unknown, may have sent it.")
 
 
 def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcome_does_not_grow(
