@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import ROOT
-from tests.support.pipeline.recorded import FORCED, PARTS, RECORDER, UNUSED, Rights
+from tests.support.pipeline.recorded import FORCED, RECORDER, UNUSED, Rights
 from tests.support.pipeline.rights import Request, arn, grants_of, requests_of, requests_of_lambda
 from tests.support.unit.rights import Judge
 from tests.support.unit.shared import Aws
@@ -145,22 +145,19 @@ def test_what_no_grant_allows_is_denied() -> None:
     assert Stage("dynamodb:GetItem", "dynamodb:PutItem").denied == [Request(F, "dynamodb:PutItem", LEDGER)]
 
 
-def test_a_right_is_unused_if_no_part_of_the_tests_used_it_which_the_last_part_finds(tmp_path: Path) -> None:
-    first, second = PARTS
-    assert Stage("dynamodb:GetItem").of_all(first, tmp_path) is None
-    seen = Stage("dynamodb:Query").of_all(second, tmp_path)
-    assert seen is not None
+def test_a_right_is_unused_if_no_request_needs_it() -> None:
     index = f"{LEDGER}/index/*"
-    assert [str(each) for each in seen.unused] == [f"{F}: {each} on {index}" for each in READ["Action"]]
-    assert not seen.forced
+    unused = Stage("dynamodb:GetItem", "dynamodb:Query").unused
+    assert [str(each) for each in unused] == [f"{F}: {each} on {index}" for each in READ["Action"]]
 
 
-def test_a_request_that_a_test_forces_is_known_by_its_row() -> None:
+def test_a_request_that_a_test_forces_is_covered_by_its_row() -> None:
     forced = Stage()
     forced.requests = {Request("mailroom-local-dispatch", "sqs:SendMessage", "arn:x:mail-that-is-not-there")}
-    (at,) = forced.forced()
-    assert FORCED[at].action == "sqs:SendMessage"
-    assert not Stage("dynamodb:PutItem").forced()
+    (request,) = forced.denied
+    assert [row.action for row in FORCED if row.covers(request)] == ["sqs:SendMessage"]
+    (put,) = Stage("dynamodb:PutItem").denied
+    assert not any(row.covers(put) for row in FORCED)
 
 
 def test_the_page_on_trust_gives_each_reason_for_a_right_that_no_test_uses() -> None:
