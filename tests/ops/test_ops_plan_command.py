@@ -43,7 +43,7 @@ def test_the_plan_of_faxes_counts_a_minute_each_and_one_at_a_time_for_a_number()
     result = run("--channel", "fax", "--messages", "500")
     assert result.exit_code == 0
     assert "2 workers send 0.0333 a second: 60 s a message" in result.stdout
-    assert "A number gets one fax at a time" in result.stdout
+    assert "Faxes to the same number are sent one by one" in result.stdout
 
 
 def test_json_is_one_object_of_seconds() -> None:

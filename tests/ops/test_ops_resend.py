@@ -137,7 +137,7 @@ UNFIT: dict[str, tuple[dict[str, Any] | None, str]] = {
     "gone": (None, "no longer in the mailbox"),
     "wrong": ({"email": "nobody"}, "is not a mail address"),
     "to come": ({"send_at": "2030-01-01T00:00:00Z"}, "is in the future"),
-    "no lane": ({"lane": "express"}, "no lane"),
+    "an unknown lane": ({"lane": "express"}, "is not a lane"),
     "missing variable": (
         {"subject": None, "text": None, "template": "weekly-followers", "followers": []},
         "is missing; weekly-followers/subject.txt:1 uses it",

@@ -19,9 +19,9 @@ def closed(pipeline: Pipeline, seconds: float) -> Iterator[None]:
     """The day is closed for bulk for so long, as if SES had said that it is used up."""
     pipeline.close_day("mail", time.time() + seconds)
     try:
-        # New processes: an older one may have room left that it was granted before.
-        with pipeline.configured(pipeline.output("SendMailBulkFunctionName"), GRANTED="nothing"):
-            yield
+        # An older process may have room left that it was granted before.
+        pipeline.restart(pipeline.output("SendMailBulkFunctionName"))
+        yield
     finally:
         pipeline.open_day("mail")
 

@@ -8,7 +8,7 @@ import pytest
 
 from lab.harness.expected import Item
 from mailroom.recipients.choices import Suppressions
-from tests.support.pipeline.items import fax, mail
+from tests.support.pipeline.items import UNREADABLE, fax, mail
 from tests.support.pipeline.shared import Pipeline, until
 
 SECONDS = 40.0
@@ -24,7 +24,6 @@ CONTENTS: dict[str, Item] = {
 }
 QUEUES = ("Push", "FaxRetry", "Collect", "Audience")
 """Queues that get a body which nobody can read in no other test."""
-UNREADABLE = "not JSON, on any channel"
 
 
 def messages(pipeline: Pipeline) -> list[Item]:

@@ -4,6 +4,9 @@ import base64
 
 from lab.harness.expected import Item
 
+UNREADABLE = "not JSON, on any channel"
+"""Body of a queue message that is not a message of Mailroom."""
+
 
 def mail(id_: str, **attributes: object) -> Item:
     """A mail's item, good but for what is given; None leaves an attribute out."""

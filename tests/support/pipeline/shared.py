@@ -257,6 +257,10 @@ class Pipeline(StageClient):
         finally:
             self._configure(function, before)
 
+    def restart(self, function: str) -> None:
+        """Let the function's next invocations run in new processes."""
+        self._configure(function, {**self.variables(function), "RESTARTED": str(time.time())})
+
     def _configure(self, function: str, variables: dict[str, str]) -> None:
         self.functions.update_function_configuration(
             FunctionName=function, Environment={"Variables": variables}
