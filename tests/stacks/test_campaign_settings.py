@@ -38,7 +38,7 @@ FILE = "campaigns/weekly/campaign.toml"
         ),
         (
             {"window": {"from": "09:00", "to": "20:00", "zone": "Berlin"}},
-            "window: {'from': '09:00', 'to': '20:00', 'zone': 'Berlin'} is not valid: zone 'Berlin' is not a ",
+            "window: {'from': '09:00', 'to': '20:00', 'zone': 'Berlin'} is not valid: zone 'Berlin' is not ",
         ),
         (
             {"unless": {"column": "push_id", "event_type": "push", "status": ["sennt"]}},
