@@ -51,8 +51,8 @@ def bulk_waits(pipeline: Pipeline, id_: str) -> Iterator[None]:
 
 @contextmanager
 def webhooks_failing(pipeline: Pipeline, id_: str) -> Iterator[None]:
-    """An endpoint fails for about a minute."""
-    url = pipeline.receiver(f"flaky/40/messages/{id_}")
+    """An endpoint fails 18 times, for half a minute, and then accepts the webhook."""
+    url = pipeline.receiver(f"flaky/18/messages/{id_}")
     pipeline.put({"id": id_, "event_type": "webhook", "url": url, "payload": {}})
     yield
 
