@@ -29,8 +29,9 @@ def test_every_step_of_a_rehearsal_on_a_healthy_stage_succeeds_and_the_report_co
     assert wrong(report) == {}
     assert (code, report["ok"], len(report["steps"])) == (0, True, 9)
     first, second, *_ = (step["seconds"] for step in report["steps"])
-    assert 0 < first["claimed"] < first["accepted"] < first["delivered"]
-    assert 0 < second["claimed"] < second["accepted"] < second["bounced"]
+    # The simulator sends an event as soon as it has accepted a mail, maybe in the same hundredth of a second.
+    assert 0 < first["claimed"] < first["accepted"] <= first["delivered"]
+    assert 0 < second["claimed"] < second["accepted"] <= second["bounced"]
     text = json.dumps(report)
     assert "@" not in text
     assert ACCOUNT not in text

@@ -5,30 +5,32 @@ OWN = f"{PIPELINE}test_documented_deploy.py"
 """A test of the pipeline that has an emulator of its own, and no stage."""
 LAST = f"{PIPELINE}test_whole_stage.py"
 """Judges all that the stage did, so it comes last there."""
-LONGEST = (
-    OWN,
+SHARING = (PIPELINE, "tests/local/", "tests/postgres/", "tests/stacks/")
+"""Folders whose tests share something that takes seconds to start: a stage, an emulator, a database server,
+the process of Node in which the CDK runs."""
+ORDER = (
+    PIPELINE,
     "tests/release/",
     "tests/stacks/",
-    "tests/postgres/",
-    "tests/faults/",
-    "tests/model/",
-    "tests/ops/",
     "tests/local/",
+    "tests/postgres/",
+    "tests/model/",
+    "tests/faults/",
+    "tests/ops/",
 )
-"""Beginnings of files' names, in the order of what they take: the end is not one long file on one core."""
+"""Folders whose tests take longest, in the order in which they start; all others follow."""
 
 
 def scope(nodeid: str) -> str:
-    """Return what a test shares its process with: its file, or the stage of the pipeline."""
+    """Return what a test shares its process with: its file, or its folder if that is SHARING."""
     path = nodeid.partition("::")[0]
-    return path if path == OWN or not path.startswith(PIPELINE) else PIPELINE
+    folders = [folder for folder in SHARING if path.startswith(folder) and path != OWN]
+    return folders[0] if folders else path
 
 
-def place(nodeid: str) -> tuple[int, int, str]:
-    """Return the sort key of a test: the stage's tests first, its LAST at their end, then the LONGEST."""
+def place(nodeid: str) -> tuple[int, bool, bool]:
+    """Return the sort key of a test: the place of its folder in ORDER, with OWN after the tests of the stage,
+    and LAST as the last of these."""
     path = nodeid.partition("::")[0]
-    group = scope(nodeid)
-    if group != path:
-        return (0, int(path == LAST), group)
-    names = [at for at, beginning in enumerate(LONGEST, 1) if path.startswith(beginning)]
-    return (names[0] if names else len(LONGEST) + 1, 0, "")
+    places = [place for place, folder in enumerate(ORDER) if path.startswith(folder)]
+    return (places[0] if places else len(ORDER), path == OWN, path == LAST)
