@@ -8,13 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from mailroom.aws.dynamo_updates import Update
 from mailroom.ledger.claims import Completed
+from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
 from mailroom.message.message import Key
 from mailroom.message.outcome import Status
 from tests.support.told import AT, told
-from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
+from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 from tests.support.unit.verbs import watched
 
 EVENTS: list[Status] = ["sent", "undelivered", "delivered", "bounced", "complained"]
@@ -144,6 +146,28 @@ def test_a_sent_event_removes_the_dead_letter_mark_and_the_recorded_trouble(ledg
     assert {"trouble", "dead_lettered_at"} <= aws.item().keys()
     observe(ledger, [told(KEY, "sent")])
     assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
+
+
+@pytest.mark.parametrize("erased", [False, True])
+def test_facts_of_a_message_that_is_resent_or_erased_before_they_are_written_are_dropped(
+    ledger: Ledger, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, erased: bool
+) -> None:
+    another, write = Ledger(aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock), ledger.write
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    observe(ledger, [told(KEY, "delivered")])
+
+    def write_after_a_change(key: Key, update: Update, *arguments: Any, **options: Any) -> dict[str, Any]:
+        if "openedAt" in update.once and not update.sets:
+            if erased:
+                aws.dynamodb.delete_item(TableName=LEDGER, Key=where(KEY))
+            else:
+                another.reopen(KEY, aws.item())
+        return write(key, update, *arguments, **options)
+
+    monkeypatch.setattr(ledger, "write", write_after_a_change)
+    observed = observe(ledger, [told(KEY, "delivered", facts={"openedAt": AT})])
+    assert observed == (Foreign() if erased else Outdated(aws.item()))
+    assert "openedAt" not in aws.item()
 
 
 @pytest.mark.parametrize("status", [*EVENTS, None])
