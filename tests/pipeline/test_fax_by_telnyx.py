@@ -7,20 +7,20 @@ import pytest
 from tests.support.pipeline.items import fax
 from tests.support.pipeline.shared import Pipeline
 
-GOOD, TWICE, LOST = "+13105550150", "+13105550112", "+13105550114"
+GOOD, TWICE = "+13105550150", "+13105550112"
 ENDED_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
 def sent(pipeline: Pipeline) -> Iterator[None]:
-    """Three faxes, ended; the function's environment is as the stack writes it for Telnyx."""
+    """Two faxes, ended; the function's environment is as the stack writes it for Telnyx."""
     telnyx = {
         "FAX_PROVIDER": "telnyx",
         "FAX_BASE_URL": f"{pipeline.running.endpoints.providers}/telnyx",
         "FAX_CONNECTION_ID": "1234567890",
     }
     with pipeline.configured(pipeline.output("SendFaxFunctionName"), **telnyx):
-        items = [fax("telnyx-good", GOOD), fax("telnyx-twice", TWICE), fax("telnyx-lost", LOST)]
+        items = [fax("telnyx-good", GOOD), fax("telnyx-twice", TWICE)]
         pipeline.put(*(each | {"callback_url": pipeline.receiver("ok/telnyx")} for each in items))
         pipeline.until_ended(*(each["id"] for each in items), event_type="fax", seconds=ENDED_SECONDS)
         yield
@@ -32,7 +32,6 @@ def sent(pipeline: Pipeline) -> Iterator[None]:
     [
         ("telnyx-good", ["delivered"]),
         ("telnyx-twice", ["busy", "busy", "delivered"]),
-        ("telnyx-lost", ["delivered"]),  # its submit had no answer: found by our reference, not sent again
     ],
 )
 def test_a_fax_arrives_once_by_telnyx(pipeline: Pipeline, id_: str, statuses: list[str]) -> None:
