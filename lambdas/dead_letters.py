@@ -1,7 +1,7 @@
 """Reads the dead-letter queues: marks the messages of dead letters in the ledger, and logs their causes."""
 
 from mailroom import environment
-from mailroom.dead_letters.passes import DeadLetterInspector
+from mailroom.dead_letters.inspector import DeadLetterInspector
 from mailroom.telemetry import instrumented
 
 inspector = DeadLetterInspector.of(environment.read(environment.DeadLettersSettings))

@@ -28,8 +28,8 @@ def mails() -> dict[str, Any]:
 
 
 class LedgerSize:
-    """Computes the write units of the ledger from the writes to its items: for each write, the size of the
-    item after it, rounded up to KiB."""
+    """Computes the write units of the ledger from the writes to its items: for each write, the size of all
+    attributes that were written to the item so far, rounded up to KiB. Removed attributes still count."""
 
     def __init__(self, client: Any) -> None:
         self.units = 0

@@ -156,7 +156,8 @@ class EmulatorDeployment:
         return host_key(self._secret(f"mailroom-{STAGE}-webhook-keys"), host)
 
     def database_url(self, secret: str) -> str:
-        """Return the URL with which psql and database drivers connect to the database of a secret."""
+        """Return the URL with which psql and database drivers connect to the database whose login is in
+        `secret`."""
         fields = json.loads(self._secret(secret))
         return "postgresql://{username}:{password}@{host}:{port}/{dbname}".format(**fields)
 

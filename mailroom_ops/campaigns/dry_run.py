@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mailroom.channels.contracts import contracts_of
 from mailroom.channels.preview import Preview, Previews
-from mailroom.content.expansion import expanded
+from mailroom.content.payload_attributes import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, parse

@@ -64,7 +64,7 @@ def deploy(
     stage: WrittenStage = "dev",
     *,
     approval: Annotated[
-        str, typer.Option(help="Ask before such changes: broadening (of permissions), any-change, never.")
+        str, typer.Option(help="When to ask: broadening (if permissions are broadened), any-change, never.")
     ] = "broadening",
     import_existing: Annotated[
         bool, typer.Option(help="Import the tables and buckets that a destroyed stage left behind.")

@@ -2,8 +2,8 @@
 recipient is removed from messages to several, and mentions are removed from messages to others.
 
 The order of the steps lets the next run find the data that an interrupted run has left. First a waiting
-message is cancelled in the ledger. Then objects of the payload bucket and the contents of waits are deleted,
-the ledger's item is emptied, and last the mailbox's item is deleted.
+message is cancelled in the ledger. Then its objects in the payload bucket and its content in the table
+`contents` are deleted, the ledger's item is emptied, and last the mailbox's item is deleted.
 """
 
 from collections.abc import Iterator
@@ -36,8 +36,8 @@ from mailroom_ops.shared.tables import key_of
 
 _ROLES: tuple[Role, ...] = ("part", "whole")
 AHEAD = AHEAD_SECONDS + 60
-"""Seconds before `send_at` up to which a message's mailbox item is certainly not read back yet, with a margin
-for differences between clocks."""
+"""Seconds before `send_at` from which on `release` may already have read the mailbox item of a waiting
+message again, with a margin for differences between clocks."""
 _ON_ITS_WAY = "has no outcome yet ({}); run this again when it has one"
 _CHANGED = "was changed during the erasure; run this again"
 _NO_END = (

@@ -67,7 +67,7 @@ class RedrivenQueues(Struct, frozen=True):
 def repair(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="Ids of messages; - reads ids or a command's --json from standard input."),
+        typer.Argument(help="Ids of messages, or - for ids or a command's --json output on standard input."),
     ] = None,
     stage: Stage = "dev",
     *,

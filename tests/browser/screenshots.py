@@ -76,7 +76,7 @@ def _shoot(page: Any, name: str) -> None:
     page.wait_for_load_state("networkidle")
     if page.locator("iframe").count():
         page.frame_locator("iframe").first.locator("h1").wait_for()
-        page.wait_for_timeout(500)  # it is there, and drawn a moment later
+        page.wait_for_timeout(500)  # the heading exists, but is drawn a moment later
     page.screenshot(path=PICTURES / f"console-{name}.png")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mailroom_ops.deploying.rehearsal import Step
 from mailroom_ops.deploying.rehearse import Report, report_of
-from tests.support.rehearsals import HEAD, NONE, PAGE, page, table
+from tests.support.docs_rehearsals import HEAD, NONE, PAGE, page, table
 
 STEPS = (
     Step("a mail", "delivered", "delivered", {"claimed": 0.2, "accepted": 0.31, "delivered": 1.4}),

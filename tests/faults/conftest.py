@@ -8,7 +8,7 @@ import pytest
 from tests.support.faults.campaign_world import CampaignWorld
 from tests.support.faults.fax_world import FaxWorld
 from tests.support.faults.outside import PLACES
-from tests.support.faults.people_world import PeopleWorld
+from tests.support.faults.sms_and_push_world import PeopleWorld
 from tests.support.faults.world import World
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.faults.changes import changed
-from tests.support.faults.people_world import SMS, NewWorld, PeopleWorld, sms
+from tests.support.faults.sms_and_push_world import SMS, NewWorld, PeopleWorld, sms
 
 HOLD = {"on_unknown": "hold"}
 TEXTS = (sms("silent-a"), sms("lost-answer-silent"), sms("throttled-once-silent"))

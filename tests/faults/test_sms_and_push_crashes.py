@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.bodies import text
-from tests.support.faults.people_world import (
+from tests.support.faults.sms_and_push_world import (
     ENDPOINT,
     FEEDBACK,
     PUSH,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.faults.changes import changed
-from tests.support.faults.people_world import (
+from tests.support.faults.sms_and_push_world import (
     ENDPOINT,
     HERE,
     SMS,

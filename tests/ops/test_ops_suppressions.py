@@ -198,7 +198,7 @@ def test_a_number_is_lifted_without_a_request_to_ses(ses: FakeSes) -> None:
     assert the_list().find("push", [NUMBER])
 
 
-def test_the_json_of_a_lift_contains_the_entry_and_other_sentences_go_to_standard_error(ses: FakeSes) -> None:
+def test_a_lift_with_json_prints_only_the_json_to_standard_output(ses: FakeSes) -> None:
     on_list()
     result = run("lift", ADA, "--channel", "mail", "--yes", "--json")
     answer = json.loads(result.stdout)

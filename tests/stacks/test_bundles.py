@@ -158,7 +158,7 @@ def test_the_bundle_of_the_callbacks_contains_one_module_of_twilios_package(buil
 
 
 @pytest.mark.parametrize(("handler", "own"), TEMPLATES_OF.items())
-def test_the_bundle_of_a_sender_contains_only_its_channels_templates_without_examples(
+def test_a_bundle_contains_only_the_templates_of_its_channels_without_examples(
     built: dict[str, Path], handler: str, own: str
 ) -> None:
     templates = built[handler] / "templates"

@@ -105,7 +105,7 @@ class Drafter(Struct, frozen=True):
                 logger.warning("compose failed", key=person.key, error=type(error).__name__)
                 failed.append(person.key)
         if len(failed) == len(chunk.recipients):
-            raise RuntimeError(f"compose failed for each of {len(failed)} people")
+            raise RuntimeError(f"compose failed, or had no time left, for each of {len(failed)} people")
         return composed, failed
 
     def _ask(self, definition: Definition, chunk: Chunk, people: Sequence[Recipient]) -> Composed:

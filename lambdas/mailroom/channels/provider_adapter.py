@@ -159,7 +159,7 @@ def not_sent(
 ) -> Refusal:
     """Classify an error of an AWS call which proves that the message was not sent; `refusal` classifies the
     service's error responses. Raises OutcomeUnknown if the message may have been sent: for a 5xx response,
-    or without a response."""
+    or if a request was sent and no response came."""
     match error:
         case ClientError():
             status = error.response["ResponseMetadata"]["HTTPStatusCode"]

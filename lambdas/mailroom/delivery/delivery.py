@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import structs
 
-from mailroom.content.expansion import expanded
+from mailroom.content.payload_attributes import expanded
 from mailroom.delivery.backoff import backoff
 from mailroom.delivery.claiming import Claiming, NoTimeLeft, account_for
 from mailroom.delivery.timing import SendingTime

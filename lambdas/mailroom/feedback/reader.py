@@ -54,7 +54,7 @@ def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> S
 def _by_type(payload: Mapping[str, Any], region: str) -> list[Event]:
     kind = payload.get("eventType", payload.get("notificationType"))
     if not isinstance(kind, str):
-        raise Malformed("is not an event of SES, of an SMS or of Twilio")
+        raise Malformed("is not an event of SES, AWS SMS, Twilio or Resend")
     if kind in READERS:
         return ses.read(kind, payload)
     if kind.startswith(aws_sms.PREFIXES):

@@ -17,8 +17,8 @@ from mailroom.aws.dynamo_values import image_of
 from mailroom.channels.contracts import CHANNELS, CONTRACTS
 from mailroom.channels.preview import Preview
 from mailroom.errors import Invalid, Malformed
-from mailroom_ops.console.cells import VARIABLE, Rows, cells_of, read, tables_of
 from mailroom_ops.console.site import Answer, Frame, Goto, Request, Shown, Site, View, link
+from mailroom_ops.console.variable_fields import VARIABLE, Rows, cells_of, read, tables_of
 from mailroom_ops.messages.items import attributes_of, set_values, text_of
 from mailroom_ops.messages.send import copy_of, judge, new_id, put
 from mailroom_ops.setup.schema import schema_of
@@ -48,7 +48,7 @@ _LABELS = {
 _ALIASES = ("email",)
 """Attributes that are aliases of others."""
 _FIRST = ("id", "to", "template")
-"""Fields that come first, in this order; the order of the schema follows."""
+"""Fields that come first, in this order. The others follow in the order of the schema."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
 
 

@@ -129,8 +129,8 @@ class StreamReader(Construct):
         stage_alarm(self, "GaveUp", settings, text, count, 1, missing=TreatMissingData.IGNORE)
 
     def _dropped(self, settings: Settings, name: str) -> None:
-        """Create an alarm separate from `gave-up`: the sum of two metrics lacks a value in periods in which
-        one of them lacks it."""
+        """Create an alarm that rings if Lambda dropped records. It is separate from `gave-up`, because the
+        sum of both metrics has no value in a period in which one of them has none."""
         text = AlarmText(
             subject=name,
             kind="dropped",

@@ -7,7 +7,7 @@ from typing import Any
 from mailroom.aws.dynamo_values import plain
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
-from mailroom.dead_letters.passes import DeadLetterInspector
+from mailroom.dead_letters.inspector import DeadLetterInspector
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message

@@ -24,7 +24,7 @@ from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.channels.webhook.delivery import WebhookDelivery
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
-from mailroom.dead_letters.passes import DeadLetterInspector
+from mailroom.dead_letters.inspector import DeadLetterInspector
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import ChannelDelivery, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, Validator

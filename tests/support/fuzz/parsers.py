@@ -19,7 +19,7 @@ from mailroom.channels.preview import Previews
 from mailroom.channels.sms import twilio as twilio_sms
 from mailroom.channels.sms.twilio_account import account_of
 from mailroom.channels.webhook.signing import host_key
-from mailroom.content.expansion import expanded
+from mailroom.content.payload_attributes import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.dead_letters.cause import cause_of, subject_of

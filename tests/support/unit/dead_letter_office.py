@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mailroom.dead_letters.passes import DeadLetterInspector
+from mailroom.dead_letters.inspector import DeadLetterInspector
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler

@@ -12,7 +12,7 @@ from botocore.client import BaseClient
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer
 from mailroom.channels.fax.retry_mover import RetryMover
-from mailroom.dead_letters.passes import DeadLetterInspector
+from mailroom.dead_letters.inspector import DeadLetterInspector
 from mailroom.delivery.worker import Worker
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.dispatch.release import Release

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail.contract import Mail
-from mailroom.content.expansion import expanded
+from mailroom.content.payload_attributes import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
 from mailroom.message.message import parse

@@ -329,7 +329,7 @@ def walk(seed: int) -> list[Step]:
     ],
     ids=["either", "an hour too early", "a day of 22 hours"],
 )
-def test_without_any_one_of_its_bounds_the_budget_would_let_bulk_exceed_its_part(
+def test_the_budget_lets_bulk_exceed_its_part_if_one_of_its_bounds_is_weakened(
     aws: Aws, monkeypatch: pytest.MonkeyPatch, name: str, weaker: object
 ) -> None:
     assert all(most_in_a_day(walked(aws, walk(seed))) <= PART for seed in range(40))
@@ -381,7 +381,7 @@ def keeps_every_hour(mails: Budget, clock: FakeClock) -> bool:
     ],
     ids=["closed", "line", "sums"],
 )
-def test_without_any_one_of_its_other_conditions_the_budget_would_break_a_rule(
+def test_the_budget_breaks_a_rule_if_its_condition_on_a_closed_day_a_line_or_the_sums_is_weakened(
     aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str, weaker: str, broken: Any
 ) -> None:
     assert not broken(budget(aws, clock), clock)

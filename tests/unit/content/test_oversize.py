@@ -9,7 +9,7 @@ import pytest
 from mailroom.aws.dynamo_values import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
-from mailroom.content.expansion import ROUTING, expanded
+from mailroom.content.payload_attributes import ROUTING, expanded
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.content.expansion import expanded
+from mailroom.content.payload_attributes import expanded
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse

@@ -7,7 +7,7 @@ import boto3
 import pytest
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.content.expansion import expanded
+from mailroom.content.payload_attributes import expanded
 from mailroom.content.payloads import Payloads
 from mailroom.errors import MAX_VARIABLES_BYTES, Invalid
 from mailroom.mailbox import MailboxWriter

@@ -15,7 +15,7 @@ def test_an_alarm_event_starts_a_pass_which_receives_nothing_without_enough_rema
 ) -> None:
     office = open_office(aws, clock)
     monkeypatch.setenv("DEAD_LETTER_QUEUES", json.dumps({"mail-dlq": office.urls["mail-dlq"]}))
-    monkeypatch.setattr("mailroom.dead_letters.passes.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("mailroom.dead_letters.inspector.LONG_POLL_SECONDS", 0)
     office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
     office.put("mail-dlq", item())
     handler = load("dead_letters")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.dead_letters.passes import PUT_BACK_SECONDS
+from mailroom.dead_letters.inspector import PUT_BACK_SECONDS
 from mailroom.environment import DEAD_LETTERS_KEPT_BACK_SECONDS
 from mailroom.errors import Unfinished
 from tests.support.unit.dead_letter_office import Office, open_office

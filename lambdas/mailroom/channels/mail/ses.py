@@ -57,7 +57,8 @@ class SesMail(WithoutLookUp):
         return request
 
     def submit(self, request: Request) -> Outcome:
-        """Submit the mail to SES. Raises OutcomeUnknown for a 5xx response, or without a response."""
+        """Submit the mail to SES. Raises OutcomeUnknown for a 5xx response, or if a request was
+        sent and no response came."""
         try:
             reply = self._client.send_email(**request)
         except (ClientError, BotoCoreError) as error:
