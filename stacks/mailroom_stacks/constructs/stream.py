@@ -130,7 +130,7 @@ class StreamReader(Construct):
 
     def _dropped(self, settings: Settings, name: str) -> None:
         """Create an alarm that rings if Lambda dropped records. It is separate from `gave-up`, because the
-        sum of both metrics has no value in a period in which one of them has none."""
+        sum of both metrics lacks a value in periods in which one of them lacks a value."""
         text = AlarmText(
             subject=name,
             kind="dropped",
