@@ -94,7 +94,7 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 # because the two that drive a stage mostly wait.
 PYTEST = $(PY) -m pytest --numprocesses $(shell python3 -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))') --no-loadscope-reorder --ignore tests/update --ignore tests/audit
 TESTS ?= tests
-test: setup cdk ## run all tests on all cores, or only those in TESTS
+test: setup cdk ## run the tests on all cores, or only those in TESTS
 	@$(PY) -m tests.support.cpu_seconds $(PYTEST) $(TESTS)
 	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update and tests/audit: `make update`, `make audit`.'
 

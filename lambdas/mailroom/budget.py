@@ -34,10 +34,11 @@ _DAY = 86_400
 _LATEST = 900
 """Seconds after which a grant is not used any more, because a Lambda function runs 900 seconds at most."""
 CLOSED_SECONDS = HOUR
-"""Seconds for which the bulk lane gets no grants after the provider has refused a message because its daily
-quota is used up."""
+"""Seconds for which the bulk lane gets no grants after the provider has refused a message because the
+channel's daily quota is used up."""
 _TRIES = 25
-"""Maximum number of tries of a write. A try fails only if another worker has written at the same time."""
+"""Maximum number of tries of a write. A try fails if another worker has written meanwhile, or if sums or
+the grant must be adjusted first."""
 
 _ADD = "ADD #used :n, #bulk :n, #used_{0} :n, #bulk_{0} :n"
 _SUMS = "#oldest = :oldest"
@@ -164,8 +165,8 @@ class Budget:
         raise Contention(f"the budget was changed by others {_TRIES} times; {sent} recipients not counted")
 
     def close(self) -> None:
-        """Grant no recipients to the bulk lane for an hour, because the provider has refused a message whose
-        daily quota is used up. Messages of normal lanes are retried earlier, and call this method again if
+        """Grant no recipients to the bulk lane for an hour, because the provider has refused a message for
+        the channel's daily quota. Messages of normal lanes are retried earlier, and call this method again if
         they are still refused."""
         until = {":until": number(self._clock() + CLOSED_SECONDS)}
         later = "attribute_not_exists(closed_until) OR closed_until < :until"

@@ -13,7 +13,7 @@ work (`aws.dynamo_batches`). ParseError and AnswerTooLong are in the modules tha
         ConnectError         the connection failed; a later try may succeed
         InvalidRequest       the URL or a header is invalid, now and at every later try
       OutcomeUnknown         the effect is unknown: the message may have been sent
-    ClaimLost                another worker has claimed the message or the page since
+    ClaimLost                another worker has claimed the message or page, or its run ended
     InvalidSecret            a secret of the stage is invalid, until an operator corrects it
     Unfinished               work that has to be repeated; the repetition is harmless
       Contention             other workers changed the same item at each try
@@ -86,7 +86,7 @@ class OutcomeUnknown(RequestFailed):
 
 class ClaimLost(RuntimeError):
     """Error of a worker whose lease ended before it recorded the outcome, so that another worker has claimed
-    the message or the page."""
+    the message or the page, or whose run was stopped or restarted meanwhile."""
 
 
 class InvalidSecret(RuntimeError):

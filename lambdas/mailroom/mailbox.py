@@ -217,7 +217,8 @@ class MailboxWriter:
     client: "DynamoDBClient"
     table: str
     ttl: float | None = None
-    """Seconds from the send_at of an item without a ttl until the item expires; if None, it never expires."""
+    """Seconds until an item without a ttl expires, from the later of its put and its send_at; if None, it
+    never expires."""
     oversize: Oversize | None = None
     """Object that moves large content into the payload bucket. By default, items that are too large for
     DynamoDB are refused."""

@@ -63,7 +63,7 @@ class DeployedLanes:
             raise Refused(
                 f"The lane {channel} {lane} cannot be paused or resumed while its event source mapping is "
                 f"{state.lower()}. Try again in a minute, or run mailroom doctor --stage "
-                f"{self._deployed.stage}. A local stage cannot pause fax, which has no such mapping."
+                f"{self._deployed.stage}. A local stage cannot pause fax, whose queue its pump reads."
             )
         # The tag with the reason is ignored unless the mapping is disabled. It is written before the mapping
         # is disabled, and removed after the mapping is enabled. So after a crash between the two writes,

@@ -23,7 +23,7 @@ SEND_AT = "send_at"
 WAITS_FOR = {
     SEND_AT: "its send_at",
     "outside_window": "its window",
-    "day_used_up": "the day's quota",
+    "day_used_up": "the daily quota",
     "provider_refuses": "its provider",
     "paused": "its campaign's run, which is paused",
 }
@@ -31,7 +31,7 @@ WAITS_FOR = {
 _UNTIL = {
     SEND_AT: "for its send_at, {}",
     "outside_window": "until its window opens, {}",
-    "day_used_up": "for the day's quota, and is tried again about {}",
+    "day_used_up": "for the daily quota, and is tried again about {}",
     "provider_refuses": "until its provider accepts messages, and is tried about {}: see the dead letters",
     "paused": "for its campaign's run: mailroom campaign status shows who has paused the run, and why",
 }
@@ -157,10 +157,10 @@ def place_of(message: MessageStatus, turn: Turn | None) -> str:
     if message.wait is None or not message.wait.line:
         return f"It waits {_UNTIL[message.waits_for].format(short(message.scheduled_for))}"
     if turn is None:
-        return "It waits for the day's quota"
+        return "It waits for the daily quota"
     behind, until = ("+", "beyond") if turn.more else ("", "until")
     time_ = short(iso(turn.until // 60 * 60))
-    return f"It waits for the day's quota, behind {turn.before:,}{behind} others, {until} about {time_}"
+    return f"It waits for the daily quota, behind {turn.before:,}{behind} others, {until} about {time_}"
 
 
 def queued(session: "boto3.Session", stage: str) -> int:

@@ -25,7 +25,7 @@ class CdkJson:
         stages = _stages(self._document)
         if stages is None:
             raise Refused(
-                f'{path} has no section for stages. Add "mailroom": {{}} to its "context", or remove it.'
+                f'{path} has no section for stages. Add "mailroom": {{}} to its "context", or remove {path}.'
             )
         self.stages = stages
 

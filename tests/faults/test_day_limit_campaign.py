@@ -68,7 +68,7 @@ def test_a_page_beyond_the_daily_limit_waits_as_a_new_queue_message_and_its_run_
     (waiting,) = world.queues.messages[COLLECT]
     assert (waiting.receives, waiting.visible_at) == (0, world.clock.now + 120)
     assert world.campaign.run().trouble.startswith(
-        "it waits for the daily budget of mail, until about 2027-01-"
+        "it waits for the daily quota of mail, until about 2027-01-"
     )
     world.clock.now += 2 * DAY
     world.run(start=False)

@@ -144,7 +144,7 @@ def test_a_waiting_message_is_listed_with_its_reason(stage: Stage, words: tuple[
     (message,) = answer(run(*words, "--json"))["messages"]
     assert (message["id"], message["status"], message["waits_for"]) == (id_, "scheduled", "day_used_up")
     shown = run(*words).stdout
-    assert ("waits for" in shown, "the day's quota" in shown) == (True, True)
+    assert ("waits for" in shown, "the daily quota" in shown) == (True, True)
 
 
 def test_the_newest_messages_are_listed_in_pages_by_a_cursor(stage: Stage) -> None:

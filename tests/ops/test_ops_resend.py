@@ -82,7 +82,7 @@ NEVER: dict[str, tuple[dict[str, Any], str]] = {
         "sms is delivered. To send it after all",
     ),
     "sending": ({"status": "sending", "startedAt": 1}, "on its way"),
-    "scheduled": ({"status": "scheduled", "wait": {"reason": "day_used_up"}}, "waits for the day's quota"),
+    "scheduled": ({"status": "scheduled", "wait": {"reason": "day_used_up"}}, "waits for the daily quota"),
     "handed over": ({"status": "scheduled", "scheduledFor": "2026-01-01T00:00:00Z"}, "on its way"),
     "dead": ({"status": "sending", "dead_lettered_at": 1}, "mailroom dead-letters"),
 }

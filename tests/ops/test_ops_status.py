@@ -148,7 +148,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         ),
         (
             waiting("day_used_up", "21T14:15"),
-            "It waits for the day's quota, and is tried again about 2026-11-21 14:15:00 UTC.",
+            "It waits for the daily quota, and is tried again about 2026-11-21 14:15:00 UTC.",
         ),
         (
             waiting("provider_refuses", "21T14:30"),
@@ -252,7 +252,7 @@ def test_a_message_that_waits_for_the_day_shows_its_place_and_its_estimated_time
     )
     ahead = [0]
     assert (
-        place_of(found, turn_of(stage.session, "dev", found, lambda: NOW)) == "It waits for the day's quota"
+        place_of(found, turn_of(stage.session, "dev", found, lambda: NOW)) == "It waits for the daily quota"
     )
     make_table(stage.dynamodb, "budgets", "name")
     stage.functions.environments["release"] = {**variables, "LINES": json.dumps({"mail": line})}
@@ -268,10 +268,10 @@ def test_a_message_that_waits_for_the_day_shows_its_place_and_its_estimated_time
     ):
         ahead.append(count)
         turn = turn_of(stage.session, "dev", found, lambda: NOW)
-        assert place_of(found, turn) == f"It waits for the day's quota, {said}"
+        assert place_of(found, turn) == f"It waits for the daily quota, {said}"
         (advised,) = view_of(found, "dev", NOW, turn=turn).advice
         assert advised.startswith(
-            f"It waits for the day's quota, {said}. Its content is stored with the wait"
+            f"It waits for the daily quota, {said}. Its content is stored with the wait"
         )
 
 

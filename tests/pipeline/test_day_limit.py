@@ -51,7 +51,7 @@ def test_a_campaign_above_the_daily_limit_waits_and_its_status_shows_it(pipeline
 
     with closed(pipeline, 3_600):
         campaign.start()
-        until(lambda: "it waits for the daily budget of mail" in trouble(), 11, lambda: f"{trouble()!r}")
+        until(lambda: "it waits for the daily quota of mail" in trouble(), 11, lambda: f"{trouble()!r}")
         campaign.stop()
     assert not campaign.mails()
     assert not pipeline.dead_letters(pipeline.output("CollectDlqUrl"))

@@ -64,7 +64,7 @@ def test_only_a_page_that_differs_from_the_built_in_one_is_bundled(
         (
             "default_language",
             "fr",
-            "languages.fr: is missing, and only en and de have built-in words; add its words.",
+            "languages.fr: has no words, and only en and de have built-in words; add its words.",
         ),
         ("default_language", "Deutsch", "default_language: 'Deutsch' should match pattern '^[a-z]{2,3}"),
         ("brand", "", "brand: '' must have 1 to 100 printable characters."),

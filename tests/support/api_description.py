@@ -102,7 +102,7 @@ _POSTED: dict[str, Any] = {
     **_COMMON,
     "202": _json("SingleAnswer", "ListAnswer", description="Accepted; of a list, at least one that is new"),
     "200": _json("SingleAnswer", "ListAnswer", description="Nothing new: the very same was accepted before"),
-    "400": _problem("The body is no JSON object"),
+    "400": _problem("The body is not a JSON object"),
     "409": _problem("The id is used for another message; of a list, every one is"),
     "413": _problem("The body is too large"),
     "415": _problem("The body is not application/json"),

@@ -39,7 +39,7 @@ class SingleAnswer(Struct):
         Literal["accepted", "existed"], Meta(description="existed: the very same was accepted before")
     ]
     href: Annotated[
-        str, Meta(description="where its status is", examples=["/messages/welcome-17?event_type=mail"])
+        str, Meta(description="path of its status", examples=["/messages/welcome-17?event_type=mail"])
     ]
     unused: Annotated[list[str] | UnsetType, Meta(description=UNUSED)] = UNSET
 

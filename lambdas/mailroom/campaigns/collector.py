@@ -61,8 +61,8 @@ LOOK_BACK = 0
 have failed."""
 LOOKS = 6
 """Maximum number of further checks of a first page whose messages still lack an outcome. The first check is
-FIRST_LOOK_SECONDS after the page, and the wait doubles each time, so that the last wait is a quarter of an
-hour."""
+FIRST_LOOK_SECONDS after the page, the next as much later. Then the wait doubles each time, so that the last
+check is about a quarter of an hour after the page."""
 FIRST_LOOK_SECONDS = 15
 Source = Callable[[Definition], Audience]
 
@@ -192,8 +192,8 @@ class Collector(Struct, frozen=True):
         return None
 
     def _begun(self, definition: Definition, start: Start) -> Next | None:
-        """Begin a run, and return the request for its first page. Returns None for a restarted run, whose
-        first page is queued with a delay."""
+        """Begin a run, and return the request for its first page. Returns None for a run that was stopped
+        before: its first page is queued with a delay."""
         templates = None if self.versions is None else self.versions.of(definition.channel)
         of_start = (start.campaign, start.run, start.start)
         if self.runs.begin(*of_start, start.scheduled_at, start.by, templates):
@@ -209,9 +209,9 @@ class Collector(Struct, frozen=True):
         try:
             self._collect(definition, claim, request)
         except ClaimLost as lost:
-            # The run was stopped or restarted meanwhile, which is not an error. The next claim reads the
-            # run's state.
-            logger.info("page was claimed again, or its run restarted", page=request.page, reason=str(lost))
+            # This is not an error: the run was stopped or restarted meanwhile, or another worker has claimed
+            # the page. The next claim reads the run's state.
+            logger.info("page is left to others, or its run stopped", page=request.page, reason=str(lost))
             return CLAIM_AGAIN_SECONDS
         except Invalid as fault:
             # The campaign is at fault and not an entry, so a person has to correct the campaign.
@@ -291,7 +291,7 @@ class Collector(Struct, frozen=True):
             return ""
         count("PagesWaitForDay")
         minute = f"{iso(again)[:16]}Z"
-        return f"it waits for the daily budget of {definition.channel}, until about {minute}"
+        return f"it waits for the daily quota of {definition.channel}, until about {minute}"
 
     def _wait(self, claim: PageClaim, request: Next, trouble: str) -> None:
         """Postpone a page that may not be collected yet. It is queued as a new message, so that the wait does

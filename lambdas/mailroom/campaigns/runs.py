@@ -297,7 +297,7 @@ class Runs(Struct, frozen=True):
     ) -> None:
         """Record that the people of a page are queued. `cursor` is the position at which the next page
         begins, or None after the last page. Raises ClaimLost if another worker has claimed the page since, or
-        the run was restarted."""
+        the run was stopped or restarted."""
         before = claim.run
         # Personal data is removed from the faults, because a run is kept for months, and an erasure does not
         # search runs.
@@ -330,7 +330,7 @@ class Runs(Struct, frozen=True):
             # The write may be the SDK's repeat of a write whose response was lost. Then the item has this
             # page's values.
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
-                raise ClaimLost("the page was claimed by another worker, or its run was restarted") from None
+                raise ClaimLost("another worker has the page, or its run was stopped or restarted") from None
 
     def release(self, claim: PageClaim, trouble: str, state: State | None = None) -> None:
         """Release the claim of a page that was not collected, and store the reason `trouble`. The page can

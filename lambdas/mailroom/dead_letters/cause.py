@@ -162,7 +162,7 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
         return Cause(
             "unfounded",
             f"the attempt before attempt {subject.attempt} has not ended: the number is wrong, or "
-            "the ledger item was deleted; delete it",
+            "the ledger item was deleted; delete the dead letter",
         )
     return None
 

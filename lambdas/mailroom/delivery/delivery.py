@@ -573,14 +573,15 @@ class Delivery(Generic[M, R]):
 
     def _release(self, claim: Claimed, result: Result, code: str = "", reason: str = "") -> Result:
         """Release the claim of a message that was not sent, and return `result`. `code` and `reason` describe
-        why the message was not sent. They are empty if only the invocation's remaining time was too short, or
-        if the message is delivered again in a second."""
+        why the message was not sent. Both are empty if only the invocation's remaining time was too short, if
+        the message is delivered again in a second, or if a fax was received too often to be submitted. `code`
+        alone is empty if an earlier trouble is kept."""
         self._ledger.release(claim, code, reason)
         return result
 
     def retried(self, message: M, record: QueueRecord) -> None:
-        """Handle a submit that the provider did not accept, before the message is retried. The method is
-        empty unless a channel's subclass overrides it."""
+        """Handle a message that the provider did not accept, or that could not be submitted, before it is
+        retried. The method is empty unless a channel's subclass overrides it."""
 
     def retry_wait(self, receives: int, minimum: float = 0) -> float:
         """Return the seconds until the next try after receive number `receives`. The wait grows with each

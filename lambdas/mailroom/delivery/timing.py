@@ -131,8 +131,8 @@ class SendingTime:
         self._spent.pop(key, None)
 
     def answered(self, key: Key, outcome: Outcome) -> None:
-        """Remember whether the provider has refused a message because of the configuration. An outcome after
-        which the message is retried does not count."""
+        """Remember whether the provider has refused a message because of the configuration. Retry, DayUsedUp
+        and Conflict do not count."""
         if isinstance(outcome, Sent | Rejected | Misconfigured):
             self._refused.pop(key, None)
             self._refused[key] = isinstance(outcome, Misconfigured)

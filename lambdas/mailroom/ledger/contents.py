@@ -1,7 +1,7 @@
 """Contents of messages that wait. They have a separate table, because ledger items change more often, and a
 write of a large item costs more.
 
-The content of a message without `send_at` that has to wait is stored, because the message's mailbox item may
+The content of a message that a sender holds is stored, because the message's mailbox item may
 be deleted meanwhile. Only the function `release` reads the content, when the message goes to its queue.
 """
 

@@ -221,8 +221,8 @@ class Ledger(LedgerTable):
         line: str | None = None,
     ) -> None:
         """Record that the provider has accepted the message. If an event has recorded the acceptance already,
-        add only the facts that the item lacks. The tries in `unsettled_tries` stay in the item only if more
-        than one of them may have sent the message.
+        add only the facts that the item lacks. More than one try stays in `unsettled_tries` only if the
+        message may have arrived twice; a single try may stay.
 
         `line` is the recipient's telephone number, if `ids_on_line` has to find the message by that number.
         """
@@ -274,7 +274,7 @@ class Ledger(LedgerTable):
 
     def cut_off(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys of the messages whose claim was neither released nor explained by `doubt`. Their
-        function timed out or crashed, or it still runs. Raises UnprocessedKeys."""
+        function timed out or crashed, it still runs, or the message has ended. Raises UnprocessedKeys."""
         return {
             key
             for key, item in self.items(keys).items()

@@ -64,7 +64,7 @@ class Wait(Struct, frozen=True):
     put_at: float | None = None
     """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
     window: Window | None = None
-    """Window of the message, with the recipient's time zone."""
+    """Window of the message, with the message's `time_zone` if it has one."""
     lines_up: bool = False
     """Whether the message needs capacity of the daily budget before it is sent. Such a message waits for its
     channel's budget as soon as its window is open. Messages that were put first are sent first."""

@@ -177,8 +177,8 @@ class Message(Struct, frozen=True, kw_only=True):
 
     addressing: ClassVar[tuple[str, ...]] = ("to",)
     """Attributes that contain recipients. A subclass with other such attributes lists all of them. A payload
-    cannot set these attributes, because the recipients are stored and checked for opt-outs before the payload
-    is read."""
+    cannot set these attributes, because the recipients are stored, and their opt-outs read, before the
+    payload is read."""
     vital: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "send_at": ("scheduled_at", "scheduled_for", "deliver_at", "deliver_after", "send_after", "send_on"),
         "expires_at": ("expires", "expire", "expires_after", "time_to_live", "validity_period"),
@@ -729,6 +729,6 @@ def read(text: str | bytes, decoder: msgspec.json.Decoder[dict[str, Any]] = _req
     try:
         return decoder.decode(text)
     except DecimalException:
-        raise Malformed("a number in the body has over 38 digits, or is outside 1E-130 to 1E+125") from None
+        raise Malformed("the body has a number with over 38 digits, or outside 1E-130 to 1E+125") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(f"the body is not a JSON object: {error}") from None

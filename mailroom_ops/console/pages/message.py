@@ -224,7 +224,7 @@ def cancel(site: Site, request: Request) -> Answer:
     try:
         message = states.of(id_, channel)
         waits = cancellation.waits(message, site.clock())
-        not_waiting = f"it is {message.status}, and does not wait; only a waiting message can be cancelled"
+        not_waiting = f"it is {message.status} and does not wait; only a waiting message can be cancelled"
         if request.form is not None:
             if waits:
                 _require_unchanged(request, "cancel", digest)

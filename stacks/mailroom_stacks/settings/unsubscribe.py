@@ -76,6 +76,6 @@ def unsubscribe_faults(page: Unsubscribe) -> Iterator[str]:
     language = page.default_language
     if language not in BUILT_IN and not page.languages.get(language):
         yield (
-            f"api.unsubscribe.languages.{language}: is missing, and only {' and '.join(BUILT_IN)} have "
-            "built-in words; add its words."
+            f"api.unsubscribe.languages.{language}: has no words, and only {' and '.join(BUILT_IN)} "
+            "have built-in words; add its words."
         )

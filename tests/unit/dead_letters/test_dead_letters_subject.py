@@ -134,7 +134,7 @@ def test_a_dead_lettered_event_about_no_message_is_identified_without_a_key(body
         ("audience-dlq", {"campaign": "weekly"}, "not a chunk"),
         ("mail-dlq", {**MAIL, "id": "ü" * 1025}, "`id` is longer than the 2048 bytes"),
         ("mail-dlq", {**MAIL, "event_type": "x" * 1025}, "`event_type` is longer than the 1024 bytes"),
-        ("mail-dlq", '{"id": "m-1", "copies": 1E+99999999999999999999}', "a number in the body has over"),
+        ("mail-dlq", '{"id": "m-1", "copies": 1E+99999999999999999999}', "the body has a number with over"),
         ("feedback-dlq", "not JSON", "the body is not JSON"),
         ("feedback-dlq", {"Message": "cut o"}, "the body is not JSON"),
     ],

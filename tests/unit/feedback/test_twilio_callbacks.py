@@ -265,7 +265,7 @@ def test_every_callback_is_refused_while_the_secret_cannot_be_read(
 
 def test_with_an_empty_secret_all_callbacks_are_refused(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(_: CachedSecret) -> None:
-        raise LookupError("the secret has no current value; put one")
+        raise LookupError("the secret has no current value; add one")
 
     monkeypatch.setattr(CachedSecret, "current", none)
     assert door.answers(post()) == 500

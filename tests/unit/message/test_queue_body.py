@@ -59,7 +59,7 @@ def test_a_queue_body_that_is_not_a_json_object_is_malformed(text: str) -> None:
 )
 def test_a_queue_body_with_a_number_outside_the_range_of_dynamodb_is_malformed(digits: str) -> None:
     """Formatting such a number takes minutes and gigabytes."""
-    with pytest.raises(Malformed, match="over 38 digits, or is outside 1E-130 to 1E\\+125"):
+    with pytest.raises(Malformed, match="over 38 digits, or outside 1E-130 to 1E\\+125"):
         decode(f'{{"a": {{"b": [{digits}]}}}}')
 
 
