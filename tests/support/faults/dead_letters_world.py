@@ -96,7 +96,8 @@ class DeadLettersWorld:
         self.queues = DeadLetterQueues(self.clock)
         self._restarted = False
         self.redriven: list[str] = []
-        """Ids of messages that an operator has moved back."""
+        """The senders' writes go to an unwatched client, so this function is not stopped at them. Before a
+        new claim, the sender has waited."""
         self.dynamodb = in_memory_client()
         create_table(self.dynamodb, "ledger")
         # Writes of the senders are not counted as calls of this function. Before a new claim, the sender has
