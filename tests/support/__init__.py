@@ -1,4 +1,4 @@
-"""What tests share: a folder for each folder of tests, and what several of those share beside them."""
+"""Helpers that tests share: one folder for each folder of tests, and modules that several folders use."""
 
 from pathlib import Path
 

@@ -1,6 +1,7 @@
-"""The file docs/reference/openapi.json: the API in OpenAPI 3.1, made of routes, models and contracts.
+"""The file docs/reference/openapi.json: the API in OpenAPI 3.1, built from routes, models and contracts.
 
-`make schema` writes the file, the wheel ships it, and tests compare the API's answers with it."""
+`make schema` writes the file, the wheel contains it, and tests compare the API's responses with it.
+"""
 
 import json
 from typing import Any, get_args
@@ -87,7 +88,7 @@ def _problem(description: str) -> dict[str, Any]:
 
 
 def _either(description: str) -> dict[str, Any]:
-    """API Gateway's own answer, or ours."""
+    """Return a response that either API Gateway or the API's function sends."""
     ours = _problem(description)["content"]
     return {"description": description, "content": _json("GatewayAnswer", description="")["content"] | ours}
 
@@ -151,7 +152,7 @@ _FILTERS = [
 
 
 def description() -> str:
-    """Return the description of the API of a stage that has every channel, as its file has it."""
+    """Return the description of the API of a stage that has every channel, with the content of the file."""
     _, answers = msgspec.json.schema_components(ANSWERS, ref_template=REFERENCES)
     document = {
         "openapi": "3.1.0",
@@ -167,7 +168,7 @@ def description() -> str:
 
 
 def _items() -> dict[str, Any]:
-    """Return the schemas of the channels' items, and those to which they refer, as components."""
+    """Return the schemas of the channels' items, and the schemas that they refer to, as components."""
     components: dict[str, Any] = {}
     for channel, contract in CONTRACTS.items():
         schema = schema_of(channel)
@@ -214,7 +215,7 @@ def _paths() -> dict[str, Any]:
 
 
 def _request_body() -> dict[str, Any]:
-    """What POST /messages takes."""
+    """Return the description of the request body of POST /messages."""
     messages = [{"$ref": REFERENCES.format(name=each.__name__)} for each in CONTRACTS.values()]
     listed = {
         "type": "object",

@@ -1,4 +1,4 @@
-"""Models of the API's answers, for its description: each answer in a test is compared with these."""
+"""Models of the API's responses, for the API's description. Each response in a test is compared with them."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,14 +14,16 @@ _Reason = Annotated[
 
 
 class FieldProblem(Struct):
-    """One field at fault, what is wrong with it and what would be right."""
+    """One invalid field: the error, and a correction."""
 
     field: Annotated[str, Meta(examples=["messages[3].to"])]
     problem: Annotated[str, Meta(examples=["'ada@' is not a mail address: its domain is not valid"])]
 
 
 class ListAnswer(Struct):
-    """What became of each message of a list, in its order; the counts say how many there are of each."""
+    """The result of each message of a list, in the order of the list, with the number of messages for each
+    result.
+    """
 
     accepted: int
     existed: int
@@ -31,7 +33,7 @@ class ListAnswer(Struct):
 
 
 class SingleAnswer(Struct):
-    """A message that lies in the mailbox."""
+    """The response for a message that is stored in the mailbox."""
 
     id: Annotated[str, Meta(examples=["welcome-17"])]
     event_type: Annotated[str, Meta(examples=["mail"])]
@@ -45,7 +47,10 @@ class SingleAnswer(Struct):
 
 
 class Problem(Struct):
-    """An error, by RFC 9457. If nothing of a list was taken, it has the list's answer as well."""
+    """An error in the form of RFC 9457.
+
+    If no message of a list was accepted, it also has the fields of ListAnswer.
+    """
 
     type: Annotated[str, Meta(examples=["about:blank"])]
     title: Annotated[str, Meta(examples=["Unprocessable Entity"])]
@@ -64,7 +69,7 @@ class Problem(Struct):
 
 
 class GatewayAnswer(Struct):
-    """What API Gateway answers by itself, before anything of ours is asked."""
+    """A response that API Gateway sends itself, before it invokes the API's function."""
 
     message: Annotated[str, Meta(examples=["Forbidden"])]
 
@@ -78,7 +83,7 @@ class HistoryLine(Struct):
 
 
 class StatusAnswer(Struct):
-    """Where a message is. What is not known yet is left out."""
+    """The status of a message. Attributes without a value are omitted."""
 
     id: str
     event_type: str
@@ -116,7 +121,7 @@ class StatusAnswer(Struct):
 
 
 class ListedMessage(Struct):
-    """A message in a list. What is not known is left out."""
+    """A message in a list. Attributes without a value are omitted."""
 
     id: str
     event_type: str

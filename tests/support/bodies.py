@@ -1,4 +1,4 @@
-"""Bodies of the feedback queue, as SES by SNS and Twilio's callbacks write them."""
+"""Bodies of the feedback queue, in the form of SES events that SNS delivers and of Twilio's callbacks."""
 
 import json
 from datetime import UTC, datetime
@@ -20,8 +20,11 @@ def ses(
     second: int = 1,
     **section: Any,
 ) -> dict[str, Any]:
-    """An event of SES, `second` seconds after the mail was sent. `section` changes the object of the event's
-    own kind, `recipients` are those that the event names, `to` those of the mail."""
+    """Return an event of SES, `second` seconds after the mail was sent.
+
+    `section` changes the object of the event's kind. `recipients` are the recipients that the event names,
+    and `to` the recipients of the mail.
+    """
     named = list(recipients) or ["ada@example.com"]
     reference = Reference(id_, attempt)
     at = _iso(second)
@@ -67,7 +70,7 @@ def ses(
 
 
 def by_sns(event: dict[str, Any], topic: str = TOPIC) -> str:
-    """The event as SNS puts it into the queue."""
+    """Return the event in the envelope with which SNS puts it into the queue."""
     envelope = {
         "Type": "Notification",
         "MessageId": "0",
@@ -79,7 +82,7 @@ def by_sns(event: dict[str, Any], topic: str = TOPIC) -> str:
 
 
 def twilio(status: str, id_: str, *, attempt: int = 1, sid: str = "SM1", at: int = 0, **fields: str) -> str:
-    """A status callback, as twilio-callbacks puts it into the queue."""
+    """Return a status callback in the form in which twilio-callbacks puts it into the queue."""
     known = {"MessageSid": sid, "MessageStatus": status, "To": "+16175551234"}
     body = {
         "source": "twilio",
@@ -91,7 +94,7 @@ def twilio(status: str, id_: str, *, attempt: int = 1, sid: str = "SM1", at: int
 
 
 def text(wish: str, *, number: str = "+16175551234", at: int = 0) -> str:
-    """A text to one of our numbers, as twilio-callbacks puts it into the queue."""
+    """Return a text to a number of the stage in the form in which twilio-callbacks puts it into the queue."""
     known = {"source": "twilio-text", "number": number, "sent_to": "+12025550123", "wish": wish}
     return json.dumps({**known, "at": int(SENT.timestamp() * 1000) + at})
 

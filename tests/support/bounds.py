@@ -1,8 +1,8 @@
-"""Bounds of AWS on the calls of functions, which moto and the doubles of the tests do not all hold.
+"""Limits of AWS on the calls of functions. Neither moto nor the tests' doubles enforce all of them.
 
-Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html, and
-API_SendMessageBatch.html, API_ReceiveMessage.html and API_ChangeMessageVisibility.html beside it, and
-https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html.
+Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html, with the
+pages API_SendMessageBatch.html, API_ReceiveMessage.html and API_ChangeMessageVisibility.html in the same
+folder, and https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html.
 
 The proof imports this module in an environment without pytest.
 """
@@ -19,19 +19,22 @@ MAX_DELAY_SECONDS = 900
 MAX_VISIBILITY_SECONDS = 43_200
 MAX_WAIT_SECONDS = 20
 MAX_BYTES = 1_048_576
-"""Size of a message of SQS with its attributes, and of all messages of a batch together."""
+"""Largest size of an SQS message with its attributes, and of all messages of a batch together."""
 JUDGED = ("SendMessage", "ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility")
-"""Operations of SQS, and so their batches, whose calls are judged."""
+"""Operations of SQS whose calls are checked, including their batch forms."""
 Parameters = Mapping[str, Any]
 
 
 class BoundBroken(BaseException):
-    """A call that AWS refuses, with the code of its error. No `Exception`: code that handles the errors of
-    AWS would hide from the test that AWS never takes the call."""
+    """A call that AWS rejects, with the code of its error.
+
+    It is not an `Exception`: product code that handles errors of AWS would catch it and hide the invalid
+    call.
+    """
 
 
 def check_call(service: str, operation: str, parameters: Parameters) -> None:
-    """Raise BoundBroken for a call to SQS or EventBridge that breaks a bound."""
+    """Raise BoundBroken for a call to SQS or EventBridge that exceeds a limit."""
     if service == "sqs" and operation.startswith(JUDGED):
         check_queue_call(operation, parameters["QueueUrl"], parameters.get("Entries", [parameters]))
     if (service, operation) == ("events", "PutEvents"):
@@ -39,7 +42,7 @@ def check_call(service: str, operation: str, parameters: Parameters) -> None:
 
 
 def check_queue_call(operation: str, url: str, entries: Sequence[Parameters]) -> None:
-    """Raise BoundBroken for entries that SQS refuses."""
+    """Raise BoundBroken for entries that SQS rejects."""
     if not entries:
         raise _broken(operation, "AWS.SimpleQueueService.EmptyBatchRequest")
     _check_number(operation, entries, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest")
@@ -61,7 +64,7 @@ def _size(entry: Parameters) -> int:
 
 
 def _faults(entry: Parameters, *, fifo: bool) -> Iterator[str]:
-    """Yield the codes of the errors of one entry; `fifo`: it goes to a FIFO queue."""
+    """Yield the error codes of one entry. `fifo` is true if the entry is sent to a FIFO queue."""
     most = {
         "DelaySeconds": MAX_DELAY_SECONDS,
         "VisibilityTimeout": MAX_VISIBILITY_SECONDS,
@@ -70,7 +73,7 @@ def _faults(entry: Parameters, *, fifo: bool) -> Iterator[str]:
     }
     if any(not 0 <= entry.get(name, 0) <= number for name, number in most.items()):
         yield "InvalidParameterValue"
-    if fifo and entry.get("DelaySeconds"):  # a FIFO queue has one delay for all
+    if fifo and entry.get("DelaySeconds"):  # A FIFO queue has one delay for all its messages.
         yield "InvalidParameterValue"
     if fifo and "MessageGroupId" not in entry:
         yield "MissingParameter"
@@ -78,7 +81,7 @@ def _faults(entry: Parameters, *, fifo: bool) -> Iterator[str]:
 
 @contextmanager
 def holding_bounds() -> Iterator[None]:
-    """Let every client of boto3 hold the bounds."""
+    """Check the calls of every boto3 client against the limits, until the block ends."""
     build: Any = BaseClient._emit_api_params  # type: ignore[attr-defined]
 
     def checked(client: Any, api_params: Any, operation_model: Any, context: Any) -> Any:

@@ -1,4 +1,7 @@
-"""The page docs/reference/commands.md: what `--help` prints of each command. `make schema` writes it."""
+"""The page docs/reference/commands.md, which has the output of `--help` of each command.
+
+`make schema` writes it.
+"""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Runs a command and says what CPU time it and its processes took.
+"""Runs a command and prints the CPU time of the command and its child processes.
 
 python -m tests.support.cpu_seconds COMMAND
 """
@@ -9,7 +9,7 @@ import sys
 
 
 def main(command: list[str]) -> int:
-    """The command's exit code."""
+    """Run the command and return its exit code."""
     code = subprocess.run(command, check=False).returncode
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     sys.stdout.write(f"CPU: {used.ru_utime + used.ru_stime:,.0f} s\n")

@@ -1,4 +1,4 @@
-"""Reads the documentation: its pages, their blocks, headings, links and commands."""
+"""Reads the documentation: pages with their code blocks, headings, links and commands."""
 
 import re
 import shlex
@@ -17,7 +17,10 @@ _SPAN = re.compile(r"`(?P<text>[^`\n]+(?:\n[^`\n]+)?)`")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `kind` is the word behind its fence. In a list it is indented, and its text is not."""
+    """A fenced block; `kind` is the word after the opening fence.
+
+    `text` has no indentation, even if the block is in a list.
+    """
 
     page: str
     kind: str
@@ -26,28 +29,28 @@ class Block:
 
 @dataclass(frozen=True)
 class Page:
-    """A page, by its path in the repository."""
+    """A page of the documentation, with its path in the repository."""
 
     path: str
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """Return the whole text of the page."""
         return (ROOT / self.path).read_text()
 
     @property
     def prose(self) -> str:
-        """What is left without its blocks."""
+        """Return the text of the page without its code blocks."""
         return _FENCE.sub("", self.text)
 
     def blocks(self, *kinds: str) -> Iterator[Block]:
-        """Its fenced blocks of these kinds."""
+        """Return the code blocks of the given kinds."""
         for found in _FENCE.finditer(self.text):
             if found["kind"] in kinds:
                 yield Block(self.path, found["kind"], dedent(found["text"]))
 
     def anchors(self) -> set[str]:
-        """What links may name after a #, as GitHub makes it of headings."""
+        """Return the anchors that links to this page may use, in the form that GitHub makes of headings."""
         seen: dict[str, int] = {}
         anchors = set()
         for heading in _HEADING.finditer(self.prose):
@@ -59,19 +62,19 @@ class Page:
         return anchors
 
     def links(self) -> Iterator[str]:
-        """The targets of its links."""
+        """Return the targets of the page's links."""
         return (found["target"] for found in _LINK.finditer(_SPAN.sub("``", self.prose)))
 
     def spans(self) -> Iterator[str]:
-        """What stands in backticks, each on one line."""
+        """Return the texts in backticks, each on one line."""
         return (" ".join(found["text"].split()) for found in _SPAN.finditer(self.prose))
 
     def command_lines(self) -> Iterator[list[str]]:
-        """The commands of its shell blocks, word by word."""
+        """Return the commands of the page's shell blocks, split into words."""
         for block in self.blocks("sh"):
             for line in block.text.replace("\\\n", " ").splitlines():
                 if line.partition(" #")[0].count("'") % 2:
-                    continue  # the first or last line of a JSON text
+                    continue  # The first or last line of a JSON text.
                 yield from _piped(shlex.split(line, comments=True))
 
 
@@ -90,6 +93,6 @@ def _piped(words: list[str]) -> Iterator[list[str]]:
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Every page."""
+    """Return every page of the documentation."""
     files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     return tuple(Page(str(file.relative_to(ROOT))) for file in sorted(files))

@@ -1,7 +1,7 @@
-"""Holds the double against moto: what a test asks of the double for the first time, moto is asked too.
+"""Compares the DynamoDB double with moto: the first time that a test makes a request, moto gets it too.
 
-"For the first time" goes by operation, expressions, options and outcome, in one process. So every expression
-that Mailroom makes is compared with moto, both where its condition holds and where not.
+Two requests are equal if they have the same operation, expressions, options and outcome, in one process. So
+every expression of Mailroom is compared with moto, for a condition that holds and for one that does not.
 """
 
 import threading
@@ -24,11 +24,13 @@ _BATCH = "BatchWriteItem"
 _WRITES = ("GetItem", "PutItem", "UpdateItem", "DeleteItem")
 _COMPARED = ("Item", "Attributes", "Items", "Count", "ScannedCount", "LastEvaluatedKey", "Responses")
 _VALUES = ("TableName", "Key", "Item", "ExpressionAttributeValues", "ExclusiveStartKey", "RequestItems")
-"""What is different each time, and does not make a request a new one."""
+"""Parameters with other values in each call. They do not make a request new."""
 _MOST_ITEMS = 200
-"""Of a table that is read whole: to fill moto's table with more costs more than the comparison gives."""
+"""Most items of a table that is copied into moto; copying more would cost more time than the comparison is
+worth.
+"""
 Images = Mapping[str, list[Item]]
-"""Items by their table."""
+"""Items by the name of their table."""
 
 _ask: Callable[..., Any] = BaseClient._make_api_call  # type: ignore[attr-defined] # before a test replaces it
 _lock = threading.Lock()
@@ -37,7 +39,7 @@ _seen: set[object] = set()
 
 @contextmanager
 def compared() -> Iterator[list[str]]:
-    """Until the block ends, compare. What differs is in the list."""
+    """Compare requests with moto until the block ends. Yields the list that the differences are added to."""
     differences: list[str] = []
     answer = InMemoryDynamoDB._make_api_call
 
@@ -65,11 +67,11 @@ def compared() -> Iterator[list[str]]:
 
 
 def _is_new(name: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> bool:
-    if (
-        name not in (*_READS, *_WRITES, _BATCH) or "Segment" in request
-    ):  # which items are in one is DynamoDB's own
+    # DynamoDB decides which items are in a segment.
+    if name not in (*_READS, *_WRITES, _BATCH) or "Segment" in request:
         return False
-    if name == _BATCH and "Error" in reply:  # moto writes what DynamoDB refuses as a whole
+    # Moto writes the entries of a request that DynamoDB rejects as a whole.
+    if name == _BATCH and "Error" in reply:
         return False
     shape = {option: value for option, value in request.items() if option not in _VALUES}
     inner = [
@@ -84,14 +86,14 @@ def _is_new(name: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> 
 
 
 def _written(double: InMemoryDynamoDB, name: str, request: Mapping[str, Any]) -> Images:
-    """The items where a request writes; none for a request that reads."""
+    """Return the items at the keys that a request writes, or no items for a request that reads."""
     if name == _BATCH:
         return _items(double, request)
     return _item(double, request) if name in _WRITES else {}
 
 
 def _item(double: InMemoryDynamoDB, request: Mapping[str, Any]) -> Images:
-    """What stands where a request writes; the table alone where its key is wrong."""
+    """Return the item at the key that a request writes, or only the table if the key is invalid."""
     name = request["TableName"]
     if name not in double.tables:
         return {}
@@ -118,7 +120,7 @@ def _differences(
         try:
             theirs, left = _asked_of_moto(double, name, request, items)
         except KeyError:
-            return  # moto breaks on an alias that nobody has defined
+            return  # Moto fails on an undefined alias.
     if _said(reply) != _said(theirs):
         yield f"{name} {dict(request)} answers {_said(reply)}; moto: {_said(theirs)}"
     after = _written(double, name, request)
@@ -129,7 +131,7 @@ def _differences(
 def _asked_of_moto(
     double: InMemoryDynamoDB, name: str, request: Mapping[str, Any], items: Images
 ) -> tuple[Mapping[str, Any], Images]:
-    """What moto answers, and what the tables are after that."""
+    """Return moto's response, and the contents of moto's tables afterwards."""
     client = _client()
     try:
         for table, each in items.items():
@@ -147,7 +149,10 @@ def _asked_of_moto(
 
 
 def _said(reply: Mapping[str, Any]) -> Any:
-    """What counts of an answer; of an error its code, for moto's sentences are no promise of DynamoDB's."""
+    """Return the part of a response that is compared.
+
+    For an error it is the code, because DynamoDB does not promise the texts of messages.
+    """
     compared = {name: reply[name] for name in _COMPARED if name in reply}
     return reply.get("Error", {}).get("Code"), _comparable(compared)
 
@@ -157,7 +162,7 @@ def _in_order(images: Images) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    """Numbers by value, sets in any order."""
+    """Return a value in which equal numbers are equal, and sets have no order."""
     match value:
         case {"N": str(number), **others} if not others:
             return Decimal(number)

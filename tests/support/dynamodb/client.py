@@ -1,4 +1,4 @@
-"""Tables in memory, behind those operations of boto3's client that Mailroom uses."""
+"""Tables in memory, with the operations of boto3's DynamoDB client that Mailroom uses."""
 
 import re
 import threading
@@ -20,8 +20,8 @@ from tests.support.dynamodb.expressions import Condition, condition, projection,
 from tests.support.dynamodb.values import Item, Refusal, Value, copied, scalar, size_of, unknown
 
 ITEM_BYTES = 405_000
-"""As moto has it, whose authors found the service's own limit between 400,000 and 409,600."""
-ACCOUNT = "123456789012"  # moto's own
+"""Largest item, as in moto. Its authors found that the real limit lies between 400,000 and 409,600 bytes."""
+ACCOUNT = "123456789012"  # The same limit as moto's.
 KEY_BYTES = (2048, 1024)
 PAGE_BYTES = 1_000_000
 BATCH_KEYS = 100
@@ -34,22 +34,26 @@ _FAILED = "ConditionalCheckFailedException"
 _CANCELLED = "TransactionCanceledException"
 _ERRORS = (_FAILED, "ResourceInUseException", "ResourceNotFoundException", _CANCELLED)
 Position = tuple[Any, ...]
-"""Where an item stands in the order of a table or of an index."""
+"""Sort key of an item in the order of a table or of an index."""
 Operation = Callable[..., dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Write:
-    """A put, an update or a deletion that is right by itself, before anything is written."""
+    """A valid put, update or deletion, before it is applied."""
 
     table: "Table"
     position: Position
     make: Callable[[Item | None], Item | None]
-    """The new item, of the one that stands there; None for a deletion. Raises Refusal where that one stands
-    in the way."""
+    """Return the new item for the present one, or None for a deletion. Raises Refusal if the present item
+    fails the condition.
+    """
 
     def made(self) -> Item | None:
-        """The new item, of what stands there now. Raises Refusal."""
+        """Return the new item for the item that is in the table now.
+
+        Raises Refusal if it fails the condition.
+        """
         return self.make(self.table.items.get(self.position))
 
     def store(self, item: Item | None) -> None:
@@ -69,14 +73,17 @@ class Table:
         self.indexes = {each["IndexName"]: each for each in definition.get("GlobalSecondaryIndexes", ())}
         self.items: dict[Position, Item] = {}
         self.about: dict[str, Any] = {"CreationDateTime": datetime.now(UTC)}
-        """What DescribeTable says of it beside its name and its size."""
+        """Fields of the response of DescribeTable, except for the table's name and size."""
 
     def position_of(self, item: Item) -> Position:
-        """Where an item stands. Raises Refusal where its key is none of the table's."""
+        """Return the position of an item. Raises Refusal if its key does not fit the table."""
         return self.position({name: item[name] for name in self.keys if name in item})
 
     def position(self, key: Mapping[str, Value]) -> Position:
-        """Where the item of this key stands. Raises Refusal for what is no key of the table."""
+        """Return the position of the item with this key.
+
+        Raises Refusal for a key that does not fit the table.
+        """
         if key.keys() != set(self.keys):
             raise Refusal("The provided key element does not match the schema")
         for name, most in zip(self.keys, KEY_BYTES, strict=False):
@@ -86,7 +93,7 @@ class Table:
         return tuple(scalar(key[name]) for name in self.keys)
 
     def check(self, item: Item, noun: str = "") -> None:
-        """Raises Refusal where an item is too large or an index cannot have it."""
+        """Raise Refusal if an item is too large, or has a value that cannot be a key of an index."""
         if size_of(item) > ITEM_BYTES:
             raise Refusal(f"Item size{noun} has exceeded the maximum allowed size")
         for name, index in self.indexes.items():
@@ -96,7 +103,7 @@ class Table:
 
 
 def _keys(definition: Mapping[str, Any]) -> tuple[str, ...]:
-    """A table's or an index's: the partition key first."""
+    """Return the key attributes of a table or an index, the partition key first."""
     schema = sorted(definition["KeySchema"], key=lambda each: str(each["KeyType"]))
     return tuple(each["AttributeName"] for each in schema)
 
@@ -110,7 +117,7 @@ _OPERATIONS: dict[str, Operation] = {}
 
 
 def _operation(options: str) -> Callable[[Operation], Operation]:
-    """An operation of the client, with these options."""
+    """Mark a method as an operation of the client that supports these options."""
     known = frozenset(options.split())
 
     def decorate(method: Operation) -> Operation:
@@ -137,7 +144,7 @@ _PAGED = (
 
 
 class InMemoryDynamoDB:
-    """What `boto3.client("dynamodb")` is, as far as Mailroom uses it. Operations take boto3's arguments."""
+    """The operations of `boto3.client("dynamodb")` that Mailroom uses, with boto3's arguments."""
 
     exceptions = SimpleNamespace(**{code: _error(code) for code in _ERRORS})
 
@@ -153,8 +160,10 @@ class InMemoryDynamoDB:
         unknown(f"the operation {name}")
 
     def _make_api_call(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One call at a time, as a client of botocore's own makes it. A refusal becomes the error that boto3
-        raises."""
+        """Make one call at a time, like a client of botocore.
+
+        A Refusal becomes the error that boto3 raises.
+        """
         try:
             with self._lock:
                 return _OPERATIONS[name](self, request)
@@ -168,12 +177,15 @@ class InMemoryDynamoDB:
             raise _error(refusal.code)(answer, name) from None
 
     def empty(self) -> None:
-        """Take every item out of every table."""
+        """Remove every item of every table."""
         for table in self.tables.values():
             table.items.clear()
 
     def image(self, table: str, key: Mapping[str, Value]) -> Item | None:
-        """An item as it stands, for a stream's record; later writes do not change it. Raises Refusal."""
+        """Return a copy of an item for a stream's record, which later writes do not change.
+
+        Raises Refusal for an invalid key.
+        """
         return self.tables[table].items.get(self.tables[table].position(key))
 
     @_operation(
@@ -240,7 +252,7 @@ class InMemoryDynamoDB:
         return {}
 
     def _put(self, request: Mapping[str, Any]) -> Write:
-        """Raises Refusal for what is wrong whatever stands there."""
+        """Build the write of a put. Raises Refusal for a request that is invalid for any item."""
         table, new = self._table(request), copied(request["Item"])
         position = table.position_of(new)
         table.check(new)
@@ -254,7 +266,7 @@ class InMemoryDynamoDB:
 
     @_operation("RequestItems")
     def batch_write_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Puts and deletions, no key twice."""
+        """Put and delete items. Rejects the call if two entries have one key."""
         asked = request["RequestItems"]
         if not 1 <= sum(map(len, asked.values())) <= BATCH_STATEMENTS:
             raise Refusal("Too many items requested for the BatchWriteItem call")
@@ -270,7 +282,7 @@ class InMemoryDynamoDB:
         return {"UnprocessedItems": {}}
 
     def _written(self, kind: str, entry: Mapping[str, Any]) -> Write:
-        """An entry of a batch. Raises Refusal for what is wrong whatever stands there."""
+        """Build the write of a batch entry. Raises Refusal for an entry that is invalid for any item."""
         match kind:
             case "PutRequest":
                 return self._put(entry)
@@ -281,8 +293,10 @@ class InMemoryDynamoDB:
 
     @_operation("TransactItems")
     def transact_write_items(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Updates and puts, each of another item: all of them, or none. What is wrong with an entry by itself
-        refuses the call; what an item stands in the way of cancels the transaction."""
+        """Apply updates and puts of different items: all of them, or none.
+
+        An entry that is invalid in itself rejects the call. A failed condition cancels the transaction.
+        """
         asked = [*((kind, each) for entry in request["TransactItems"] for kind, each in entry.items())]
         if not 1 <= len(asked) <= TRANSACTION_ITEMS:
             raise Refusal("Member must have length between 1 and 100")
@@ -303,7 +317,10 @@ class InMemoryDynamoDB:
         return {}
 
     def _entry(self, kind: str, entry: Mapping[str, Any]) -> Write:
-        """An entry of a transaction. Raises Refusal for what is wrong whatever stands there."""
+        """Build the write of a transaction entry.
+
+        Raises Refusal for an entry that is invalid for any item.
+        """
         match kind:
             case "Put":
                 return self._put(entry)
@@ -313,9 +330,11 @@ class InMemoryDynamoDB:
 
     @_operation("Statements")
     def batch_execute_statement(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """INSERTs of whole items, each attribute a parameter. A key that comes twice refuses the call before
-        anything is written, as AWS does; DynamoDB Local 1.25.1 writes what comes before. What else is wrong
-        with a statement is that statement's answer."""
+        """Run INSERT statements of whole items, in which each attribute is a parameter.
+
+        A key that occurs twice rejects the call before any write, as on AWS; DynamoDB Local 1.25.1 applies
+        the earlier statements. Any other error is the response of its statement alone.
+        """
         if not 1 <= len(request["Statements"]) <= BATCH_STATEMENTS:
             raise Refusal("Member must have length between 1 and 25")
         writes = [self._insertion(*_insertion(each)) for each in request["Statements"]]
@@ -324,7 +343,7 @@ class InMemoryDynamoDB:
         return {"Responses": [_inserted(each) for each in writes]}
 
     def _insertion(self, name: str, new: Item) -> Write | Refusal:
-        """What an INSERT would write; a refusal where its key is none of the table's."""
+        """Return the write of an INSERT, or a Refusal if the key does not fit the table."""
 
         def make(old: Item | None) -> Item:
             table.check(new)
@@ -355,7 +374,7 @@ class InMemoryDynamoDB:
         return _returned(request, old, new)
 
     def _update(self, request: Mapping[str, Any]) -> Write:
-        """Raises Refusal for what is wrong whatever stands there."""
+        """Build the write of an update. Raises Refusal for a request that is invalid for any item."""
         table = self._table(request)
         position = table.position(request["Key"])
         change = update(*_texts(request, "UpdateExpression"))
@@ -381,7 +400,7 @@ class InMemoryDynamoDB:
         return self._page(request, condition(None, ()))
 
     def _page(self, request: Mapping[str, Any], keys: Condition) -> dict[str, Any]:
-        """One page of a query or a scan, in the order of the table or of the index."""
+        """Return one page of a query or a scan, in the order of the table or of the index."""
         table, values = self._table(request), request.get("ExpressionAttributeValues") or {}
         only, wanted = condition(*_texts(request, "FilterExpression")), _wanted(request, check=False)
         _, mentioned = projection(*_texts(request, "ProjectionExpression"))
@@ -423,7 +442,7 @@ class InMemoryDynamoDB:
         return table.indexes.get(name)
 
     def get_paginator(self, operation: str) -> Any:
-        """boto3's paginator, as far as a loop over its pages goes."""
+        """Return a paginator that supports a loop over its pages."""
         return paginator(getattr(self, operation))
 
     def _table(self, request: Mapping[str, Any]) -> Table:
@@ -433,7 +452,7 @@ class InMemoryDynamoDB:
 
 
 def paginator(call: Callable[..., dict[str, Any]]) -> Any:
-    """boto3's paginator of an operation that `call` makes."""
+    """Return a paginator of the operation that `call` makes."""
 
     def pages(
         *,
@@ -452,15 +471,16 @@ def paginator(call: Callable[..., dict[str, Any]]) -> Any:
 
 
 def _limit(config: Mapping[str, int]) -> dict[str, int]:
-    """The option of each call that a paginator's configuration asks for."""
+    """Return the option for each call that a paginator's configuration sets."""
     if config.keys() - {"PageSize"}:
         unknown(f"PaginationConfig {config}")
     return {"Limit": config["PageSize"]} if config else {}
 
 
 _INNER_CODES = {"ValidationException": "ValidationError"}
-"""Names of errors that are about one statement of a batch or one entry of a transaction, where such a name is
-another than the exception's without its ending."""
+"""Codes of errors of one statement in a batch or one entry in a transaction, by the exception's name, if they
+differ from the name without its suffix.
+"""
 
 
 def _inner_code(refused: Refusal) -> str:
@@ -468,13 +488,13 @@ def _inner_code(refused: Refusal) -> str:
 
 
 def _refuse_doubles(writes: Sequence[Write], message: str) -> None:
-    """Raises Refusal with this message where two of them write one item."""
+    """Raise Refusal with this message if two writes have the same item."""
     if len({(id(each.table), each.position) for each in writes}) < len(writes):
         raise Refusal(message)
 
 
 def _inserted(write: Write | Refusal) -> dict[str, Any]:
-    """The answer to an INSERT, which is written."""
+    """Apply an INSERT and return its response."""
     try:
         if isinstance(write, Refusal):
             raise write
@@ -485,7 +505,7 @@ def _inserted(write: Write | Refusal) -> dict[str, Any]:
 
 
 def _insertion(statement: Mapping[str, Any]) -> tuple[str, Item]:
-    """The table and the item of an INSERT."""
+    """Return the table and the item of an INSERT."""
     insertion = _INSERT.fullmatch(statement["Statement"])
     if insertion is None or not {"Statement", "Parameters"}.issuperset(statement):
         unknown(f"the statement {statement}")
@@ -494,12 +514,12 @@ def _insertion(statement: Mapping[str, Any]) -> tuple[str, Item]:
 
 
 def _texts(request: Mapping[str, Any], kind: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
-    """An expression, and the names that are given for it."""
+    """Return an expression, and the names that the request defines for it."""
     return request.get(kind), tuple((request.get("ExpressionAttributeNames") or {}).items())
 
 
 def _wanted(request: Mapping[str, Any], *, check: bool = True) -> frozenset[str] | None:
-    """The attributes that a read asks for; None: all."""
+    """Return the attributes that a read projects, or None for all."""
     wanted, mentioned = projection(*_texts(request, "ProjectionExpression"))
     if check:
         _check_mentions(request, mentioned)
@@ -509,8 +529,10 @@ def _wanted(request: Mapping[str, Any], *, check: bool = True) -> frozenset[str]
 def _requirement(
     request: Mapping[str, Any], more: frozenset[str] = frozenset()
 ) -> Callable[[Item | None], None]:
-    """The request's condition, which raises Refusal where it does not hold for an item. Raises Refusal for a
-    condition that is wrong by itself; `more` are the names and values that other expressions mention."""
+    """Return a check of the request's condition, which raises Refusal for an item that does not meet it.
+
+    Raises Refusal for an invalid condition. `more` are the names and values that other expressions mention.
+    """
     only_if = condition(*_texts(request, "ConditionExpression"))
     _check_mentions(request, only_if.mentions | more)
 
@@ -523,7 +545,7 @@ def _requirement(
 
 
 def _check_mentions(request: Mapping[str, Any], mentioned: frozenset[str]) -> None:
-    """What a request gives must be mentioned, and what its expressions mention must be given."""
+    """Check that each defined name and value is used, and that each used one is defined."""
     names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
     if values is not None and not values:
         raise Refusal("ExpressionAttributeValues must not be empty")
@@ -541,7 +563,7 @@ def _returned(request: Mapping[str, Any], old: Item | None, new: Item | None) ->
 
 
 def _shown(index: Mapping[str, Any], keys: Sequence[str]) -> frozenset[str] | None:
-    """The attributes that an index has; None: all."""
+    """Return the attributes that an index contains, or None for all."""
     projected = index["Projection"]
     return (
         None
@@ -555,7 +577,7 @@ def _part(item: Item, wanted: frozenset[str] | None) -> Item:
 
 
 def _read(standing: Sequence[tuple[Position, Item]], limit: int | None) -> Sequence[tuple[Position, Item]]:
-    """What one page reads: `limit` items at most, and no more than its bytes."""
+    """Return the items that one page reads: at most `limit`, and at most a page's bytes."""
     size = 0
     for at, (_, item) in enumerate(standing):
         size += size_of(item)
@@ -565,13 +587,15 @@ def _read(standing: Sequence[tuple[Position, Item]], limit: int | None) -> Seque
 
 
 def in_memory_client() -> Any:
-    """New tables, for whoever takes boto3's client."""
+    """Return a client with new tables, typed as boto3's client."""
     return InMemoryDynamoDB()
 
 
 @contextmanager
 def in_memory_dynamodb() -> Iterator[None]:
-    """Until the block ends, who asks boto3 for DynamoDB gets tables in memory, one set a region."""
+    """Return tables in memory, one set for each region, to callers of boto3.client("dynamodb") until the
+    block ends.
+    """
     regions: dict[str, InMemoryDynamoDB] = {}
     real = Session.client
 

@@ -1,7 +1,7 @@
-"""Expressions of DynamoDB as functions. moto parses each text once; the function is kept.
+"""Expressions of DynamoDB, compiled to functions. moto parses each text once; the function is cached.
 
-The names of a request are part of what is kept, so what is wrong with them is found once. Values come with
-each call.
+A request's names are part of the cache key, so errors in them are detected once. Values are passed with each
+call.
 """
 
 import operator
@@ -30,21 +30,23 @@ from tests.support.dynamodb.values import (
 
 Values = Mapping[str, Value]
 Names = tuple[tuple[str, str], ...]
-"""ExpressionAttributeNames, so that they can be a key."""
+"""ExpressionAttributeNames as a tuple, so that they can be a cache key."""
 Path = tuple[str, ...]
 Operand = Callable[[Item, Values], Value | None]
-"""None: the attribute is not there."""
+"""A function that returns an operand's value, or None for a missing attribute."""
 
 
 class Condition(NamedTuple):
-    """Whether an item passes; and the aliases of names and values that the text mentions."""
+    """A function that tests an item, and the aliases of names and values that the text mentions."""
 
     holds: Callable[[Item, Values], bool]
     mentions: frozenset[str] = frozenset()
 
 
 class Update(NamedTuple):
-    """The item after the update, the paths that the update writes, and the aliases as above."""
+    """A function that returns the updated item, the paths that it writes, and the aliases that the text
+    mentions.
+    """
 
     apply: Callable[[Item, Values], Item]
     paths: tuple[Path, ...]
@@ -52,7 +54,7 @@ class Update(NamedTuple):
 
 
 class _Unresolved(dict[str, Any]):
-    """Stands for values that come later: each is its own alias."""
+    """Placeholder for values of a later call: the value of each alias is the alias."""
 
     def __missing__(self, alias: str) -> dict[str, str]:
         return {"alias": alias}
@@ -60,7 +62,7 @@ class _Unresolved(dict[str, Any]):
 
 @cache
 def condition(text: str | None, names: Names) -> Condition:
-    """A ConditionExpression, FilterExpression or KeyConditionExpression. None always holds."""
+    """Compile a ConditionExpression, FilterExpression or KeyConditionExpression. For None it always holds."""
     if text is None:
         return Condition(lambda *_: True)
     parser = comparisons.ConditionExpressionParser(text, dict(names), _Unresolved())
@@ -73,7 +75,7 @@ def condition(text: str | None, names: Names) -> Condition:
 
 
 def _ordered(holds: Callable[[Any, Any], bool]) -> Callable[[Value | None, Value | None], bool]:
-    """Values of different types have no order."""
+    """Return a comparison that is false for values of different types, which have no order."""
     return lambda one, two: bool(one and two and one.keys() == two.keys() and holds(scalar(one), scalar(two)))
 
 
@@ -165,7 +167,7 @@ _KINDS = ("Set", "Remove", "Add", "Delete")
 
 @cache
 def update(text: str, names: Names) -> Update:
-    """An UpdateExpression."""
+    """Compile an UpdateExpression."""
     tree = _parsed(text)
     actions = tree.find_clauses([getattr(ast_nodes, f"UpdateExpression{kind}Action") for kind in _KINDS])
     steps = [_step(action, dict(names)) for action in actions]
@@ -176,7 +178,7 @@ def update(text: str, names: Names) -> Update:
                 raise Refusal(f"Invalid UpdateExpression: Two document paths overlap: {other}, {path}")
 
     def apply(item: Item, values: Values) -> Item:
-        # Every step speaks of the item as it was: none sees what another has written.
+        # Every action reads the item from before the update, and does not see the other actions' writes.
         made = [(path, make(item, values)) for path, make in steps]
         new = dict(item)
         for path, value in made:
@@ -207,7 +209,7 @@ def _leaves(node: Any, kinds: tuple[type, ...]) -> Iterator[Any]:
 
 
 def _step(action: Any, names: Mapping[str, str]) -> tuple[Path, Operand]:
-    """Where an action writes, and what; None removes."""
+    """Return the path that an action writes, and a function for its value; None removes the attribute."""
     path = _path(action.children[0], names)
     match action:
         case ast_nodes.UpdateExpressionSetAction():
@@ -281,7 +283,7 @@ def _there(value: Value | None) -> Value:
 
 
 def _put(item: Item, path: Path, value: Value | None) -> None:
-    """Write at a path. Maps on the way are replaced and not changed, for others may hold them."""
+    """Write at a path. Maps on the way are replaced by copies, because other items may contain them."""
     name, *rest = path
     if rest:
         if "M" not in item.get(name, {}):
@@ -296,7 +298,9 @@ def _put(item: Item, path: Path, value: Value | None) -> None:
 
 @cache
 def projection(text: str | None, names: Names) -> tuple[frozenset[str] | None, frozenset[str]]:
-    """The attributes that a ProjectionExpression names (None: all), and the aliases that it mentions."""
+    """Return the attributes that a ProjectionExpression names (None for all), and the aliases that it
+    mentions.
+    """
     if text is None:
         return None, frozenset()
     given, aliases = [each.strip() for each in text.split(",")], dict(names)

@@ -1,6 +1,6 @@
-"""Attribute values in DynamoDB's form: checked, copied, measured, compared and added.
+"""Attribute values in DynamoDB's form: validation, copies, sizes, comparison and addition.
 
-Stored values are never changed in place, so an item that was read before a write stays as it was.
+Stored values are never changed in place, so an item that was read before a write does not change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,10 @@ Item = dict[str, Value]
 
 
 class Refusal(Exception):
-    """DynamoDB's answer where it refuses; `item` stood in the way of a failed condition, `reasons` say
-    why a transaction was cancelled."""
+    """An error response of DynamoDB.
+
+    `item` is the item that failed a condition, and `reasons` are the reasons of a cancelled transaction.
+    """
 
     def __init__(
         self,
@@ -31,18 +33,20 @@ class Refusal(Exception):
 
 
 def unknown(what: str) -> NoReturn:
-    """End the test: the double does not know this. No `except Exception` of the product takes it for an
-    error of AWS."""
+    """End the test because the double does not support a request.
+
+    The product's `except Exception` does not catch it as an error of AWS.
+    """
     pytest.fail(f"the DynamoDB in memory does not know {what}; teach it, in tests/support/dynamodb")
 
 
 def copied(image: Mapping[str, Value]) -> Item:
-    """An item that shares nothing with this one. Raises Refusal for a value that cannot be stored."""
+    """Return a deep copy of an item. Raises Refusal for a value that cannot be stored."""
     return {name: copy_of(value) for name, value in image.items()}
 
 
 def copy_of(value: Value) -> Value:
-    """The same for one value."""
+    """Return a deep copy of one value. Raises Refusal if it cannot be stored."""
     ((kind, held),) = value.items()
     match kind:
         case "S" if isinstance(held, str):
@@ -77,7 +81,7 @@ def _number(text: str) -> None:
 
 
 def size_of(image: Mapping[str, Value]) -> int:
-    """The bytes of an item: those of its names and values, as moto counts them."""
+    """Return the bytes of an item's names and values, as moto counts them."""
     return sum(len(name.encode()) + _size(value) for name, value in image.items())
 
 
@@ -98,7 +102,7 @@ def _size(value: Value) -> int:
 
 
 def scalar(value: Value) -> Any:
-    """What a key is found and ordered by: numbers by their value."""
+    """Return the value by which a key is found and sorted; numbers are compared by value."""
     ((kind, held),) = value.items()
     if kind not in ("S", "N", "B"):
         unknown(f"an order of {kind}")
@@ -106,7 +110,10 @@ def scalar(value: Value) -> Any:
 
 
 def equal(one: Value | None, other: Value | None) -> bool:
-    """By type and value: numbers whatever their text, sets in any order. A missing value equals nothing."""
+    """Compare by type and value: numbers regardless of their text, sets in any order.
+
+    A missing value equals no value.
+    """
     if one is None or other is None or one.keys() != other.keys():
         return False
     return one == other or ("S" not in one and _comparable(one) == _comparable(other))
@@ -129,7 +136,7 @@ def _comparable(value: Value) -> Any:
 
 
 def contains(whole: Value | None, part: Value | None) -> bool:
-    """Whether a set or a list has an element, or a text a part."""
+    """Return whether a set or a list contains an element, or a text a substring."""
     ((kind, held),) = (whole or {"L": []}).items()
     match kind:
         case "S":
@@ -142,7 +149,7 @@ def contains(whole: Value | None, part: Value | None) -> bool:
 
 
 def length(value: Value | None) -> Value | None:
-    """The function `size` of a condition."""
+    """Return the result of the function `size` of a condition."""
     if value is None:
         return None
     ((kind, held),) = value.items()
@@ -152,14 +159,14 @@ def length(value: Value | None) -> Value | None:
 
 
 def plus(one: Value, other: Value, sign: int = 1) -> Value:
-    """The sum of two numbers, or their difference."""
+    """Return the sum of two numbers, or their difference."""
     if "N" not in one or "N" not in other:
         raise Refusal("Invalid UpdateExpression: Incorrect operand type for operator or function; + or -")
     return {"N": str(Decimal(one["N"]) + sign * Decimal(other["N"]))}
 
 
 def added(old: Value | None, value: Value) -> Value:
-    """What ADD makes of an attribute: a number grows, a set gets the elements that it lacks."""
+    """Return the result of ADD: a number grows, and a set gets the missing elements."""
     ((kind, held),) = value.items()
     if kind not in ("N", "SS", "NS") or (old is not None and kind not in old):
         raise Refusal("An operand in the update expression has an incorrect data type")

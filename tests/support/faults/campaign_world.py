@@ -1,4 +1,4 @@
-"""Campaigns in their world: an audience, both queues, the tables, one clock."""
+"""Campaigns for crash tests: an audience, both queues and the tables, with one virtual clock."""
 
 import json
 from collections import Counter
@@ -50,7 +50,10 @@ def address(key: str) -> str:
 
 
 class People:
-    """An audience of so many, by number; the keys in `bad` are faults of it."""
+    """An audience of `count` numbered people.
+
+    Each person whose number is in `bad` is a fault of the audience.
+    """
 
     def __init__(self, count: int, bad: frozenset[int] = frozenset()) -> None:
         self.count = count
@@ -70,7 +73,7 @@ class People:
 
 
 class Asking:
-    """A campaign's module: what it is asked for, and for whom it fails or says nothing."""
+    """A campaign's module that records its calls. For chosen recipients it fails, or returns no message."""
 
     def __init__(self) -> None:
         self.fails: set[str] = set()
@@ -83,7 +86,10 @@ class Asking:
 
 
 class CampaignWorld:
-    """A crash costs the invocation and nothing else."""
+    """The functions of a campaign on simulated services.
+
+    A crash ends one invocation and has no other effect.
+    """
 
     def __init__(
         self, people: People | None = None, definition: Definition = WEEKLY, puts_at_once: int = 1
@@ -93,11 +99,11 @@ class CampaignWorld:
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self.people, self.asking = people or People(10), Asking()
         self.milliseconds = int(FUNCTION_SECONDS * 1000)
-        """What an invocation of compose has left, whenever it asks."""
+        """Remaining time of an invocation of compose, at any moment of it."""
         self.definition = definition
         self.rooms: Mapping[str, PageRoom] = {}
         self.tallies: Any = None
-        """Counts of how messages ended, as in a stage with search."""
+        """Counters of outcomes, as in a stage with search."""
         self.dynamodb = in_memory_client()
         for table, keys in TABLES.items():
             create_table(self.dynamodb, table, *keys)
@@ -111,15 +117,15 @@ class CampaignWorld:
         self.runs = Runs(self.dynamodb, "runs", lease=LEASE, clock=self.clock)
 
     def speaks(self, module: Any) -> None:
-        """From here on the campaign's module is this."""
+        """Use this module for the campaign from now on."""
         self._asking = self.outside.watch(module, "compose")
 
     def start(self, **changes: str) -> None:
-        """A schedule's message, or an operator's."""
+        """Put the message that a schedule or an operator sends to start the campaign."""
         self.queues.put(COLLECT, json.dumps({"campaign": "weekly", "scheduled_at": AT, **changes}))
 
     def collector(self) -> Collector:
-        """A new process's."""
+        """Return the collector of a new process."""
         return Collector(
             {self.definition.name: self.definition},
             lambda _definition: self._people,
@@ -133,7 +139,7 @@ class CampaignWorld:
         )
 
     def composer(self) -> Composer:
-        """A new process's."""
+        """Return the composer of a new process."""
         preferences = Preferences(self._watched, "preferences", self.clock)
         return Composer(
             {self.definition.name: self.definition},
@@ -149,7 +155,10 @@ class CampaignWorld:
         )
 
     def deliver(self, url: str, most: int = 10) -> None:
-        """One invocation. A crash leaves its records to their visibility time-out."""
+        """Run one invocation for a queue.
+
+        After a crash, its records return at the end of their visibility timeout.
+        """
         records = self.queues.receive(url, most)
         if not records:
             return
@@ -175,30 +184,30 @@ class CampaignWorld:
         raise AssertionError(f"not settled: {self.queues.messages}")
 
     def run(self) -> Run:
-        """The run as its item says it."""
+        """Return the run from its item."""
         found = self.runs.read("weekly", RUN)
         assert found is not None
         return found
 
     def mailbox(self) -> dict[str, dict[str, Any]]:
-        """The mailbox's items by their recipient's key; of another run's by run and key."""
+        """Return the mailbox's items by their recipient's key, or by run and key for another run."""
         return self._by_key("mailbox")
 
     def ledger(self) -> dict[str, dict[str, Any]]:
-        """The ledger's items by their recipient's key."""
+        """Return the ledger's items by their recipient's key."""
         return self._by_key("ledger")
 
     def _by_key(self, table: str) -> dict[str, dict[str, Any]]:
-        """Items by their recipients' keys, which stand before the last part of an id."""
+        """Return a table's items by their recipients' keys, which precede the last part of each id."""
         items = [plain(each) for each in self.dynamodb.scan(TableName=table)["Items"]]
         return {each["id"].removeprefix(f"weekly#{RUN}#").rpartition("#")[0]: each for each in items}
 
     def everybody(self) -> set[str]:
-        """The keys of the audience."""
+        """Return the keys of the audience."""
         return {f"p{at}" for at in range(self.people.count) if at not in self.people.bad}
 
     def item_of(self, key: str) -> dict[str, Any]:
-        """The mailbox's item under the id that the run gives to a person."""
+        """Return the mailbox's item with the id that the run assigns to a person."""
         key_of_item = image_of({"id": self.run().id_of(key), "event_type": "mail"})
         return plain(self.dynamodb.get_item(TableName="mailbox", Key=key_of_item)["Item"])
 

@@ -1,4 +1,4 @@
-"""Settings that change while messages are under way."""
+"""Settings that change while messages are in progress."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
@@ -7,22 +7,24 @@ from tests.support.faults.outside import Outside, Side
 
 
 class Changeable(Protocol):
-    """A world whose new processes begin with what `changed` says of their settings by then."""
+    """A world whose new processes read their settings from `changed`."""
 
     outside: Outside
     changed: dict[str, Any]
 
     def settle(self) -> None:
-        """All functions run until nothing is left to do."""
+        """Run all functions until no work is left."""
 
 
 W = TypeVar("W", bound=Changeable)
 
 
 def changed(begun: Callable[[], W], after: dict[str, Any]) -> Iterator[tuple[W, str]]:
-    """A world for each outside call at which the settings change: there the function goes on, or stops after
-    the call. A stop before it leaves the world that a stop after the call before leaves. Whoever starts after
-    that has the new settings."""
+    """Yield a world for each external call at which the settings change.
+
+    The function that made the call goes on, or stops after it. A stop before a call equals a stop after the
+    previous one. Processes that start later have the new settings.
+    """
     whole = begun()
     whole.settle()
     sides: tuple[Side | None, ...] = (None, "after")

@@ -1,4 +1,4 @@
-"""A campaign beside codes, from its start to SES, with a limit of the day, on one virtual clock."""
+"""A campaign and one-time codes, from the start to SES, with a daily limit and one virtual clock."""
 
 from typing import Any
 
@@ -14,7 +14,9 @@ DAY = 86_400
 
 
 class DayWorld(World):
-    """`people` get the campaign's mail, and each of `codes` (seconds from the start) is a code's put."""
+    """A world in which `people` get the campaign's mail, and a code is put at each of `codes` (seconds from
+    the start).
+    """
 
     def __init__(self, people: int, codes: list[float], per_day: int, reserve: float) -> None:
         super().__init__()
@@ -58,13 +60,13 @@ class DayWorld(World):
         return reply
 
     def dispatch(self) -> None:
-        """Dispatch what was put since the last time."""
+        """Dispatch the items that were put since the last call."""
         put = [*self._put]
         assert not self.dispatcher().dispatch((str(at), item) for at, item in enumerate(put))
         del self._put[: len(put)]
 
     def run(self, *, start: bool = True) -> None:
-        """From the start of the campaign until nothing waits any more."""
+        """Run from the start of the campaign until no message waits."""
         if start:
             self.campaign.start()
         while True:
@@ -82,6 +84,6 @@ class DayWorld(World):
             self.step()
 
     def accepted(self) -> list[tuple[float, str]]:
-        """When SES accepted what, in seconds from the start."""
+        """Return the messages that SES accepted, with the times in seconds from the start."""
         names = [each["Destination"]["ToAddresses"][0].partition("@")[0] for each in self.ses.accepted]
         return [(at - self.begun, name) for at, name in zip(self.ses.times, names, strict=True)]

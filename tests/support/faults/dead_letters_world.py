@@ -1,4 +1,4 @@
-"""The function that looks at dead letters in its world: queues that keep them, and the ledger."""
+"""The function that checks dead letters, with its queues and the ledger, for crash tests."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,13 +20,13 @@ EVERY_SECONDS = 3600.0
 STANDARD, FIFO, CALLBACKS = "https://sqs/mail-dlq", "https://sqs/fax-dlq.fifo", "https://sqs/webhook-dlq"
 URLS = {"mail-dlq": STANDARD, "fax-dlq.fifo": FIFO, "webhook-dlq": CALLBACKS}
 AT_ONCE = 2
-"""Letters of one receive: SQS may hand out fewer than there are."""
+"""Most letters of one receive. SQS may return fewer letters than the queue contains."""
 
 Item = dict[str, Any]
 
 
 class DeadLetterQueues(Queues):
-    """SQS as a consumer that never deletes sees it. A call that would take a letter away is none it has."""
+    """SQS for a consumer that never deletes. Calls that would remove a letter do not exist."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock, visibility=30, max_receives=1_000_000)
@@ -52,11 +52,14 @@ class DeadLetterQueues(Queues):
         return {"Attributes": {name: str(each) for name, each in zip(AttributeNames, numbers, strict=True)}}
 
     def hidden(self) -> int:
-        """Letters that nobody could receive now."""
+        """Return the letters that are invisible now."""
         return sum(len(letters) - len(list(self._visible(url))) for url, letters in self.messages.items())
 
     def redrive(self, url: str, chosen: Callable[[str], bool]) -> list[Item]:
-        """An operator moves the visible ones that are `chosen` back to where they came from: their bodies."""
+        """Move the visible letters that are `chosen` back to their source queue, as an operator does.
+
+        Returns their bodies.
+        """
         moved = [each for each in self._visible(url) if chosen(each.body)]
         self.messages[url] = [each for each in self.messages[url] if each not in moved]
         return [json.loads(each.body) for each in moved]
@@ -65,7 +68,7 @@ class DeadLetterQueues(Queues):
         return (each for each in self.messages[url] if each.visible_at <= self._clock())
 
     def _heads(self, url: str) -> Iterator[Queued]:
-        """The first letter of each group that none in flight locks; a body's `to` is its group."""
+        """Return the first letter of each group without an invisible letter. The group is a body's `to`."""
         groups: set[str] = set()
         for letter in self.messages[url]:
             group = json.loads(letter.body)["to"]
@@ -84,19 +87,21 @@ def _handed_out(letter: Queued) -> Item:
 
 
 class DeadLettersWorld:
-    """Dead letters of every kind, and a schedule that starts the function again and again."""
+    """A world with dead letters of every kind, and a schedule that starts the function repeatedly."""
 
     def __init__(self) -> None:
         self.clock = Clock()
-        # A process that was stopped makes no further call, whatever it has in a `finally`.
+        # A stopped process makes no further call, not even in a `finally`.
         self.outside = Outside(time_is_up=self._dead)
         self.queues = DeadLetterQueues(self.clock)
         self._restarted = False
         self.redriven: list[str] = []
-        """Ids of messages that an operator has put back."""
+        """The senders' writes go to an unwatched client, so this function is not stopped at them. Before a
+        new claim, the sender has waited."""
         self.dynamodb = in_memory_client()
         create_table(self.dynamodb, "ledger")
-        # The senders' writes: they are no place for this function to stop. Whoever claims anew has waited.
+        # Writes of the senders are not counted as calls of this function. Before a new claim, the sender has
+        # waited.
         self.ledger = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self._watched: Any = self.outside.watch(self.dynamodb, "update_item", "batch_get_item")
         self._sqs: Any = self.outside.watch(
@@ -107,7 +112,9 @@ class DeadLettersWorld:
         self.queues.put(url, body if isinstance(body, str) else json.dumps(body))
 
     def mail(self, name: str, *, trouble: str = "", done: bool = False) -> Item:
-        """A mail's item, which a worker has claimed: it gave it back for `trouble`, sent it, or died."""
+        """Return a mail's item after a worker claimed it: it returned the mail for `trouble`, sent it, or
+        crashed.
+        """
         item = {"id": name, "event_type": "mail", "to": "ada@example.com"}
         claim = self.claim(Mail(id=name, event_type="mail", to="ada@example.com"))
         if trouble:
@@ -117,7 +124,7 @@ class DeadLettersWorld:
         return item
 
     def fax(self, name: str, number: str) -> Item:
-        """A body of the fax queue, which a worker has claimed and not finished."""
+        """Return a body of the fax queue whose fax a worker has claimed and not finished."""
         self.claim(Fax(id=name, event_type="fax", to=number, pdf_url="https://files.example/f.pdf"))
         return {"fax_id": name, "to": number}
 
@@ -127,7 +134,7 @@ class DeadLettersWorld:
         return claim
 
     def invoke(self) -> bool:
-        """One pass of a new process, as the schedule starts it; False where it dies."""
+        """Run one pass in a new process, as the schedule does. Returns False if it crashes."""
         letters = DeadLetterInspector(
             URLS,
             Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),
@@ -146,12 +153,12 @@ class DeadLettersWorld:
         return self.outside.stopped_at is not None and not self._restarted
 
     def settle(self) -> None:
-        """The schedule's next passes: one may die, those after it do not."""
+        """Run the schedule's next passes: one may crash, and later passes do not."""
         for _ in range(2):
             self.invoke()
             self.clock.sleep(EVERY_SECONDS)
 
     def found(self, key: Key) -> Item:
-        """The ledger's item ({}: none)."""
+        """Return the ledger's item, or {} if it does not exist."""
         where: Any = {"id": {"S": key.id}, "event_type": {"S": key.event_type}}
         return plain(self.dynamodb.get_item(TableName="ledger", Key=where).get("Item", {}))

@@ -1,4 +1,4 @@
-"""The telephone network and the fax providers: it keeps the calls of each line."""
+"""A simulated telephone network with fax providers, which records the calls of each line."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -23,13 +23,16 @@ class Call:
 
     @property
     def name(self) -> str:
-        """The PDF's name: each fax of a test has its own."""
+        """Return the name of the PDF, which is unique for each fax of a test."""
         return self.request.media_url.rsplit("/", 1)[-1].removesuffix(".pdf")
 
 
 class FaxNetwork:
-    """The PDF's name chooses what becomes of a fax: busy (always), busy-once, slow, endless, lost-answer
-    (accepted, and nobody learns of it), refused, throttled-once. `down` makes every answer fail."""
+    """The network.
+
+    The PDF's name chooses a fax's fate: busy (always), busy-once, slow, endless, lost-answer (accepted, but
+    the response is lost), refused, throttled-once. While `down` is set, every request fails.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -38,7 +41,7 @@ class FaxNetwork:
         self.down = False
 
     def provider(self, name: str, account: str) -> "Provider":
-        """A provider in front of it, as one account sees it."""
+        """Return a provider on this network, for one account."""
         return Provider(self, name, account)
 
     def submit(self, account: str, request: FaxRequest) -> Outcome:
@@ -57,11 +60,11 @@ class FaxNetwork:
         return Sent(call.provider_id)
 
     def state(self, call: Call) -> FaxState:
-        """How a fax stands now."""
+        """Return the present state of a fax."""
         return call.end if self._clock() >= call.ends else Pending("sending")
 
     def most_at_once(self) -> Counter[str]:
-        """How many faxes were on each line at the same time, at most."""
+        """Return the most simultaneous faxes of each line."""
         most: Counter[str] = Counter()
         for line, calls in self.by_line().items():
             edges = sorted([(c.began, 1) for c in calls] + [(c.ends, -1) for c in calls])
@@ -78,7 +81,7 @@ class FaxNetwork:
         return lines
 
     def delivered(self) -> Counter[str]:
-        """How often each PDF arrived."""
+        """Return the number of deliveries of each PDF."""
         return Counter(call.name for call in self.calls if isinstance(call.end, Delivered))
 
     def _fate(self, name: str) -> tuple[float, FaxState]:
@@ -92,7 +95,7 @@ class FaxNetwork:
 
 
 class Provider:
-    """It knows the faxes alone that came through it, from this account."""
+    """A provider that only returns the faxes of its own account."""
 
     def __init__(self, network: FaxNetwork, name: str, account: str) -> None:
         self.provider = name

@@ -1,4 +1,4 @@
-"""The fax gateway in its world: fax queue, retry queue, ledger stream and provider, on a virtual clock."""
+"""The fax gateway for crash tests: fax queue, retry queue, ledger stream and provider, on a virtual clock."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -28,14 +28,16 @@ from tests.support.tables import create_ledger
 
 FUNCTION_SECONDS = 60.0
 OURS, GIVEN_UP = "+12025550123", "+12025550124"
-"""The stage's number, and one that it had before."""
+"""The stage's number, and a number that it had earlier."""
 TIMES = Times(
     longest_fax=300,
     fax_timeout=int(FUNCTION_SECONDS),
     fax_submit=10,
     fax_record=5,
     fax_poll=10,
-    backoff_cap=40,  # a receive that backs off may last for less than one that watches
+    # Small, so that a receive that only backs off can be shorter than one that polls the provider for the
+    # fax.
+    backoff_cap=40,
     provider_throttling=300,
 )
 RULES = fax_rules(TIMES)
@@ -48,7 +50,7 @@ Item = dict[str, Any]
 
 
 def fax(name: str, to: str = HERE, **changes: Any) -> Item:
-    """What an upstream application writes; the PDF's name chooses the fate."""
+    """Return the body that an upstream application writes. The PDF's name chooses the fax's fate."""
     return {
         "fax_id": name,
         "to": to,
@@ -59,13 +61,15 @@ def fax(name: str, to: str = HERE, **changes: Any) -> Item:
 
 
 class FaxWorld:
-    """One crash costs the invocation and nothing else; a function that outlives its time is killed."""
+    """A fax stage.
+
+    A crash ends one invocation and has no other effect; a function that exceeds its timeout is killed.
+    """
 
     def __init__(self, max_attempts: int = MAX_ATTEMPTS) -> None:
         self.max_attempts = max_attempts
         self.changed: Item = {}
-        """Settings that have other values by now, and the `account` at the provider: a new process begins
-        with them."""
+        """Changed settings, and the `account` at the provider, for processes that start from now on."""
         self.clock = Clock()
         self.outside = Outside(time_is_up=lambda: self.clock() > self._deadlines[-1])
         self._deadlines = [float("inf")]
@@ -91,12 +95,12 @@ class FaxWorld:
         )
 
     def put(self, *faxes: Item, group: str | None = None) -> None:
-        """An upstream application writes to the fax queue."""
+        """Write to the fax queue, as an upstream application does."""
         for each in faxes:
             self.fifo.put(json.dumps(each), group or each["to"], each["fax_id"])
 
     def worker(self) -> Worker:
-        """A new process's worker."""
+        """Return the worker of a new process."""
         changed = {**self.changed}
         account = changed.pop("account", "ours")
         settings = replace(_settings(self.max_attempts), **changed)
@@ -116,7 +120,7 @@ class FaxWorld:
         return Worker(settings.queue_url, tools, FaxDelivery(settings, adapter, tools))
 
     def send_fax(self) -> bool:
-        """One invocation of the sender; False where no line is free or nothing waits."""
+        """Run one invocation of the sender. Returns False if no line is free or no fax waits."""
         records = self.fifo.receive()
         if not records:
             return False
@@ -127,7 +131,7 @@ class FaxWorld:
         return True
 
     def move_retries(self) -> None:
-        """One invocation of the retry mover."""
+        """Run one invocation of the retry mover."""
         records = self.queues.receive(RETRY)
         if records:
             with self._invocation():
@@ -135,7 +139,10 @@ class FaxWorld:
                 self.queues.settle(RETRY, records, mover.handle({"Records": records}))
 
     def draw_consequences(self) -> None:
-        """The ledger's stream invokes outcomes with what is new; what it reports comes again."""
+        """Invoke outcomes with the new records of the ledger's stream.
+
+        Records that it reports as failed are delivered again.
+        """
         for _ in range(100):
             records = self.stream.records[self._read :]
             if not records:
@@ -156,7 +163,7 @@ class FaxWorld:
         raise AssertionError("outcomes fails again and again")
 
     def settle(self) -> None:
-        """All functions run, and time passes, until nothing is left to do."""
+        """Run all functions, and let time pass, until no work is left."""
         for _ in range(600):
             self.draw_consequences()
             self.move_retries()
@@ -173,12 +180,13 @@ class FaxWorld:
         raise AssertionError(f"not settled: {self.fifo.letters} {self.queues.messages[RETRY]}")
 
     def found(self, name: str) -> Item:
-        """The ledger's item ({}: none)."""
+        """Return the ledger's item, or {} if it does not exist."""
         key: Any = {"id": {"S": name}, "event_type": {"S": "fax"}}
         return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
 
     def callbacks(self, name: str) -> list[tuple[str, str]]:
-        """What a receiver that drops repeats was told of a fax: status and sentence, in order."""
+        """Return the callbacks about a fax, as status and text in order, for a receiver that ignores
+        repeats."""
         told: dict[str, Item] = {}
         for message in self.queues.messages[WEBHOOK]:
             body = json.loads(message.body)
@@ -187,14 +195,14 @@ class FaxWorld:
         return [(each["status"], each["message"]) for each in told.values()]
 
     def event_ids(self, name: str) -> tuple[set[str], set[str]]:
-        """What callbacks about a fax are known by, and what events about it are."""
+        """Return the ids of the callbacks about a fax, and the ids of its events."""
         bodies = [json.loads(message.body) for message in self.queues.messages[WEBHOOK]]
         callbacks = {each["webhook_id"] for each in bodies if each["id"] == name}
         return callbacks, {each["event_id"] for each in self.bus.details if each["id"] == name}
 
     @contextmanager
     def _invocation(self) -> Iterator[Callable[[], int]]:
-        """A function's time: it is killed by a stop, or when its time is over."""
+        """Limit the time of an invocation. It ends by a stop, or is killed at its timeout."""
         deadline = self.clock() + FUNCTION_SECONDS
         self._deadlines.append(deadline)
         try:
@@ -208,7 +216,7 @@ class FaxWorld:
 
 
 class _Sqs:
-    """Both kinds of queue behind one client."""
+    """A client for the fax queue and the retry queue."""
 
     def __init__(self, fifo: Fifo, queues: Queues) -> None:
         self._fifo = fifo

@@ -1,4 +1,4 @@
-"""A FIFO queue as SQS runs one, on a virtual clock."""
+"""A model of an SQS FIFO queue on a virtual clock."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ DUPLICATES_SECONDS = 300.0
 
 @dataclass
 class Letter:
-    """One message: in its group's order, hidden until `visible_at` once it was received."""
+    """One message of a group. After a receive it is invisible until `visible_at`."""
 
     message_id: str
     body: str
@@ -20,8 +20,11 @@ class Letter:
 
 
 class Fifo:
-    """Groups in order, each locked by its message in flight; copies dropped for five minutes; a redrive
-    policy that frees the group."""
+    """A queue whose groups are in order.
+
+    A message in flight locks its group. Repeats within five minutes are dropped, and the redrive policy
+    unlocks the group of a message that it moves.
+    """
 
     def __init__(self, clock: Callable[[], float], visibility: float, max_receives: int) -> None:
         self._clock = clock
@@ -41,7 +44,8 @@ class Fifo:
         self.letters.append(Letter(f"f{self._made}", body, group))
 
     def receive(self) -> list[dict[str, Any]]:
-        """The head of the first group that is not locked; [] if there is none."""
+        """Return the first message of the first unlocked group in a list, or [] if all are locked or
+        empty."""
         locked: set[str] = set()
         for letter in list(self.letters):
             if letter.group in locked:
@@ -57,7 +61,10 @@ class Fifo:
         return []
 
     def delete(self, receipt: str) -> None:
-        """Nothing where the receipt's time is over: the message is another's by then, or free."""
+        """Delete a message.
+
+        Has no effect if the receipt has expired, because the message is visible again or was received again.
+        """
         letter = self._held(receipt)
         if letter is not None:
             self.letters.remove(letter)
@@ -68,14 +75,14 @@ class Fifo:
             letter.visible_at = self._clock() + seconds
 
     def next_visible(self) -> float | None:
-        """When a head can be received; None: the queue is empty."""
+        """Return the time of the next possible receive, or None if the queue is empty."""
         heads: dict[str, float] = {}
         for letter in self.letters:
             heads.setdefault(letter.group, letter.visible_at)
         return min(heads.values(), default=None)
 
     def redrive(self) -> None:
-        """An operator moves the dead letters back."""
+        """Move the dead letters back, as an operator does."""
         for letter in self.dead:
             self._made += 1
             self.letters.append(Letter(f"f{self._made}", letter.body, letter.group))

@@ -1,7 +1,7 @@
-"""The outside world of the functions, with every call to it counted and any call a place to stop.
+"""The services that functions call, with a counter of calls; a test can stop a function at any call.
 
-DynamoDB is the double in memory, which is held against moto. Queues and SES are small models on a
-virtual clock: they keep what a test has to judge, and nothing sleeps.
+DynamoDB is the double in memory, which is compared with moto. Queues and SES are small models on a virtual
+clock. They record the data that tests check, and do not sleep.
 """
 
 import json
@@ -19,19 +19,19 @@ from tests.support.bounds import check_call, check_queue_call
 Side = Literal["before", "after"]
 
 PLACES: Counter[str] = Counter()
-"""Places where a test has stopped a function, or let somebody in, so far."""
+"""Number of calls, by place, at which a test has stopped a function or run another one."""
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 NO_BUCKET: Any = object()
 """An S3 client for worlds whose messages have no objects."""
 
 
 class Stopped(BaseException):
-    """The process dies here. Not an Exception: no handler of ours may catch it."""
+    """The process stops here. It is not an Exception, so that no handler of the product catches it."""
 
 
 @dataclass
 class Clock:
-    """A clock that moves when told to."""
+    """A clock that moves only if a test moves it."""
 
     now: float = 1_800_000_000.0
 
@@ -44,14 +44,14 @@ class Clock:
 
 @dataclass
 class Outside:
-    """Counts calls in order; stops the process at one of them, or lets someone else in just before it."""
+    """Counts calls in order. Stops the process at one call, or runs another function just before it."""
 
     calls: list[str] = field(default_factory=list)
     stop: tuple[int, Side] | None = None
     stopped_at: str | None = None
     intrude: tuple[int, Callable[[], object]] | None = None
     time_is_up: Callable[[], bool] = lambda: False
-    """Whether the function that runs now has outlived its time-out: Lambda kills it."""
+    """Returns whether the running function has exceeded its timeout, so that Lambda kills it."""
 
     def call(self, name: str, operation: Callable[..., Any], **arguments: Any) -> Any:
         at = len(self.calls)
@@ -74,7 +74,7 @@ class Outside:
             raise Stopped(self.stopped_at)
 
     def watch(self, client: Any, *names: str) -> Any:
-        """The client with the named operations going through `call`."""
+        """Return the client, with the named operations passed through `call`."""
         return _Watched(client, names, self)
 
 
@@ -103,7 +103,8 @@ class Queued:
 
 
 class Queues:
-    """SQS: visibility, receive counts, and the redrive policy's move to a dead-letter queue."""
+    """A model of SQS: visibility, receive counts, and the move to a dead-letter queue by the redrive
+    policy."""
 
     def __init__(self, clock: Clock, visibility: float, max_receives: int) -> None:
         self._clock = clock
@@ -145,7 +146,10 @@ class Queues:
         return {}
 
     def receive(self, url: str, most: int = 10) -> list[dict[str, Any]]:
-        """Up to ten visible messages, as Lambda hands them over; those received too often move away."""
+        """Return up to ten visible messages, as Lambda receives them.
+
+        Messages over the maximum of receives move to the dead-letter queue.
+        """
         visible = [each for each in self.messages[url] if each.visible_at <= self._clock()]
         records = []
         for message in visible[:most]:
@@ -159,13 +163,14 @@ class Queues:
         return records
 
     def settle(self, url: str, records: list[dict[str, Any]], response: dict[str, Any]) -> None:
-        """What Lambda does with a partial batch response: delete the rest."""
+        """Handle a partial batch response as Lambda does: delete the records that are not reported as
+        failed."""
         back = {each["itemIdentifier"] for each in response["batchItemFailures"]}
         done = {record["messageId"] for record in records} - back
         self.messages[url] = [each for each in self.messages[url] if each.message_id not in done]
 
     def next_visible(self) -> float | None:
-        """When the next message can be received; None: all queues are empty."""
+        """Return the time of the next possible receive, or None if all queues are empty."""
         times = [message.visible_at for messages in self.messages.values() for message in messages]
         return min(times) if times else None
 
@@ -181,7 +186,10 @@ def _record(message: Queued) -> dict[str, Any]:
 
 
 class Ses:
-    """SES: keeps what it accepted, and when. A recipient's name chooses what it answers."""
+    """A model of SES that records the accepted mails with their times.
+
+    A recipient's name chooses the response.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.accepted: list[dict[str, Any]] = []
@@ -204,7 +212,7 @@ class Ses:
 
 
 def refused(code: str, status: int, words: str = "no") -> ClientError:
-    """SES's answer when it does not accept."""
+    """Return an error response of SES."""
     answer: Any = {
         "Error": {"Code": code, "Message": words},
         "ResponseMetadata": {"HTTPStatusCode": status},
@@ -213,7 +221,10 @@ def refused(code: str, status: int, words: str = "no") -> ClientError:
 
 
 class Bus:
-    """EventBridge: keeps the details that it took, and refuses each third event when it first comes."""
+    """A model of EventBridge that records the details of accepted events.
+
+    It rejects each third event the first time.
+    """
 
     def __init__(self) -> None:
         self.details: list[dict[str, Any]] = []

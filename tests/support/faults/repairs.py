@@ -1,6 +1,6 @@
-"""An operator in a world of faults: `resend` and `repair` with its tables, queues and functions.
+"""An operator in a crash test: `resend` and `repair` with the world's tables, queues and functions.
 
-The command's own calls are places to stop as a function's are: whoever runs it may be cut off at any of them.
+A test can stop the command at each of its calls, because an operator's process can end at any of them too.
 """
 
 import io
@@ -32,7 +32,7 @@ Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Here(DeployedStage):
-    """A stage whose tables and functions have short names alone."""
+    """A stage whose tables and functions have only their short names."""
 
     def name(self, short: str) -> str:
         return short
@@ -42,7 +42,7 @@ W = TypeVar("W", World, FaxWorld)
 
 
 class Staged(NamedTuple, Generic[W]):
-    """World, and its stage as an operator's command has it."""
+    """A world, and its stage as the operator's commands use it."""
 
     world: W
     stage: Here
@@ -53,7 +53,7 @@ class Staged(NamedTuple, Generic[W]):
 
 
 class Functions:
-    """The Lambda client."""
+    """A stand-in for the Lambda client."""
 
     def __init__(self, handlers: dict[str, Handler]) -> None:
         self._handlers = handlers
@@ -66,7 +66,7 @@ class Functions:
 
 
 def of_mail(world: World) -> Here:
-    """The stage of a world of mail."""
+    """Return the stage of a world of mail."""
 
     def dispatch(event: dict[str, Any]) -> dict[str, Any]:
         records = [each["dynamodb"] for each in event["Records"]]
@@ -80,7 +80,7 @@ def of_mail(world: World) -> Here:
 
 
 def sends(world: World) -> Counter[str]:
-    """How often SES accepted each message, whatever the attempt."""
+    """Return how often SES accepted each message, over all attempts."""
     headers = (
         {each["Name"]: each["Value"] for each in request["Content"]["Simple"]["Headers"]}
         for request in world.ses.accepted
@@ -89,7 +89,7 @@ def sends(world: World) -> Counter[str]:
 
 
 def of_fax(world: FaxWorld) -> Here:
-    """The stage of a fax gateway."""
+    """Return the stage of a fax gateway."""
     settings = OutcomesSettings(
         webhook_queue_url=fax_world.WEBHOOK,
         retry_queue_url=fax_world.RETRY,
@@ -130,7 +130,7 @@ def _stage(
 
 
 def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[ResentMessage]:
-    """One run of the command, as far as it comes: []: it was stopped."""
+    """Run `resend` once. Returns [] if the command was stopped."""
     with suppress(Stopped):
         resender = Resender(stage, lambda _message: None, force=force)
         looked = resender.evaluate([MessageRef(id_, event_type) for id_ in ids])
@@ -140,7 +140,7 @@ def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False
 
 
 def repairs_of(stage: Here, *, confirmed: bool = False) -> Repairs:
-    """What the command makes of a stage; the longest fax occupies its line for a quarter of an hour."""
+    """Return the repair command of a stage. The longest fax occupies its line for a quarter of an hour."""
     mailbox, ledger = (
         stage.dynamodb.describe_table(TableName=name)["Table"] for name in ("mailbox", "ledger")
     )
@@ -149,7 +149,10 @@ def repairs_of(stage: Here, *, confirmed: bool = False) -> Repairs:
 
 
 def scan(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:
-    """One run of the command: how many were repaired, and how many could not be. None: it was stopped."""
+    """Run the command once.
+
+    Returns how many messages were repaired and how many were not, or None if it was stopped.
+    """
 
     def scanned(repairs: Repairs) -> Candidates:
         candidates = repairs.scan()
@@ -165,7 +168,7 @@ def scanned(staged: Staged[Any]) -> tuple[int, int] | None:
 
 
 def repair(stage: Here, *ids: str) -> tuple[int, int] | None:
-    """The same of mails that are named."""
+    """Run `repair` on named mails."""
     asked = [MessageRef(each, "mail") for each in ids]
     return _repaired(stage, lambda repairs: repairs.named(asked), confirmed=True)
 

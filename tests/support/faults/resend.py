@@ -1,4 +1,4 @@
-"""Resend on the worlds' clock."""
+"""A model of Resend on the worlds' clock."""
 
 import json
 import math
@@ -13,8 +13,11 @@ KEY_SECONDS = 24 * 3600
 
 
 class Resend:
-    """Resend behind its adapter: for a day a request that it had under its key is answered as the first
-    was, and another one under that key is refused. A recipient's name chooses what it answers."""
+    """Resend behind its adapter.
+
+    For a day, it answers a repeated request with the same key like the first, and rejects a different request
+    with that key. A recipient's name chooses the response.
+    """
 
     account = "1"
 

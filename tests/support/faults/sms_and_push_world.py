@@ -1,4 +1,4 @@
-"""Texts, pushes and feedback in their world: queues, ledger, suppression list, providers, one clock."""
+"""Texts, pushes and feedback for crash tests: queues, ledger, suppression list and providers on one clock."""
 
 import json
 from collections import Counter
@@ -40,25 +40,27 @@ Item = dict[str, Any]
 
 
 def sms(name: str, to: str = HERE, text: str | None = None, **changes: Any) -> Item:
-    """A text message; its name chooses its fate, and it says its name unless told otherwise."""
+    """Return a text message whose name chooses its fate. By default the name is also its text."""
     return {"id": name, "event_type": "sms", "to": to, "text": text or f"I am {name}", **changes}
 
 
 def push(name: str, **changes: Any) -> Item:
-    """A push to an endpoint of its own; its name chooses its fate."""
+    """Return a push to an endpoint of its own. The name chooses its fate."""
     return {"id": name, "event_type": "push", "to": f"{ENDPOINT}{name}", "title": name, **changes}
 
 
 @dataclass
 class Carrier:
-    """An account at Twilio or AWS: what it accepted, and what it then tells of it. The id chooses:
-    throttled-once, refused, opted-out, lost-answer (once; accepted, and nobody learns of it), landline,
-    silent (no callback ever). AWS cannot tell what it has."""
+    """An account at Twilio or AWS that records accepted texts and sends status events about them.
+
+    The id chooses: throttled-once, refused, opted-out, lost-answer (once; accepted, but the response is
+    lost), landline, silent (no callback). AWS offers no look-up of accepted texts.
+    """
 
     clock: Clock
     queues: Queues
     ids: Iterator[int]
-    """Of all carriers together: no two messages have one id."""
+    """Counter that all carriers share, so that no two messages have the same id."""
     provider: str = "twilio"
     account: str = "ours"
     accepted: list[tuple[str, SmsRequest, float]] = field(default_factory=list)
@@ -108,7 +110,10 @@ def _rfc2822(at: float) -> str:
 
 
 class Sns:
-    """SNS: keeps what it published. The endpoint's name chooses: disabled, lost-answer, throttled-once."""
+    """A model of SNS that records published pushes.
+
+    The endpoint's name chooses: disabled, lost-answer, throttled-once.
+    """
 
     def __init__(self) -> None:
         self.published: list[Item] = []
@@ -131,17 +136,20 @@ class Sns:
 
 
 class PeopleWorld:
-    """A crash costs the invocation and nothing else."""
+    """The functions for texts and pushes. A crash ends one invocation and has no other effect."""
 
     def __init__(self) -> None:
         self.clock = Clock()
         self.outside = Outside()
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self.changed: Item = {}
-        """Settings of text messages that have other values by now, and the `account` at the provider: a new
-        process begins with them."""
+        """Changed settings of text messages, and the `account` at the provider, for processes that start from
+        now on.
+        """
         self.push_changed: Item = {}
-        """The same of pushes."""
+        """Changed settings of pushes, and the `account` at the provider, for processes that start from now
+        on.
+        """
         self._ids = count(1)
         self.carrier = Carrier(self.clock, self.queues, self._ids)
         self._carriers = {("twilio", "ours"): self.carrier}
@@ -165,7 +173,7 @@ class PeopleWorld:
             self.queues.put(url, body)
 
     def worker(self, url: str) -> Worker:
-        """A new process's worker."""
+        """Return the worker of a new process."""
         tools = Tools(
             self.ledger,
             self._payloads,
@@ -201,7 +209,7 @@ class PeopleWorld:
         return Worker(SMS, tools, text_delivery(sms_settings, sms_adapter, tools))
 
     def feedback(self) -> Feedback:
-        """A new process's feedback."""
+        """Return the feedback function of a new process."""
         settings = FeedbackSettings(
             ledger_table="ledger",
             ledger_ttl_seconds=1e6,
@@ -214,7 +222,10 @@ class PeopleWorld:
         return Feedback(settings, self.ledger, self.list, self._sqs)
 
     def deliver(self, url: str) -> None:
-        """One invocation for a queue. A crash leaves its records to their visibility time-out."""
+        """Run one invocation for a queue.
+
+        After a crash, its records return at the end of their visibility timeout.
+        """
         records = self.queues.receive(url)
         if not records:
             return
@@ -237,18 +248,18 @@ class PeopleWorld:
         raise AssertionError(f"not settled: {self.queues.messages}")
 
     def sends(self) -> Counter[str]:
-        """How often the provider accepted each message."""
+        """Return how often the provider accepted each message."""
         accepted = [each for carrier in self._carriers.values() for each in carrier.accepted]
         texts = Counter(Reference.read(request.reference).id for _, request, _ in accepted)
         return texts + Counter(each["TargetArn"].rsplit("/", 1)[1] for each in self.sns.published)
 
     def found(self, name: str, event_type: str = "sms") -> Item:
-        """The ledger's item ({}: none)."""
+        """Return the ledger's item, or {} if it does not exist."""
         key: Any = {"id": {"S": name}, "event_type": {"S": event_type}}
         return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
 
     def listed(self) -> list[str]:
-        """Who is on the suppression list."""
+        """Return the recipients on the suppression list."""
         quiet = Suppressions(self.dynamodb, "suppressions", self.clock)
         return sorted(each.recipient for each in quiet.listed())
 

@@ -1,5 +1,4 @@
-"""A campaign whose run is stopped or paused, and goes on, while its messages are on their way, from its start
-to SES."""
+"""A campaign whose run is stopped or paused, and resumed, while its messages are in progress."""
 
 from contextlib import suppress
 from typing import Any
@@ -16,7 +15,7 @@ CALLS = ("update_item", "put_item", "get_item", "batch_get_item")
 
 
 class StopWorld(DayWorld):
-    """Campaign and senders with the same tables, and without codes."""
+    """Campaign and senders with the same tables, without one-time codes."""
 
     def __init__(self, people: int, per_day: int = 10**6) -> None:
         super().__init__(people, [], per_day, 0.5)
@@ -36,13 +35,13 @@ class StopWorld(DayWorld):
         return super()._streamed(real, **arguments)
 
     def dispatch(self) -> None:
-        """Dispatch what was put; after a crash, the stream invokes the function again."""
+        """Dispatch the items that were put. After a crash, the stream invokes the function again."""
         while self._put:
             with suppress(Stopped):
                 super().dispatch()
 
     def begin(self) -> None:
-        """Start the run, or let it go on."""
+        """Start the run, or resume it."""
         self.campaign.start(start=str(uuid4()))
 
     def stop(self) -> None:
@@ -58,7 +57,7 @@ class StopWorld(DayWorld):
         self.campaign.runs.pause("weekly", RUN, "")
 
     def play(self) -> bool:
-        """Do what is due next. Returns False if nothing is."""
+        """Do the next due step. Returns False if no step is due."""
         due = self.next_due()
         if due is None:
             return False
@@ -72,7 +71,7 @@ class StopWorld(DayWorld):
         return True
 
     def play_on(self, seconds: float | None = None) -> None:
-        """Play until nothing is due any more, or for some seconds."""
+        """Run the due steps until none is left, or for some seconds."""
         end = None if seconds is None else self.clock.now + seconds
         while (due := self.next_due()) is not None and (end is None or due <= end):
             self.play()

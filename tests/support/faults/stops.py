@@ -1,4 +1,7 @@
-"""Worlds that are stopped at a call to the outside, or entered just before it: one world for each place."""
+"""Worlds that are stopped at an external call, or in which another function runs just before the call.
+
+Each call gives one world.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,7 +14,7 @@ SIDES: tuple[Side, ...] = ("before", "after")
 
 
 class Stoppable(Protocol):
-    """World whose calls to the outside are places to stop at."""
+    """A world whose external calls a test can stop."""
 
     @property
     def outside(self) -> Outside: ...
@@ -31,8 +34,9 @@ def calls(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) ->
 
 
 def stops(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) -> Iterator[tuple[W, str]]:
-    """Yield a world for each call that `run` makes and each side of it, stopped there once, with the place's
-    name."""
+    """Yield a world for each call of `run`, stopped once before or after the call, with the name of the
+    place.
+    """
     for number, side in product(calls(begin, run, least), SIDES):
         world = begin()
         world.outside.stop = (number, side)
@@ -44,8 +48,9 @@ def stops(begin: Callable[[], W], run: Callable[[W], object], least: int = 1) ->
 def entries(
     begin: Callable[[], W], run: Callable[[W], object], enter: Callable[[W], object]
 ) -> Iterator[tuple[W, str]]:
-    """Yield a world for each call that `run` makes, in which `enter` ran just before the call, with the
-    place's name."""
+    """Yield a world for each call of `run`, in which `enter` ran just before the call, with the name of the
+    place.
+    """
     for number in calls(begin, run):
         world = begin()
         world.outside.intrude = (number, partial(enter, world))

@@ -1,4 +1,4 @@
-"""Table that records its changes as its stream would report them."""
+"""A table that records its changes in the form of its stream."""
 
 from typing import Any
 
@@ -8,8 +8,10 @@ from tests.support.dynamodb import InMemoryDynamoDB
 
 
 class Recording:
-    """A DynamoDB client that notes each item before and after an update. `down`: an outage, in which no
-    update is answered."""
+    """A DynamoDB client that records each item before and after an update.
+
+    While `down` is set, updates fail as in an outage.
+    """
 
     def __init__(self, client: InMemoryDynamoDB) -> None:
         self._client = client

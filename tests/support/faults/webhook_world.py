@@ -1,4 +1,4 @@
-"""The webhook sender in its world: its queue, the ledger, the signing secret and receivers."""
+"""The webhook sender for crash tests: its queue, the ledger, the signing secret and receivers."""
 
 import json
 from collections import Counter, defaultdict
@@ -38,8 +38,11 @@ Item = dict[str, Any]
 
 
 class Receivers:
-    """All of them; the first word of a path chooses: ok, flaky (503 twice), gone, dead, lost (takes it and
-    gives no answer, once). A request whose signature is wrong is counted and not taken."""
+    """All receivers.
+
+    The first part of a path chooses: ok, flaky (503 twice), gone, dead, lost (accepts without a response,
+    once). A request with a wrong signature is counted and rejected.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -73,11 +76,11 @@ class Receivers:
 
 
 class Secrets:
-    """Secrets Manager: one value, and none before it."""
+    """A model of Secrets Manager with one value, and no previous version."""
 
     class exceptions:  # noqa: N801 - as boto3 has it
         class ResourceNotFoundException(ClientError):
-            """There is no such version."""
+            """The error for a missing version."""
 
     def get_secret_value(self, *, SecretId: str, VersionStage: str) -> Item:  # noqa: N803 - boto3's names
         if (SecretId, VersionStage) != ("signing", "AWSCURRENT"):
@@ -86,7 +89,7 @@ class Secrets:
 
 
 class WebhookWorld:
-    """Callbacks of messages in the ledger, and webhooks that are messages."""
+    """The sender with callbacks of messages in the ledger, and with webhook messages."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -107,7 +110,7 @@ class WebhookWorld:
         self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
 
     def callback(self, name: str) -> None:
-        """A callback of a message that the ledger knows; its name begins with its receiver's fate."""
+        """Return a callback of a message in the ledger. The name begins with its receiver's fate."""
         writer = Ledger(self.dynamodb, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         message = Message(id=name, event_type="fax", callback_url=self._url(name))
         claim: Any = writer.claim(message)
@@ -122,7 +125,7 @@ class WebhookWorld:
         self.queues.put(WEBHOOKS, json.dumps(body))
 
     def worker(self) -> Worker:
-        """A new process's worker."""
+        """Return the worker of a new process."""
         settings = _settings()
         https: Any = self.outside.watch(self.receivers, "post")
         secrets: Any = self.outside.watch(self._secrets, "get_secret_value")
@@ -142,7 +145,7 @@ class WebhookWorld:
         return Worker(settings.queue_url, tools, WebhookDelivery(settings, adapter, tools))
 
     def deliver(self) -> None:
-        """One invocation with one record, as it is deployed."""
+        """Run one invocation with one record, the deployed batch size."""
         records = self.queues.receive(WEBHOOKS, most=1)
         if records:
             try:
@@ -161,7 +164,7 @@ class WebhookWorld:
         raise AssertionError(f"not settled: {self.queues.messages}")
 
     def found(self, name: str, event_type: str) -> Item:
-        """The ledger's item ({}: none)."""
+        """Return the ledger's item, or {} if it does not exist."""
         key: Any = {"id": {"S": name}, "event_type": {"S": event_type}}
         return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
 

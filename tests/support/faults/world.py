@@ -1,4 +1,4 @@
-"""The functions in their world: what AWS would do between them, on a virtual clock."""
+"""The functions of a mail stage in crash tests, with AWS between them on a virtual clock."""
 
 import json
 import math
@@ -45,7 +45,7 @@ MAIL, BULK = "https://sqs/mail", "https://sqs/mail-bulk"
 LINE = "line#mail"
 MINUTE, HOUR = 60, 3600
 CALLS = ("update_item", "get_item", "batch_get_item", "batch_write_item", "batch_execute_statement")
-"""Calls of DynamoDB that are places to stop at."""
+"""DynamoDB calls at which a test can stop a function."""
 TEMPLATES = ROOT / "templates" / "mail"
 
 Item = dict[str, Any]
@@ -53,16 +53,16 @@ OnUnknown = Literal["resend", "hold"]
 
 
 def mail(name: str, **attributes: Any) -> Item:
-    """A good mail; its address starts with its id, which chooses what SES does."""
+    """Return a valid mail. Its address starts with its id, which chooses SES's response."""
     about = {"email": f"{name}@example.com", "first_name": "Ada", "last_name": "Lovelace"}
     return {"id": name, "event_type": "mail", **about, **attributes}
 
 
 class World:
-    """One mailbox, its functions and their queues. A crash costs the invocation and nothing else."""
+    """One mailbox with its functions and queues. A crash ends one invocation and has no other effect."""
 
     def __init__(self, on_unknown: OnUnknown = "resend", *, keyed: bool = False) -> None:
-        """`keyed`: the provider is Resend, in place of SES."""
+        """`keyed`: the provider is Resend instead of SES."""
         self.clock = Clock()
         self.outside = Outside()
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
@@ -70,13 +70,13 @@ class World:
         self.resend = Resend(self.clock) if keyed else None
         self.on_unknown = on_unknown
         self.reachable: Item = {}
-        """Whom the stage may reach, as its senders' settings say it; {}: everybody."""
+        """The senders' setting of allowed recipients; {} allows everybody."""
         self.pace = 0.0
         """Seconds between two submits of a worker."""
         self.day: Item = {}
-        """The limit of the day, as the senders' settings say it; {}: there is none."""
+        """The senders' setting of the daily limit; {} means no limit."""
         self.runs_table = ""
-        """Table of the runs of campaigns; empty without campaigns."""
+        """Name of the table of campaign runs; empty without campaigns."""
         self._released_at = -math.inf
         self._reported = 0
         self.put_at = self.clock.now
@@ -90,7 +90,7 @@ class World:
         watched = self.outside.watch(self.dynamodb, *CALLS)
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.suppressions = Suppressions(watched, "suppressions", self.clock)
-        # Another function's writes: they are no place for this one to stop.
+        # Writes of other functions are not counted as calls of this one.
         self._feedback = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self.waits = Waits(watched, "ledger", 1e6, self.clock)
         self.contents = Contents(watched, "contents", self.clock)
@@ -98,23 +98,23 @@ class World:
         self._payloads = Payloads(NO_BUCKET, "payloads")
 
     def put(self, *items: Item) -> None:
-        """What producers put, kept for those that are read back later."""
+        """Put items as producers do. They are stored, so that a test can read them later."""
         self.items, self.put_at = list(items), self.clock.now
         for item in items:
             self.dynamodb.put_item(TableName="mailbox", Item=image_of(item))
 
     def take_back(self, name: str) -> None:
-        """A producer deletes its item."""
+        """Delete a producer's item."""
         key: Any = {"id": {"S": name}, "event_type": {"S": "mail"}}
         self.dynamodb.delete_item(TableName="mailbox", Key=key)
 
     def enqueue(self, *bodies: Item | str, url: str = MAIL) -> None:
-        """Messages that are in the queue of a lane already."""
+        """Put messages directly into the queue of a lane."""
         for body in bodies:
             self.queues.put(url, body if isinstance(body, str) else json.dumps(body))
 
     def worker(self, url: str = MAIL) -> Worker:
-        """A new process's worker for the queue of a lane."""
+        """Return the worker of a new process for the queue of a lane."""
         settings = SesSender(
             ledger_table="ledger",
             ledger_ttl_seconds=1e6,
@@ -168,7 +168,7 @@ class World:
         return SesMail(self.outside.watch(self.ses, "send_email"), renderer, settings.configuration_set)
 
     def dispatcher(self) -> Dispatcher:
-        """A new process's dispatcher."""
+        """Return the dispatcher of a new process."""
         routes = {"mail": {"normal": MAIL, "bulk": BULK}}
         return Dispatcher(
             routes,
@@ -180,7 +180,7 @@ class World:
         )
 
     def releaser(self) -> Release:
-        """A new process's `release`."""
+        """Return the `release` function of a new process."""
         watched, per_day = self.suppressions.client, self.day.get("per_day", ())
         line = LineSettings(1 / self.pace if self.pace else 1000, per_day, self.day.get("reserve", 0))
         return Release(
@@ -197,22 +197,26 @@ class World:
         )
 
     def release(self) -> None:
-        """Make one round for each shard and line in which a message waits, as a rule does each minute. A
-        crash costs one round."""
+        """Run one round for each shard and line in which a message waits, as a rule does each minute.
+
+        A crash ends one round.
+        """
         for part in sorted(self.parts()):
             self.round(part)
         self._released_at = self.clock.now
 
     def round(self, part: str) -> None:
-        """Make one round of `release`."""
+        """Run one round of `release`."""
         kind, _, name = part.partition("#")
         event = {"line": name} if kind == "line" else {"shard": int(name)}
         with suppress(Stopped):
             self.releaser().handle(event, lambda: int(FUNCTION_SECONDS * 1000))
 
     def parts(self) -> dict[str, float]:
-        """The shards and the line that have something to do, and when. A limit may change, so a line is
-        looked at every four hours."""
+        """Return the shards and the line with work, and when it is due.
+
+        A limit may change, so a line is due every four hours at least.
+        """
         parts: dict[str, float] = {}
         room_at = min(self.budget().room().again, self._released_at + 4 * HOUR)
         for item in self.dynamodb.tables["ledger"].items.values():
@@ -232,13 +236,13 @@ class World:
         return Budget(self.dynamodb, "budgets", "mail", per_day, self.day.get("reserve", 0), self.clock)
 
     def next_due(self) -> float | None:
-        """When something is to be done next; None: nothing waits, and every queue is empty."""
+        """Return the time of the next step, or None if no message waits and every queue is empty."""
         times = [max(at, self._released_at + MINUTE) for at in self.parts().values()]
         visible = self.queues.next_visible()
         return min([*times, *([] if visible is None else [visible])], default=None)
 
     def stream(self) -> None:
-        """The mailbox's stream invokes dispatch, again and again, until the batch is through."""
+        """Invoke dispatch from the mailbox's stream, repeatedly until the batch succeeds."""
         items = self.items
         while items:
             entries = {str(at): item for at, item in enumerate(items)}
@@ -249,7 +253,10 @@ class World:
             items = items[min(map(int, failed)) :] if failed else []
 
     def deliver(self, url: str = MAIL) -> None:
-        """One invocation for a queue. A crash leaves its records to their visibility time-out."""
+        """Run one invocation for a queue.
+
+        After a crash, its records return at the end of their visibility timeout.
+        """
         records = self.queues.receive(url)
         if not records:
             return
@@ -260,8 +267,9 @@ class World:
             return
 
     def settle(self, between: Callable[[], None] = lambda: None, until: float = math.inf) -> None:
-        """Deliver, release, and let time pass, until nothing waits and every queue is empty, or until
-        `until`."""
+        """Deliver, release and let time pass, until no message waits and every queue is empty, or until
+        `until`.
+        """
         for _ in range(4000):
             due = self.next_due()
             if due is None or due > until:
@@ -272,7 +280,7 @@ class World:
         raise AssertionError(f"not settled: {self.queues.messages}, {self.parts()}")
 
     def step(self) -> None:
-        """Do what is due now."""
+        """Run the steps that are due now."""
         if self.clock.now >= self._released_at + MINUTE and self.parts():
             self.release()
         for url in (MAIL, BULK):
@@ -286,28 +294,28 @@ class World:
         self._reported = len(references)
 
     def accepted_ids(self) -> list[str]:
-        """The ids of the messages that the provider accepted, in order."""
+        """Return the ids of the messages that the provider accepted, in order."""
         return [each.id for each in self.accepted_references()]
 
     def accepted_references(self) -> list[Reference]:
-        """The messages that the provider accepted, in order, with the numbers of their attempts."""
+        """Return the messages that the provider accepted, in order, with the numbers of their attempts."""
         if self.resend is None:
             return [_reference(request) for request in self.ses.accepted]
         return [Reference.read(mail["headers"]["X-Correlation-ID"]) for mail in self.resend.accepted]
 
     def sends(self) -> Counter[str]:
-        """How often the provider accepted each message."""
+        """Return how often the provider accepted each message."""
         return Counter(self.accepted_ids())
 
     def found(self, name: str) -> dict[str, Any]:
-        """The ledger's item ({}: none)."""
+        """Return the ledger's item, or {} if it does not exist."""
         reply = self.dynamodb.get_item(
             TableName="ledger", Key={"id": {"S": name}, "event_type": {"S": "mail"}}
         )
         return plain(reply.get("Item", {}))
 
     def end(self, name: str) -> str:
-        """A message's status, with the error's code where there is one."""
+        """Return a message's status, with the code of its error if it has one."""
         item = self.found(name)
         assert "completedAt" in item, f"{name} was lost: {item}"
         code = item.get("error", {}).get("code")

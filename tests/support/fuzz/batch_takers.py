@@ -1,5 +1,7 @@
-"""Whatever takes records of others in batches: one table, by the function's name. A bad record must neither
-keep its neighbours from being done nor get lost."""
+"""The functions that receive records in batches, by name, for fuzz tests.
+
+A bad record must not stop the other records of its batch, and must not get lost.
+"""
 
 import itertools
 import json
@@ -79,11 +81,11 @@ from tests.support.unit.webhooks import Wire
 from tests.support.unit.webhooks import adapter as webhooks
 
 GOOD = ("good-0", "good-2")
-"""The neighbours: before the bad record and behind it."""
+"""Ids of the valid records before and after the bad record."""
 
 
 class Taking:
-    """SQS that takes everything, and keeps the bodies by their queue."""
+    """A model of SQS that accepts every message and stores the bodies by queue."""
 
     def __init__(self) -> None:
         self.sent: list[Item] = []
@@ -102,14 +104,14 @@ class Taking:
 
     @property
     def bodies(self) -> list[Item]:
-        """What was sent, read."""
+        """Return the bodies that were sent, parsed."""
         return [json.loads(each["MessageBody"]) for each in self.sent]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of a batch: the ids of the good records that are done, whether the bad one came back, and
-    whether it left a trace where it did not."""
+    """The result of a batch: the ids of the finished valid records, whether the bad record was returned, and
+    whether it left a trace if it was not."""
 
     done: set[str]
     good_back: bool
@@ -122,14 +124,18 @@ Run = Callable[[Any], Ended]
 
 @dataclass(frozen=True)
 class Batch:
-    """`inputs` makes bad records; `open` the function, which takes one between two good ones."""
+    """A function under test.
+
+    `inputs` generates bad records; `open` returns a function that handles a bad record between two valid
+    ones.
+    """
 
     inputs: st.SearchStrategy[Any]
     open: Callable[[Aws], Run]
 
 
 def _ended(aws: Aws, channel: str, back: Iterable[str], kept: bool) -> Ended:
-    """By the ledger: each good message was accepted."""
+    """Read the result from the ledger, in which each accepted message is recorded."""
     came = {*back}
     done = {id_ for id_ in GOOD if aws.item(id_, channel).get("status") in ("sent", "delivered")}
     return Ended(done, bool(came & {"r-0", "r-2"}), "r-1" in came, kept)
@@ -147,7 +153,7 @@ def _empty(aws: Aws) -> None:
     aws.dynamodb.empty()  # type: ignore[attr-defined]
 
 
-# Dispatch: items as DynamoDB's stream has them.
+# Dispatch receives items in the form of DynamoDB's stream.
 
 
 def _dispatcher(aws: Aws, sqs: Any, ledger: Ledger) -> Dispatcher:
@@ -168,7 +174,7 @@ def _ledger(aws: Aws, clock: FakeClock) -> Ledger:
 
 
 def _held(item: Item) -> bool:
-    """Whether a table can hold an item, so that its stream can hand it out."""
+    """Return whether a table can store an item, so that its stream can contain the item."""
     try:
         image_of(item)
         key_of(item)
@@ -188,7 +194,7 @@ def _dispatch(aws: Aws) -> Run:
         key = key_of(bad)
         queued = any(each.get("id") == key.id for each in sqs.bodies)
         kept = queued or bool(aws.item(key.id, key.event_type))
-        # What lies in a table is whole: nothing that it says may hold up its shard.
+        # Items of a table are always complete; no content of an item may block its shard.
         return Ended(done, "r-0" in back or "r-2" in back, False, kept and "r-1" not in back)
 
     return run
@@ -227,7 +233,7 @@ def _release(aws: Aws) -> Run:
     return run
 
 
-# Senders: real adapters, with clients that accept everything.
+# Senders: real adapters with clients that accept every message.
 
 
 def _sender(
@@ -251,7 +257,8 @@ def _sender(
 
 
 def _settled(aws: Aws, channel: str, body: str, sqs: Taking) -> bool:
-    """Whether the ledger knows what became of a body's message, or it is a callback that has no item."""
+    """Return whether the ledger has a status for a body's message, or the body is a callback without an
+    item."""
     try:
         item = decode(body)
         key = key_of(item_of(item) if channel == "fax" else item)
@@ -302,7 +309,7 @@ def _texts(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery
 
 
 def _presigning(payloads: Payloads) -> Payloads:
-    """Every object of the bucket has a URL."""
+    """Return a URL for every object of the bucket."""
     payloads.presigned = lambda field, ref, seconds: f"https://s3/{len(payloads.key(field, ref))}"  # type: ignore[method-assign]
     return payloads
 
@@ -330,7 +337,7 @@ def _webhooks(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDeliv
     return tools, WebhookDelivery(settings, webhooks(Wire(200), clock), tools)
 
 
-# What comes back: providers' events, changes of the ledger, dead letters.
+# Inputs from providers' events, changes of the ledger and dead letters.
 
 
 def _feedback(aws: Aws) -> Run:
@@ -357,7 +364,7 @@ def _feedback(aws: Aws) -> Run:
         event = sqs_event(*_between(good, bad))
         back = failures(Feedback(settings, ledger, list_, client).handle(event, plenty))
         done = {id_ for id_ in GOOD if aws.item(id_)["status"] == "delivered"}
-        for each in list_.listed():  # what is marked can be read by every sender
+        for each in list_.listed():  # Every sender can read a marked message.
             Suppressions_readable(each)
         return Ended(done, bool({*back} & {"r-0", "r-2"}), "r-1" in back, _is_json(bad))
 
@@ -371,7 +378,10 @@ def Suppressions_readable(found: Any) -> None:  # noqa: N802
 
 
 def _is_json(body: str) -> bool:
-    """What is no JSON says nothing, and comes back; what is, may be an event that changes nothing."""
+    """Return whether a body is JSON.
+
+    Other bodies are returned to the queue; a JSON body may be an event without effect.
+    """
     from mailroom.feedback.reader import read
     from tests.support.unit.feedback_words import TOPICS as BELIEVED
 
@@ -430,7 +440,7 @@ def _outcomes(aws: Aws) -> Run:
 
 
 class DeadLetters:
-    """SQS with one dead-letter queue, handed out in one receive."""
+    """A model of SQS with one dead-letter queue, whose messages all come in one receive."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._left = [*enumerate(texts)]
@@ -461,7 +471,7 @@ def _dead_letters(queue: str) -> Callable[[Aws], Run]:
                 claimed(ledger, mail(id_))
             sqs: Any = DeadLetters(_between(_good("mail"), bad))
             seen = DeadLetterInspector({queue: "https://sqs/dlq"}, ledger, sqs, long_poll=0).handle(plenty)
-            # Events leave their messages unmarked.
+            # Events do not mark their messages.
             marks = queue != "feedback-dlq"
             done = {id_ for id_ in GOOD if marks == ("dead_lettered_at" in aws.item(id_, "mail"))}
             return Ended(done, False, False, seen == {queue: 3})
@@ -493,7 +503,7 @@ def _compose(_aws: Aws) -> Run:
         ]
         event = sqs_event(*_between([json.dumps(each) for each in people], bad))
         composer = structs.replace(world.composer(), sqs=Taking())
-        with others():  # its tables have the names of the crash tests
+        with others():  # The tables have the names that the crash tests use.
             back = failures(composer.handle(event, plenty))
         return Ended(world.mailbox().keys() & {*GOOD}, bool({*back} & {"r-0", "r-2"}), "r-1" in back, True)
 
@@ -509,7 +519,7 @@ def _collect(_aws: Aws) -> Run:
         ]
         sqs = Taking()
         collector = structs.replace(world.collector(), sqs=sqs)
-        with others():  # its tables have the names of the crash tests
+        with others():  # The tables have the names that the crash tests use.
             back = failures(collector.handle(sqs_event(*_between(good, bad))))
         done = {each["run"] for each in sqs.bodies if "recipients" in each} & {*GOOD}
         return Ended(done, bool({*back} & {"r-0", "r-2"}), "r-1" in back, _is_page(bad))
@@ -534,7 +544,9 @@ def _api(aws: Aws) -> Run:
         text = f'{{"messages": [{good[0]}, {bad}, {good[1]}]}}'
         try:
             decode(text)
-        except Malformed:  # then it is one text without neighbours, which is refused as a whole
+        # The bad entry makes the whole body invalid JSON, so the API rejects the request and stores no entry
+        # of it.
+        except Malformed:
             return Ended({*GOOD}, False, True, True)
         answer = api.post(text)
         results = [each["result"] for each in answer.json.get("messages", ())]

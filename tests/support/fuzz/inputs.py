@@ -1,4 +1,4 @@
-"""Hostile inputs: right ones that are bent, and right ones a part of which grows."""
+"""Hostile inputs: valid inputs with changed parts, and valid inputs in which one part grows."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 SECRET = "zanzibar"
-"""Stands in what no refusal may quote."""
+"""Text in the inputs that no error message may quote."""
 PIECES = (
     "a",
     "漢",
@@ -27,7 +27,7 @@ PIECES = (
     "̧́",
     'p","r\n',
 )
-"""What a long text repeats, each to make another parser or mask look at it again and again."""
+"""Pieces that are repeated to make long texts, on which parsers and masks could backtrack repeatedly."""
 RAW = {
     **{f"@{deep} deep@": "[" * deep + "]" * deep for deep in (20, 60, 120, 300, 600, 800, 900, 940, 980)},
     "@deep objects@": '{"a":' * 900 + "1" + "}" * 900,
@@ -42,7 +42,7 @@ RAW = {
     "@half a pair@": r'"\ud800"',
     "@twice@": '{"id": "a", "id": "b", "event_type": "mail", "event_type": "sms"}',
 }
-"""What Python's own writer of JSON would not write, by the texts that stand for it."""
+"""JSON that Python's encoder does not produce, by the placeholders that stand for it."""
 TEMPTING = (
     *("", " ", "\0", "a\nb", "\u2028", "\ufffe\uffff", "\U0001f4a5", "0", "-1", "null", "..", "{}", "[]"),
     *("a@b.example", '"A" <a@b.example>', "a@xn--99999999999.example", "a@\u0131\u0307\u1e9e.example"),
@@ -73,7 +73,7 @@ wild: st.SearchStrategy[Any] = st.one_of(
 
 
 def written(value: Any) -> str:
-    """The value as JSON, with what its texts stand for."""
+    """Return the value as JSON, with its placeholders replaced."""
     text = json.dumps(value)
     for name, raw in RAW.items():
         text = text.replace(json.dumps(name), raw)
@@ -82,7 +82,7 @@ def written(value: Any) -> str:
 
 @st.composite
 def bent(draw: st.DrawFn, right: Sequence[Any], values: st.SearchStrategy[Any] = wild) -> Any:
-    """One of the right ones, a few of whose parts are replaced, left out, doubled, added or made longer."""
+    """Generate a valid value in which a few parts are replaced, removed, duplicated, added or lengthened."""
     value = copy.deepcopy(draw(st.sampled_from(right)))
     for _ in range(draw(st.integers(1, 4))):
         value = _bent(draw, value, values)
@@ -91,7 +91,7 @@ def bent(draw: st.DrawFn, right: Sequence[Any], values: st.SearchStrategy[Any] =
 
 def _bent(draw: st.DrawFn, value: Any, values: st.SearchStrategy[Any]) -> Any:
     if isinstance(value, str) and value.startswith("{") and draw(st.booleans()):
-        return json.dumps(_bent(draw, _loaded(value), values))  # an envelope holds its letter as text
+        return json.dumps(_bent(draw, _loaded(value), values))  # An envelope contains its letter as text.
     if not isinstance(value, dict | list) or not value:
         return draw(values)
     at: Any = draw(st.sampled_from(sorted(value) if isinstance(value, dict) else range(len(value))))
@@ -128,7 +128,7 @@ def _loaded(text: str) -> Any:
 
 @st.composite
 def texts(draw: st.DrawFn, right: Sequence[str]) -> str:
-    """One of the right texts, a part of which is another text; or any text."""
+    """Generate a valid text with a part replaced by another text, or any text."""
     text = draw(st.sampled_from(right))
     for _ in range(draw(st.integers(1, 3))):
         begin = draw(st.integers(0, len(text)))
@@ -139,7 +139,7 @@ def texts(draw: st.DrawFn, right: Sequence[str]) -> str:
 
 @st.composite
 def bodies(draw: st.DrawFn, right: Sequence[Any]) -> str:
-    """JSON of a bent value; sometimes with a damage to the text itself."""
+    """Generate the JSON of a changed value, sometimes with damage to the JSON text itself."""
     text = written(draw(bent(right)))
     damage = draw(st.sampled_from(("none", "none", "none", "cut", "insert", "no JSON")))
     if damage == "cut":
@@ -152,8 +152,10 @@ def bodies(draw: st.DrawFn, right: Sequence[Any]) -> str:
 
 @dataclass(frozen=True)
 class Growing:
-    """A right value, whose part at `path` grows: `shape` says how. `of` makes one of about so many
-    characters."""
+    """A valid value whose part at `path` grows in the way of `shape`.
+
+    `of` builds one with about the given number of characters.
+    """
 
     value: Any
     path: tuple[Any, ...]
@@ -161,7 +163,7 @@ class Growing:
     piece: str
 
     def of(self, size: int) -> Any:
-        """The value at this size."""
+        """Return the value at this size."""
         value = copy.deepcopy(self.value)
         if self.shape == "all lists":
             return _longer_lists(value, max(2, size // 40))
@@ -190,7 +192,8 @@ class Growing:
 
 
 def _longer_lists(value: Any, times: int) -> Any:
-    """The value with all its lists so much longer, and no two of their entries alike."""
+    """Return the value with all its lists lengthened by the factor `times`, without equal entries in a
+    list."""
     if isinstance(value, dict):
         return {name: _longer_lists(each, times) for name, each in value.items()}
     if isinstance(value, list) and value:
@@ -209,7 +212,7 @@ SHAPES = ("text", "before", "behind", "between", "list", "different", "names")
 
 @st.composite
 def growing(draw: st.DrawFn, right: Sequence[Any]) -> Growing:
-    """A part of a right value that grows."""
+    """Generate a growing part of a valid value."""
     value = draw(st.sampled_from(right))
     paths = [*_paths(value)]
     only_text = isinstance(value, str)

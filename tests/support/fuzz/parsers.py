@@ -1,4 +1,4 @@
-"""Whatever reads text that comes from outside: one table, by the parser's name."""
+"""The parsers of text from outside, by name, for fuzz tests."""
 
 import copy
 import json
@@ -155,8 +155,11 @@ VARIABLES: Item = {"x": "abc", "y": "%s", "n": 3, "xs": ["a", {"b": "c"}]}
 
 @dataclass(frozen=True)
 class Parser:
-    """`right` are inputs that are taken. `inputs` makes hostile ones, `open` the parser, which raises one of
-    `refusals` for what it does not take. `private`: a refusal quotes nothing of the input."""
+    """A parser under test.
+
+    `right` are valid inputs, `inputs` generates hostile ones, and `open` calls the parser, which raises one
+    of `refusals` for an invalid input. If `private` is true, an error message must not quote the input.
+    """
 
     right: list[Any]
     inputs: st.SearchStrategy[Any]
@@ -164,11 +167,12 @@ class Parser:
     refusals: tuple[type[Exception], ...]
     private: bool = False
     grown: Callable[[Any], Any] | None = lambda value: value
-    """What a grown right value is as an input; None: a deployer writes the input, so its size is theirs."""
+    """Converts a grown valid value to an input. None if the deployer writes the input, whose size is then not
+    limited."""
 
     @property
     def growing(self) -> st.SearchStrategy[Any]:
-        """Inputs a part of which grows."""
+        """Return inputs of which one part grows."""
         return growing(self.right)
 
 
@@ -178,17 +182,17 @@ def of_json(
     *refusals: type[Exception],
     private: bool = False,
 ) -> Parser:
-    """Takes JSON."""
+    """Return a parser of JSON."""
     return Parser(right, bodies(right), lambda _aws: read, refusals, private, written)
 
 
 def of_text(right: list[str], read: Callable[[Any], object], *refusals: type[Exception]) -> Parser:
-    """Takes text."""
+    """Return a parser of text."""
     return Parser(right, texts(right), lambda _aws: read, refusals)
 
 
 class NoObjects:
-    """S3 with one object, `a.json`."""
+    """A model of S3 with one object, `a.json`."""
 
     class exceptions:  # noqa: N801 - the client names it so
         NoSuchKey = type("NoSuchKey", (Exception,), {})
@@ -208,7 +212,7 @@ class NoObjects:
 
 
 def closing_bytes(content: bytes) -> Any:
-    """The body of an answer of S3."""
+    """Return the body of a response of S3."""
     import io
 
     return io.BytesIO(content)
@@ -225,7 +229,7 @@ RULES = Rules(
 
 
 def validator() -> Validator:
-    """A stage's entrance."""
+    """Return the validator of a stage's HTTP entrance."""
     return RULES.validator(NoObjects())  # type: ignore[arg-type]
 
 
@@ -387,7 +391,7 @@ def _settings(section: Any) -> None:
 
 
 class Crashed(Exception):
-    """A request was answered with a fault of ours."""
+    """A request was answered with an internal error of Mailroom."""
 
 
 def _answered(status: int) -> None:
@@ -400,7 +404,7 @@ def _api(aws: Aws) -> Callable[[Any], object]:
 
     def ask(made: Mapping[str, Any]) -> None:
         aws.dynamodb.empty()  # type: ignore[attr-defined]
-        _answered(api.ask(made).status)  # fails for an answer that the API's description lacks
+        _answered(api.ask(made).status)  # Fails for a response that is not in the API's description.
 
     return ask
 
@@ -410,7 +414,7 @@ def _post(body: Any) -> Item:
 
 
 scalar_texts = strange_texts.map(lambda text: text.encode("utf-8", "replace").decode())
-"""What arrives as UTF-8."""
+"""Texts that can be encoded as UTF-8."""
 REQUESTS = [
     _post({"id": "m-1", "event_type": "mail", **RIGHT["mail"]}),
     _post({"id": "s-1", "event_type": "sms", **RIGHT["sms"]}),
@@ -424,7 +428,7 @@ REQUESTS = [
 
 @st.composite
 def requests(draw: st.DrawFn) -> Item:
-    """A request, of which its caller has written some parts otherwise."""
+    """Generate a request of which some parts differ from those of a usual caller."""
     made = copy.deepcopy(draw(st.sampled_from(REQUESTS)))
     for _ in range(draw(st.integers(1, 4))):
         part = draw(
@@ -490,7 +494,7 @@ def _of_secret(right: list[Any], read: Callable[[Any], object], refusal: type[Ex
 def python(
     right: list[Any], open_: Callable[[Aws], Callable[[Any], object]], *refusals: type[Exception]
 ) -> Parser:
-    """Takes what Lambda has made of JSON."""
+    """Return a parser of the Python values that Lambda has made from JSON."""
     return Parser(right, bent(right), open_, refusals)
 
 

@@ -1,5 +1,5 @@
-"""Work, counted: lines of Python, which are the same on every machine; and the processor's time for what
-runs no lines, such as a pattern."""
+"""Measures work: the number of executed lines of Python, which is the same on every machine, and CPU time for
+work without lines, such as pattern matching."""
 
 import sys
 import time
@@ -8,17 +8,19 @@ from types import FrameType
 from typing import Any
 
 FEW_LINES = 2_000
-"""What a refusal's own sentence may cost at any size."""
+"""Most lines that an error message may cost, at any size of the input."""
 BETWEEN = 8
-"""Between 4 and 16: what four times the size makes of linear work, and of quadratic."""
+"""Limit between linear and quadratic work. Four times the size makes linear work 4 times as long and
+quadratic work 16 times."""
 SHORT = 0.06
-"""Seconds of the processor in which nothing can be told."""
+"""CPU seconds below which a comparison is not reliable."""
 ROUNDS = 3
-"""Comparisons before work counts as too much: a busy machine slows one of them, quadratic work all."""
+"""Comparisons before work counts as too slow. A busy machine slows down one comparison; quadratic work slows
+down all."""
 
 
 def lines_of(work: Callable[[], object]) -> int:
-    """The lines of Python that it runs."""
+    """Return the number of lines of Python that the work executes."""
     lines = 0
 
     def trace(_: FrameType, event: str, __: Any) -> Any:
@@ -36,7 +38,7 @@ def lines_of(work: Callable[[], object]) -> int:
 
 
 def seconds(work: Callable[[], object], times: int = 1) -> float:
-    """The processor's seconds, the least of so many runs: what else the machine does can only add."""
+    """Return the least CPU seconds of several runs, because other load on the machine can only add time."""
     found = []
     for _ in range(times):
         began = time.process_time()
@@ -46,8 +48,10 @@ def seconds(work: Callable[[], object], times: int = 1) -> float:
 
 
 def assert_linear_time(work: Callable[[int], Callable[[], object]], size: int) -> None:
-    """`work(size)` takes time in proportion to the size at most. Two sizes are compared, so the machine's
-    speed cancels out."""
+    """Assert that the time of `work(size)` is at most proportional to the size.
+
+    Two sizes are compared, so the machine's speed cancels out.
+    """
     large = work(size)
     if seconds(large) < SHORT:
         return
@@ -61,9 +65,9 @@ def assert_linear_time(work: Callable[[int], Callable[[], object]], size: int) -
 
 
 def assert_linear(work: Callable[[int], Callable[[], object]], size: int) -> None:
-    """`work(size)` makes no more than in proportion to the size: neither lines nor time."""
+    """Assert that the lines and the time of `work(size)` are at most proportional to the size."""
     few, many = (lines_of(work(each)) for each in (size // 8, size // 2))
-    # What is looked at only where it is long may cost a line a character from there on.
+    # Checks that apply only to long inputs may cost a line for each character.
     assert many <= max(BETWEEN * few, size // 2) + FEW_LINES, (
         f"{few} lines at {size // 8}, {many} at {size // 2}"
     )

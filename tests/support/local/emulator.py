@@ -1,4 +1,4 @@
-"""An emulator of a test's own, functions of a few lines on it, and the pump."""
+"""Starts an emulator for one test, with short functions and the pump."""
 
 import io
 import os
@@ -24,7 +24,7 @@ ROLE = "arn:aws:iam::000000000000:role/any"
 
 @contextmanager
 def emulated(folder: Path) -> Iterator[str]:
-    """A fresh emulator; its URL."""
+    """Start a fresh emulator and return its URL."""
     (port,) = processes.free_ports(1)
     url = f"http://127.0.0.1:{port}"
     process = emulator.start(Workspace(folder), port, Endpoints(url, providers="http://127.0.0.1:1"))
@@ -35,7 +35,7 @@ def emulated(folder: Path) -> Iterator[str]:
 
 
 def emptied(url: str) -> str:
-    """Take all that an emulator has from it; its URL."""
+    """Delete all resources of an emulator and return its URL."""
     headers = {"Authorization": authorization("s3")}
     open_url(urllib.request.Request(f"{url}/_ministack/reset", b"", headers), 30).close()
     return url
@@ -43,7 +43,7 @@ def emptied(url: str) -> str:
 
 @contextmanager
 def pumping(url: str, folder: Path) -> Iterator[None]:
-    """The pump on that emulator. It takes over the mappings that are there when it starts."""
+    """Run the pump on that emulator. It uses the event source mappings that exist at its start."""
     command = [sys.executable, "-m", "mailroom_local.pump.driver", "--emulator", url]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     pump = processes.start(command, "mailroom_local.pump.driver", folder / "pump.log", environment)
@@ -58,10 +58,11 @@ def functions(url: str) -> "LambdaClient":
 
 
 def create_function(url: str, name: str, code: str, variables: Mapping[str, str]) -> None:
-    """A function whose handler is `handler` in `code`."""
+    """Create a function whose handler is `handler` in `code`."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as bundle:
-        bundle.writestr(zipfile.ZipInfo("index.py"), code)  # without a time: the same code, the same archive
+        # Without a timestamp, so that the same code gives the same archive.
+        bundle.writestr(zipfile.ZipInfo("index.py"), code)
     functions(url).create_function(
         FunctionName=name,
         Runtime="python3.11",

@@ -27,7 +27,7 @@ NOW = 1_795_251_600.25
 
 @dataclass
 class Clock:
-    """Time that stands still until a test moves it."""
+    """A clock that stops until a test moves it."""
 
     now: float = NOW
 
@@ -37,7 +37,7 @@ class Clock:
 
 @dataclass
 class Bench:
-    """Line, server and both adapters."""
+    """The simulated line, its server and both adapters."""
 
     url: str
     line: FaxLine
@@ -66,7 +66,7 @@ class Bench:
 
 
 def number(ending: str) -> str:
-    """A number of the table in `fax.py`."""
+    """Return a number of the table in `fax.py`."""
     return f"+120255501{ending}"
 
 
@@ -75,13 +75,13 @@ def request(ending: str = "01", url: str = PDF, reference: str = "ref") -> FaxRe
 
 
 def found(provider: FaxProvider, fax: FaxRequest, since: float) -> list[str]:
-    """What the provider's look-up finds of a fax."""
+    """Return the result of the provider's look-up of a fax."""
     return provider.find(fax.to, fax.reference, since)
 
 
 @contextmanager
 def running() -> Iterator[Bench]:
-    """The bench, its server running."""
+    """Yield the bench while its server runs."""
     clock, inbox = Clock(), InboxStore()
     line = FaxLine(inbox, clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)
     with served(SimulatorServer(0, SignalWireSimulator(line), TelnyxSimulator(line), line.pages())) as url:

@@ -1,4 +1,5 @@
-"""What comes back, on a stage of its own: simulators before an emulator, a topic, a queue that hears it."""
+"""Feedback on a stage of its own: simulators in front of an emulator, a topic, and a queue that subscribes to
+it."""
 
 import json
 import time
@@ -23,7 +24,7 @@ EVENT_TYPES = ("SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "DELIVERY_DE
 
 @dataclass
 class Stage:
-    """Clients of the simulators, and what lies in the queue."""
+    """Clients of the simulators, and the messages in the queue."""
 
     aws: str
     providers: str
@@ -33,7 +34,7 @@ class Stage:
     sqs: "SQSClient"
 
     def mail(self, *recipients: str, **more: Any) -> str:
-        """Send one; its message id."""
+        """Send a mail and return its message id."""
         request: dict[str, Any] = {
             "FromEmailAddress": SENDER,
             "Destination": {"ToAddresses": list(recipients)},
@@ -50,8 +51,8 @@ class Stage:
         return self.ses.send_email(**request | more)["MessageId"]
 
     def heard(self, count: int, seconds: float = 5) -> list[str]:
-        """The texts that have come to the topic, without repeats, once there are so many; or after so long
-        all that have come."""
+        """Return the texts published to the topic, without repeats, when there are `count`, or after the time
+        limit."""
         texts: dict[str, None] = {}
         deadline = time.monotonic() + seconds
         while len(texts) < count and time.monotonic() < deadline:
@@ -64,17 +65,17 @@ class Stage:
         return list(texts)
 
     def events(self, message_id: str, count: int) -> list[dict[str, Any]]:
-        """The different events of a mail."""
+        """Return the different events of a mail."""
         read = [json.loads(text) for text in self.heard(count)]
         return [each for each in read if each["mail"]["messageId"] == message_id]
 
     def waiting(self) -> int:
-        """Messages in the queue."""
+        """Return the messages in the queue."""
         answer = self.sqs.get_queue_attributes(QueueUrl=self.queue, AttributeNames=["All"])
         return int(answer["Attributes"]["ApproximateNumberOfMessages"])
 
     def get(self, path: str, method: str = "GET") -> Any:
-        """What a page of the simulators' says."""
+        """Return the content of a page of the simulators."""
         with urllib.request.urlopen(urllib.request.Request(self.providers + path, method=method)) as answer:
             return json.load(answer)
 
@@ -84,7 +85,7 @@ class Stage:
 
 @contextmanager
 def running(aws: str) -> Iterator[Stage]:
-    """The stage before an empty emulator; the validation of its topic is heard already."""
+    """Yield the stage with an empty emulator. The confirmation of its topic was already received."""
     with served(ProviderServer(0, aws)) as url:
         yield _prepared(aws, url)
 

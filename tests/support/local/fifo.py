@@ -1,4 +1,4 @@
-"""A FIFO queue in memory, and a function that answers as it is told."""
+"""A FIFO queue in memory, and a function with prepared responses."""
 
 import json
 import queue
@@ -15,7 +15,7 @@ RAISED = Invoked("request", {"errorMessage": "boom"}, error="Unhandled")
 
 
 def message(name: str) -> FifoMessage:
-    """A message whose id, body and receipt are made of its name."""
+    """Return a message whose id, body and receipt derive from its name."""
     entry = {"MessageId": name, "ReceiptHandle": f"receipt-{name}", "Body": name, "MD5OfBody": "md5"}
     return FifoMessage.received(entry, ARN)
 
@@ -25,12 +25,12 @@ def names(messages: Sequence[FifoMessage]) -> list[str]:
 
 
 def reported(*failed: object) -> Invoked:
-    """A response with these batch item failures."""
+    """Return a response with these batch item failures."""
     return Invoked("request", {"batchItemFailures": [{"itemIdentifier": name} for name in failed]})
 
 
 class Shelf(EmulatedQueue):
-    """Messages one after another; what was deleted, in order."""
+    """A queue of messages in order, which records deletions in order."""
 
     def __init__(self, *waiting: str) -> None:
         self._waiting = list(waiting)
@@ -48,7 +48,7 @@ class Shelf(EmulatedQueue):
 
 
 class Function:
-    """Counts how many of it run at once; each run waits for its turn to end, or for `answer`."""
+    """A function that counts its simultaneous runs. Each run waits for its turn to end, or for `answer`."""
 
     def __init__(self, answer: Callable[[list[str]], Invoked] = lambda _: DONE) -> None:
         self.answer = answer

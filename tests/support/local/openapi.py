@@ -1,4 +1,4 @@
-"""Holds requests and answers against an OpenAPI 3.0 description, with jsonschema."""
+"""Checks requests and responses against an OpenAPI 3.0 description, with jsonschema."""
 
 import json
 import re
@@ -16,7 +16,7 @@ FORMATS = FormatChecker([])
 
 
 def is_rfc_2822(text: object) -> bool:
-    """As Twilio writes dates: with the offset +0000."""
+    """Return whether a date has Twilio's format, with the offset +0000."""
     return not isinstance(text, str) or (text.endswith(" +0000") and parsedate_to_datetime(text) is not None)
 
 
@@ -24,14 +24,17 @@ FORMATS.checks("date-time-rfc-2822", ValueError)(is_rfc_2822)
 
 
 class Description:
-    """An API by its description; raises AssertionError for what it does not describe."""
+    """The description of an API.
+
+    Raises AssertionError for requests and responses that it does not describe.
+    """
 
     def __init__(self, path: Path) -> None:
         self._spec = json.loads(path.read_text())
         self._schemas = _nullable(self._spec["components"]["schemas"])
 
     def request(self, request: Request) -> None:
-        """Path, query and form must be described, each parameter of the right type."""
+        """Check that path, query and form are described, and that each parameter has the right type."""
         path, operation = self._operation(request)
         parts = urlsplit(request.path)
         described = {(each["in"], each["name"]): each["schema"] for each in operation["parameters"]}
@@ -50,7 +53,8 @@ class Description:
             assert not form
 
     def reply(self, request: Request, reply: Reply) -> None:
-        """The status must be described, and the body be as its schema says, without further properties."""
+        """Check that the status is described, and that the body matches its schema without further
+        properties."""
         _, operation = self._operation(request)
         described = operation["responses"].get(str(reply.status))
         assert described, f"no answer with status {reply.status} is described"
@@ -86,7 +90,7 @@ def _typed(text: str, schema: dict[str, Any]) -> Any:
 
 
 def _nullable(schema: Any) -> Any:
-    """OpenAPI 3.0's `nullable` in JSON Schema's words."""
+    """Convert OpenAPI 3.0's `nullable` to JSON Schema."""
     if isinstance(schema, list):
         return [_nullable(each) for each in schema]
     if not isinstance(schema, dict):
@@ -96,7 +100,7 @@ def _nullable(schema: Any) -> Any:
 
 
 def _closed(schema: Any) -> Any:
-    """The same, where objects have the described properties, all of them and no others."""
+    """Return the schema with objects that have exactly the described properties."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):

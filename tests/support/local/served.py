@@ -8,7 +8,7 @@ from http.server import ThreadingHTTPServer
 
 @contextmanager
 def served(server: ThreadingHTTPServer) -> Iterator[str]:
-    """Run the server; its URL."""
+    """Run the server in a thread until the block ends, and yield its URL."""
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"

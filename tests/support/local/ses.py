@@ -1,4 +1,5 @@
-"""A stand-in for the emulator's SES: has one identity of an address, one of a domain, and one set."""
+"""A stand-in for the emulator's SES, with one identity of an address, one of a domain, and one configuration
+set."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,7 +9,7 @@ HAS = ("/identities/mailroom%40example.com", "/identities/example.org", "/config
 
 
 class Emulator(ThreadingHTTPServer):
-    """`asked` are the paths of all requests."""
+    """The stand-in; `asked` lists the paths of all requests."""
 
     daemon_threads = True
 

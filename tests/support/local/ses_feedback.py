@@ -1,4 +1,5 @@
-"""The SES simulator's feedback without an emulator: time that a test moves, and what was published."""
+"""The SES simulator's feedback without an emulator, with a clock that a test moves and a record of published
+events."""
 
 import json
 import re
@@ -22,7 +23,8 @@ NOW = 1_795_251_600.25
 
 
 class Emulated(Upstream):
-    """The emulator's part: it knows a set's destinations, and keeps what is published."""
+    """A stand-in for the emulator: it has the event destinations of a configuration set, and records
+    published events."""
 
     def __init__(self, *, wanted: list[str] = ALL, enabled: bool = True) -> None:
         super().__init__("http://127.0.0.1:1")
@@ -55,7 +57,7 @@ class Emulated(Upstream):
 
 
 class Bench:
-    """The feedback, with time that a test moves."""
+    """The feedback with a clock that a test moves."""
 
     def __init__(self, **destination: Any) -> None:
         self.now = NOW
@@ -64,7 +66,8 @@ class Bench:
         self.feedback = SesFeedback(self.emulated, self.suppressed, lambda: self.now)
 
     def accept(self, *recipients: str, message_id: str = "m-1", **content: Any) -> None:
-        """Have a mail accepted: to, but `cc` and `bcc` among the further content."""
+        """Record the acceptance of a mail with these recipients; `cc` and `bcc` are among the further
+        content."""
         mail = {
             "from": SENDER,
             "to": list(recipients),
@@ -81,7 +84,7 @@ class Bench:
         )
 
     def settle(self, seconds: float = 10) -> list[dict[str, Any]]:
-        """Let time pass; all different events."""
+        """Let time pass and return all different events."""
         self.now += seconds
         self.feedback.queue.run_due()
         return [json.loads(text) for text in dict.fromkeys(self.emulated.told)]
@@ -92,7 +95,7 @@ def at(name: str) -> str:
 
 
 def summary(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Each event's type, and type and subtype of a bounce; in the order of the alphabet."""
+    """Return the type of each event, with type and subtype of a bounce, in alphabetical order."""
     found = []
     for each in events:
         bounce = each.get("bounce", {})
@@ -103,6 +106,6 @@ def summary(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def reading(event: Mapping[str, Any]) -> list[Read]:
-    """What the feedback function's reader makes of it."""
+    """Return an event as parsed by the feedback function."""
     envelope = {"Type": "Notification", "TopicArn": TOPIC, "Message": json.dumps(event)}
     return [each for each in read(json.dumps(envelope), [TOPIC]) if isinstance(each, Read)]

@@ -1,4 +1,4 @@
-"""A stream in memory: records by number, a function that answers as it is told."""
+"""A stream in memory: numbered records, and a function with prepared responses."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ MAPPING = StreamMapping(
 
 
 def record(number: int, created: float = NOW) -> Record:
-    """The record with this sequence number."""
+    """Return the record with this sequence number."""
     text = json.dumps({"eventID": str(number), "dynamodb": {"SequenceNumber": str(number)}})
     return Record(sequence=str(number), created=created, key=number, text=text)
 
@@ -34,7 +34,7 @@ def numbers(them: Sequence[Record]) -> list[int]:
 
 
 def reported(*failed: int) -> Invoked:
-    """A response with these batch item failures."""
+    """Return a response with these batch item failures."""
     return Invoked("request", {"batchItemFailures": [{"itemIdentifier": str(number)} for number in failed]})
 
 
@@ -45,7 +45,7 @@ DONE = Invoked("request", None)
 
 @dataclass
 class Run:
-    """One delivery: what was invoked, given up on, and waited."""
+    """One delivery with its invocations, the batches that were given up, and the waits."""
 
     answer: Callable[[list[int]], Invoked]
     mapping: StreamMapping = MAPPING
@@ -58,7 +58,7 @@ class Run:
         return self
 
     def lost(self) -> list[int]:
-        """The records that were given up on."""
+        """Return the records that were given up."""
         return [number for each in self.given_up for number in numbers(each.records)]
 
     def _invoke(self, them: Sequence[Record]) -> Invoked:
@@ -67,10 +67,10 @@ class Run:
 
 
 def raising_on(*poisoned: int) -> Callable[[list[int]], Invoked]:
-    """A function that raises whenever one of these is in its batch."""
+    """Return a function that raises if any of these is in its batch."""
     return lambda batch: RAISED if set(poisoned) & set(batch) else DONE
 
 
 def reporting(*poisoned: int) -> Callable[[list[int]], Invoked]:
-    """A function that reports each of these as failed, and handles the others."""
+    """Return a function that reports each of these as failed, and handles the others."""
     return lambda batch: reported(*(number for number in batch if number in poisoned))

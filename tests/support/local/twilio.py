@@ -1,4 +1,5 @@
-"""The simulated Twilio behind a real server, held against Twilio's description, with its own client."""
+"""The simulated Twilio on a real server, checked against Twilio's description and used with Twilio's
+client."""
 
 import json
 import urllib.parse
@@ -25,7 +26,7 @@ ERROR = {"code": int, "message": str, "more_info": str, "status": int}
 
 
 class Described:
-    """The simulator; every request to it and every answer of it must be as Twilio describes them."""
+    """The simulator. Every request and response is checked against Twilio's description."""
 
     prefix = TwilioSimulator.prefix
 
@@ -50,7 +51,7 @@ class Described:
 
 
 class Redirected(TwilioHttpClient):  # type: ignore[misc]
-    """Twilio's client, with its requests taken to the simulator."""
+    """Twilio's client with its requests sent to the simulator."""
 
     def __init__(self, url: str) -> None:
         super().__init__(timeout=5, pool_connections=False)
@@ -62,7 +63,7 @@ class Redirected(TwilioHttpClient):  # type: ignore[misc]
 
 @dataclass
 class Bench:
-    """Network, server and client; `told` are the messages whose statuses would be called back."""
+    """Network, server and client. `told` are the messages for which a status callback would be sent."""
 
     url: str
     network: SmsNetwork
@@ -72,7 +73,7 @@ class Bench:
 
     @property
     def twilio(self) -> Any:
-        """A client of the account; its messages."""
+        """Return the message resource of a client of the account."""
         return self.client(ACCOUNT_SID, AUTH_TOKEN)
 
     def client(self, user: str, password: str) -> Any:
@@ -90,12 +91,12 @@ class Bench:
 
 
 def number(ending: str) -> str:
-    """A number of the table in `sms.py`."""
+    """Return a number of the table in `sms.py`."""
     return f"+161755501{ending}"
 
 
 def sms(ending: str = "60", callback: str = "", **more: Any) -> SimulatedSms:
-    """An accepted message, as the network would make it."""
+    """Return an accepted message, in the form of the network."""
     network = SmsNetwork(InboxStore(), Clock(NOW))
     return network.submit(SmsOrder(number(ending), SENDER, body="Hello", callback=callback, **more))
 
@@ -106,7 +107,10 @@ def form(body: bytes) -> dict[str, str]:
 
 @contextmanager
 def running() -> Iterator[Bench]:
-    """The bench, its server running; at its end nothing may have differed from Twilio's description."""
+    """Yield the bench while its server runs.
+
+    Fails at the end if any exchange differed from Twilio's description.
+    """
     clock, inbox, told = Clock(), InboxStore(), list[SimulatedSms]()
     wrong: list[str] = []
     network = SmsNetwork(inbox, clock)
