@@ -30,7 +30,7 @@ os.environ.update(
 # process that synthesizes. It only warns. Tests look at templates with cdk-nag and cfn-lint.
 os.environ["CDK_VALIDATION"] = "false"
 
-# Many tests start processes. Who may keep no bytecode compiles every library anew in each of them.
+# Many tests start processes. A process that may not write bytecode compiles every library again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -60,7 +60,8 @@ def _loader(search_path_string: str | None = None) -> Loader:
 
 botocore.session.create_loader = _loader
 
-# A screen is as wide as this said when it was made; one process of several is told a width, a single one not.
+# A console takes its width from COLUMNS when it is created. Without it, the width is the same with one
+# process and with several.
 os.environ.pop("COLUMNS", None)
 
 

@@ -1,4 +1,4 @@
-"""Dispatch: trouble of ours comes back by its reference, and alone."""
+"""Dispatch returns only the records as failed that AWS refused."""
 
 from collections.abc import Callable
 from typing import Any

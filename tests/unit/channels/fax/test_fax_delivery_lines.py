@@ -99,7 +99,7 @@ def test_a_fax_queued_before_its_sending_time_fails_and_the_error_recommends_the
 ) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(send_at=iso(NOW + 61)), group=group) is None
-    for sent_on in aws.receive("fax.fifo"):  # under its own line's group
+    for sent_on in aws.receive("fax.fifo"):  # the fax, queued again in the message group of its number
         assert worker.handle(sent_on["Body"]) is None
     assert (worker.line.calls, entry(aws)["status"]) == ([], "failed")
     assert entry(aws)["error"]["message"] == (
