@@ -30,6 +30,29 @@ class Common(Struct, frozen=True, kw_only=True, rename="upper"):
     payload_bucket: str
 
 
+class OtherProvider(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The other one of a channel's two providers. For the senders of the first provider it is the fallback,
+    and for the senders of the fallback it is the first provider."""
+
+    name: str
+    """Name of the provider in the ledger, such as resend."""
+    queue_url: str
+    """Queue of the same lane whose messages this provider sends."""
+    after_tries: int = 0
+    """Receive from which a message that the sender's own provider has not sent goes to the other provider; 0
+    for a sender of the fallback, from which messages do not go back."""
+    after_seconds: Seconds = 0
+    """Seconds from a message's first receive after which it goes to the other provider, before `after_tries`
+    receives."""
+    when_day_used_up: bool = False
+    """Whether a message goes to the other provider if the own provider's daily quota is used up."""
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether this provider takes the messages that the sender's own provider does not send."""
+        return self.after_tries > 0
+
+
 class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     """Settings of a sender function, with numbers that the stack has derived for its queue."""
 
@@ -58,6 +81,8 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     """Maximum number of recipients of the channel a day: see `budget.PerDay`."""
     reserve: float = 0
     """Fraction of `per_day` that bulk messages never get."""
+    budget: str = ""
+    """Name of the daily budget; if empty, the channel's name is used."""
     bulk: bool = False
     """True for the lane `bulk`. It reserves recipients in the daily budget before it sends, and its new
     messages wait for a while if the provider refuses most of them."""
@@ -66,6 +91,8 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     `Window`."""
     runs_table: str = ""
     """Table of campaign runs; empty if no campaign sends by this lane."""
+    other_provider: OtherProvider | None = None
+    """The channel's other provider; None if the channel has only one."""
 
 
 class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):

@@ -21,7 +21,7 @@ from mailroom.channels.channel import Estimate
 from mailroom.channels.contracts import CHANNELS
 from mailroom_ops.costs.prices import WHOLE_VCPU_MB
 from mailroom_stacks.paths import CDK_JSON
-from mailroom_stacks.settings.channels import LaneRow
+from mailroom_stacks.settings.channels import OF_FALLBACK, LaneRow
 from mailroom_stacks.settings.fax import Fax, fax_rules
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import DAY
@@ -68,6 +68,8 @@ class ConfiguredLane:
     retries."""
     estimate: Estimate
     """Time and money that one message takes."""
+    provider: str = ""
+    """Name of the channel's provider in the ledger; empty if no setting names one."""
     fifo: bool = False
     at_once: int = 1
     """Number of messages that a worker delivers in parallel."""
@@ -159,22 +161,24 @@ def lane_of(settings: Settings, channel: str, name: str = "normal") -> Configure
 
 def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
     channel = f"channels.{row.event_type}"
-    by_resend = row.event_type == "mail" and settings.mail.provider == "resend"
+    provider = row.fallback or getattr(getattr(settings, row.event_type, None), "provider", "")
+    by_resend, by_twilio = (row.event_type, provider) == ("mail", "resend"), provider == "twilio"
     estimate = CHANNELS[row.event_type].estimate if row.event_type in CHANNELS else Estimate()
     return ConfiguredLane(
         channel=row.event_type,
-        name=row.lane,
+        name=f"{row.lane}{OF_FALLBACK}" if row.fallback else row.lane,
         queue=row.queue,
         workers=row.polling.maximum_concurrency,
         workers_setting=f"{channel}.lanes.{row.lane}.maximum_concurrency",
         batch=row.batch_size,
         rate=row.channel.messages_per_second * row.polling.share,
-        rate_setting=f"{channel}.messages_per_second",
+        rate_setting=f"{channel}{'.fallback' if row.fallback else ''}.messages_per_second",
         memory_mb=row.memory_mb,
         longest_wait=settings.retention.queue_days * DAY - row.rules.longest_stay,
         estimate=_BY_RESEND if by_resend else estimate,
         at_once=row.channel.submits_at_once,
-        events_by_api=by_resend or (estimate.events_by_twilio and settings.twilio is not None),
+        events_by_api=by_resend or (estimate.events_by_twilio and by_twilio),
+        provider=provider,
     )
 
 

@@ -13,6 +13,7 @@ from mailroom_ops.costs.prices import CUSTOM_METRIC
 from mailroom_ops.costs.stage_cost import stage_parts
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import plain, print_answer, print_line, refusals, right, screen, table_of
+from mailroom_stacks.settings.channels import OF_FALLBACK
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
@@ -26,6 +27,8 @@ class ChannelCost(Struct, frozen=True):
     parts: dict[str, float]
     not_included: str = ""
     """Reason why the provider's price is not included; empty if it is included or the provider is free."""
+    provider: str = ""
+    """Name of the provider that sends the messages; empty if no setting names one."""
 
 
 class Cost(Struct, frozen=True):
@@ -41,7 +44,11 @@ class Cost(Struct, frozen=True):
 def cost(
     messages: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CHANNEL=COUNT", help="Messages a month by channel; a fax takes one minute."),
+        typer.Argument(
+            metavar="CHANNEL=COUNT",
+            help="Messages a month by channel; a fax takes one minute. Messages of a second provider are "
+            "mail-fallback=COUNT or sms-fallback=COUNT.",
+        ),
     ] = None,
     stage: WrittenStage = "dev",
     *,
@@ -65,8 +72,7 @@ def cost(
         # An unknown channel is refused before the synthesis, which takes seconds.
         settings = read_settings(stage)
         loads = {
-            lane_of(settings, channel, "bulk" if bulk and channel == "mail" else "normal"): count
-            for channel, count in _counts(messages or ())
+            lane_of(settings, *_lane(channel, bulk=bulk)): count for channel, count in _counts(messages or ())
         }
         _, templates = read(stage, {})
     print_answer(month_cost(settings, templates, loads), _show, as_json=as_json)
@@ -81,7 +87,8 @@ def month_cost(
     for lane, messages in loads.items():
         parts = message_parts(settings, lane)
         missing = lane.estimate.unpriced
-        channels.append(ChannelCost(lane.channel, lane.name, messages, multiplied(parts, messages), missing))
+        priced = multiplied(parts, messages)
+        channels.append(ChannelCost(lane.channel, lane.name, messages, priced, missing, lane.provider))
     canaries = settings.monitoring.canaries_a_day
     senders = {lane.channel for lane in loads} | ({"mail"} if canaries else set())
     idle = multiplied(stage_parts(templates, len(senders)), 1)
@@ -90,6 +97,13 @@ def month_cost(
         idle["canaries"] = round(sum(parts.values()) * canaries * DAYS_A_MONTH + CUSTOM_METRIC, 8)
     total = sum(sum(parts.values()) for parts in (idle, *(channel.parts for channel in channels)))
     return Cost(settings.stage, channels, idle, round(total, 8))
+
+
+def _lane(channel: str, *, bulk: bool) -> tuple[str, str]:
+    """Return the channel and the lane of an argument such as mail or mail-fallback."""
+    name = channel.removesuffix(OF_FALLBACK)
+    lane = "bulk" if bulk and name == "mail" else "normal"
+    return name, f"{lane}{OF_FALLBACK}" if channel.endswith(OF_FALLBACK) else lane
 
 
 def _counts(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -103,8 +117,9 @@ def _counts(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 def _show(cost: Cost) -> None:
     for channel in cost.channels:
-        lane = ", lane bulk" if channel.lane == "bulk" else ""
-        title = f"{channel.messages:,} messages by {channel.channel}{lane}"
+        provider = f" ({channel.provider})" if channel.provider else ""
+        lane = "" if channel.lane == "normal" else f", lane {channel.lane}"
+        title = f"{channel.messages:,} messages by {channel.channel}{provider}{lane}"
         screen.print(cost_table(title, channel.parts, channel.messages))
         if channel.not_included:
             print_line(f"Not included: the provider's price for {channel.channel}; {channel.not_included}.")

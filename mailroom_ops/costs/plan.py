@@ -11,6 +11,7 @@ from mailroom_ops.costs.days import DayShare, days, days_table, portions
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import print_answer, print_line, refusals, screen
 from mailroom_ops.shared.times import exactly, speed_of
+from mailroom_stacks.settings.channels import OF_FALLBACK, days_of
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
@@ -21,6 +22,8 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
     stage: str
     channel: str
     lane: str
+    provider: str
+    """Name of the provider that sends the messages; empty if no setting names one."""
     messages: int
     seconds: float
     """Time until the provider has accepted the last message."""
@@ -73,11 +76,13 @@ def plan_output(settings: Settings, lane: ConfiguredLane, messages: int, start: 
     shares, day_seconds = _days(settings, lane, messages, start)
     if day_seconds > seconds + 1:
         seconds, bound = day_seconds, "day"
-    paths = {"day": f"channels.{lane.channel}.per_day", "rate": lane.rate_setting}
+    day = f"{lane.rate_setting.rpartition('.')[0]}.per_day"
+    paths = {"day": day, "rate": lane.rate_setting}
     return PlanOutput(
         stage=settings.stage,
         channel=lane.channel,
         lane=lane.name,
+        provider=lane.provider,
         messages=messages,
         seconds=round(seconds, 1),
         bound=bound,
@@ -94,9 +99,12 @@ def _days(
 ) -> tuple[list[DayShare], float]:
     """Return the days on which bulk messages are sent, and the seconds until the last message."""
     row = settings.channels.get(lane.channel)
-    if row is None or not row.days or lane.name != "bulk":
+    if row is None or not lane.name.startswith("bulk"):
         return [], 0
-    limit = (row.days, row.lanes["normal"].reserve)
+    limits = row.fallback if lane.name.endswith(OF_FALLBACK) else row
+    limit = (days_of(limits.per_day), row.lanes["normal"].reserve)
+    if not limit[0]:
+        return [], 0
     parts = [*portions(messages, *limit, start, speed=lane.speed)]
     return days(parts, *limit), parts[-1].begins + parts[-1].messages / lane.speed - start
 
@@ -113,7 +121,8 @@ def _warning(lane: ConfiguredLane, messages: int) -> str:
 
 
 def _show(plan: PlanOutput, lane: ConfiguredLane) -> None:
-    messages = f"{plan.messages:,} messages by {plan.channel}, lane {plan.lane}"
+    provider = f" ({plan.provider})" if plan.provider else ""
+    messages = f"{plan.messages:,} messages by {plan.channel}{provider}, lane {plan.lane}"
     print_line(f"{messages}, of {plan.stage}: {exactly(plan.seconds)}", "bold")
     print_line(f"Limited by the {plan.bound}: {plan.setting}.")
     workers = f"{lane.workers} workers send {speed_of(lane.speeds['workers'])} a second"

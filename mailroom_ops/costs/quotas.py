@@ -9,6 +9,7 @@ from msgspec import Struct
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import fold, print_answer, refusals, right, screen, table_of
 from mailroom_ops.shared.times import speed_of
+from mailroom_stacks.settings.channels import days_of
 from mailroom_stacks.settings.settings import Settings
 
 LEDGER_WRITES = 3
@@ -74,9 +75,10 @@ def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Ite
     new = LAMBDA_OF_A_NEW_ACCOUNT
     yield _quota("Lambda, concurrent executions", functions, new, reason, "lambda", "L-B99A9384")
     rate = sum(row.messages_per_second for row in settings.channels.values())
-    if "mail" in settings.channels and settings.mail.provider == "ses":
-        mail = settings.channels["mail"]
-        day = max((limit for _, limit in mail.days), default=0)
+    if "mail" in settings.channels and "ses" in settings.mail.providers:
+        row = settings.channels["mail"]
+        mail = row if settings.mail.provider == "ses" else row.fallback
+        day = max((limit for _, limit in days_of(mail.per_day)), default=0)
         reason = "channels.mail.messages_per_second"
         yield _quota("SES, mails a second", mail.messages_per_second, 1, reason, "ses", "L-CDEF9B6B")
         yield _quota("SES, mails in 24 hours", day, 200, "channels.mail.per_day", "ses", "L-804C8AE8")

@@ -60,6 +60,8 @@ class Step(Struct, frozen=True):
     """Seconds from the put of an accepted message to its claim, its acceptance and its expected status."""
     why: str = ""
     """Code of the message's error or trouble."""
+    provider: str = ""
+    """Name of the provider that accepted the message; empty if none did."""
 
     @property
     def ok(self) -> bool:
@@ -131,7 +133,7 @@ class Rehearsal:
         return f"rehearsal-{self._label}-{name}"
 
     def _address(self, course: str) -> str:
-        if self._lists.provider == "Resend":
+        if next(iter(self._lists.providers)) == "Resend":
             return f"{AT_RESEND[course]}+{self._label}@resend.dev"
         return f"{course}+{self._label}@simulator.amazonses.com"
 
@@ -165,4 +167,4 @@ def step_of(step: str, expected: str, status: MessageStatus | None) -> Step:
     seconds = {name: round(epoch(time) - epoch(put or ""), 2) for name, time in times.items()}
     # The step has the error's code only: the error's message may quote an address.
     code = (status.error or status.trouble or {}).get("code", "")
-    return Step(step, expected, status.status, seconds, code)
+    return Step(step, expected, status.status, seconds, code, status.provider or "")

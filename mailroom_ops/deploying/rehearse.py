@@ -65,10 +65,11 @@ def rehearse(
 
 
 def _table(steps: list[Step]) -> Table:
-    table = table_of("", "step", "should be", "is", "seconds from the put", "why")
+    table = table_of("", "step", "should be", "is", "by", "seconds from the put", "why")
     for step in steps:
         seconds = ", ".join(f"{station} {time}" for station, time in step.seconds.items())
-        table.add_row("ok" if step.ok else "WRONG", step.step, step.expected, step.outcome, seconds, step.why)
+        result = "ok" if step.ok else "WRONG"
+        table.add_row(result, step.step, step.expected, step.outcome, step.provider, seconds, step.why)
     return table
 
 

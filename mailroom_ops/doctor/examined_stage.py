@@ -168,11 +168,12 @@ class ExaminedStage:
 
     def days(self, channel: str) -> dict[str, int]:
         """Return today's limits of recipients, by stage, for the stages in this account and region that have
-        a daily limit of the channel."""
+        a daily limit of the channel at AWS."""
         limits = {}
         for function, variables in self._every_function.items():
             name = _SENDER.match(function)
-            if name and variables.get("CHANNEL") == channel and "PER_DAY" in variables:
+            by_aws = variables.get("CHANNEL") == channel and not variables.get("RESEND_SECRET_ARN")
+            if name and by_aws and "PER_DAY" in variables:
                 limits[name[1]] = limit_of(json.loads(variables["PER_DAY"]), self.clock())
         return limits
 

@@ -2,7 +2,6 @@
 list."""
 
 import time
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,7 +17,7 @@ from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from mailroom_ops.people.recipients import canonical_at, forms_at
 from mailroom_ops.shared.deployed_stage import aws_session, caller, name
 from mailroom_ops.shared.options import AsJson, Stage, Yes
-from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount
+from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount, mail_providers
 from mailroom_ops.shared.screen import (
     Refused,
     aws_faults,
@@ -152,29 +151,34 @@ class Lists:
         return self._list.lift(suppression.recipient, suppression.channel, _told(reason, self._session))
 
     @cached_property
-    def _resend(self) -> ResendAccount | None:
-        return ResendAccount.of(self._session, self._stage)
+    def providers(self) -> dict[str, ResendAccount | None]:
+        """Mail providers of the stage, each with a suppression list of its own: see `mail_providers`."""
+        return mail_providers(self._session, self._stage)
 
     @property
     def provider(self) -> str:
-        """Name of the stage's mail provider, which has a suppression list of its own."""
-        return "SES" if self._resend is None else "Resend"
+        """Names of the stage's mail providers."""
+        return " and ".join(self.providers)
 
     def lift_from_provider(self, recipient: str) -> Literal["lifted", "not_listed"]:
-        """Remove an address from the mail provider's own list, which all stages in the account share.
+        """Remove an address from the own list of each mail provider, which all stages in the account share.
 
-        Raises one of FAULTS if the provider does not remove it.
+        Raises one of FAULTS if a provider does not remove it.
         """
-        result: Literal["lifted", "not_listed"] = "not_listed"
-        if self._resend is not None:
-            results = [self._resend.lift(address) for address in self._forms(recipient)]
-            return "lifted" if "lifted" in results else result
+        results = [
+            self._lift_from_ses(address) if resend is None else resend.lift(address)
+            for resend in self.providers.values()
+            for address in self._forms(recipient)
+        ]
+        return "lifted" if "lifted" in results else "not_listed"
+
+    def _lift_from_ses(self, address: str) -> Literal["lifted", "not_listed"]:
         ses = self._session.client("sesv2")
-        for address in self._forms(recipient):
-            with suppress(ses.exceptions.NotFoundException):
-                ses.delete_suppressed_destination(EmailAddress=address)
-                result = "lifted"
-        return result
+        try:
+            ses.delete_suppressed_destination(EmailAddress=address)
+        except ses.exceptions.NotFoundException:
+            return "not_listed"
+        return "lifted"
 
 
 def _told(reason: str, session: "boto3.Session") -> str:

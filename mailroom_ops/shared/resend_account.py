@@ -14,6 +14,7 @@ from mailroom.http.provider_api import ProviderApi, object_in
 from mailroom.telemetry import redact
 from mailroom_ops.shared.deployed_stage import function_variables, name
 from mailroom_ops.shared.screen import NotDeployed
+from mailroom_stacks.settings.channels import OF_FALLBACK
 
 if TYPE_CHECKING:
     import boto3
@@ -32,15 +33,6 @@ class ResendAccount:
         self._arn = environment["RESEND_SECRET_ARN"]
         self._base = environment["RESEND_BASE_URL"]
 
-    @classmethod
-    def of(cls, session: "boto3.Session", stage: str) -> "ResendAccount | None":
-        """Return the account of a stage, or None if the stage does not send mails by Resend."""
-        try:
-            variables = function_variables(session.client("lambda"), name(stage, "send-mail"))
-        except NotDeployed:
-            return None
-        return cls(variables) if variables.get("RESEND_SECRET_ARN") else None
-
     def ask(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
         """Make a request to Resend's API. Return the response's status and JSON object. Raises RESEND_FAULTS
         and botocore's errors."""
@@ -57,3 +49,19 @@ class ResendAccount:
         if status != 200:
             raise OutcomeUnknown(f"answered {status}: {redact(str(answer.get('message', '')))}")
         return "lifted"
+
+
+def mail_providers(session: "boto3.Session", stage: str) -> dict[str, ResendAccount | None]:
+    """Return the providers of a stage's mails by the names that people know, the first provider first. The
+    value is the account at Resend, or None for SES. A stage without mail counts as one with SES."""
+    providers: dict[str, ResendAccount | None] = {}
+    for sender in ("send-mail", f"send-mail{OF_FALLBACK}"):
+        try:
+            variables = function_variables(session.client("lambda"), name(stage, sender))
+        except NotDeployed:
+            break
+        account = ResendAccount(variables) if variables.get("RESEND_SECRET_ARN") else None
+        providers["SES" if account is None else "Resend"] = account
+        if "OTHER_PROVIDER" not in variables:
+            break
+    return providers or {"SES": None}

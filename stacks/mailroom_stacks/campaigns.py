@@ -113,7 +113,7 @@ class CampaignsStack(StageStack):
         because a reference would prevent the removal of a lane."""
         channels = {campaign.chosen.channel for campaign in self._campaigns}
         for row in settings.lane_rows():
-            if row.event_type in channels and row.lane == LANE:
+            if row.event_type in channels and row.lane == LANE and not row.fallback:
                 arn = self.format_arn(service="sqs", resource=settings.name(row.queue))
                 yield row, sqs.Queue.from_queue_arn(self, pascal(row.queue), arn)
 

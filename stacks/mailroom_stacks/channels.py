@@ -2,19 +2,20 @@
 permissions and settings of each sender."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parseaddr
 from typing import Any
 
 from aws_cdk import Stack
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from mailroom.channels.sms.text import MAX_SEGMENTS
-from mailroom.environment import PushSender, ResendSender, Sender, SesSender, SmsSender
+from mailroom.environment import OtherProvider, PushSender, ResendSender, Sender, SesSender, SmsSender
 from mailroom.ledger.items import LINES
 from mailroom_stacks.api import ApiStack
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.naming import StageStack
+from mailroom_stacks.constructs.naming import StageStack, pascal
 from mailroom_stacks.constructs.runs import read_runs, runs_table
 from mailroom_stacks.constructs.storage import provider_secret, read_payloads
 from mailroom_stacks.constructs.templates import read_templates, templates_fields
@@ -59,14 +60,24 @@ class ChannelsStack(StageStack):
     ) -> None:
         super().__init__(scope, settings, "channels")
         self.settings, self.storage, self.feedback, self.api = settings, storage, feedback, api
-        needs = {
-            name: NEEDS[name](self) if name in NEEDS else _by_row(name, row, self)
-            for name, row in settings.channels.items()
-        }
+        needs: dict[tuple[str, str], Needs] = {}
         self.workers: dict[tuple[str, str], Worker] = {}
+        """Workers of the queues to which `dispatch` sends messages, by channel and lane."""
+        self.fallbacks: list[Worker] = []
+        """Workers of the queues of second providers."""
         for row in settings.lane_rows():
-            work = self._work(row, needs[row.event_type])
-            self.workers[row.event_type, row.lane] = Worker(self, settings, work)
+            provider = row.event_type, row.fallback
+            needs[provider] = needs.get(provider) or self._needs(row)
+            worker = Worker(self, settings, self._work(row, needs[provider]))
+            if row.fallback:
+                self.fallbacks.append(worker)
+            else:
+                self.workers[row.event_type, row.lane] = worker
+
+    def _needs(self, row: LaneRow) -> Needs:
+        if row.event_type in NEEDS:
+            return NEEDS[row.event_type](self, row.fallback)
+        return _by_row(row.event_type, row.channel, self)
 
     def find_unwilling(self) -> Grant:
         """Return the permission to read the suppression list and people's preferences, with one request for a
@@ -88,6 +99,7 @@ class ChannelsStack(StageStack):
 
     def _work(self, row: LaneRow, needs: Needs) -> Work:
         ledger = self.storage.ledger.table_arn
+        send_on, other_provider = self._other_provider(row)
         return Work(
             queue=row.queue,
             function=row.function,
@@ -106,6 +118,7 @@ class ChannelsStack(StageStack):
                 # A message of any channel may have attributes in an object of the payload bucket.
                 *read_payloads(self, self.settings),
                 *needs.grants,
+                *send_on,
             ],
             environment=needs.kind(
                 **self.storage.common,
@@ -121,10 +134,39 @@ class ChannelsStack(StageStack):
                 **self._timing(row),
                 **needs.own,
                 **reachable(self.settings, row.event_type),
+                **other_provider,
             ),
             templates=needs.templates,
             channel=row.event_type,
+            loop_ends=TWO_PROVIDERS_END if other_provider else "",
         )
+
+    def _other_provider(self, row: LaneRow) -> tuple[list[Grant], dict[str, Any]]:
+        """Return the permission to send messages to the lane's queue at the channel's other provider, and the
+        fields of `Sender` about that provider. Both are empty if the channel has one provider."""
+        second = self.settings.fallbacks.get(row.event_type)
+        if second is None:
+            return [], {}
+        short_name = replace(row, fallback="" if row.fallback else second).queue
+        # The queue is imported by name, because each of the two senders needs the queue of the other.
+        arn = self.format_arn(service="sqs", resource=self.settings.name(short_name))
+        url = sqs.Queue.from_queue_arn(self, f"{pascal(short_name)}ByName", arn).queue_url
+        grants = [Grant(["sqs:SendMessage"], [arn])]
+        if row.fallback:
+            first = getattr(self.settings, row.event_type).provider
+            return grants, {
+                "other_provider": OtherProvider(name=first, queue_url=url),
+                "budget": row.budget,
+            }
+        rules = row.channel.fallback
+        provider = OtherProvider(
+            name=second,
+            queue_url=url,
+            after_tries=rules.after_tries,
+            after_seconds=rules.after_seconds,
+            when_day_used_up=rules.when_day_used_up,
+        )
+        return grants, {"other_provider": provider}
 
     def _timing(self, row: LaneRow) -> dict[str, Any]:
         """Return the fields of `Sender` that determine when messages may be sent: the table for waiting
@@ -182,8 +224,9 @@ def _by_row(event_type: str, channel: Channel, stack: ChannelsStack) -> Needs:
     return Needs(grants, RowSender, fields)
 
 
-def _mail(stack: ChannelsStack) -> Needs:
-    """Return the needs of mail: sender addresses, unsubscribe links, templates, and those of the provider."""
+def _mail(stack: ChannelsStack, fallback: str) -> Needs:
+    """Return the needs of mail: sender addresses, unsubscribe links, templates, and those of the provider,
+    which is `fallback` or, if that is empty, the first provider."""
     settings, secret = stack.settings, stack.feedback.resend_secret
     templates = read_templates(stack, settings, "mail/*", PUBLISHED)
     common = {
@@ -195,9 +238,10 @@ def _mail(stack: ChannelsStack) -> Needs:
         **templates_fields(settings, "mail"),
     }
     grants = [stack.find_unwilling(), stack.api.secret.read(), *templates]
-    if secret is None:
-        fields = {**common, "configuration_set": settings.name()}
-        return Needs([_send_email(stack, settings), *grants], SesSender, fields, templates="mail")
+    if secret is None or (fallback or settings.mail.provider) == "ses":
+        fields, handler = {**common, "configuration_set": settings.name()}, "send_mail" if fallback else ""
+        ses = [_send_email(stack, settings), *grants]
+        return Needs(ses, SesSender, fields, templates="mail", handler=handler)
     url = settings.channels["mail"].base_url or RESEND_URL
     fields = {**common, "resend_secret_arn": secret.secret_arn, "resend_base_url": url}
     # Resend has its own handler, so that the sender for SES contains no code for Resend.
@@ -223,7 +267,7 @@ def _send_email(stack: Stack, settings: Settings) -> Grant:
     )
 
 
-def _push(stack: ChannelsStack) -> Needs:
+def _push(stack: ChannelsStack, _fallback: str) -> Needs:
     """Return the needs of push: to publish to endpoints of the platform applications and to topics, and to
     create an endpoint for a token."""
     section = stack.settings.push
@@ -257,11 +301,13 @@ def _to_endpoints(applications: list[str]) -> list[Grant]:
     ]
 
 
-def _sms(stack: ChannelsStack) -> Needs:
-    """Return the needs of SMS: templates, and those of the provider. Media need no further permission: Twilio
+def _sms(stack: ChannelsStack, fallback: str) -> Needs:
+    """Return the needs of SMS: templates, and those of the provider, which is `fallback` or, if that is
+    empty, the first provider. Media need no further permission: Twilio
     gets presigned URLs of media in the payload bucket, and AWS reads media with the sender's permissions."""
-    section = stack.settings.sms
-    assert section is not None  # a validation rule rejects a channel without its section
+    sms = stack.settings.sms
+    assert sms is not None  # a validation rule rejects a channel without its section
+    section = sms.by_provider[fallback or sms.provider]
     of_provider = _by_twilio if section.provider == "twilio" else _by_aws
     grants, provider = of_provider(stack, section)
     templates = read_templates(stack, stack.settings, "sms/*", PUBLISHED)
@@ -331,11 +377,15 @@ def _identity(sender: str) -> tuple[str, str, str]:
 
 
 PUBLISHED = "Publishers choose the names of templates."
-NEEDS: Mapping[str, Callable[[ChannelsStack], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
+NEEDS: Mapping[str, Callable[[ChannelsStack, str], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
 """Functions that return the needs of channels that have a section of settings, templates or further
 permissions."""
 
 
+TWO_PROVIDERS_END = (
+    "A message goes to the fallback once, and back only to the provider of a try of unknown outcome, which "
+    "keeps the message until that outcome is known."
+)
 MEDIA_SECONDS = 3_600
 """Seconds for which a provider may fetch a fax's PDF or an SMS's media from the payload bucket by a presigned
 URL. The URL expires with the credentials that signed it, and a function's credentials are replaced every few

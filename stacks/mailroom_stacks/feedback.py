@@ -50,9 +50,9 @@ class FeedbackStack(StageStack):
         # still arrive.
         self._mail_events(settings)
         self.resend_secret: Secret | None = None
-        if settings.mail.provider == "ses":
+        if "ses" in settings.mail.providers:
             watch_reputation(self, settings)
-        else:
+        if "resend" in settings.mail.providers:
             self.resend_secret = provider_secret(
                 self,
                 settings,
@@ -101,7 +101,7 @@ class FeedbackStack(StageStack):
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         # The function `twilio-callbacks` classifies messages received by Twilio, so `feedback` needs the stop
         # and start words only for AWS.
-        texts = None if settings.twilio else settings.sms
+        texts = settings.sms if settings.sms_configuration_set else None
         times = settings.times
         return Work(
             queue="feedback",

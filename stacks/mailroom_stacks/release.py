@@ -54,6 +54,8 @@ class Release(Construct):
             )
             # Channels without a bulk lane are included: if the lane was removed, messages may still wait.
             for row in sorted(settings.lane_rows(), key=lambda row: row.lane == "bulk")
+            # A message that waits for a fallback's limit is queued for the first provider again.
+            if not row.fallback
         }
         ledger, canary = storage.ledger.table_arn, settings.monitoring.canary
         contents = ["dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"]

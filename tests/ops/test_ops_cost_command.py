@@ -41,7 +41,7 @@ def test_json_is_one_object_of_its_schema() -> None:
 def test_a_table_a_channel_and_one_for_the_stage() -> None:
     result = run("mail=1000000", "sms=10", "--bulk", "--stage", "prod")
     assert result.exit_code == 0
-    for part in ("1,000,000 messages by mail, lane bulk", "10 messages by sms", "The stage prod itself"):
+    for part in ("messages by mail (ses), lane bulk", "10 messages by sms (twilio)", "The stage prod itself"):
         assert part in result.stdout
     assert "Not included: the provider's price for sms" in result.stdout
     assert "Together: " in result.stdout

@@ -1,5 +1,6 @@
 """The doctor's checks: a healthy stage has nothing, and each fault is found by its own check alone."""
 
+import copy
 import json
 from collections.abc import Iterator
 from datetime import datetime
@@ -405,6 +406,28 @@ def test_a_wrong_setting_at_resend_is_found(
     wrong = changed(changed(by_resend, "send-mail", **change), "send-mail-bulk", **change)
     found = looked(Aws(wrong), ["mail"])
     assert [each.check for each in found if each.state == "failed" and words in each.sentence] == [check]
+
+
+def test_a_stage_with_two_mail_providers_is_checked_at_both(by_resend: dict[str, Answer]) -> None:
+    two: dict[str, Any] = copy.deepcopy(by_resend)
+    for each in two["lambda.ListFunctions"]["Functions"]:
+        if each["FunctionName"].endswith("send-mail-bulk"):
+            each["FunctionName"] = each["FunctionName"].replace("-bulk", "-fallback")
+            each["Environment"]["Variables"] |= {"BUDGET": "mail-fallback"}
+        elif each["FunctionName"].endswith("send-mail"):
+            del each["Environment"]["Variables"]["RESEND_SECRET_ARN"]
+    found = {(each.check, each.sentence) for each in looked(Aws(two), ["mail"])}
+    assert found >= {
+        ("account", "SES lets the account send to everybody."),
+        ("account", "Resend accepts the key."),
+        ("senders", "mailroom@example.com may send, as example.com is verified."),
+        ("senders", "mailroom@example.com may send: example.com is verified."),
+        ("day", "0 of the stage's own 40,000 recipients a day are used."),
+        ("day", "0 of the stage's own 40,000 recipients a day at the fallback are used."),
+        ("configuration", "Sending with the configuration set mailroom-dev is enabled."),
+        ("configuration", "Resend posts the events about the stage's mails to its API."),
+    }
+    assert not [check for check, sentence in found if "for SES only" in sentence]
 
 
 @pytest.mark.parametrize("domains", [[], [{"name": "example.com", "status": "pending"}]])

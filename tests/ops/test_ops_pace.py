@@ -108,6 +108,24 @@ def test_bulk_above_the_daily_limit_is_sent_on_the_next_days_and_codes_keep_thei
     assert (plan.bound, plan.setting) == ("day", "mailroom.prod.channels.mail.per_day")
 
 
+FALLBACK = {"mail.fallback": "resend", f"{CHANNEL}.fallback": {"messages_per_second": 2, "per_day": 1_000}}
+
+
+def test_a_second_provider_has_its_own_rate_day_and_price() -> None:
+    settings = load(with_settings(FALLBACK, "prod"), "prod")
+    first, second = (lane_of(settings, "mail", name) for name in ("bulk", "bulk-fallback"))
+    assert [(each.provider, each.estimate.provider, each.rate) for each in (first, second)] == [
+        ("ses", "SES", 7.0),
+        ("resend", "", 1.0),
+    ]
+    plan = plan_output(settings, second, 1_800, NOW)
+    assert (plan.provider, plan.lane, plan.bound) == ("resend", "bulk-fallback", "day")
+    assert plan.setting == "mailroom.prod.channels.mail.fallback.per_day"
+    assert [each.messages for each in plan.days] == [900, 900]
+    plan = plan_output(settings, second, 100, NOW)
+    assert plan.setting == "mailroom.prod.channels.mail.fallback.messages_per_second"
+
+
 def test_messages_within_the_daily_limit_take_as_long_as_without_a_limit() -> None:
     within, unlimited = planned(40_000, {}), planned(40_000)
     assert (within.seconds, within.bound) == (unlimited.seconds, "rate")

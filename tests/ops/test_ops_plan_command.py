@@ -19,6 +19,7 @@ def run(*arguments: str) -> Result:
 def test_prods_bulk_lane_keeps_to_seven_a_second() -> None:
     result = run("--channel", "mail", "--messages", "40000", "--lane", "bulk", "--stage", "prod")
     assert result.exit_code == 0
+    assert "40,000 messages by mail (ses), lane bulk" in result.stdout
     assert "of prod: 1 h 35 min (5,714 s)" in result.stdout
     lines = result.stdout.splitlines()
     assert "Limited by the rate: mailroom.prod.channels.mail.messages_per_second." in lines

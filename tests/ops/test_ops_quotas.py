@@ -35,6 +35,15 @@ def test_the_concurrency_quota_is_the_sum_of_all_mappings_below_the_alarm() -> N
     assert needed.command == f"{REQUEST} --service-code lambda --quota-code L-B99A9384 --desired-value 1140"
 
 
+def test_the_quotas_of_ses_as_a_second_provider_are_those_of_its_own_limits() -> None:
+    settings = stage(messages_per_second=9, fallback={"messages_per_second": 3, "per_day": 500})
+    two = settings.model_copy(
+        update={"mail": settings.mail.model_copy(update={"provider": "resend", "fallback": "ses"})}
+    )
+    needed = {quota.name: quota.needed for quota in quotas_of(two, mappings())}
+    assert (needed["SES, mails a second"], needed["SES, mails in 24 hours"]) == (3, 500)
+
+
 def test_a_small_stage_requests_the_concurrency_that_an_older_account_has() -> None:
     needed = next(iter(quotas_of(stage(), mappings({"ScalingConfig": {"MaximumConcurrency": 20}}))))
     assert (needed.needed, needed.default) == (1000, 10)

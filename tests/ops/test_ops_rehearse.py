@@ -17,7 +17,9 @@ TIMES = {
     "completedAt": "2026-11-27T08:00:00.400Z",
     "deliveredAt": "2026-11-27T08:00:02.000Z",
 }
-ACCEPTED = MessageStatus("rehearsal-1", "mail", "delivered", provider_id="0100-abc", times=TIMES)
+ACCEPTED = MessageStatus(
+    "rehearsal-1", "mail", "delivered", provider="ses", provider_id="0100-abc", times=TIMES
+)
 REFUSED = MessageStatus(
     "rehearsal-1",
     "mail",
@@ -33,6 +35,7 @@ REFUSED = MessageStatus(
 def test_an_accepted_message_has_the_seconds_from_its_put_to_each_station() -> None:
     step = step_of("a mail", "delivered", ACCEPTED)
     assert step.ok
+    assert step.provider == "ses"
     assert step.seconds == {"claimed": 0.25, "accepted": 0.4, "delivered": 2.0}
 
 

@@ -11,7 +11,7 @@ from mailroom_local.providers.http import SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import ResendSimulator
 from mailroom_ops.people.suppressions import Lists
-from mailroom_ops.shared.resend_account import ResendAccount
+from mailroom_ops.shared.resend_account import mail_providers
 from tests.support.local.served import served
 from tests.support.ops.shared import LambdaDouble
 
@@ -23,12 +23,16 @@ class Functions(LambdaDouble):
         self._variables = variables
 
     def environment_of(self, name: str) -> dict[str, str] | None:
+        if name == "send-mail-fallback":
+            return {"CONFIGURATION_SET": "mailroom-dev", "OTHER_PROVIDER": "{}"}
         return self._variables if name == "send-mail" and self._variables else None
 
 
-def session(**variables: str) -> Any:
-    """A session whose stage dev has such a mail sender; without variables it has none."""
-    return SimpleNamespace(client=lambda service: Functions(**variables) if service == "lambda" else None)
+def session(ses: Any = None, **variables: str) -> Any:
+    """Return a session whose stage dev has such a mail sender; without variables it has none. `ses`: client
+    of SES."""
+    clients = {"lambda": Functions(**variables), "sesv2": ses}
+    return SimpleNamespace(client=clients.get)
 
 
 @pytest.fixture
@@ -45,7 +49,7 @@ def by_resend(simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.mark.parametrize("variables", [{}, {"CONFIGURATION_SET": "mailroom-dev"}])
 def test_a_stage_whose_mails_ses_sends_has_no_account_at_resend(variables: dict[str, str]) -> None:
-    assert ResendAccount.of(session(**variables), "dev") is None
+    assert mail_providers(session(**variables), "dev") == {"SES": None}
 
 
 def test_a_recipient_is_lifted_from_resends_own_list(
@@ -60,11 +64,44 @@ def test_a_recipient_is_lifted_from_resends_own_list(
     assert simulator.suppressed == {"ada@example.com": "bounced"}
 
 
+class NotListed(Exception):
+    """Error of SES: the address is not on its list."""
+
+
+class Ses:
+    """Client of SES with a list of its own."""
+
+    exceptions = SimpleNamespace(NotFoundException=NotListed)
+
+    def __init__(self) -> None:
+        self.listed = ["v@example.com"]
+
+    def delete_suppressed_destination(self, **request: str) -> None:
+        if request["EmailAddress"] not in self.listed:
+            raise NotListed
+        self.listed.remove(request["EmailAddress"])
+
+
+def test_a_recipient_is_lifted_from_the_own_lists_of_both_providers(
+    by_resend: Any, simulator: ResendSimulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mailroom_ops.people.suppressions.Suppressions", lambda *_: None)
+    ses, variables = Ses(), by_resend.client("lambda").environment_of("send-mail")
+    lists = Lists(session(ses, **variables, OTHER_PROVIDER="{}"), "dev")
+    assert lists.provider == "Resend and SES"
+    simulator.suppressed = {"v@example.com": "bounced"}
+    assert lists.lift_from_provider("v@example.com") == "lifted"
+    assert (simulator.suppressed, ses.listed) == ({}, [])
+    ses.listed = ["v@example.com"]
+    assert lists.lift_from_provider("v@example.com") == "lifted"
+    assert lists.lift_from_provider("v@example.com") == "not_listed"
+
+
 def test_a_refusal_of_resend_is_not_reported_as_a_lift(
     by_resend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mailroom_ops.shared.resend_account.credentials", lambda *_: ["another key"])
-    account = ResendAccount.of(by_resend, "dev")
+    account = mail_providers(by_resend, "dev")["Resend"]
     assert account is not None
     with pytest.raises(OutcomeUnknown, match="answered 400"):
         account.lift("ada@example.com")

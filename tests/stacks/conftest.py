@@ -13,6 +13,7 @@ from tests.support.stacks.variants import (
     OTHERWISE,
     PUSH,
     PUSH_ROW,
+    TWO_PROVIDERS,
     variant,
 )
 
@@ -52,6 +53,12 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Templates:
 def by_resend() -> Templates:
     """Stage dev, whose mails Resend sends."""
     return variant(BY_RESEND)
+
+
+@pytest.fixture(scope="session")
+def two_providers() -> Templates:
+    """Return stage dev, whose mails and texts have two providers."""
+    return variant(TWO_PROVIDERS)
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,7 @@ OF_AWS = {
 Amazon SQS", "Monitoring your Amazon SES sending activity"."""
 
 
-@pytest.fixture(params=["dev", "prod", "whole", "by_resend", "everything"])
+@pytest.fixture(params=["dev", "prod", "whole", "by_resend", "everything", "two_providers"])
 def each_stage(request: pytest.FixtureRequest) -> Templates:
     """Stages with and without campaigns, SES and a VPC."""
     templates: Templates = request.getfixturevalue(request.param)

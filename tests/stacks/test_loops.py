@@ -16,7 +16,7 @@ def test_a_campaign_and_a_fax_under_another_group_loop_over_their_own_queues_alo
     assert {*loops(whole)} == {frozenset({f"mailroom-dev-{name}"}) for name in FEEDING_THEMSELVES}
 
 
-@pytest.mark.parametrize("name", ["dev", "prod", "whole", "everything", "by_resend"])
+@pytest.mark.parametrize("name", ["dev", "prod", "whole", "everything", "by_resend", "two_providers"])
 def test_recursion_is_allowed_exactly_for_the_functions_of_a_loop(
     request: pytest.FixtureRequest, name: str
 ) -> None:

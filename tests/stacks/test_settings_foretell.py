@@ -9,7 +9,7 @@ from mailroom_stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING
 from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import BY_RESEND, LEAN, OTHERWISE
+from tests.support.stacks.variants import BY_RESEND, LEAN, OTHERWISE, TWO_PROVIDERS
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,7 @@ from tests.support.stacks.variants import BY_RESEND, LEAN, OTHERWISE
         ("by_resend", BY_RESEND),
         ("otherwise", OTHERWISE),
         ("everything", EVERYTHING),
+        ("two_providers", TWO_PROVIDERS),
     ],
 )
 def test_the_stacks_of_a_stage_can_be_derived_from_its_settings(

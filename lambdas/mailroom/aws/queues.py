@@ -1,6 +1,7 @@
 """Batch calls to SQS: as few calls as possible, in which the failure of one entry does not affect the
 others."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -177,6 +178,13 @@ def due_at(record: Mapping[str, Any]) -> float | None:
     """Return the time in epoch seconds from which the delay of a message that has waited counts; None for a
     message that has not waited."""
     return _moment(_attribute(record, DUE_AT))
+
+
+def first_received_at(record: Mapping[str, Any]) -> float:
+    """Return the time in epoch seconds when the record was received for the first time. Return infinity if
+    the record lacks that time."""
+    received = _moment(record["attributes"].get("ApproximateFirstReceiveTimestamp", ""), parts=1000)
+    return math.inf if received is None else received
 
 
 def _attribute(record: Mapping[str, Any], name: str) -> str:

@@ -14,6 +14,7 @@ from msgspec import structs
 from mailroom.content.payload_attributes import expanded
 from mailroom.delivery.backoff import backoff
 from mailroom.delivery.claiming import Claiming, NoTimeLeft, account_for
+from mailroom.delivery.other_provider import OtherProviderChoice
 from mailroom.delivery.timing import SendingTime
 from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import Sender, SuppressingSender
@@ -144,6 +145,7 @@ class Delivery(Generic[M, R]):
         )
         self._timing = SendingTime(settings, tools, lambda receives: self.retry_wait(receives))
         self._claiming = Claiming[M](settings, tools, self._allowed, together=line_seconds is None)
+        self._other = OtherProviderChoice(settings.other_provider, tools.clock)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], M | Invalid]:
         """Read the body of a queue record: the item, and its message or the reason why the message is
@@ -157,6 +159,7 @@ class Delivery(Generic[M, R]):
         """Prepare a batch: load the account's credentials, read the opt-outs and the campaign runs of all
         messages, hold the messages that must wait, and claim the first attempts of the others. Never
         raises."""
+        self._other.begin()
         if messages:
             self._session = self._open()
         if self._choices is not None:
@@ -221,6 +224,10 @@ class Delivery(Generic[M, R]):
             return self._release(claim, wait, "unprepared", _cause(error))
 
     def _deliver(self, claim: Claimed, message: M, record: QueueRecord) -> Result:
+        remaining = self._other.own(claim)
+        if remaining is None:
+            return self._move(claim)
+        claim = remaining
         # 2. Evidence: did an earlier try reach the provider?
         evidence = self._evidence(claim, message, record)
         if isinstance(evidence, Result):
@@ -405,6 +412,8 @@ class Delivery(Generic[M, R]):
             # waits in the queue.
             wait = ComeBack(self.retry_wait(record.receives, self._settings.backoff_cap_seconds))
             return self._release(claim, wait, PAUSED, _PAUSED)
+        if not claim.unsettled and (withheld := self._other.withheld()) is not None:
+            return self._not_sent(claim, message, withheld, record)
         if not self.take_turn(record):
             return self._release(claim, ComeBack(0))
         if claim.unsettled:
@@ -454,6 +463,7 @@ class Delivery(Generic[M, R]):
 
     def _record_outcome(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Result:
         self._timing.answered(claim.key, outcome)
+        self._other.answered(outcome)
         if isinstance(outcome, Sent):
             return self.accepted(claim, message, outcome, record)
         self._timing.unspend(message.key)
@@ -499,16 +509,20 @@ class Delivery(Generic[M, R]):
 
     def _not_ready(self, claim: Claimed, message: M, reason: NotReady, record: QueueRecord) -> Result:
         self._timing.answered(claim.key, reason.outcome)
+        self._other.answered(reason.outcome)
         return self._not_sent(claim, message, reason.outcome, record)
 
     def _not_sent(self, claim: Claimed, message: M, refusal: Refusal, record: QueueRecord) -> Result:
+        if self._other.moves(refusal, claim, record):
+            return self._move(claim, "other_provider", refusal.reason)
         match refusal:
             case Rejected():
                 return self._rejected(claim, message, refusal, record)
             case Retry(reason, after):
                 self.retried(message, record)
                 self._tally.note("Retried", "not sent; it goes back to the queue", reason=reason)
-                wait = ComeBack(self.retry_wait(record.receives, after))
+                seconds = self.retry_wait(record.receives, after)
+                wait = ComeBack(self._other.wait(seconds, claim, record))
                 return self._release(claim, wait, "retry", reason)
             case DayUsedUp(reason):
                 self._tally.note("DayUsedUp", "not sent: the daily quota is used up", reason=reason)
@@ -517,8 +531,15 @@ class Delivery(Generic[M, R]):
             case Misconfigured(reason):
                 logger.error("not sent: the configuration is invalid", reason=reason)
                 self._tally.add("Misconfigured")
-                wait = ComeBack(self._settings.misconfigured_seconds)
+                seconds = self._settings.misconfigured_seconds
+                wait = ComeBack(self._other.wait(seconds, claim, record))
                 return self._release(claim, wait, "misconfigured", reason)
+
+    def _move(self, claim: Claimed, code: str = "", reason: str = "") -> Result:
+        """Release the claim of a message that goes to the channel's other provider: because of a refusal, or
+        because only that provider can know the outcome of an earlier try."""
+        self._tally.note("ToOtherProvider", "not sent; it goes to the other provider", reason=reason)
+        return self._release(claim, self._other.hand_over(), code, reason)
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Result:
         choices = self._choices if claim.redirected_to is None else None
@@ -574,8 +595,9 @@ class Delivery(Generic[M, R]):
     def _release(self, claim: Claimed, result: Result, code: str = "", reason: str = "") -> Result:
         """Release the claim of a message that was not sent, and return `result`. `code` and `reason` describe
         why the message was not sent. Both are empty if only the invocation's remaining time was too short, if
-        the message is delivered again in a second, or if a fax was received too often to be submitted. `code`
-        alone is empty if an earlier trouble is kept."""
+        the message is delivered again in a second, if the other provider has to find out the outcome of an
+        earlier try, or if a fax was received too often to be submitted. `code` alone is empty if an earlier
+        trouble is kept."""
         self._ledger.release(claim, code, reason)
         return result
 

@@ -63,7 +63,7 @@ class SendingTime:
         self._retry_wait = retry_wait
         self._budget: Budget | None = None
         if settings.per_day:
-            of_day = (settings.channel, settings.per_day, settings.reserve, tools.clock)
+            of_day = (settings.budget or settings.channel, settings.per_day, settings.reserve, tools.clock)
             self._budget = Budget(tools.dynamodb, settings.budgets_table, *of_day)
         self._second = math.ceil(1 / settings.pace_seconds) if settings.pace_seconds else 0
         """Maximum number of recipients that this worker reaches in a second."""
@@ -78,6 +78,13 @@ class SendingTime:
         """Whether each of the latest messages was refused because of the configuration, by message, with the
         latest response last. A message that is retried counts once."""
         self._closed_until = 0.0
+        provider = settings.other_provider
+        self._lines_up = self._bulk and self._budget is not None and (not provider or provider.is_fallback)
+        """Whether messages that wait for the daily budget are sent in the order in which they were put. The
+        messages of a fallback are not: after a wait, its first provider is asked again."""
+        self._closes = self._bulk and not (provider and provider.is_fallback)
+        """Whether new messages wait if the provider refuses most of them. They do not if they go to another
+        provider instead."""
         self._unheld: dict[Key, Wait] = {}
         """Waits of messages that may have been sent. Such a message cannot be held before its claim."""
 
@@ -147,14 +154,12 @@ class SendingTime:
                 self._budget.close()
             except Exception:  # noqa: BLE001 - logged; further bulk messages are refused as well
                 logger.warning("the daily budget could not be closed for bulk messages", exc_info=True)
-        lines_up = self._bulk and self._budget is not None
-        due = self._tools.clock() + (0 if lines_up else USED_UP_SECONDS)
-        return self._held(self._wait(message, record, DAY_USED_UP, due), record)
+        return self._held(self._day_wait(message, record), record)
 
     def end(self) -> None:
         """Count the recipients who were reached without a grant. The unused rest of a grant to the bulk lane
         remains for its next batch of the same second. Never raises."""
-        if self._bulk:
+        if self._closes:
             self._judge()
         sent = sum(self._spent.values())
         if self._budget is None or not sent:
@@ -192,6 +197,11 @@ class SendingTime:
             return self._wait(message, record, PROVIDER_REFUSES, self._closed_until)
         return None
 
+    def _day_wait(self, message: Message, record: QueueRecord) -> Wait:
+        """Return the wait for the daily quota or budget: in line, or until a later try."""
+        due = self._tools.clock() + (0 if self._lines_up else USED_UP_SECONDS)
+        return self._wait(message, record, DAY_USED_UP, due)
+
     def _wait(self, message: Message, record: QueueRecord, reason: str, due: float) -> Wait:
         window = message.window or self._window
         if window is not None and message.time_zone is not None:
@@ -203,7 +213,7 @@ class SendingTime:
             self._tools.ledger.new_token(),
             record.put_at,
             window,
-            lines_up=self._bulk and self._budget is not None,
+            lines_up=self._lines_up,
             new=record.fresh and message.attempt == 1 and message.send_at is None,
         )
 
@@ -232,7 +242,7 @@ class SendingTime:
                 message.key: ComeBack(self._retry_wait(record.receives)) for message, record in asking
             }
             return []
-        return [(self._wait(message, record, DAY_USED_UP, moment), record) for message, record in over]
+        return [(self._day_wait(message, record), record) for message, record in over]
 
     def _over(self, budget: Budget, asking: Sequence[Entry], moment: float) -> Sequence[Entry]:
         """Return the messages that do not fit into the daily budget, of messages in the order in which they

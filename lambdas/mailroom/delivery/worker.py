@@ -1,6 +1,7 @@
 """Worker of a sender function's queue: it delivers the messages of a batch, and returns the records that the
 queue has to deliver again."""
 
+import math
 import random
 import time
 from collections import Counter
@@ -45,6 +46,12 @@ class ComeBack(Result, frozen=True):
     """Visibility time-out in seconds until the next delivery of the record."""
 
 
+class HandOver(Result, frozen=True):
+    """Result of a record that goes into another queue."""
+
+    queue_url: str
+
+
 DONE = Done()
 TO_DEAD_LETTERS = ComeBack(queues.AT_ONCE)
 """Result of a record that no later try can deliver. The queue delivers the record again at once, until it
@@ -67,6 +74,8 @@ class QueueRecord(Struct, frozen=True):
     due_at: float | None = None
     """Time in epoch seconds from which the delay of a message that has waited counts; None if the message has
     not waited."""
+    first_received_at: float = math.inf
+    """Time in epoch seconds when a sender received the record for the first time."""
 
     @property
     def fresh(self) -> bool:
@@ -296,11 +305,29 @@ class Worker:
         entries = [received.entry for received in batch]
         readable = [entry for entry in entries if entry is not None]
         self._delivery.begin([entry for entry in readable if not isinstance(entry.message, Invalid)])
-        results = self._work_on(entries)
+        results = self._handed_over(batch, self._work_on(entries))
         self._delivery.end()
         unfinished = self._return(batch, results)
         self._tools.tally.write()
         return unfinished
+
+    def _handed_over(self, batch: Sequence[Received], results: Sequence[Result]) -> list[Result]:
+        """Send the records with the result HandOver to their other queue, and return the results of all
+        records: DONE for a record that was sent, and otherwise the wait until the next try. The queue deletes
+        a record only afterwards, so after a crash both queues have it, and the claim decides."""
+        entries: dict[str, list[queues.Entry]] = {}
+        for received, result in zip(batch, results, strict=True):
+            if isinstance(result, HandOver) and received.entry is not None:
+                entries.setdefault(result.queue_url, []).append(
+                    _entry(received.record, received.entry.record)
+                )
+        unsent = {id_ for url, group in entries.items() for id_ in queues.send(self._tools.sqs, url, group)}
+        return [
+            (ComeBack(0) if received.record["messageId"] in unsent else DONE)
+            if isinstance(result, HandOver)
+            else result
+            for received, result in zip(batch, results, strict=True)
+        ]
 
     def _return(self, batch: Sequence[Received], results: Sequence[Result]) -> list[str]:
         """Set the visibility time-outs of the records that the queue has to deliver again, and return their
@@ -353,7 +380,7 @@ class Worker:
             return None
         attributes = record["attributes"]
         receives, group = int(attributes["ApproximateReceiveCount"]), attributes.get("MessageGroupId")
-        times = queues.put_at(record), queues.due_at(record)
+        times = queues.put_at(record), queues.due_at(record), queues.first_received_at(record)
         return Read(message, QueueRecord(item, key, receives, group, remaining, *times))
 
     def _work_on(self, batch: Iterable[Read | None]) -> list[Result]:
@@ -377,3 +404,11 @@ class Worker:
             return ComeBack(self._delivery.retry_wait(record.receives))
         finally:
             working_on(None)
+
+
+def _entry(record: Mapping[str, Any], read: QueueRecord) -> queues.Entry:
+    """Return a record for another queue. The time from which the delay of its message counts stays, and shows
+    that the ledger has an item of the message."""
+    times = {queues.PUT_AT: read.put_at, queues.DUE_AT: read.due_at or read.put_at}
+    attributes = {name: str(int(time)) for name, time in times.items() if time is not None}
+    return queues.Entry(record["messageId"], record["body"], attributes, group=read.group)

@@ -57,13 +57,15 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report how much of the stage's daily limit is used, and until when bulk messages wait."""
     lanes = [variables for variables in stage.senders("mail").values() if "PER_DAY" in variables]
-    for variables in lanes[:1]:
+    for name, variables in {lane.get("BUDGET", "mail"): lane for lane in lanes}.items():
         per_day, reserve = json.loads(variables["PER_DAY"]), float(variables["RESERVE"])
         table, client = variables["BUDGETS_TABLE"], stage.client("dynamodb")
-        budget = Budget(client, table, "mail", per_day, reserve, stage.clock)
+        budget = Budget(client, table, name, per_day, reserve, stage.clock)
         (used, _), room = budget.spent(), budget.room()
+        provider = " at the fallback" if "BUDGET" in variables else ""
         sentence = (
-            f"{used:,} of the stage's own {limit_of(per_day, stage.clock()):,} recipients a day are used"
+            f"{used:,} of the stage's own {limit_of(per_day, stage.clock()):,} recipients a day{provider} "
+            "are used"
         )
         if room.recipients:
             yield ok(f"{sentence}.")
@@ -203,7 +205,7 @@ def _signed(domain: str, dkim: dict[str, Any]) -> CheckFinding:
 @resend.or_by_resend(resend.webhook)
 def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check that the configuration set exists, and that SES has not paused it."""
-    name = next(iter(stage.senders("mail").values()))["CONFIGURATION_SET"]
+    name = next(iter(resend.ses_senders(stage).values()))["CONFIGURATION_SET"]
     response = stage.call("sesv2", "get_configuration_set", ConfigurationSetName=name)
     if response is None:
         yield failed(f"There is no configuration set {name}: every mail is refused.", stage.deploy)
@@ -218,12 +220,12 @@ def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _deployed_rate(stage: ExaminedStage) -> float | None:
-    """Return the mails a second of all lanes together. The rate of a lane is the number of its workers
+    """Return the mails a second of all lanes by SES together. The rate of a lane is the number of its workers
     divided by the pause after each submit. Return None for senders without a rate."""
     workers = {source.function: source.concurrency for source in stage.sources}
     rates = [
         (workers.get(name) or 0) / pace
-        for name, variables in stage.senders("mail").items()
+        for name, variables in resend.ses_senders(stage).items()
         if (pace := float(variables.get("PACE_SECONDS", "0"))) > 0
     ]
     return sum(rates) or None

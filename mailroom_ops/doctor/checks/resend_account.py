@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 from mailroom.telemetry import redact
-from mailroom_ops.doctor.examined_stage import ExaminedStage
+from mailroom_ops.doctor.examined_stage import ExaminedStage, Variables
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.shared.resend_account import RESEND_FAULTS, ResendAccount
 
@@ -20,19 +20,32 @@ suppressed after bounces and complaints."""
 
 
 def or_by_resend(by_provider: Run) -> Callable[[Run], Run]:
-    """Return a decorator for a check of SES. If Resend sends the stage's mails, `by_provider` runs
-    instead."""
+    """Return a decorator for a check of SES. If Resend sends the stage's mails, `by_provider` runs instead,
+    and if both do, `by_provider` runs as well."""
 
     def of(by_ses: Run) -> Run:
         @wraps(by_ses)
         def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
-            senders = stage.senders("mail").values()
-            by_resend = any(variables.get("RESEND_SECRET_ARN") for variables in senders)
-            yield from (by_provider if by_resend else by_ses)(stage)
+            senders_at_ses = [*ses_senders(stage)]
+            if senders_at_ses:
+                yield from by_ses(stage)
+            if _senders(stage) and not (senders_at_ses and by_provider is nothing):
+                yield from by_provider(stage)
 
         return checked
 
     return of
+
+
+def ses_senders(stage: ExaminedStage) -> dict[str, Variables]:
+    """Return the environment variables of the senders of mail by SES, by short name."""
+    senders = stage.senders("mail").items()
+    return {name: variables for name, variables in senders if not variables.get("RESEND_SECRET_ARN")}
+
+
+def _senders(stage: ExaminedStage) -> list[Variables]:
+    senders = stage.senders("mail").values()
+    return [variables for variables in senders if variables.get("RESEND_SECRET_ARN")]
 
 
 def nothing(_stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -101,7 +114,7 @@ def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _account(stage: ExaminedStage) -> ResendAccount:
-    return ResendAccount(next(iter(stage.senders("mail").values())))
+    return ResendAccount(_senders(stage)[0])
 
 
 def _answer(stage: ExaminedStage, path: str) -> dict[str, Any]:

@@ -71,8 +71,8 @@ REFUSED = """Is a hash missing or different? If you changed the *.in file beside
 If not, the registry returned another file than the locked one: do not deploy it."""
 REQUIREMENTS = (PROJECT / "requirements", LAMBDAS / "requirements")
 """Folders with the lock files of handlers' packages. A lock file of the project overrides one of Mailroom."""
-# Files in packages that no function uses.
-USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
+# Files in packages that no function uses. A RECORD lists the files as they were installed.
+USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi", "RECORD")
 
 
 @dataclass(frozen=True)

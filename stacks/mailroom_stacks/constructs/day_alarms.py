@@ -18,24 +18,24 @@ hour between two tries of a waiting message."""
 def watch_days(scope: Construct, settings: Settings) -> None:
     """Create the alarms of each channel that has a daily limit or quota."""
     for row in settings.lane_rows():
-        if row.lane == "normal" and settings.has_day(row.event_type):
+        if row.lane == "normal" and (row.event_type == "mail" or row.channel.days):
             _codes_wait(scope, settings, row)
-        if row.lane == "bulk" and row.channel.days:
+        if row.lane == "bulk" and row.channel.days and not row.fallback:
             _bulk_waits(scope, settings, row)
 
 
 def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
     text = AlarmText(
-        subject=row.event_type,
+        subject=row.budget,
         kind=PAGE,
-        meaning=f"The provider's daily quota of {row.event_type} is used up, so that even codes wait. Each "
+        meaning=f"The provider's daily quota of {row.budget} is used up, so that even codes wait. Each "
         "message is retried every 15 minutes and does not become a dead letter; bulk messages are not sent.",
         next_step=f"mailroom doctor --stage {settings.stage}, request a higher quota, and see "
         f"{read_log(settings, row.function)}",
     )
     used_up = counted(settings, row.function, "DayUsedUp")
-    drawn = used_up.with_(label=f"{row.event_type} refused")
-    id_ = f"{row.event_type}-used-up"
+    drawn = used_up.with_(label=f"{row.budget} refused")
+    id_ = f"{row.budget}-used-up"
     stage_alarm(scope, id_, settings, text, used_up, 1, drawn=drawn, periods=PERIODS, at_least=1)
 
 

@@ -52,6 +52,30 @@ class Lane(Section):
     used."""
 
 
+PerDaySetting = Annotated[int, Field(ge=1)] | tuple[tuple[str, Annotated[int, Field(ge=1)]], ...] | None
+Rate = Annotated[float, Field(ge=0.1, le=100_000)]
+
+
+class Fallback(Section):
+    """Limits of a channel's second provider, which `mail.fallback` or `sms.fallback` names, and the time from
+    which it gets messages. Each lane gets a second queue, with a sender for this provider."""
+
+    messages_per_second: Rate = 1
+    """Messages per second that the second provider allows, over all lanes."""
+    per_day: PerDaySetting = None
+    """Maximum number of recipients in 24 hours at the second provider, in the form of the channel's
+    `per_day`."""
+    after_tries: int = Field(default=3, ge=1, le=10)
+    """Tries after which a message goes to the second provider, if the responses of the first prove that it
+    was not sent: throttled, paused, refused credentials, or out of reach."""
+    after_seconds: int = Field(default=60, ge=1, le=3600)
+    """Seconds from the first try after which a message goes to the second provider before that number of
+    tries, if the responses prove that it was not sent."""
+    when_day_used_up: bool = False
+    """Whether a message goes to the second provider at once if the first responds that its daily quota is
+    used up. If false, the message waits for the quota."""
+
+
 class Channel(HttpProvider):
     """Settings of a channel. Each of its lanes gets a queue, a dead-letter queue and a sender function."""
 
@@ -61,9 +85,9 @@ class Channel(HttpProvider):
     """Module whose `CHANNEL` describes a channel of your own, such as channels.telegram."""
     lanes: dict[LaneName, Lane] = Field(min_length=1)
     """Lanes of the channel: normal, and bulk if campaigns must not delay other messages."""
-    messages_per_second: float = Field(default=1, ge=0.1, le=100_000)
+    messages_per_second: Rate = 1
     """Messages per second that the provider allows, over all lanes."""
-    per_day: Annotated[int, Field(ge=1)] | tuple[tuple[str, Annotated[int, Field(ge=1)]], ...] | None = None
+    per_day: PerDaySetting = None
     """Maximum number of recipients of this stage in 24 hours; null means no limit. To warm up an address or a
     domain, use limits by date: [["2026-12-01", 500], ["2026-12-02", 1000]]."""
     window: Annotated[dict[str, str], AfterValidator(hours)] | None = None
@@ -92,13 +116,21 @@ class Channel(HttpProvider):
     suppressible: bool = False
     """Whether the sender reads the suppression list and preferences, and suppresses recipients whom the
     provider reports as gone."""
+    fallback: Fallback = Fallback()
+    """Limits of the second provider, if `mail.fallback` or `sms.fallback` names one."""
 
     @property
     def days(self) -> PerDay:
-        """`per_day` in the form that functions read: the limits by their first date. Empty means no limit."""
-        if self.per_day is None:
-            return ()
-        return ((_ANY_DATE, self.per_day),) if isinstance(self.per_day, int) else self.per_day
+        """`per_day` in the form that functions read: see `days_of`."""
+        return days_of(self.per_day)
+
+
+def days_of(per_day: PerDaySetting) -> PerDay:
+    """Return a daily limit in the form that functions read: the limits by their first date. Empty means no
+    limit."""
+    if per_day is None:
+        return ()
+    return ((_ANY_DATE, per_day),) if isinstance(per_day, int) else per_day
 
 
 RESEND_URL = "https://api.resend.com"
@@ -109,11 +141,19 @@ class Mail(Section):
 
     provider: Literal["ses", "resend"] = "ses"
     """Amazon SES, or Resend (resend.com): `mailroom docs choose-a-provider`."""
+    fallback: Literal["ses", "resend"] | None = None
+    """Second provider, which sends the mails that the first has certainly not sent: `mailroom docs
+    two-providers`. Its limits are in `channels.mail.fallback`."""
     senders: tuple[Annotated[str, AfterValidator(_address)], ...] = Field(min_length=1)
     """Sender addresses that a message may have in `from`; the first is the default."""
     max_attachment_bytes: int = Field(default=7_000_000, ge=1, le=28_000_000)
     """Maximum size of all attachments of a mail together, in bytes before base64 adds a third. SES accepts 40
     MB with base64, and throttles mails above 10 MB."""
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The provider, and the fallback if there is one."""
+        return (self.provider,) if self.fallback is None else (self.provider, self.fallback)
 
 
 @dataclass(frozen=True)
@@ -129,16 +169,23 @@ class LaneRow:
     """Maximum number of messages in one invocation."""
     memory_mb: int
     """Memory of the sender function, in MiB."""
+    fallback: str = ""
+    """Name of the second provider, if the row is its queue of the lane."""
 
     @property
     def queue(self) -> str:
-        """Short name of the queue: mail, mail-bulk."""
+        """Short name of the queue: mail, mail-bulk, mail-bulk-fallback."""
         return self._named(self.event_type)
 
     @property
     def function(self) -> str:
-        """Short name of the function: send-mail, send-mail-bulk."""
+        """Short name of the function: send-mail, send-mail-bulk, send-mail-bulk-fallback."""
         return self._named(self.channel.handler.replace("_", "-"))
+
+    @property
+    def budget(self) -> str:
+        """Name of the daily budget: mail, mail-fallback."""
+        return f"{self.event_type}{OF_FALLBACK}" if self.fallback else self.event_type
 
     @property
     def pace(self) -> float:
@@ -147,11 +194,19 @@ class LaneRow:
         return _gap(self.channel, self.polling)
 
     def _named(self, base: str) -> str:
-        return base if self.lane == "normal" else f"{base}-{self.lane}"
+        lane = base if self.lane == "normal" else f"{base}-{self.lane}"
+        return f"{lane}{OF_FALLBACK}" if self.fallback else lane
 
 
-def lane_rows(channels: Mapping[str, Channel], mail: Mail, times: Times) -> Iterator[LaneRow]:
-    """Yield every lane of every channel."""
+OF_FALLBACK = "-fallback"
+"""End of the names of a second provider's queues and functions."""
+
+
+def lane_rows(
+    channels: Mapping[str, Channel], mail: Mail, times: Times, fallbacks: Mapping[str, str]
+) -> Iterator[LaneRow]:
+    """Yield every lane of every channel, and once more those of the channels in `fallbacks`, which has the
+    names of second providers by channel."""
     for event_type, channel in channels.items():
         rules = queue_rules(
             times,
@@ -166,6 +221,11 @@ def lane_rows(channels: Mapping[str, Channel], mail: Mail, times: Times) -> Iter
         for lane, polling in channel.lanes.items():
             batch_size = min(MOST_TOGETHER, _fitting(channel, polling, times))
             yield LaneRow(event_type, lane, channel, polling, rules, batch_size, memory_mb)
+        if event_type in fallbacks:
+            limits = {name: getattr(channel.fallback, name) for name in ("messages_per_second", "per_day")}
+            second = {event_type: channel.model_copy(update=limits)}
+            for row in lane_rows(second, mail, times, {}):
+                yield replace(row, fallback=fallbacks[event_type])
 
 
 MOST_TOGETHER = 10
@@ -212,15 +272,22 @@ request and in the bytes of the request."""
 
 
 def channels_faults(
-    channels: Mapping[str, Channel], mail: Mail, times: Times, keep: Retention
+    channels: Mapping[str, Channel],
+    mail: Mail,
+    times: Times,
+    keep: Retention,
+    fallbacks: Mapping[str, str],
 ) -> Iterator[str]:
-    """Yield violations of the rules of the section `channels`."""
-    rows = [*lane_rows(channels, mail, times)]
+    """Yield violations of the rules of the section `channels`. `fallbacks` has the names of second providers
+    by channel."""
+    rows = [*lane_rows(channels, mail, times, fallbacks)]
     for event_type, channel in channels.items():
         if event_type in OWN_SECTIONS:
             yield f"channels.{event_type}: is not allowed in channels; use the section {event_type!r}."
         yield from _channel(f"channels.{event_type}", channel)
-        yield from _day(f"channels.{event_type}", channel)
+        yield from _day(f"channels.{event_type}", channel, channel.days)
+        if event_type in fallbacks:
+            yield from _day(f"channels.{event_type}.fallback", channel, days_of(channel.fallback.per_day))
         if channel.window is not None and "zone" not in channel.window:
             yield f"channels.{event_type}.window.zone: is missing; add a time zone such as Europe/Berlin."
         if channel.secret is not None and event_type in SECRETS:
@@ -233,6 +300,8 @@ def channels_faults(
         key = f"channels.{row.event_type}"
         yield from stay_faults(f"{key}.longest_throttling_seconds", row.rules, keep)
         yield from _pace(f"{key}.lanes.{row.lane}", row, times)
+    if mail.fallback == mail.provider:
+        yield f"mail.fallback: {mail.fallback!r} is mail.provider already; use the other one, or null."
 
 
 def _channel(key: str, channel: Channel) -> Iterator[str]:
@@ -249,17 +318,17 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
         yield f"{key}.lanes: the shares {shares} = {number(total)} exceed 1; lower them to 1 in total."
 
 
-def _day(key: str, channel: Channel) -> Iterator[str]:
-    """Yield violations of the rules of `per_day`, a channel's daily limit."""
-    dates = [date for date, _ in channel.days]
+def _day(key: str, channel: Channel, days: PerDay) -> Iterator[str]:
+    """Yield violations of the rules of `per_day`, the daily limit of a channel at one provider."""
+    dates = [date for date, _ in days]
     if any(not DATE.fullmatch(date) for date in dates) or dates != sorted({*dates}):
         yield f'{key}.per_day: must have each date once, in ascending order and in the form "2026-12-01".'
     reserve = channel.lanes["normal"].reserve if "normal" in channel.lanes else 0
-    for _, recipients in channel.days if "bulk" in channel.lanes else ():
+    for _, recipients in days if "bulk" in channel.lanes else ():
         if not reserve:
             yield (
-                f"{key}.lanes.normal.reserve: is missing; without it, a campaign can use up per_day. Use "
-                "0.1, or the share that urgent messages such as codes need."
+                f"{key.removesuffix('.fallback')}.lanes.normal.reserve: is missing; without it, a campaign "
+                "can use up per_day. Use 0.1, or the share that urgent messages such as codes need."
             )
             return
         if (for_bulk := recipients - math.ceil(recipients * reserve)) < MAX_RECIPIENTS:

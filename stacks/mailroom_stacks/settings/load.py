@@ -65,12 +65,13 @@ def with_providers(settings: Settings, providers: object) -> Settings:
         return section.model_copy(update={setting: f"{providers}/{name}"})
 
     changed: dict[str, object] = {
-        key: placed(key, section, "base_url", getattr(section, "provider", key))
+        key: placed(key, section, "base_url", "twilio" if key == "sms" else getattr(section, "provider", key))
         for key, section in settings
         if isinstance(section, HttpProvider)
     }
     changed["channels"] = {
-        key: placed(f"channels.{key}", row, "base_url", settings.mail.provider if key == "mail" else key)
+        # Of the providers of mail, only Resend uses the URL.
+        key: placed(f"channels.{key}", row, "base_url", "resend" if key == "mail" else key)
         for key, row in settings.channels.items()
     }
     changed["api"] = placed("api", settings.api, "public_url", "api")

@@ -181,10 +181,11 @@ def stay_faults(setting: str, rules: QueueRules, keep: Retention) -> Iterator[st
         )
 
 
-def retention_faults(keep: Retention, *, fax: bool) -> Iterator[str]:
+def retention_faults(keep: Retention, *, fax: bool, queues: int = 1) -> Iterator[str]:
     """Yield violations of the rules of the section `retention`. `fax` is whether the stage has the fax queue,
-    which is a FIFO queue."""
-    in_queue = keep.days_of(fifo=fax)
+    which is a FIFO queue. `queues` is the number of queues in which a message may wait, one after
+    another."""
+    in_queue = max(keep.days_of(fifo=fax), keep.queue_days * queues)
     need = in_queue + DEAD_LETTER_DAYS + MARGIN_DAYS
     queue = "in the fax queue" if fax else "of queue_days"
     remedy = (

@@ -83,12 +83,15 @@ class Settings(Section):
         return f"mailroom-{self.stage}-{short}" if short else f"mailroom-{self.stage}"
 
     def lane_rows(self) -> Iterator[LaneRow]:
-        """Yield every lane of every channel in the section `channels`."""
-        return lane_rows(self.channels, self.mail, self.times)
+        """Yield every lane of every channel in the section `channels`, with a second row for the lane's queue
+        at a fallback."""
+        return lane_rows(self.channels, self.mail, self.times, self.fallbacks)
 
-    def has_day(self, event_type: str) -> bool:
-        """Return whether a channel has a daily limit, of the stage or of its provider."""
-        return event_type == "mail" or bool(self.channels[event_type].days)
+    @property
+    def fallbacks(self) -> dict[str, str]:
+        """Names of the second providers, by channel."""
+        names = {"mail": self.mail.fallback, "sms": self.sms and self.sms.fallback}
+        return {channel: name for channel, name in names.items() if name and channel in self.channels}
 
     @property
     def default_region(self) -> str:
@@ -97,14 +100,14 @@ class Settings(Section):
 
     @property
     def twilio(self) -> Sms | None:
-        """Settings of SMS if Twilio sends it, or else None."""
-        return self.sms if self.sms and self.sms.provider == "twilio" else None
+        """Settings of SMS by Twilio, or None if Twilio sends none."""
+        return self.sms.by_provider.get("twilio") if self.sms else None
 
     @property
     def provider_secrets(self) -> list[str]:
         """Short names of the secrets into which operators put providers' credentials."""
         rows = [name for name, row in self.channels.items() if row.secret is not None]
-        providers = {"twilio": self.twilio, "resend": self.mail.provider == "resend", "fax": self.fax}
+        providers = {"twilio": self.twilio, "resend": "resend" in self.mail.providers, "fax": self.fax}
         return [*(name for name, used in providers.items() if used), *rows]
 
     @property
@@ -115,14 +118,15 @@ class Settings(Section):
     @property
     def sms_configuration_set(self) -> str | None:
         """Name of the configuration set with which AWS sends SMS, or None if AWS does not send SMS."""
-        return self.name() if self.sms is not None and self.sms.provider == "aws" else None
+        return self.name() if self.sms is not None and "aws" in self.sms.by_provider else None
 
 
 def settings_faults(settings: Settings) -> Iterator[str]:
     """Yield a sentence for each rule that `settings` break, beginning with the key below the stage."""
     keep, times = settings.retention, settings.times
-    yield from retention_faults(keep, fax=settings.fax is not None)
-    yield from channels_faults(settings.channels, settings.mail, times, keep)
+    fallbacks = settings.fallbacks
+    yield from retention_faults(keep, fax=settings.fax is not None, queues=2 if fallbacks else 1)
+    yield from channels_faults(settings.channels, settings.mail, times, keep, fallbacks)
     for name in ("sms", "push"):
         if name in settings.channels and getattr(settings, name) is None:
             yield f"{name}: is missing, but channels.{name} needs it; add {name}, or remove channels.{name}."

@@ -1,7 +1,7 @@
 """Settings of SMS, besides those in `channels.sms`, and their rules."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
 from typing import Annotated, Literal
 
@@ -35,6 +35,7 @@ def _region(code: str) -> str:
 Region = Annotated[str, AfterValidator(_region)]
 
 TWILIO_URL = "https://api.twilio.com"
+_SERVICE = "MG[0-9a-f]{32}"
 NUMBER = r"\+[1-9][0-9]{6,14}"
 _ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender-id)/[A-Za-z0-9/_-]+"
 # An SMS sender at AWS is a number, the id of a number or a pool, an ARN, or a sender id.
@@ -55,8 +56,13 @@ class Sms(HttpProvider):
 
     provider: Literal["twilio", "aws"]
     """Provider of SMS: Twilio, or AWS End User Messaging."""
-    messaging_service_sid: str | None = Field(default=None, pattern=r"^MG[0-9a-f]{32}$")
+    messaging_service_sid: str | None = Field(default=None, pattern=f"^{_SERVICE}$")
     """SID of a Messaging Service of Twilio, which chooses the sending number."""
+    fallback: Literal["twilio", "aws"] | None = None
+    """Second provider, which sends the texts that the first has certainly not sent: `mailroom docs
+    two-providers`. Its limits are in `channels.sms.fallback`."""
+    fallback_sender: str | None = Field(default=None, pattern=rf"{_SENDER[:-2]}|{_SERVICE})$")
+    """Sender at the second provider, as in `sender`, or for twilio the SID of a Messaging Service."""
     sender: str | None = Field(default=None, pattern=_SENDER)
     """Own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool, or
     an ARN."""
@@ -74,14 +80,41 @@ class Sms(HttpProvider):
         """URL of Twilio's API, without a slash at its end."""
         return self.base_url or TWILIO_URL
 
+    @property
+    def by_provider(self) -> Mapping[str, "Sms"]:
+        """Settings of each provider, the first provider first. For the fallback, `provider` and the sender
+        are those of the fallback."""
+        sections: dict[str, Sms] = {self.provider: self}
+        if self.fallback is not None:
+            name, field = self.fallback_sender, "sender"
+            if name is not None and re.fullmatch(_SERVICE, name):
+                field = "messaging_service_sid"
+            values = {"provider": self.fallback, "sender": None, "messaging_service_sid": None, field: name}
+            sections[self.fallback] = self.model_copy(update=values)
+        return sections
+
 
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
     """Yield violations of the rules of the section `sms`. `row` is the setting `channels.sms`, or None if the
     rate of its status callbacks need not be checked."""
+    if sms.fallback == sms.provider:
+        yield f"sms.fallback: {sms.fallback!r} is sms.provider already; use the other one, or null."
+    for provider, section in sms.by_provider.items():
+        faults = _provider_faults(section)
+        yield from (
+            faults
+            if provider == sms.provider
+            else (fault.replace("sms.sender: ", "sms.fallback_sender: ", 1) for fault in faults)
+        )
+    if row is not None and "twilio" in sms.by_provider:
+        by_first = sms.provider == "twilio"
+        rate = row.messages_per_second if by_first else row.fallback.messages_per_second
+        yield from _callbacks(api, rate, "" if by_first else "fallback.")
+
+
+def _provider_faults(sms: Sms) -> Iterator[str]:
     if sms.provider == "twilio":
         yield from _twilio_sender(sms)
-        if row is not None:
-            yield from _callbacks(api, row)
     elif sms.sender is None:
         yield (
             "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
@@ -106,15 +139,15 @@ CALLBACKS = 5
 """Number of status callbacks for one message: accepted, queued, sending, sent, delivered."""
 
 
-def _callbacks(api: Api, row: Channel) -> Iterator[str]:
+def _callbacks(api: Api, messages_per_second: float, section: str) -> Iterator[str]:
     """Yield a violation if status callbacks could be throttled: Twilio does not repeat a callback that got
-    the response 429."""
-    coming = CALLBACKS * row.messages_per_second
+    the response 429. The rate is a setting in the section of channels.sms."""
+    coming = CALLBACKS * messages_per_second
     if api.throttles["callbacks"].rate < coming:
         enough = ceil(round(ceil(coming) / CALLBACKS_SHARE, 6))
         yield (
             f"api.requests_per_second: {api.requests_per_second} would throttle status callbacks, and "
             f"Twilio does not repeat callbacks that got 429; use {enough} or more ({CALLBACKS} x "
-            f"channels.sms.messages_per_second {row.messages_per_second:g} / their share "
+            f"channels.sms.{section}messages_per_second {messages_per_second:g} / their share "
             f"{CALLBACKS_SHARE:g})."
         )

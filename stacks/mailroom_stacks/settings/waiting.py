@@ -3,6 +3,7 @@
 import math
 
 from mailroom.ledger.waits import AHEAD_SECONDS
+from mailroom_stacks.settings.channels import OF_FALLBACK
 from mailroom_stacks.settings.settings import Settings
 
 USUAL = 15
@@ -28,6 +29,7 @@ COUNTED_RECEIVES = 3
 def waiting_seconds(settings: Settings, queue: str) -> int:
     """Return the age in seconds of the oldest message in `queue` (its short name) at which an alarm rings. It
     is the setting, or else the usual threshold, which is higher if messages wait in the queue by design."""
+    queue = queue.removesuffix(OF_FALLBACK)
     minutes = settings.monitoring.waiting_minutes.get(queue)
     if minutes is not None:
         return minutes * 60

@@ -12,11 +12,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
-from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
 from tests.support.bounds import check_call, check_queue_call
 
 Side = Literal["before", "after"]
+Trouble = Literal["down", "throttles", "loses answers", "day used up"]
+"""Ways in which a provider fails every request."""
 
 PLACES: Counter[str] = Counter()
 """Number of calls, by place, at which a test has stopped a function or run another one."""
@@ -99,6 +101,7 @@ class Queued:
     body: str
     visible_at: float
     receives: int = 0
+    first_received_at: float = 0
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -119,7 +122,7 @@ class Queues:
     ) -> None:
         self._made += 1
         told = {name: {"stringValue": each["StringValue"]} for name, each in attributes.items()}
-        self.messages[url].append(Queued(f"m{self._made}", body, self._clock() + delay, 0, told))
+        self.messages[url].append(Queued(f"m{self._made}", body, self._clock() + delay, attributes=told))
 
     def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
         check_queue_call("SendMessageBatch", QueueUrl, Entries)
@@ -158,6 +161,7 @@ class Queues:
                 self.dead[url].append(message)
                 continue
             message.receives += 1
+            message.first_received_at = message.first_received_at or self._clock()
             message.visible_at = self._clock() + self._visibility
             records.append(_record(message))
         return records
@@ -180,7 +184,10 @@ def _record(message: Queued) -> dict[str, Any]:
         "messageId": message.message_id,
         "receiptHandle": message.message_id,
         "body": message.body,
-        "attributes": {"ApproximateReceiveCount": str(message.receives)},
+        "attributes": {
+            "ApproximateReceiveCount": str(message.receives),
+            "ApproximateFirstReceiveTimestamp": str(int(message.first_received_at * 1000)),
+        },
         "messageAttributes": message.attributes,
     }
 
@@ -188,10 +195,11 @@ def _record(message: Queued) -> dict[str, Any]:
 class Ses:
     """A model of SES that records the accepted mails with their times.
 
-    A recipient's name chooses the response.
+    A recipient's name chooses the response, unless `trouble` chooses it for all.
     """
 
     def __init__(self, clock: Clock) -> None:
+        self.trouble: Trouble | None = None
         self.accepted: list[dict[str, Any]] = []
         self.times: list[float] = []
         self._clock = clock
@@ -199,6 +207,12 @@ class Ses:
 
     def send_email(self, **request: Any) -> dict[str, Any]:
         recipient = request["Destination"]["ToAddresses"][0]
+        if self.trouble == "down":
+            raise EndpointConnectionError(endpoint_url="https://email.example.com")
+        if self.trouble == "throttles":
+            raise refused("TooManyRequestsException", 429)
+        if self.trouble == "day used up":
+            raise refused("LimitExceededException", 400)
         if recipient.startswith("throttled-once") and recipient not in self._throttled:
             self._throttled.add(recipient)
             raise refused("TooManyRequestsException", 429)
@@ -206,7 +220,7 @@ class Ses:
             raise refused("MessageRejected", 400, "Address blacklisted.")
         self.accepted.append(request)
         self.times.append(self._clock())
-        if recipient.startswith("lost-answer"):
+        if recipient.startswith("lost-answer") or self.trouble == "loses answers":
             raise ReadTimeoutError(endpoint_url="https://email.example.com")
         return {"MessageId": f"ses-{len(self.accepted)}"}
 

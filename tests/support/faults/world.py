@@ -19,7 +19,7 @@ from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, Validator
 from mailroom.dispatch.release import Lease, Release
-from mailroom.environment import LineSettings, SesSender
+from mailroom.environment import LineSettings, OtherProvider, SesSender
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import Contents
 from mailroom.ledger.items import PAUSED
@@ -41,7 +41,9 @@ FUNCTION_SECONDS = 60.0
 LEASE = FUNCTION_SECONDS + 60
 VISIBILITY = 6 * FUNCTION_SECONDS
 MAX_RECEIVES = 12
-MAIL, BULK = "https://sqs/mail", "https://sqs/mail-bulk"
+MAIL, BULK, FALLBACK = "https://sqs/mail", "https://sqs/mail-bulk", "https://sqs/mail-fallback"
+AFTER_TRIES, AFTER_SECONDS = 3, 120
+"""Tries, and seconds from the first, after which a mail goes to the fallback."""
 LINE = "line#mail"
 MINUTE, HOUR = 60, 3600
 CALLS = ("update_item", "get_item", "batch_get_item", "batch_write_item", "batch_execute_statement")
@@ -61,13 +63,18 @@ def mail(name: str, **attributes: Any) -> Item:
 class World:
     """One mailbox with its functions and queues. A crash ends one invocation and has no other effect."""
 
-    def __init__(self, on_unknown: OnUnknown = "resend", *, keyed: bool = False) -> None:
-        """`keyed`: the provider is Resend instead of SES."""
+    def __init__(
+        self, on_unknown: OnUnknown = "resend", *, keyed: bool = False, fallback: bool = False
+    ) -> None:
+        """`keyed`: the provider is Resend instead of SES. `fallback`: the other one of the two sends what the
+        provider does not."""
         self.clock = Clock()
         self.outside = Outside()
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self.ses = Ses(self.clock)
-        self.resend = Resend(self.clock) if keyed else None
+        self.resend = Resend(self.clock) if keyed or fallback else None
+        self._keyed, self._fallback = keyed, fallback
+        self.when_day_used_up = False
         self.on_unknown = on_unknown
         self.reachable: Item = {}
         """The senders' setting of allowed recipients; {} allows everybody."""
@@ -140,9 +147,10 @@ class World:
             contents_table="contents",
             runs_table=self.runs_table,
             bulk=url == BULK,
+            other_provider=self._other(url),
             **self.day,
         )
-        adapter = self._adapter(settings)
+        adapter = self._adapter(settings, by_resend=self._keyed != (url == FALLBACK))
         tools = Tools(
             self.ledger,
             self._payloads,
@@ -155,14 +163,27 @@ class World:
         )
         return Worker(settings.queue_url, tools, to_people(settings, adapter, tools))
 
-    def _adapter(self, settings: SesSender) -> Any:
+    def _other(self, url: str) -> OtherProvider | None:
+        if not self._fallback:
+            return None
+        if url == FALLBACK:
+            return OtherProvider(name="resend" if self._keyed else "ses", queue_url=MAIL)
+        return OtherProvider(
+            name="ses" if self._keyed else "resend",
+            queue_url=FALLBACK,
+            after_tries=AFTER_TRIES,
+            after_seconds=AFTER_SECONDS,
+            when_day_used_up=self.when_day_used_up,
+        )
+
+    def _adapter(self, settings: SesSender, *, by_resend: bool) -> Any:
         renderer = MailRenderer(
             Templates(TEMPLATES),
             self._payloads,
             senders=settings.mail_senders,
             max_attachment_bytes=settings.max_attachment_bytes,
         )
-        if self.resend is not None:
+        if by_resend:
             api = self.outside.watch(self.resend, "submit")
             return ResendMail(lambda: api, renderer, settings.payload_bucket)
         return SesMail(self.outside.watch(self.ses, "send_email"), renderer, settings.configuration_set)
@@ -283,7 +304,7 @@ class World:
         """Run the steps that are due now."""
         if self.clock.now >= self._released_at + MINUTE and self.parts():
             self.release()
-        for url in (MAIL, BULK):
+        for url in (MAIL, BULK, FALLBACK):
             self.deliver(url)
 
     def send_events(self) -> None:
@@ -299,9 +320,11 @@ class World:
 
     def accepted_references(self) -> list[Reference]:
         """Return the messages that the provider accepted, in order, with the numbers of their attempts."""
-        if self.resend is None:
-            return [_reference(request) for request in self.ses.accepted]
-        return [Reference.read(mail["headers"]["X-Correlation-ID"]) for mail in self.resend.accepted]
+        by_resend = self.resend.accepted if self.resend else []
+        return [
+            *(_reference(request) for request in self.ses.accepted),
+            *(Reference.read(mail["headers"]["X-Correlation-ID"]) for mail in by_resend),
+        ]
 
     def sends(self) -> Counter[str]:
         """Return how often the provider accepted each message."""

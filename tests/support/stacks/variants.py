@@ -69,6 +69,13 @@ CHAT: dict[str, Any] = {
 BY_RESEND = {"mail.provider": "resend", **EVERY_ALARM}
 """Settings of a stage whose mails Resend sends."""
 
+TWO_PROVIDERS: dict[str, Any] = {
+    "mail.fallback": "resend",
+    "channels.mail.fallback": {"messages_per_second": 2, "per_day": 1000, "when_day_used_up": True},
+    "sms": {**AWS, **WORDS, "fallback": "twilio", "fallback_sender": "+12025550199"},
+}
+"""Settings of a stage whose mails and texts have two providers."""
+
 LEAN: dict[str, Any] = {
     "sms": None,
     "channels.sms": REMOVED,

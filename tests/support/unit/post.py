@@ -110,11 +110,13 @@ class WorkerPost:
         receives: int | Sequence[int] = 1,
         remaining: Callable[[], int] = plenty,
         waited: Mapping[str, float] = MappingProxyType({}),
+        knows_first_receive: bool = True,
     ) -> dict[str, int]:
         """Handle a batch, and return the records that come back, with their visibilities in seconds.
 
         `receives`: number of receives of all records, or of each. `waited`: places of the messages that have
-        waited (when they were put, in epoch seconds), by their id.
+        waited (when they were put, in epoch seconds), by their id. `knows_first_receive`: whether the records
+        have the time of their first receive.
         """
         self._sqs.calls.clear()
         event = sqs_event(*bodies, receives=receives)
@@ -122,6 +124,8 @@ class WorkerPost:
             if isinstance(body, dict) and body.get("id") in waited:
                 place = {"stringValue": str(int(waited[body["id"]])), "dataType": "String"}
                 record["messageAttributes"] = {PUT_AT: place, DUE_AT: place}
+            if not knows_first_receive:
+                del record["attributes"]["ApproximateFirstReceiveTimestamp"]
         returned = failures(self._worker.handle(event, remaining))
         assert list(self._sqs.waits) == returned
         return self._sqs.waits

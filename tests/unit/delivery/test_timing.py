@@ -8,6 +8,7 @@ import pytest
 from mailroom.budget import CLOSED_SECONDS, Budget
 from mailroom.clock import epoch
 from mailroom.delivery.timing import LATEST_MESSAGES, MOST_REFUSED, USED_UP_SECONDS
+from mailroom.environment import OtherProvider
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import PROVIDER_REFUSES, SHARDS, Waits
@@ -208,6 +209,17 @@ def used_up(post: Make, *says: Any, **changes: Any) -> Post:
     bulk = lane(post, *says, bulk=True, **changes)
     bulk.handle(*(to_many(40, f"m-{at}") for at in range(2)))
     return bulk
+
+
+def test_bulk_above_the_fallbacks_own_day_is_tried_later_and_takes_nothing_from_the_first_providers_day(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    first = OtherProvider(name="other", queue_url="https://sqs.example/mail-bulk")
+    bulk = used_up(post, other_provider=first, budget="mail-fallback")
+    assert bulk.handle(to_many(20, "over")) == {}
+    assert due_of(aws, clock) == {"over": ("day_used_up", NOW + USED_UP_SECONDS)}
+    assert (line_of(aws, clock), spent(aws, clock)) == ([], (0, 0))
+    assert Budget(aws.dynamodb, BUDGETS, "mail-fallback", DAYS, 0.1, clock).spent() == (90, 90)
 
 
 def test_messages_of_a_batch_wait_in_the_order_in_which_they_were_put(

@@ -24,6 +24,8 @@ class SesMail(WithoutLookUp):
     """Adapter of SES, which supports neither idempotency keys nor look-ups of sent mails."""
 
     provider = "ses"
+    account = "ses"
+    """Account in claims. The name tells a try at SES from a try at the channel's other provider."""
     contract = Mail
 
     def __init__(self, client: "SESV2Client", renderer: MailRenderer, configuration_set: str) -> None:

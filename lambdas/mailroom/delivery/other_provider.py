@@ -1,0 +1,103 @@
+"""Choice between a channel's two providers: decides when a message moves to the other provider's queue.
+
+A message moves only after proof that it was not sent. While the outcome of a try is unknown, only the
+provider of that try may submit the message, so two providers never send the same message. The ledger's claim
+stores the provider, and a sender remembers the latest responses of its provider. So the choice costs neither
+a further write nor state that functions share.
+"""
+
+from msgspec import structs
+
+from mailroom.clock import Clock
+from mailroom.delivery.worker import HandOver, QueueRecord
+from mailroom.environment import OtherProvider
+from mailroom.ledger.claims import Claimed
+from mailroom.message.outcome import DayUsedUp, Outcome, Refusal, Rejected, Retry
+
+REFUSED_IN_A_ROW = 3
+"""Number of consecutive refusals after which a sender submits only the first message of each batch, until the
+provider accepts one. So a provider that is out of reach is asked by single messages, and the others do not
+wait for it."""
+
+
+class OtherProviderChoice:
+    """Decides for one sender which messages go to the channel's other provider."""
+
+    def __init__(self, provider: OtherProvider | None, clock: Clock) -> None:
+        """`provider`: the other provider; None if the channel has one provider, so that no message moves."""
+        self._other = provider
+        self._clock = clock
+        self._refused = 0
+        self._reason = ""
+        self._asked = False
+        """Whether a message of the present batch was submitted."""
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether the other provider takes the messages that the sender's own provider does not send."""
+        return self._other is not None and self._other.is_fallback
+
+    def begin(self) -> None:
+        """Begin a batch."""
+        self._asked = False
+
+    def own(self, claim: Claimed) -> Claimed | None:
+        """Return the claim with the tries of the sender's own provider. Return None if the other provider
+        has to find out the outcome of an earlier try.
+
+        The oldest try of unknown outcome decides. The other provider's senders have found that try as well
+        and moved the message, so a later try of theirs is only a claim whose worker crashed before the move.
+        """
+        if self._other is None or not claim.unsettled:
+            return claim
+        tries = tuple(earlier for earlier in claim.unsettled if earlier.provider != self._other.name)
+        return structs.replace(claim, unsettled=tries) if claim.unsettled[0] in tries else None
+
+    def hand_over(self) -> HandOver:
+        """Return the result for the record of a message that goes to the other provider's queue."""
+        assert self._other is not None
+        return HandOver(self._other.queue_url)
+
+    def answered(self, outcome: Outcome) -> None:
+        """Remember the provider's response to a submit."""
+        if isinstance(outcome, Refusal) and self._is_providers(outcome):
+            self._refused, self._reason = self._refused + 1, outcome.reason
+        else:
+            self._refused = 0
+
+    def withheld(self) -> Retry | None:
+        """Return the reason why a message is not submitted now: the provider has refused the messages before
+        it, and a message of the batch asks it already. Returns None if the message may be submitted."""
+        if not self.is_fallback or self._refused < REFUSED_IN_A_ROW or not self._asked:
+            self._asked = True
+            return None
+        return Retry(self._reason)
+
+    def moves(self, refusal: Refusal, claim: Claimed, record: QueueRecord) -> bool:
+        """Return whether a message that was not sent goes to the other provider now."""
+        if self._other is None or not self.is_fallback or claim.unsettled or not self._is_providers(refusal):
+            return False
+        return (
+            isinstance(refusal, DayUsedUp)
+            or record.receives >= self._other.after_tries
+            or self._left(record) <= 0
+        )
+
+    def wait(self, seconds: float, claim: Claimed, record: QueueRecord) -> float:
+        """Return the seconds until the next try: `seconds`, or less if the message goes to the other provider
+        before that."""
+        if not self.is_fallback or claim.unsettled:
+            return seconds
+        return min(seconds, max(0.0, self._left(record)))
+
+    def _left(self, record: QueueRecord) -> float:
+        """Return the seconds until the record has waited long enough for its own provider."""
+        assert self._other is not None
+        return record.first_received_at + self._other.after_seconds - self._clock()
+
+    def _is_providers(self, refusal: Refusal) -> bool:
+        """Return whether the provider is the reason for a refusal, so that the other provider may send the
+        message."""
+        if isinstance(refusal, DayUsedUp):
+            return self._other is not None and self._other.when_day_used_up
+        return not isinstance(refusal, Rejected)

@@ -1,0 +1,161 @@
+"""A channel with two providers: every sender, stopped before and after every outside call, while the first
+provider fails in every way, and then works again."""
+
+from collections.abc import Callable
+
+import pytest
+
+from mailroom.ledger.status_reader import may_have_arrived_twice
+from tests.support.faults.outside import Trouble
+from tests.support.faults.stops import stops
+from tests.support.faults.world import FALLBACK, MAIL, OnUnknown, World, mail
+
+NewWorld = Callable[..., World]
+NAMES = ("a", "b", "c", "d", "e")
+OUTAGE_SECONDS = 60
+FIRST = pytest.mark.parametrize("keyed", [False, True], ids=["SES first", "Resend first"])
+
+
+def begun(new_world: NewWorld, trouble: Trouble | None, on_unknown: OnUnknown, *, keyed: bool) -> World:
+    """Return a world whose first provider fails."""
+    world = new_world(on_unknown, keyed=keyed, fallback=True)
+    world.enqueue(*map(mail, NAMES))
+    fail(world, trouble)
+    return world
+
+
+def fail(world: World, trouble: Trouble | None) -> None:
+    """Let the first provider of a world fail, or work again."""
+    first = world.resend if world._keyed else world.ses
+    assert first is not None
+    first.trouble = trouble
+
+
+def through_the_outage(world: World) -> None:
+    """Deliver for as long as the first provider fails."""
+    world.settle(until=world.clock.now + OUTAGE_SECONDS)
+
+
+def recover(world: World) -> None:
+    """Let the first provider work again, and deliver everything."""
+    fail(world, None)
+    world.settle()
+
+
+@pytest.mark.parametrize("trouble", ["down", "throttles"])
+@FIRST
+def test_each_mail_is_sent_once_by_the_fallback_wherever_a_sender_crashes(
+    new_world: NewWorld, trouble: Trouble, *, keyed: bool
+) -> None:
+    for world, where in stops(
+        lambda: begun(new_world, trouble, "hold", keyed=keyed), through_the_outage, least=30
+    ):
+        recover(world)
+        ends = {name: world.end(name) for name in NAMES}
+        # SES has no idempotency key: `hold` gives up the mail whose sender crashed around its submit.
+        assert sum(end != "sent" for end in ends.values()) <= 1, where
+        assert max(world.sends().values()) == 1, where
+        assert {name for name in NAMES if ends[name] == "sent"} <= world.sends().keys(), where
+        assert not world.queues.dead, where
+
+
+@FIRST
+def test_a_mail_whose_first_provider_may_have_it_never_goes_to_the_fallback(
+    new_world: NewWorld, *, keyed: bool
+) -> None:
+    for world, where in stops(
+        lambda: begun(new_world, "loses answers", "hold", keyed=keyed), through_the_outage, least=10
+    ):
+        recover(world)
+        assert max(world.sends().values()) == 1, where
+        assert {world.found(name).get("provider") for name in NAMES} <= {
+            None,
+            "resend" if keyed else "ses",
+        }, where
+
+
+@FIRST
+def test_a_mail_whose_fallback_may_have_it_never_goes_back_to_the_first_provider(
+    new_world: NewWorld, *, keyed: bool
+) -> None:
+    world = begun(new_world, "down", "resend", keyed=keyed)
+    second = world.ses if keyed else world.resend
+    assert second is not None
+    second.trouble = "loses answers"
+    world.settle(until=world.clock.now + OUTAGE_SECONDS)
+    assert len(second.accepted) == len(NAMES)
+    fail(world, None)
+    second.trouble = "down"
+    # A copy of each mail comes to the first provider, as after a repair.
+    world.enqueue(*map(mail, NAMES))
+    world.settle(until=world.clock.now + 3_000)
+    assert world.sends() == dict.fromkeys(NAMES, 1)
+    assert all("completedAt" not in world.found(name) for name in NAMES)
+
+
+@pytest.mark.parametrize(("keyed", "on_unknown"), [(False, "resend"), (True, "hold")])
+def test_a_claim_that_crashed_before_the_move_leaves_the_mail_to_the_provider_of_the_first_try(
+    new_world: NewWorld, on_unknown: OnUnknown, *, keyed: bool
+) -> None:
+    """The first provider may have the mail. A copy of it comes to the fallback's sender, which claims it and
+    dies. Resend can then settle the first try by its key; SES sends it again, as `resend` says."""
+
+    def begin() -> World:
+        world = begun(new_world, "loses answers", on_unknown, keyed=keyed)
+        world.deliver()
+        fail(world, None)
+        world.clock.now += 500
+        world.queues.messages.clear()
+        world.enqueue(*map(mail, NAMES), url=FALLBACK)
+        return world
+
+    for world, where in stops(begin, lambda world: world.deliver(FALLBACK), least=4):
+        world.settle()
+        assert {world.end(name) for name in NAMES} == {"sent"}, where
+        assert {world.found(name)["provider"] for name in NAMES} == {"resend" if keyed else "ses"}, where
+        assert set(world.sends().values()) == {1 if keyed else 2}, where
+        assert {may_have_arrived_twice(world.found(name)) for name in NAMES} == {not keyed}, where
+
+
+def test_a_first_provider_that_works_gets_every_mail_with_two_writes_of_the_ledger_and_no_other_call(
+    new_world: NewWorld,
+) -> None:
+    world = new_world(fallback=True)
+    world.enqueue(mail("a"))
+    world.deliver()
+    assert world.outside.calls == ["batch_get_item", "update_item", "send_email", "update_item"]
+    assert world.found("a")["provider"] == "ses"
+
+
+def test_a_mail_that_is_rejected_for_its_own_fault_does_not_go_to_the_fallback(new_world: NewWorld) -> None:
+    world = new_world(fallback=True)
+    world.enqueue(mail("rejected"))
+    world.settle()
+    assert world.end("rejected") == "failed: rejected"
+    assert world.resend is not None
+    assert not world.resend.accepted
+
+
+@pytest.mark.parametrize(("when_day_used_up", "provider"), [(True, "resend"), (False, "ses")])
+def test_a_used_up_day_sends_mails_to_the_fallback_if_the_setting_says_so_and_otherwise_lets_them_wait(
+    new_world: NewWorld, provider: str, *, when_day_used_up: bool
+) -> None:
+    world = begun(new_world, "day used up", "resend", keyed=False)
+    world.when_day_used_up = when_day_used_up
+    world.settle(until=world.clock.now + OUTAGE_SECONDS)
+    recover(world)
+    assert {world.found(name)["provider"] for name in NAMES} == {provider}
+    assert world.sends() == dict.fromkeys(NAMES, 1)
+
+
+def test_a_mail_goes_to_the_fallback_after_the_tries_and_a_mail_of_both_queues_is_sent_once(
+    new_world: NewWorld,
+) -> None:
+    world = begun(new_world, "throttles", "resend", keyed=False)
+    world.settle(until=world.clock.now + 4)
+    assert not world.queues.messages[FALLBACK]
+    world.enqueue(*map(mail, NAMES), url=FALLBACK)
+    fail(world, None)
+    world.settle()
+    assert world.sends() == dict.fromkeys(NAMES, 1)
+    assert not world.queues.messages[MAIL]

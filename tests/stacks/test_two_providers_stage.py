@@ -1,0 +1,149 @@
+"""A stage whose mails and texts have two providers."""
+
+import msgspec
+import pytest
+
+from mailroom.environment import OtherProvider, ResendSender, SesSender, SmsSender, read
+from mailroom_stacks.settings.load import load
+from mailroom_stacks.settings.sentences import SettingsError
+from tests.support.stacks.refusals import REMOVED, with_settings
+from tests.support.stacks.templates import Templates
+
+QUEUES = "https://sqs.eu-central-1.amazonaws.com/111122223333/mailroom-dev-"
+LANES = pytest.mark.parametrize("lane", ["", "-bulk"])
+
+
+def sender(stage: Templates, name: str, kind: type) -> object:
+    """Return the settings that a sender reads."""
+    return read(kind, stage["channels"].environment(f"mailroom-dev-{name}"))
+
+
+@LANES
+def test_the_senders_of_each_lane_know_the_queue_of_the_other_provider(
+    two_providers: Templates, lane: str
+) -> None:
+    first = sender(two_providers, f"send-mail{lane}", SesSender)
+    second = sender(two_providers, f"send-mail{lane}-fallback", ResendSender)
+    assert isinstance(first, SesSender)
+    assert isinstance(second, ResendSender)
+    assert first.other_provider == OtherProvider(
+        name="resend",
+        queue_url=f"{QUEUES}mail{lane}-fallback",
+        after_tries=3,
+        after_seconds=60,
+        when_day_used_up=True,
+    )
+    assert second.other_provider == OtherProvider(name="ses", queue_url=f"{QUEUES}mail{lane}")
+
+
+def test_each_provider_has_its_own_rate_day_and_credentials(two_providers: Templates) -> None:
+    first = sender(two_providers, "send-mail", SesSender)
+    second = sender(two_providers, "send-mail-fallback", ResendSender)
+    assert isinstance(first, SesSender)
+    assert isinstance(second, ResendSender)
+    assert (first.pace_seconds, second.pace_seconds) == (4, 2)
+    assert (first.per_day, second.per_day) == ([("0001-01-01", 200)], [("0001-01-01", 1000)])
+    assert (first.budget, second.budget) == ("", "mail-fallback")
+    assert first.configuration_set
+    assert second.resend_secret_arn
+    channels = two_providers["channels"]
+    assert channels.one("Lambda::Function", FunctionName="mailroom-dev-send-mail-fallback")["Handler"] == (
+        "send_mail_resend.handler"
+    )
+
+
+def test_a_sender_may_use_its_own_provider_and_both_queues(two_providers: Templates) -> None:
+    first = two_providers["channels"].policy("mailroom-dev-send-mail")
+    second = two_providers["channels"].policy("mailroom-dev-send-mail-fallback")
+    assert "ses:SendEmail" in first
+    assert not any("Resend" in each for each in first["secretsmanager:GetSecretValue"])
+    assert not any(action.startswith("ses:") for action in second)
+    assert any("Resend" in each for each in second["secretsmanager:GetSecretValue"])
+    for rights, other in ((first, "mail-fallback"), (second, "mail")):
+        assert rights["sqs:SendMessage"] == {f"arn:aws:sqs:eu-central-1:111122223333:mailroom-dev-{other}"}
+
+
+def test_texts_have_the_number_and_the_account_of_each_provider(two_providers: Templates) -> None:
+    first = sender(two_providers, "send-sms", SmsSender)
+    second = sender(two_providers, "send-sms-fallback", SmsSender)
+    assert isinstance(first, SmsSender)
+    assert isinstance(second, SmsSender)
+    assert (first.sms_provider, first.sms_sender, first.twilio_secret_arn) == ("aws", "+12025550123", "")
+    assert (second.sms_provider, second.sms_sender) == ("twilio", "+12025550199")
+    assert second.callback_url
+    assert second.twilio_secret_arn
+    assert not second.sms_configuration_set
+
+
+def test_events_and_replies_of_both_providers_of_texts_are_read_with_the_same_words(
+    two_providers: Templates,
+) -> None:
+    feedback = two_providers["feedback"].environment("mailroom-dev-feedback")
+    callbacks = two_providers["api"].environment("mailroom-dev-twilio-callbacks")
+    assert feedback["STOP_WORDS"] == callbacks["STOP_WORDS"]
+    assert two_providers["feedback"].all("SMSVOICE::ConfigurationSet")
+    assert two_providers["api"].one("Lambda::Function", FunctionName="mailroom-dev-resend-events")
+    alarms = two_providers["feedback"].all("CloudWatch::Alarm")
+    assert [each for each in alarms if "-ses-" in each["AlarmName"]]
+
+
+def test_dispatch_and_release_know_only_the_queues_of_the_first_providers(two_providers: Templates) -> None:
+    for name in ("dispatch", "release"):
+        variables = two_providers["routing"].environment(f"mailroom-dev-{name}")
+        assert "fallback" not in variables["ROUTES"]
+        assert "fallback" not in str(
+            two_providers["routing"].policy(f"mailroom-dev-{name}")["sqs:SendMessage"]
+        )
+    lines = msgspec.json.decode(two_providers["routing"].environment("mailroom-dev-release")["LINES"])
+    assert lines["mail"]["per_day"] == [["0001-01-01", 200]]
+
+
+def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> None:
+    assert not [name for name, stack in dev.stacks.items() if "fallback" in str(stack.body).lower()]
+    assert not [name for name, stack in dev.stacks.items() if "OTHER_PROVIDER" in str(stack.body)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"mail.fallback": "ses"}, "mail.fallback: 'ses' is mail.provider already"),
+        ({"sms.fallback": "twilio"}, "sms.fallback: 'twilio' is sms.provider already"),
+        ({"sms.fallback": "aws"}, "sms.fallback_sender: is missing; aws needs a number"),
+        (
+            {"sms": {"provider": "aws", "sender": "SHOP", "fallback": "twilio", "fallback_sender": "SHOP"}},
+            "sms.fallback_sender: 'SHOP' is not a number in E.164, which twilio needs",
+        ),
+        (
+            {"mail.fallback": "resend", "channels.mail.fallback": {"per_day": 20}},
+            "channels.mail.fallback.per_day: 20 with a reserve of 0.25 leaves 15 for bulk",
+        ),
+        (
+            {
+                "sms": {
+                    "provider": "aws",
+                    "sender": "SHOP",
+                    "fallback": "twilio",
+                    "fallback_sender": "MG" + "a" * 32,
+                },
+                "channels.sms.fallback": {"messages_per_second": 100},
+            },
+            "would throttle status callbacks, and Twilio does not repeat callbacks that got 429; use 1667 or "
+            "more (5 x channels.sms.fallback.messages_per_second 100",
+        ),
+        (
+            {"mail.fallback": "resend", "retention.mailbox_days": 20},
+            "retention.mailbox_days: 20 would lose the item",
+        ),
+    ],
+)
+def test_a_setting_of_a_second_provider_that_cannot_work_is_refused(
+    changes: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        load(with_settings(changes), "dev")
+    assert sentence in str(refusal.value)
+
+
+def test_a_second_provider_of_a_channel_that_the_stage_does_not_have_adds_nothing() -> None:
+    settings = load(with_settings({"sms": None, "channels.sms": REMOVED, "mail.fallback": "resend"}), "dev")
+    assert settings.fallbacks == {"mail": "resend"}

@@ -1,0 +1,202 @@
+"""A channel with two providers: when a message moves to the queue of the other one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.aws.queues import DUE_AT, PUT_AT
+from mailroom.environment import OtherProvider
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected, Retry, Sent
+from tests.support.unit.post import Counted, Make, Post
+from tests.support.unit.shared import LEASE, NOW, Aws, FakeClock, claimed, item
+
+TRIES, SECONDS = 3, 60
+THROTTLED, PAUSED, FULL = Retry("429", 0), Misconfigured("paused"), DayUsedUp("full")
+Begin = Callable[..., Post]
+
+
+@pytest.fixture
+def first(post: Make, aws: Aws) -> Begin:
+    """Senders of the first provider, whose fallback has the queue `fallback`."""
+    aws.urls["fallback"] = aws.sqs.create_queue(QueueName="fallback")["QueueUrl"]
+
+    def begin(*outcomes: Outcome | Exception, when_day_used_up: bool = False, **changes: Any) -> Post:
+        other = OtherProvider(
+            name="other",
+            queue_url=aws.urls["fallback"],
+            after_tries=TRIES,
+            after_seconds=SECONDS,
+            when_day_used_up=when_day_used_up,
+        )
+        return post(*outcomes, other_provider=other, **changes)
+
+    return begin
+
+
+def moved(aws: Aws) -> list[str]:
+    """Return the ids of the messages in the fallback's queue."""
+    return [each["id"] for each in aws.bodies("fallback")]
+
+
+@pytest.mark.parametrize("refusal", [THROTTLED, PAUSED])
+def test_a_message_that_the_provider_did_not_send_moves_at_the_last_of_its_tries(
+    first: Begin, aws: Aws, counted: Counted, refusal: Outcome
+) -> None:
+    worker = first(refusal)
+    for receives in range(1, TRIES):
+        assert list(worker.handle(item(), receives=receives)) == ["r-0"]
+    assert not moved(aws)
+    assert worker.handle(item(), receives=TRIES) == {}
+    assert moved(aws) == ["m-1"]
+    assert counted()["ToOtherProvider"] == 1
+    row = aws.item()
+    assert row["trouble"] == {"code": "other_provider", "message": refusal.reason}  # type: ignore[union-attr]
+    assert not {"startedAt", "unsettled_tries"} & row.keys()
+
+
+def test_a_message_moves_after_the_seconds_and_comes_back_in_time_for_them(
+    first: Begin, aws: Aws, clock: FakeClock
+) -> None:
+    worker = first(Retry("asks for an hour", 3_600))
+    clock.advance(20)
+    assert worker.handle(item()) == {"r-0": SECONDS - 20}
+    clock.advance(SECONDS - 20)
+    assert worker.handle(item(), receives=2) == {}
+    assert moved(aws) == ["m-1"]
+
+
+def test_a_record_without_the_time_of_its_first_receive_moves_at_the_last_of_its_tries(
+    first: Begin, aws: Aws, clock: FakeClock
+) -> None:
+    clock.advance(10 * SECONDS)
+    worker = first(THROTTLED)
+    assert list(worker.handle(item(), knows_first_receive=False)) == ["r-0"]
+    assert worker.handle(item(), receives=TRIES, knows_first_receive=False) == {}
+    assert moved(aws) == ["m-1"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"), [(Rejected("no such address"), "failed"), (Sent("p-1"), "sent")]
+)
+def test_a_message_that_has_an_outcome_does_not_move(
+    first: Begin, aws: Aws, outcome: Outcome, status: str
+) -> None:
+    assert first(outcome).handle(item(), receives=TRIES) == {}
+    assert aws.item()["status"] == status
+    assert not moved(aws)
+
+
+def test_a_message_with_a_try_of_unknown_outcome_does_not_move_after_a_later_refusal(
+    first: Begin, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
+    claimed(ledger, account="fake/1")
+    clock.advance(LEASE)
+    worker = first(THROTTLED)
+    assert worker.handle(item(), receives=TRIES) == {"r-0": 16}, "the usual back-off"
+    assert worker.submitted == ["m-1"]
+    assert not moved(aws)
+
+
+def test_a_message_that_the_other_provider_may_have_moves_without_a_submit(
+    first: Begin, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
+    claimed(ledger, account="other/1 for tester@example.com")
+    clock.advance(LEASE)
+    worker = first(Sent("p-1"))
+    assert worker.handle(item()) == {}
+    assert (worker.submitted, moved(aws)) == ([], ["m-1"])
+    assert aws.item()["unsettled_tries"] == [f"{int(NOW * 1000)} other/1 for tester@example.com"]
+
+
+def test_a_day_that_is_used_up_moves_a_message_at_once_if_the_setting_says_so(first: Begin, aws: Aws) -> None:
+    assert first(FULL, when_day_used_up=True).handle(item()) == {}
+    assert moved(aws) == ["m-1"]
+
+
+def test_a_day_that_is_used_up_otherwise_lets_a_message_wait_as_without_a_fallback(
+    first: Begin, aws: Aws
+) -> None:
+    assert first(FULL).handle(item(), receives=TRIES) == {}
+    assert aws.item()["status"] == "scheduled"
+    assert not moved(aws)
+
+
+def test_credentials_that_cannot_be_read_move_a_message(first: Begin, aws: Aws) -> None:
+    worker = first(Sent("p-1"))
+    worker.adapter.refusal = Misconfigured("no secret")
+    assert worker.handle(item(), receives=TRIES) == {}
+    assert moved(aws) == ["m-1"]
+
+
+def test_a_moved_record_keeps_its_body_and_times_and_is_not_taken_for_a_new_one(
+    first: Begin, aws: Aws
+) -> None:
+    first(THROTTLED).handle(item(order=42), receives=TRIES)
+    (record,) = aws.receive("fallback")
+    assert record["Body"] == '{"id": "m-1", "event_type": "mail", "to": "vincent@example.com", ' + (
+        '"subject": "Hello", "text": "Hi", "order": 42}'
+    )
+    attributes = {name: value["StringValue"] for name, value in record["MessageAttributes"].items()}
+    assert attributes == {PUT_AT: str(int(NOW)), DUE_AT: str(int(NOW))}
+
+
+def test_a_record_that_cannot_be_sent_to_the_other_queue_comes_back_and_its_neighbours_move(
+    first: Begin, aws: Aws
+) -> None:
+    worker = first(THROTTLED)
+
+    def refuse_first(real: Callable[..., Any], **arguments: Any) -> Any:
+        bad = [each for each in arguments["Entries"] if '"m-1"' in each["MessageBody"]]
+        good = [each for each in arguments["Entries"] if each not in bad]
+        reply = real(**{**arguments, "Entries": good}) if good else {"Successful": []}
+        failed = [{"Id": each["Id"], "Code": "InternalError", "SenderFault": False} for each in bad]
+        return {**reply, "Failed": failed}
+
+    worker._sqs._changes["send_message_batch"] = refuse_first
+    assert worker.handle(item(), item(id="m-2"), receives=TRIES) == {"r-0": 0}
+    assert moved(aws) == ["m-2"]
+
+
+def test_after_refusals_in_a_row_single_messages_ask_the_provider_and_an_acceptance_ends_that(
+    first: Begin, aws: Aws
+) -> None:
+    def batch(number: int) -> list[dict[str, Any]]:
+        return [item(id=f"m-{number}-{at}") for at in range(4)]
+
+    worker = first(*[THROTTLED] * 4, *[Sent("p-1")] * 20)
+    assert len(worker.handle(*batch(1))) == 4
+    assert worker.submitted == ["m-1-0", "m-1-1", "m-1-2"]
+    assert len(worker.handle(*batch(2))) == 4
+    assert worker.submitted[3:] == ["m-2-0"]
+    assert worker.handle(*batch(3)) == {}
+    assert worker.submitted[4:] == [f"m-3-{at}" for at in range(4)]
+    assert not moved(aws)
+
+
+def test_a_campaign_that_the_first_provider_refuses_moves_and_does_not_wait_for_it(
+    first: Begin, aws: Aws, counted: Counted
+) -> None:
+    worker = first(PAUSED, bulk=True)
+    for number in range(4):
+        batch = [item(id=f"m-{number}-{at}") for at in range(10)]
+        assert len(worker.handle(*batch)) == 10
+        assert worker.handle(*batch, receives=TRIES) == {}
+    assert len(worker.submitted) < 20
+    assert counted()["ToOtherProvider"] == 40
+    assert "WaitsForProvider" not in counted()
+
+
+def test_without_a_fallback_every_message_asks_the_provider(post: Make) -> None:
+    worker = post(THROTTLED)
+    worker.handle(*(item(id=f"m-{at}") for at in range(8)))
+    assert len(worker.submitted) == 8
+
+
+def test_a_sender_of_the_fallback_retries_and_does_not_send_messages_back(post: Make, aws: Aws) -> None:
+    aws.urls["first"] = aws.sqs.create_queue(QueueName="first")["QueueUrl"]
+    other = OtherProvider(name="other", queue_url=aws.urls["first"])
+    worker = post(THROTTLED, other_provider=other)
+    assert list(worker.handle(item(), receives=2 * TRIES)) == ["r-0"]
+    assert not aws.bodies("first")
