@@ -1,6 +1,6 @@
 """`make chaos`: put messages while faults occur in functions and providers, and check at the simulators the
-outcome of each message. Writes lab/bench/chaos.json and draws docs/pictures; with --mail resend it writes
-chaos_resend.json. Exits with 1 if a message was lost or sent twice."""
+outcome of each message. Writes lab/bench/chaos.json and draws docs/pictures; with --mail resend or both it
+writes chaos_resend.json or chaos_both.json. Exits with 1 if a message was lost or sent twice."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 
 from lab import REPOSITORY, size
 from lab.chaos.faults import Chaos, plan
@@ -40,8 +41,13 @@ SEED, MESSAGES, KILLS, RATE = 1, size(4000, 60), size(100, 3), 14.0
 END_SECONDS = 900.0
 """Seconds without the end of any message, after which the run no longer waits. They are longer than a
 visibility timeout, after which the messages of a killed process are received again."""
-BY_RESEND = {STAGE: {"mail": {"provider": "resend"}, "channels": {"mail": {"base_url": "providers"}}}}
-SENDERS = ("mail", "mail-bulk", "sms", "push", "fax", "webhook")
+_RESEND = {"channels": {"mail": {"base_url": "providers", "fallback": {"messages_per_second": 50}}}}
+MAIL: dict[str, dict[str, Any]] = {
+    "ses": {},
+    "resend": {"mail": {"provider": "resend"}, **_RESEND},
+    "both": {"mail": {"fallback": "resend"}, **_RESEND},
+}
+"""Settings of the stage by the provider of mails; `both` is SES with Resend as its fallback."""
 console = Terminal(highlight=False)
 
 
@@ -52,7 +58,11 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=KILLS, help=f"killed processes; default {KILLS}")
     parser.add_argument("--rate", type=float, default=RATE, help=f"messages put per second; default {RATE:g}")
     parser.add_argument(
-        "--mail", choices=("ses", "resend"), default="ses", help="provider of mails; default ses"
+        "--mail",
+        choices=tuple(MAIL),
+        default="ses",
+        help="provider of mails; default ses. both: SES refuses everything for two minutes, and Resend is "
+        "its fallback",
     )
     options = parser.parse_args()
     if not TOOLS.exists():
@@ -62,10 +72,10 @@ def main() -> None:
         os.environ.pop(name, None)
     # SIGTERM raises SystemExit, so that `finally` blocks run, as after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if options.mail == "resend":
+    if settings := MAIL[options.mail]:
         stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
         # The context in this variable overrides the context in cdk.json.
-        os.environ["CDK_CONTEXT_JSON"] = json.dumps({"mailroom": merged(stages, BY_RESEND)})
+        os.environ["CDK_CONTEXT_JSON"] = json.dumps({"mailroom": merged(stages, {STAGE: settings})})
     lifecycle.stop(WORKSPACE)  # an earlier run that was killed may have left a stage
     try:
         running = lifecycle.start(WORKSPACE, lambda line: console.print(f"- {line}"))
@@ -118,8 +128,8 @@ def announced(stage: StageClient) -> dict[Key, list[float]]:
     unknown outcome, by message."""
     logs = LocalSession().client("logs", endpoint_url=stage.running.endpoints.aws, config=patient())
     times: dict[Key, list[float]] = defaultdict(list)
-    for sender in SENDERS:
-        group = f"/aws/lambda/mailroom-{STAGE}-send-{sender}"
+    groups = logs.describe_log_groups(logGroupNamePrefix=f"/aws/lambda/mailroom-{STAGE}-send-")["logGroups"]
+    for group in (found["logGroupName"] for found in groups):
         for event in logs.filter_log_events(logGroupName=group, filterPattern='"resending"')["events"]:
             for text in event["message"].splitlines():
                 if '"resending' in text:

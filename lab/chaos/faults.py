@@ -35,9 +35,25 @@ FUNCTIONS = {
     "twilio-callbacks": 1,
 }
 """Functions whose processes are killed, with the weight of each."""
-SHARES = {"throttled": 0.3, "error": 0.1, "timeout": 0.05, "slow": 0.2}
-"""Share of a provider's submits that have a fault, by fault. The share of time-outs is small, because they
+FUNCTIONS_BY_MAIL = {
+    "resend": {"resend-events": 1},
+    "both": {"resend-events": 1, "send-mail-fallback": 4, "send-mail-bulk-fallback": 2},
+}
+"""Further functions, by the provider of mails."""
+CLOSED = "closed"
+"""Fault of a provider that has a fallback: it refuses every submit."""
+SHARES: dict[str, dict[str, float]] = {
+    "throttled": {"throttled": 0.3},
+    "error": {"error": 0.1},
+    "timeout": {"timeout": 0.05},
+    "slow": {"slow": 0.2},
+    CLOSED: {"throttled": 1},
+}
+"""Shares of a provider's submits that have a fault, by fault. The share of time-outs is small, because they
 delay a sender for the longest time."""
+CLOSES, OPENS = 0.05, 0.5
+"""Times at which a provider with a fallback begins and ends to refuse every submit, as shares of the
+messages: two minutes of a run of five."""
 LASTS = 0.1
 """Duration of a provider's fault, and of the stop of `release`, as a share of the messages."""
 DEPLOYMENTS = 2
@@ -78,16 +94,22 @@ class Done:
 
 def plan(seed: int, messages: int, kills: int, mail: str = "ses") -> list[Fault]:
     """Return the faults of a run in order. Equal arguments give equal faults. `mail` is the provider of
-    mails."""
+    mails, or `both`: SES with Resend as its fallback."""
     chance = random.Random(seed)
-    functions = FUNCTIONS | ({"resend-events": 1} if mail == "resend" else {})
+    functions = FUNCTIONS | FUNCTIONS_BY_MAIL.get(mail, {})
     kill = [_kill(int(chance.uniform(0.02, 1) * messages), functions, chance) for _ in range(kills)]
     pump = Fault(int(chance.uniform(0.2, 0.4) * messages), "pump")
     deploy = [Fault(int(chance.uniform(0.3, 0.9) * messages), "deploy") for _ in range(DEPLOYMENTS)]
-    unused = {"ses", "resend"} - {mail}
+    unused = {"ses", "resend"} - {mail} if mail != "both" else {"ses"}
     troubles = [
         *_troubles(chance, messages, [provider for provider in trouble.PROVIDERS if provider not in unused])
     ]
+    if mail == "both":
+        troubles += [
+            Fault(int(CLOSES * messages), "trouble", provider="ses", trouble=CLOSED),
+            Fault(int(OPENS * messages), "calm", provider="ses"),
+            *_troubles(chance, messages, ["ses"], begin=OPENS),
+        ]
     days = [Fault(int(chance.uniform(0.1, 0.9) * messages), "day") for _ in range(DAYS)]
     # The function `release` is stopped for a while when the daily limit is closed for the first time, so that
     # waiting messages accumulate.
@@ -103,13 +125,15 @@ def _kill(second: int, functions: Mapping[str, int], chance: random.Random) -> F
     return Fault(second, "kill", (first, *(name for name in victims if name != first)), chance.random())
 
 
-def _troubles(chance: random.Random, messages: int, providers: Sequence[str]) -> Iterator[Fault]:
-    """Yield the faults of the providers: each provider has each fault once, one after another, with a pause
-    in between."""
-    room = 1 / len(trouble.KINDS)
+def _troubles(
+    chance: random.Random, messages: int, providers: Sequence[str], begin: float = 0
+) -> Iterator[Fault]:
+    """Yield the faults of the providers from `begin` (a share of the messages) on: each provider has each
+    fault once, one after another, with a pause in between."""
+    room = (1 - begin) / len(trouble.KINDS)
     for provider in providers:
         for place, kind in enumerate(chance.sample(trouble.KINDS, len(trouble.KINDS))):
-            begins = room * place + chance.uniform(0, room - LASTS)
+            begins = begin + room * place + chance.uniform(0, room - LASTS)
             yield Fault(int(begins * messages), "trouble", provider=provider, trouble=kind)
             yield Fault(int((begins + LASTS) * messages), "calm", provider=provider)
 
@@ -182,7 +206,7 @@ class Chaos:
         return f"{replace_functions(self._stage.running.endpoints.aws, self._workspace.assembly)} functions"
 
     def _trouble(self, fault: Fault) -> str:
-        self._stage.trouble(fault.provider, {fault.trouble: SHARES[fault.trouble]})
+        self._stage.trouble(fault.provider, SHARES[fault.trouble])
         return f"{fault.provider} {fault.trouble}"
 
     def _calm(self, fault: Fault) -> str:

@@ -68,6 +68,13 @@ class Report:
             "measured": f"{datetime.now().astimezone():%Y-%m-%d}, {os.cpu_count()} cores",
             "faults": {**{kind: counts[kind] for kind in FAULTS}, "trouble": counts["trouble"]},
             "troubles": self.troubles,
+            "mails_by_provider": dict(
+                Counter(
+                    row.get("provider", "none")
+                    for (_, channel), row in self.judgement.seen.ledger.items()
+                    if channel == "mail"
+                )
+            ),
             "killed": dict(Counter(fault.what for fault in self.done if fault.kind == "kill").most_common()),
             "marks": [
                 [round(fault.at - self.began), fault.kind]
@@ -104,6 +111,7 @@ class Report:
         sentences = [f"{figures['faults'][kind]} {words}" for kind, words in FAULTS.items()]
         console.print(f"In {figures['seconds']} seconds: {', '.join(sentences)}.")
         console.print(f"Killed: {_counts(figures['killed'])}.", soft_wrap=True)
+        console.print(f"Mails by provider: {_counts(figures['mails_by_provider'])}.")
         for provider, had in self.troubles.items():
             console.print(f"Submits to {provider}: {_counts(had)}.")
         for sentence in judgement.wrong[:SHOWN]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from lab.chaos.faults import DAYS, DEPLOYMENTS, Done, plan, workers_in
+from lab.chaos.faults import CLOSED, DAYS, DEPLOYMENTS, SHARES, Done, plan, workers_in
 from lab.chaos.report import windows
 from lab.load import PARTS, draw
 from mailroom_local.providers import trouble
@@ -41,6 +41,18 @@ def test_a_plan_has_all_kills_and_each_trouble_of_each_provider_in_the_order_of_
     assert {(fault.provider, fault.trouble) for fault in faults if fault.kind == "trouble"} == {
         (provider, kind) for provider in providers for kind in trouble.KINDS
     }
+
+
+def test_the_first_of_two_mail_providers_refuses_everything_once_and_then_has_its_other_troubles() -> None:
+    faults = [fault for fault in plan(1, 1000, 50, "both") if fault.provider == "ses"]
+    assert [(fault.at, fault.kind, fault.trouble) for fault in faults[:2]] == [
+        (50, "trouble", CLOSED),
+        (500, "calm", ""),
+    ]
+    assert {fault.trouble for fault in faults[2:] if fault.kind == "trouble"} == {*trouble.KINDS}
+    assert SHARES[CLOSED] == {"throttled": 1}
+    killed = {fault.functions[0] for fault in plan(1, 1000, 500, "both") if fault.kind == "kill"}
+    assert killed >= {"send-mail-fallback", "send-mail-bulk-fallback", "resend-events"}
 
 
 def test_release_is_stopped_while_messages_wait_for_the_day_and_starts_again() -> None:
