@@ -23,6 +23,7 @@ UNPROTECTED = (
     "mail, settled",
     "mail, taken back",
     "mail, waits, release dies",
+    "mail, two providers",
     "fax, taken back",
     "fax, waits",
 )

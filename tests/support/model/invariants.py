@@ -5,6 +5,7 @@ from tests.support.model.ledger import HALF, Call, Item
 from tests.support.model.world import Channel, Step, World
 
 ONCE = "never twice, but at `resend` after a crash between submit and record"
+ONE_PROVIDER = "two providers never send the same attempt"
 KEPT = "nothing is lost"
 TRUE = "sent is what was accepted, cancelled what was not"
 OPEN = "who gets a claim finds no outcome"
@@ -23,12 +24,8 @@ ENDS = ("complete", "fail", "suppress", "settle", "cancel", "cancel_scheduled", 
 def broken_in(world: World, channel: Channel) -> str:
     """The promise that a world breaks; "": none."""
     item, accepted = world.item, world.accepted
-    tells = channel.looks_up or (channel.keyed and not world.day)
-    doubtful = channel.on_unknown == "resend" and (not tells or channel.accounts > 1)
-    if any(
-        len(each) > 1 + (lost if doubtful else 0) for each, lost in zip(accepted, world.lost, strict=True)
-    ):
-        return ONCE
+    if broken := _broken_once(world, channel):
+        return broken
     if any(
         each.phase == "ready" and each.holds and not each.doubt and accepted[each.attempt - 1]
         for each in world.workers
@@ -46,6 +43,18 @@ def broken_in(world: World, channel: Channel) -> str:
         if (sent or item.status == "cancelled") and sent != bool(accepted[item.attempts - 1]):
             return TRUE
     return TOLD if item and _untold(item, accepted) else ""
+
+
+def _broken_once(world: World, channel: Channel) -> str:
+    """Return the promise about the number of acceptances that a world breaks."""
+    tells = channel.looks_up or (channel.keyed and not world.day)
+    doubtful = channel.on_unknown == "resend" and (not tells or channel.accounts > 1)
+    for accounts, lost in zip(world.accepted, world.lost, strict=True):
+        if len(accounts) > 1 + (lost if doubtful else 0):
+            return ONCE
+        if channel.fallback and len({*accounts}) > 1:
+            return ONE_PROVIDER
+    return ""
 
 
 def _untold(item: Item, accepted: tuple[str, ...]) -> bool:

@@ -36,8 +36,8 @@ class Item(NamedTuple):
     """What of a ledger's item decides what a verb does. `started` is `startedAt`, by its lease; `since` is
     `unsettled_since`, by whether the present claim or an earlier one began it; `submitted`: there is a
     `provider_id`. The accounts of `unsettled_tries`: `at` has that of the present claim, `tries` those of
-    earlier ones, and `tried` is how many there are. `mark` is the version of its wait: 0 without one, HALF if
-    only a place in the index is left."""
+    earlier ones, `first` that of the oldest, and `tried` is how many there are. `mark` is the version of its
+    wait: 0 without one, HALF if only a place in the index is left."""
 
     status: Status
     started: Literal["", "live", "over"] = ""
@@ -51,6 +51,7 @@ class Item(NamedTuple):
     generation: int = 0
     mark: int = 0
     tried: int = 0
+    first: str = ""
 
 
 class Call(NamedTuple):
@@ -74,6 +75,7 @@ class Answer(NamedTuple):
     since: bool = False
     submitted: bool = False
     tries: str = ""
+    first: str = ""
 
 
 HALF = -1
@@ -168,6 +170,7 @@ class LedgerModel:
             tries=tries,
             at=account,
             tried=min(MOST_TRIES, had.tried + 1) if stay else 1,
+            first=had.first if tries else account,
         )
 
     def _own(self, item: Item, call: Call) -> tuple[Item, Answer]:
@@ -186,7 +189,7 @@ class LedgerModel:
         return (item._replace(submitted=True) if verb == "complete" else item), DONE
 
     def _written(self, item: Item, call: Call) -> Item:
-        certain = item._replace(since="", tries="", at="", tried=0)
+        certain = item._replace(since="", tries="", at="", tried=0, first="")
         unsent = item._replace(at="", tried=item.tried - bool(item.started)) if call.doubt else certain
         settled = certain._replace(started="")
         match call.verb:
@@ -317,4 +320,4 @@ def _all_tries(item: Item) -> str:
 
 
 def _answer(item: Item, since: bool, tries: str) -> Answer:
-    return Answer("Claimed", since, item.submitted, tries if since else "")
+    return Answer("Claimed", since, item.submitted, tries if since else "", item.first if since else "")

@@ -76,6 +76,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("deliver: a request is repeated until its key is forgotten", "mail by key, held", 8),
         Mutant("deliver: a request that is repeated has the same key", "mail by key, held", 7),
     ),
+    "two providers never send the same attempt": (
+        Mutant("deliver: a try in doubt keeps its provider", "mail, two providers", 9),
+    ),
+    "no message is stuck": (
+        Mutant("deliver: the oldest try in doubt decides", "mail, two providers, held", 7),
+    ),
     "nothing is lost": (
         Mutant("queue: what is not done comes back", "mail", 3),
         Mutant("deliver: a hold is not repeated", "mail, waits", 5),
@@ -152,6 +158,10 @@ SECOND_PROTECTION = {
     "settle: no outcome": "The status that was seen is none of an outcome, and the status is compared.",
     "settle: the status is the one seen": (
         "While attempt, claim and id are the same, the status changes only by an outcome."
+    ),
+    "deliver: only what was not sent moves": (
+        "The other provider's sender finds the try in doubt, and passes the message back. The condition "
+        "spares the detour."
     ),
     "settle: the token is new": (
         "`no outcome` stops the worker that still follows the message. Without the new token, "

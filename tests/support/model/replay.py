@@ -72,6 +72,7 @@ class Replay:
             found.get("generation", 0),
             _mark(found),
             min(MOST_TRIES, len(_tries(found))),
+            min(_tries(found), default=["", ""])[1],
         )
 
     def call(self, call: Call) -> Answer:
@@ -105,7 +106,8 @@ class Replay:
         if not isinstance(claim, Claimed):
             return Answer(type(claim).__name__)
         since, submitted = bool(claim.unsettled), claim.checkpoint is not None
-        return Answer("Claimed", since, submitted, _joined(claim.accounts))
+        first = claim.unsettled[0].account if claim.unsettled else ""
+        return Answer("Claimed", since, submitted, _joined(claim.accounts), first)
 
     def _own(self, call: Call) -> Answer:
         found = self._found()

@@ -25,8 +25,13 @@ Phase = Literal[
     "hand_back",
     "retry_later",
     "let_go",
+    "pass_on",
     "hold",
 ]
+FIRST, FALLBACK = "1", "2"
+"""Accounts of a channel with two providers."""
+AT_FALLBACK = 10
+"""Added to the attempt of a copy in the fallback's queue."""
 
 
 class Channel(NamedTuple):
@@ -50,6 +55,8 @@ class Channel(NamedTuple):
     """How often `release` may read an entry of the index that is not there any more."""
     keyed: bool = False
     """The provider knows a request by its key for a day, and answers the identical one as the first."""
+    fallback: bool = False
+    """Whether there is a second provider, with a queue of its own."""
 
 
 class Worker(NamedTuple):
@@ -71,8 +78,9 @@ class Worker(NamedTuple):
 
 class World(NamedTuple):
     """All that there is. `queue` has the attempt of each copy that waits there or in the dead-letter queue.
-    `accepted` has the accounts by which the provider took each attempt, `lost` how often a worker died
-    between that and its record. `orders` is how many operators are yet to come.
+    Copies in the fallback's queue have AT_FALLBACK more. `accepted` has the accounts by which the provider
+    took each attempt, `lost` how often a worker died between that and its record. `orders` is how many
+    operators are yet to come.
 
     `keys` has the requests that the provider knows by the key of each attempt, as `1a`: at account 1, made
     of a. `altered`: they are made of b now. `day`: a day has passed, and `aged`: the item's first unsettled
@@ -161,11 +169,13 @@ class Steps:
         """A worker takes a copy, and claims: nothing that matters can come in between."""
         if len(world.workers) == self._channel.workers:
             return
-        for attempt in sorted({*world.queue}):
+        for copy in sorted({*world.queue}):
             queue = list(world.queue)
-            queue.remove(attempt)
+            queue.remove(copy)
+            attempt = copy % AT_FALLBACK
             phase: Phase = "insert" if self._channel.together and attempt == 1 else "claim"
-            worker = Worker(attempt, phase, world.account)
+            account = FALLBACK if copy > AT_FALLBACK else world.account
+            worker = Worker(attempt, phase, account)
             taken = world._replace(queue=tuple(queue), workers=(*world.workers, worker))
             yield from self._worked(taken, len(world.workers), worker)
             if len(world.waits) < self._channel.holds:
@@ -200,7 +210,7 @@ class Steps:
             yield Step(at, "claims, and the answer is lost", _now(after, at, "claim"), call, answer)
             phase = self._begins(worker, answer)
             one = phase in ("follow", "complete") and len(answer.tries) == 1
-            begun = _now(after, at, phase, settled=one)
+            begun = _now(after, at, phase, phase == "pass_on", settled=one)
             yield Step(at, "claims: Claimed", begun, call, answer)
         if worker.phase == "uncertain":  # no time is left: what may be a claim is given back
             yield from self._records(world, at, worker._replace(phase="release"))
@@ -233,12 +243,23 @@ class Steps:
     def _begins(self, worker: Worker, answer: Answer) -> Phase:
         """What a worker does with its claim."""
         model = self._model
+        if self._of_other(worker, answer) and model.has("deliver: a try in doubt keeps its provider"):
+            return "pass_on"
         if answer.submitted and model.has("deliver: what was submitted is followed"):
             return "follow" if self._channel.fax else "complete"
         if not answer.since or not model.has("deliver: evidence is asked for"):
             return "ready"
-        one = answer.tries == self._tried_at(worker)
+        # A later try at the other provider is a claim that was never submitted.
+        one = answer.tries == self._tried_at(worker) or self._channel.fallback
         return "ask" if one or not model.has("deliver: not found counts where all was tried") else "doubt"
+
+    def _of_other(self, worker: Worker, answer: Answer) -> bool:
+        """Return whether the oldest try of unknown outcome was made at the other provider."""
+        if not (self._channel.fallback and answer.since):
+            return False
+        if self._model.has("deliver: the oldest try in doubt decides"):
+            return answer.first != worker.account
+        return answer.tries != worker.account
 
     def _asks(self, world: World, at: int, worker: Worker) -> Step:
         """For evidence at the worker's own account; where there is none, `on_unknown` decides."""
@@ -285,9 +306,17 @@ class Steps:
         yield Step(at, f"submits attempt {worker.attempt}: accepted", after)
         if not worker.doubt and len(world.waits) < self._channel.holds:
             yield from self._records(world, at, worker._replace(phase="let_go"))
+        if self._moves(worker):
+            yield from self._records(world, at, worker._replace(phase="pass_on"))
         ends: tuple[Phase, ...] = ("release", "fail", "suppress")
         for phase in ends:
             yield from self._records(world, at, worker._replace(phase=phase))
+
+    def _moves(self, worker: Worker) -> bool:
+        """Return whether a refused message may go to the fallback."""
+        if not self._channel.fallback or worker.account != FIRST:
+            return False
+        return not worker.doubt or not self._model.has("deliver: only what was not sent moves")
 
     def _taken(self) -> Phase:
         return "checkpoint" if self._channel.fax else "complete"
@@ -298,7 +327,7 @@ class Steps:
 
     def _records(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
         """One write as the claim's holder. After it the copy is deleted, or goes back."""
-        phase = "release" if worker.phase == "let_go" else worker.phase
+        phase = "release" if worker.phase in ("let_go", "pass_on") else worker.phase
         verb: Kind = phase  # type: ignore[assignment] # such a phase has the verb's name
         doubts = {
             "complete": not worker.settled,
@@ -309,6 +338,9 @@ class Steps:
         yield Step(at, f"{verb}: the answer is lost", _now(after, at, worker.phase), call, answer)
         if worker.phase == "let_go" and answer.kind != "ClaimLost":
             yield Step(at, "release: done, and has to wait", _waiting(after, at), call, answer)
+        elif worker.phase == "pass_on" and answer.kind != "ClaimLost":
+            moved = self._back(after, at, to_other=True)
+            yield Step(at, "release: done, goes to the other provider", moved, call, answer)
         elif answer.kind == "ClaimLost" or verb in ("release", "hand_back"):
             yield Step(at, f"{verb}: {answer.kind}, the copy goes back", self._back(after, at), call, answer)
         elif verb == "checkpoint":
@@ -347,14 +379,18 @@ class Steps:
         after = world._replace(crashes=world.crashes - 1, lost=tuple(lost))
         return Step(at, DIES, self._back(after, at))
 
-    def _back(self, world: World, at: int) -> World:
-        attempt = world.workers[at].attempt
+    def _back(self, world: World, at: int, *, to_other: bool = False) -> World:
+        """Return the world with the worker's copy in its queue again, or in the other provider's."""
+        worker = world.workers[at]
+        at_fallback = self._channel.fallback and (worker.account == FALLBACK) != to_other
+        attempt = worker.attempt + AT_FALLBACK * at_fallback
         if not self._model.has("queue: what is not done comes back"):
             return _without(world, at)
         return _without(world, at)._replace(queue=tuple(sorted((*world.queue, attempt))))
 
     def _tried_at(self, worker: Worker) -> str:
-        return worker.account if self._channel.looks_up or self._channel.keyed else ""
+        named = self._channel.looks_up or self._channel.keyed or self._channel.fallback
+        return worker.account if named else ""
 
     def _time(self, world: World) -> Iterator[Step]:
         """A lease ends after the function that claimed has ended."""
@@ -461,7 +497,7 @@ class Steps:
         if world.orders and self._judgeable(item):
             accepted = item.attempts < ATTEMPTS and world.accepted[item.attempts]
             # Without what nobody asks for.
-            seen = item._replace(since="", completed=False, token=False, tries="", at="")
+            seen = item._replace(since="", completed=False, token=False, tries="", at="", first="")
             judged = {
                 "reopen": Call("reopen", seen=seen),
                 "settle": Call("settle", own=True, word="sent" if accepted else "failed", seen=seen),
