@@ -148,7 +148,8 @@ def _under_way(message: MessageStatus, steps: Steps, now_s: float, since: str | 
         not_sent = so_far if "unsettled_since" in message.times else "It was not sent so far"
         if code == "no_outcome":
             not_sent = "It may have been sent, and the next worker looks for evidence first"
-        yield f"{not_sent}: {sentence} ({code}). It is tried again."
+        tried_again = "by the channel's second provider" if code == "other_provider" else "again"
+        yield f"{not_sent}: {sentence} ({code}). It is tried {tried_again}."
     elif "startedAt" not in message.times and message.status in _QUEUED:
         yield _QUEUED[message.status]
     changed = message.updated_at or since

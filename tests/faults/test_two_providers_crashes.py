@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
+from mailroom.environment import OtherProvider
 from mailroom.ledger.status_reader import may_have_arrived_twice
 from tests.support.faults.outside import Trouble
+from tests.support.faults.sms_and_push_world import SMS, STOPPED, PeopleWorld, sms
 from tests.support.faults.stops import stops
 from tests.support.faults.world import FALLBACK, MAIL, OnUnknown, World, mail
 
@@ -159,3 +161,20 @@ def test_a_mail_goes_to_the_fallback_after_the_tries_and_a_mail_of_both_queues_i
     world.settle()
     assert world.sends() == dict.fromkeys(NAMES, 1)
     assert not world.queues.messages[MAIL]
+
+
+@pytest.mark.parametrize(("one", "other"), [("aws", "twilio"), ("twilio", "aws")])
+def test_a_person_who_opted_out_at_one_provider_of_texts_gets_no_text_by_the_other(
+    new_people_world: Callable[[], PeopleWorld], one: str, other: str
+) -> None:
+    world = new_people_world()
+    for name, provider, second in (("opted-out", one, other), ("later", other, one)):
+        world.changed = {
+            "sms_provider": provider,
+            "other_provider": OtherProvider(name=second, queue_url=FALLBACK),
+        }
+        world.enqueue(sms(name, STOPPED))
+        world.settle()
+        assert world.found(name)["status"] == "suppressed"
+    assert not world.sends()
+    assert not world.queues.messages[SMS]

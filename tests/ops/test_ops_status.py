@@ -133,6 +133,11 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         (sending(), "It is back in its queue"),
         (sending(**trouble("throttled", "slow down")), "It was not sent so far: slow down (throttled)"),
         (
+            sending(**trouble("other_provider", "SES: Throttled")),
+            "It was not sent so far: SES: Throttled (other_provider). It is tried by the channel's second "
+            "provider.",
+        ),
+        (
             sending(startedAt=MS, **trouble("no_outcome", "SES: ReadTimeoutError")),
             "It may have been sent, and the next worker looks for evidence first: SES: ReadTimeoutError",
         ),

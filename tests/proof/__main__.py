@@ -13,7 +13,7 @@ from lab import REPOSITORY, figures
 from lab.bench.functions import in_a_process
 from mailroom_stacks.paths import LIBRARY
 from tests.proof import orders
-from tests.proof.counting import COLUMNS, LABELS, Counts
+from tests.proof.counting import COLUMNS, LABELS, TWO_PROVIDERS, Counts
 
 RESULTS, ORDERS = figures("proof.json"), figures("proof_orders.json")
 PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
@@ -44,6 +44,11 @@ def main() -> None:
         for name, each in ways.items():
             table.add_row(orders.LABELS[name], *map(str, each.values()))
         screen.print(table)
+    _check(counts, by_time)
+
+
+def _check(counts: dict[str, Counts], by_time: dict[str, dict[str, Counts]]) -> None:
+    """Exit with an error if Mailroom's figures break a promise."""
     promises = {LABELS["mailroom"]: counts["mailroom"]}
     promises |= {
         f"{orders.LABELS['transaction']}, {when}": ways["transaction"] for when, ways in by_time.items()
@@ -51,6 +56,10 @@ def main() -> None:
     for label, (_stops, *faults) in ((label, each.values()) for label, each in promises.items()):
         if any(faults):
             sys.exit(f"{label}: each count but the stops should be 0")
+    for trouble in TWO_PROVIDERS:
+        ends = counts[f"mailroom_{trouble}"]
+        if ends["sent_twice"] or ends["lost"]:
+            sys.exit(f"{LABELS[f'mailroom_{trouble}']}: mails were sent twice or lost")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from itertools import chain, product
 from typing import Protocol
 
 from lab import size
-from tests.support.faults.outside import Outside, Side
+from tests.support.faults.outside import Outside, Side, Trouble
 
 NAMES = [f"mail-{number}" for number in range(size(10, 2))]
 """The batch, as Lambda hands it over; with SHORT=1 a small one. SES accepts each of the mails."""
@@ -25,6 +25,20 @@ LABELS = {
     "plain": "no idempotency",
 }
 """The senders, in the order of the table."""
+TWO_PROVIDERS: dict[Trouble, str] = {
+    "down": "the first is out of reach",
+    "throttles": "the first throttles",
+    "loses answers": "the first loses its responses",
+}
+"""Ways in which the first of two providers fails all requests."""
+LABELS |= {
+    f"{sender}_{trouble}": f"{label}; {words}"
+    for trouble, words in TWO_PROVIDERS.items()
+    for sender, label in (
+        ("mailroom", "Mailroom, two providers"),
+        ("failover", "Powertools, on any error the second provider"),
+    )
+}
 Counts = dict[str, int]
 
 
@@ -54,7 +68,7 @@ def count(begin: Callable[[], Trial], at_once: int = 1) -> Counts:
     whole = begin()
     whole.deliver()
     whole.finish()
-    assert whole.sends() == dict.fromkeys(NAMES, 1)
+    assert whole.sends().keys() == {*NAMES}
     places = product(range(len(whole.outside.calls)), SIDES)
     with ThreadPoolExecutor(at_once) as threads:
         ends = threads.map(lambda place: ["stops", *_stopped(begin(), place)], places)

@@ -19,8 +19,12 @@ from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, 
 
 from lab.bench import handwritten_sender, plain_sender, powertools_sender
 from lab.bench.functions import context, create_table, report
-from tests.proof.counting import NAMES, Trial, count
-from tests.support.faults.world import MAIL, OnUnknown, World, mail
+from mailroom.channels.mail.contract import Mail
+from mailroom.channels.mail.resend_mail import ResendMail
+from mailroom.message.outcome import Outcome, Sent
+from tests.proof.counting import NAMES, TWO_PROVIDERS, Trial, count
+from tests.support.faults.outside import Trouble
+from tests.support.faults.world import FALLBACK, MAIL, OnUnknown, World, mail
 
 _TIMED = (base, persistence, datarecord, dynamodb)
 """Powertools' modules that ask for the time."""
@@ -28,13 +32,20 @@ _TIMED = (base, persistence, datarecord, dynamodb)
 
 class Mailroom(World):
     """The worker itself. `events`: SES's events reach the ledger before the queue delivers again. `keyed`:
-    Resend sends in the place of SES."""
+    Resend sends in the place of SES. `trouble`: SES fails all requests in this way, and Resend is the
+    fallback."""
 
     def __init__(
-        self, on_unknown: OnUnknown = "resend", *, events: bool = False, keyed: bool = False
+        self,
+        on_unknown: OnUnknown = "resend",
+        *,
+        events: bool = False,
+        keyed: bool = False,
+        trouble: Trouble | None = None,
     ) -> None:
-        super().__init__(on_unknown, keyed=keyed)
+        super().__init__(on_unknown, keyed=keyed, fallback=trouble is not None)
         self._events = events
+        self.ses.trouble = trouble
         self.enqueue(*map(mail, NAMES))
 
     def finish(self) -> None:
@@ -43,7 +54,8 @@ class Mailroom(World):
         self.settle(between)
 
     def dead_letters(self) -> set[str]:
-        return {json.loads(each.body)["id"] for each in self.queues.dead[MAIL]}
+        letters = [*self.queues.dead[MAIL], *self.queues.dead[FALLBACK]]
+        return {json.loads(each.body)["id"] for each in letters}
 
     def failures(self) -> dict[str, bool]:
         errors = {name: self.found(name).get("error") for name in NAMES}
@@ -53,8 +65,8 @@ class Mailroom(World):
 class Baseline(Mailroom):
     """A sender of the bench in the place of the worker."""
 
-    def __init__(self, sender: ModuleType) -> None:
-        super().__init__()
+    def __init__(self, sender: ModuleType, trouble: Trouble | None = None) -> None:
+        super().__init__(trouble=trouble)
         create_table(self.dynamodb, "idempotency", "id")
         self._sender: Any = sender
 
@@ -74,7 +86,29 @@ class Baseline(Mailroom):
         with ExitStack() as stack:
             for module in _TIMED:
                 stack.enter_context(patch.object(module, "dt", virtual))
+            if self.resend is not None:
+                failover = Failover(self._sender.adapter, self.resend_adapter())
+                stack.enter_context(patch.object(self._sender, "adapter", failover))
             return self._sender.handler(event, context())
+
+
+class Failover:
+    """Adapter that calls the first provider and, on any error, the second."""
+
+    def __init__(self, first: Any, second: ResendMail) -> None:
+        self._first, self._second = first, second
+
+    def prepare(self, message: Mail) -> Mail:
+        return message
+
+    def submit(self, message: Mail) -> Outcome:
+        try:
+            outcome = self._first.submit(self._first.prepare(message))
+        except Exception:  # noqa: BLE001 - any error
+            outcome = None
+        if isinstance(outcome, Sent):
+            return outcome
+        return self._second.open().submit(self._second.prepare(message))
 
 
 VARIANTS: dict[str, Callable[[], Trial]] = {
@@ -86,6 +120,9 @@ VARIANTS: dict[str, Callable[[], Trial]] = {
     "pattern": partial(Baseline, handwritten_sender),
     "plain": partial(Baseline, plain_sender),
 }
+for trouble in TWO_PROVIDERS:
+    VARIANTS[f"mailroom_{trouble}"] = partial(Mailroom, events=True, trouble=trouble)
+    VARIANTS[f"failover_{trouble}"] = partial(Baseline, powertools_sender, trouble)
 
 if __name__ == "__main__":
     report({name: count(VARIANTS[name]) for name in sys.argv[1:] or VARIANTS})

@@ -176,16 +176,23 @@ class World:
             when_day_used_up=self.when_day_used_up,
         )
 
-    def _adapter(self, settings: SesSender, *, by_resend: bool) -> Any:
-        renderer = MailRenderer(
+    def resend_adapter(self) -> ResendMail:
+        """Return the adapter of Resend."""
+        api = self.outside.watch(self.resend, "submit")
+        return ResendMail(lambda: api, self._renderer(), "payloads")
+
+    def _renderer(self) -> MailRenderer:
+        return MailRenderer(
             Templates(TEMPLATES),
             self._payloads,
-            senders=settings.mail_senders,
-            max_attachment_bytes=settings.max_attachment_bytes,
+            senders=["no-reply@example.com"],
+            max_attachment_bytes=1000,
         )
+
+    def _adapter(self, settings: SesSender, *, by_resend: bool) -> Any:
         if by_resend:
-            api = self.outside.watch(self.resend, "submit")
-            return ResendMail(lambda: api, renderer, settings.payload_bucket)
+            return self.resend_adapter()
+        renderer = self._renderer()
         return SesMail(self.outside.watch(self.ses, "send_email"), renderer, settings.configuration_set)
 
     def dispatcher(self) -> Dispatcher:

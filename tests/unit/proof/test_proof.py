@@ -9,7 +9,7 @@ import pytest
 
 from lab.bench.functions import in_a_process
 from tests.proof import orders
-from tests.proof.counting import COLUMNS, LABELS, NAMES, Counts, count
+from tests.proof.counting import COLUMNS, LABELS, NAMES, TWO_PROVIDERS, Counts, count
 from tests.support import ROOT
 from tests.support.faults.outside import Outside, Stopped
 
@@ -68,6 +68,12 @@ def test_our_sender_ends_today_as_the_proof_says() -> None:
 def test_the_proof_knows_every_sender() -> None:
     assert list(RECORDED) == list(LABELS)
     assert all(tuple(counts) == COLUMNS for counts in RECORDED.values())
+
+
+def test_two_providers_send_no_mail_twice_and_lose_none() -> None:
+    for trouble in TWO_PROVIDERS:
+        counts = RECORDED[f"mailroom_{trouble}"]
+        assert (counts["sent_twice"], counts["lost"]) == (0, 0)
 
 
 def test_orders_and_their_messages_end_today_as_the_proof_says() -> None:
