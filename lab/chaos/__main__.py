@@ -129,8 +129,8 @@ def announced(stage: StageClient) -> dict[Key, list[float]]:
     logs = LocalSession().client("logs", endpoint_url=stage.running.endpoints.aws, config=patient())
     times: dict[Key, list[float]] = defaultdict(list)
     groups = logs.describe_log_groups(logGroupNamePrefix=f"/aws/lambda/mailroom-{STAGE}-send-")["logGroups"]
-    for group in (found["logGroupName"] for found in groups):
-        for event in logs.filter_log_events(logGroupName=group, filterPattern='"resending"')["events"]:
+    for name in (group["logGroupName"] for group in groups):
+        for event in logs.filter_log_events(logGroupName=name, filterPattern='"resending"')["events"]:
             for text in event["message"].splitlines():
                 if '"resending' in text:
                     line = json.loads(text[text.index("{") :])
