@@ -37,7 +37,7 @@ sys.dont_write_bytecode = False
 # The first process has the stage, whose tests wait most of the time. When it has work, the others let it go
 # first.
 if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
-    os.nice(5)
+    os.nice(19)
 
 # A machine that does other work as well makes no test fail.
 settings.register_profile("untimed", deadline=None)

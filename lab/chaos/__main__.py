@@ -38,9 +38,9 @@ SEEN = WORKSPACE.folder / "seen.json"
 """File with all observations, for looking up a message. The logs of the run are in the same folder."""
 SEED, MESSAGES, KILLS, RATE = 1, size(4000, 60), size(100, 3), 14.0
 """Defaults for a run of ten minutes on two cores, or with SHORT=1 of some seconds."""
-END_SECONDS = 900.0
-"""Seconds without the end of any message, after which the run no longer waits. They are longer than a
-visibility timeout, after which the messages of a killed process are received again."""
+END_SECONDS = 1_900.0
+"""Seconds without the end of any message, after which the run no longer waits. They are longer than the half
+hour for which a message waits after its outcome was unknown twice."""
 _RESEND = {"channels": {"mail": {"base_url": "providers", "fallback": {"messages_per_second": 50}}}}
 MAIL: dict[str, dict[str, Any]] = {
     "ses": {},
