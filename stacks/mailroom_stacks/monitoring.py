@@ -8,6 +8,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from mailroom_stacks.constructs.day_alarms import watch_days
+from mailroom_stacks.constructs.fallback_alarm import watch_fallbacks
 from mailroom_stacks.constructs.function import function_specs
 from mailroom_stacks.constructs.naming import StageStack, name_for_others, publish
 from mailroom_stacks.constructs.objective import watch_objective
@@ -33,6 +34,7 @@ class MonitoringStack(StageStack):
         begins, ends = self._topics(settings)
         self._concurrency(settings)
         watch_days(Construct(self, "Days"), settings)
+        watch_fallbacks(Construct(self, "Fallbacks"), settings)
         if settings.monitoring.canary:
             watch_objective(Construct(self, "Objective"), settings)
         self._drops(settings)

@@ -6,6 +6,7 @@ import pytest
 from mailroom.environment import OtherProvider, ResendSender, SesSender, SmsSender, read
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
+from tests.support import ROOT
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
 
@@ -147,3 +148,21 @@ def test_a_setting_of_a_second_provider_that_cannot_work_is_refused(
 def test_a_second_provider_of_a_channel_that_the_stage_does_not_have_adds_nothing() -> None:
     settings = load(with_settings({"sms": None, "channels.sms": REMOVED, "mail.fallback": "resend"}), "dev")
     assert settings.fallbacks == {"mail": "resend"}
+
+
+@pytest.mark.parametrize("queue", ["mail", "mail-bulk", "sms"])
+def test_an_alarm_rings_if_messages_go_to_the_second_provider_for_a_quarter_of_an_hour(
+    two_providers: Templates, queue: str
+) -> None:
+    name = f"mailroom-dev-{queue}-fallback-used-warning"
+    alarm = two_providers["monitoring"].one("CloudWatch::Alarm", AlarmName=name)
+    assert (alarm["MetricName"], alarm["Threshold"], alarm["EvaluationPeriods"], alarm["Period"]) == (
+        "ToOtherProvider",
+        1,
+        3,
+        300,
+    )
+    services = [each["Value"] for each in alarm["Dimensions"] if each["Name"] == "service"]
+    assert services == [f"send-{queue}"]
+    assert "`mailroom docs fallback-used`" in alarm["AlarmDescription"]
+    assert (ROOT / "docs" / "alarms" / "fallback-used.md").exists()
