@@ -29,8 +29,8 @@ def test_every_step_of_a_rehearsal_on_a_healthy_stage_succeeds_and_the_report_co
     assert wrong(report) == {}
     assert (code, report["ok"], len(report["steps"])) == (0, True, 9)
     first, second, *_ = (step["seconds"] for step in report["steps"])
-    # Seconds are rounded to hundredths. A warm sender claims a mail, and the simulator accepts it and sends an
-    # event, within the same hundredth.
+    # Seconds are rounded to hundredths. A warm sender claims a mail, and the simulator accepts it and sends
+    # an event, within the same hundredth.
     assert 0 < first["claimed"] <= first["accepted"] <= first["delivered"]
     assert 0 < second["claimed"] <= second["accepted"] <= second["bounced"]
     text = json.dumps(report)

@@ -22,8 +22,8 @@ def watch_fallbacks(scope: Construct, settings: Settings) -> None:
         text = AlarmText(
             subject=first.queue,
             kind="fallback-used-warning",
-            meaning=f"For {5 * PERIODS} minutes, messages of {first.queue} have gone to {row.fallback}, because "
-            "their first provider did not send them. They arrive late; none of them is lost.",
+            meaning=f"For {5 * PERIODS} minutes, messages of {first.queue} have gone to {row.fallback}, "
+            "because their first provider did not send them. They arrive late; none of them is lost.",
             next_step=f"mailroom doctor --stage {settings.stage}, then "
             f"{read_log(settings, first.function)} (reasons)",
         )
