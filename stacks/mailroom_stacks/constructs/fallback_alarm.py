@@ -1,5 +1,5 @@
-"""Alarm of a channel's first provider, if a second one sends its messages: without dead letters, nobody would
-notice that the first provider fails."""
+"""Alarm that rings if a channel's second provider sends messages. The failure of the first provider makes no
+dead letters then, whose alarm would ring."""
 
 from dataclasses import replace
 
@@ -27,5 +27,5 @@ def watch_fallbacks(scope: Construct, settings: Settings) -> None:
             next_step=f"mailroom doctor --stage {settings.stage}, then "
             f"{read_log(settings, first.function)} (reasons)",
         )
-        moved = counted(settings, first.function, "ToOtherProvider")
-        stage_alarm(scope, first.queue, settings, text, moved, 1, periods=PERIODS)
+        moves = counted(settings, first.function, "ToOtherProvider")
+        stage_alarm(scope, first.queue, settings, text, moves, 1, periods=PERIODS)
