@@ -21,7 +21,7 @@ from mailroom.channels.channel import Estimate
 from mailroom.channels.contracts import CHANNELS
 from mailroom_ops.costs.prices import WHOLE_VCPU_MB
 from mailroom_stacks.paths import CDK_JSON
-from mailroom_stacks.settings.channels import OF_FALLBACK, LaneRow
+from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.fax import Fax, fax_rules
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.queues import DAY
@@ -35,7 +35,7 @@ _BY_RESEND = structs.replace(
     provider="",
     price=0.0,
     unpriced="Resend's differs by plan",
-    note="Resend has quotas of the day and of the month: see channels.mail.per_day.",
+    note="Resend has quotas of the day and of the month: see the setting per_day.",
 )
 """Estimate of a mail that Resend sends."""
 BETWEEN_SECONDS = 0.1
@@ -166,7 +166,7 @@ def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
     estimate = CHANNELS[row.event_type].estimate if row.event_type in CHANNELS else Estimate()
     return ConfiguredLane(
         channel=row.event_type,
-        name=f"{row.lane}{OF_FALLBACK}" if row.fallback else row.lane,
+        name=row.name,
         queue=row.queue,
         workers=row.polling.maximum_concurrency,
         workers_setting=f"{channel}.lanes.{row.lane}.maximum_concurrency",

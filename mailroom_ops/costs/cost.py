@@ -13,7 +13,7 @@ from mailroom_ops.costs.prices import CUSTOM_METRIC
 from mailroom_ops.costs.stage_cost import stage_parts
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import plain, print_answer, print_line, refusals, right, screen, table_of
-from mailroom_stacks.settings.channels import OF_FALLBACK
+from mailroom_stacks.settings.channels import OF_FALLBACK, fallback_lane
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
@@ -103,7 +103,7 @@ def _lane(channel: str, *, bulk: bool) -> tuple[str, str]:
     """Return the channel and the lane of an argument such as mail or mail-fallback."""
     name = channel.removesuffix(OF_FALLBACK)
     lane = "bulk" if bulk and name == "mail" else "normal"
-    return name, f"{lane}{OF_FALLBACK}" if channel.endswith(OF_FALLBACK) else lane
+    return name, lane if name == channel else fallback_lane(lane)
 
 
 def _counts(texts: Iterable[str]) -> Iterator[tuple[str, int]]:

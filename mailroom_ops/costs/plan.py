@@ -11,7 +11,7 @@ from mailroom_ops.costs.days import DayShare, days, days_table, portions
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import print_answer, print_line, refusals, screen
 from mailroom_ops.shared.times import exactly, speed_of
-from mailroom_stacks.settings.channels import OF_FALLBACK, days_of
+from mailroom_stacks.settings.channels import days_of
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
@@ -101,7 +101,7 @@ def _days(
     row = settings.channels.get(lane.channel)
     if row is None or not lane.name.startswith("bulk"):
         return [], 0
-    limits = row.fallback if lane.name.endswith(OF_FALLBACK) else row
+    limits = row.fallback if lane.name.endswith("fallback") else row
     limit = (days_of(limits.per_day), row.lanes["normal"].reserve)
     if not limit[0]:
         return [], 0

@@ -6,10 +6,11 @@ import re
 from msgspec import Struct
 
 from mailroom.clock import iso
-from mailroom_ops.shared.deployed_stage import depth
+from mailroom_ops.shared.deployed_stage import depth, prefix, queue_urls
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.times import short
+from mailroom_stacks.settings.channels import OF_FALLBACK, fallback_lane
 
 PAUSED = "mailroom:paused"
 """Tag of a queue, with a text about the latest pause of its lane. The text is valid only while the queue's
@@ -43,6 +44,12 @@ class DeployedLanes:
             for channel, lanes in deployed.dispatch.routes.items()
             for lane, url in lanes.items()
         }
+        # The function `dispatch` does not send messages to the queues of second providers.
+        queues = queue_urls(deployed.sqs, deployed.stage)
+        for (channel, lane), url in list(self._urls.items()):
+            name = f"{url.rpartition('/')[2].removeprefix(prefix(deployed.stage))}{OF_FALLBACK}"
+            if name in queues:
+                self._urls[channel, fallback_lane(lane)] = queues[name]
 
     def read(self) -> list[Lane]:
         """Return all lanes."""

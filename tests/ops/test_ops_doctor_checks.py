@@ -377,10 +377,10 @@ def test_resend_is_checked_for_its_key_domains_quota_and_webhook(by_resend: dict
     found = looked(Aws(by_resend), ["mail"])
     assert {(each.check, each.state): each.sentence for each in found} == {
         ("account", "ok"): "Resend accepts the key.",
-        ("quota", "ok"): "3 of 50,000 mails are used (monthly quota).",
+        ("quota", "ok"): "3 of 50,000 mails are used (Resend's monthly quota).",
         ("day", "ok"): "0 of the stage's own 40,000 recipients a day are used.",
         ("reputation", "skipped"): "Resend sends the stage's mails; this check is for SES only.",
-        ("senders", "ok"): "mailroom@example.com may send: example.com is verified.",
+        ("senders", "ok"): "mailroom@example.com may send by Resend: example.com is verified.",
         ("configuration", "ok"): "Resend posts the events about the stage's mails to its API.",
     }
 
@@ -420,8 +420,8 @@ def test_a_stage_with_two_mail_providers_is_checked_at_both(by_resend: dict[str,
     assert found >= {
         ("account", "SES lets the account send to everybody."),
         ("account", "Resend accepts the key."),
-        ("senders", "mailroom@example.com may send, as example.com is verified."),
-        ("senders", "mailroom@example.com may send: example.com is verified."),
+        ("senders", "mailroom@example.com may send by SES, as example.com is verified."),
+        ("senders", "mailroom@example.com may send by Resend: example.com is verified."),
         ("day", "0 of the stage's own 40,000 recipients a day are used."),
         ("day", "0 of the stage's own 40,000 recipients a day at the fallback are used."),
         ("configuration", "Sending with the configuration set mailroom-dev is enabled."),

@@ -72,6 +72,22 @@ def test_a_paused_lane_is_not_read_until_its_resume_and_shows_its_operator_and_r
     assert {*stage.functions.mappings.values()} == {"Enabled"}
 
 
+def test_the_queues_of_a_second_provider_are_lanes_of_their_own(
+    stage: RepairStage, deployed: DeployedStage
+) -> None:
+    for queue in ("mail-fallback", "mail-bulk-fallback", "mail-bulk-fallback-dlq"):
+        stage.sqs.create_queue(QueueName=f"mailroom-dev-{queue}")
+        stage.functions.mappings[queue] = "Enabled"
+    url = stage.sqs.get_queue_url(QueueName="mailroom-dev-mail-bulk-fallback")["QueueUrl"]
+    stage.sqs.send_message(QueueUrl=url, MessageBody="{}")
+    lanes = DeployedLanes(deployed)
+    waiting = {(lane.channel, lane.lane): lane.waiting for lane in lanes.read()}
+    assert (waiting["mail", "fallback"], waiting["mail", "bulk-fallback"]) == (0, 1)
+    assert len(waiting) == 7
+    lanes.pause("mail", "bulk-fallback", REASON)
+    assert [lane.lane for lane in paused(lanes)] == ["bulk-fallback"]
+
+
 def test_a_pause_has_to_end_before_sqs_deletes_the_waiting_messages(
     stage: RepairStage, lanes: DeployedLanes
 ) -> None:

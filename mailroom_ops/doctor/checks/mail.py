@@ -185,7 +185,7 @@ def _verified(address: str, name: str, identity: Identity | None) -> CheckFindin
             f"aws sesv2 create-email-identity --email-identity {domain}",
         )
     if identity.get("VerifiedForSendingStatus"):
-        return ok(f"{address} may send, as {name} is verified.")
+        return ok(f"{address} may send by SES, as {name} is verified.")
     state = identity.get("VerificationStatus", "not verified").lower()
     return failed(
         f"{address} may not send: the identity {name} is {state}.", f"Verify it: {_IDENTITIES}/{name}"

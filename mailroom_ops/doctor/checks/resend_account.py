@@ -81,10 +81,10 @@ def domains(stage: ExaminedStage) -> Iterator[CheckFinding]:
         domain = address.rpartition("@")[2].lower()
         state = states.get(domain, "not a domain of the account")
         if state == "verified":
-            yield ok(f"{address} may send: {domain} is verified.")
+            yield ok(f"{address} may send by Resend: {domain} is verified.")
         else:
             fix = "Verify it: https://resend.com/domains"
-            yield failed(f"{address} may not send: {domain} is {state}.", fix)
+            yield failed(f"{address} may not send by Resend: {domain} is {state}.", fix)
 
 
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -93,7 +93,7 @@ def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
     for period in ("daily", "monthly"):
         used, limit = emails.get(period, {}).get("used", 0), emails.get(period, {}).get("limit")
         if limit:
-            sentence = f"{used:,} of {limit:,} mails are used ({period} quota)."
+            sentence = f"{used:,} of {limit:,} mails are used (Resend's {period} quota)."
             fix = "Raise it: https://resend.com/settings/billing"
             yield warning(sentence, fix) if used > _NEARLY * limit else ok(sentence)
 
