@@ -430,6 +430,21 @@ def test_a_stage_with_two_mail_providers_is_checked_at_both(by_resend: dict[str,
     assert not [check for check, sentence in found if "for SES only" in sentence]
 
 
+def test_the_limits_of_ses_as_a_second_provider_are_those_of_its_own_section(
+    by_resend: dict[str, Answer],
+) -> None:
+    two: dict[str, Any] = copy.deepcopy(by_resend)
+    for each in two["lambda.ListFunctions"]["Functions"]:
+        if each["FunctionName"].endswith("send-mail-bulk"):
+            each["FunctionName"] = each["FunctionName"].replace("-bulk", "-fallback")
+            del each["Environment"]["Variables"]["RESEND_SECRET_ARN"]
+            each["Environment"]["Variables"] |= {"PACE_SECONDS": "0.001"}
+    for each in two["lambda.ListEventSourceMappings"]["EventSourceMappings"]:
+        each["FunctionArn"] = each["FunctionArn"].replace("send-mail-bulk", "send-mail-fallback")
+    fixes = [each.fix for each in looked(Aws(two), ["mail"]) if each.check == "quota"]
+    assert any("channels.mail.fallback.messages_per_second to " in fix for fix in fixes), fixes
+
+
 @pytest.mark.parametrize("domains", [[], [{"name": "example.com", "status": "pending"}]])
 def test_a_domain_that_is_missing_or_unverified_at_resend_is_found(
     by_resend: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, domains: list[dict[str, str]]

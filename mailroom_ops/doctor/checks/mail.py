@@ -11,6 +11,7 @@ from mailroom_ops.doctor.checks import resend_account as resend
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
 from mailroom_ops.shared.times import short, speed_of
+from mailroom_stacks.settings.channels import OF_FALLBACK
 from mailroom_stacks.settings.monitoring import (
     BOUNCE_RATE,
     BOUNCE_RATE_WARNING,
@@ -98,7 +99,7 @@ def _rate(stage: ExaminedStage, rate: float | None, limit: float) -> CheckFindin
         return skipped(f"SES accepts {limit:g} a second; no deployed sender has a rate.")
     if rate <= limit * 1.01:
         return ok(f"The senders send at most {speed_of(rate)} mails a second, and SES accepts {limit:g}.")
-    key = f"mailroom.{stage.name}.channels.mail.messages_per_second"
+    key = f"{_section(stage)}.messages_per_second"
     sentence = (
         f"The senders may send {speed_of(rate)} mails a second; SES accepts {limit:g} and throttles others."
     )
@@ -121,7 +122,7 @@ def _days(stage: ExaminedStage, limit: float) -> Iterator[CheckFinding]:
     days = stage.days("mail")
     total = sum(days.values())
     by_stage = " + ".join(f"{name} {recipients:,}" for name, recipients in sorted(days.items()))
-    key = f"mailroom.{stage.name}.channels.mail.per_day"
+    key = f"{_section(stage)}.per_day"
     if total > limit:
         yield warning(
             f"The stages may reach {total:,} recipients today ({by_stage}), but SES accepts {limit:,.0f}.",
@@ -217,6 +218,12 @@ def configuration(stage: ExaminedStage) -> Iterator[CheckFinding]:
             f"aws sesv2 put-configuration-set-sending-options --configuration-set-name {name} "
             "--sending-enabled",
         )
+
+
+def _section(stage: ExaminedStage) -> str:
+    """Return the path of the settings with the limits of SES, which may be the second provider."""
+    is_fallback = all(name.endswith(OF_FALLBACK) for name in resend.ses_senders(stage))
+    return f"mailroom.{stage.name}.channels.mail{'.fallback' if is_fallback else ''}"
 
 
 def _deployed_rate(stage: ExaminedStage) -> float | None:
