@@ -1,5 +1,8 @@
 """A stage whose mails and texts have two providers."""
 
+import json
+import re
+
 import msgspec
 import pytest
 
@@ -7,6 +10,7 @@ from mailroom.environment import OtherProvider, ResendSender, SesSender, SmsSend
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support import ROOT
+from tests.support.stacks.dashboard import bodies
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
 
@@ -148,6 +152,14 @@ def test_a_setting_of_a_second_provider_that_cannot_work_is_refused(
 def test_a_second_provider_of_a_channel_that_the_stage_does_not_have_adds_nothing() -> None:
     settings = load(with_settings({"sms": None, "channels.sms": REMOVED, "mail.fallback": "resend"}), "dev")
     assert settings.fallbacks == {"mail": "resend"}
+
+
+def test_the_graph_of_the_daily_limit_counts_the_first_providers_messages_alone(
+    two_providers: Templates,
+) -> None:
+    (days,) = re.findall(r"RUNNING_SUM.*?300\)", json.dumps(bodies(two_providers)))
+    assert "send-mail-bulk" in days
+    assert "fallback" not in days
 
 
 @pytest.mark.parametrize("queue", ["mail", "mail-bulk", "sms"])
