@@ -79,9 +79,10 @@ def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Ite
         row = settings.channels["mail"]
         mail = row if settings.mail.provider == "ses" else row.fallback
         day = max((limit for _, limit in days_of(mail.per_day)), default=0)
-        reason = "channels.mail.messages_per_second"
+        section = "channels.mail" if mail is row else "channels.mail.fallback"
+        reason = f"{section}.messages_per_second"
         yield _quota("SES, mails a second", mail.messages_per_second, 1, reason, "ses", "L-CDEF9B6B")
-        yield _quota("SES, mails in 24 hours", day, 200, "channels.mail.per_day", "ses", "L-804C8AE8")
+        yield _quota("SES, mails in 24 hours", day, 200, f"{section}.per_day", "ses", "L-804C8AE8")
     reason = f"{speed_of(rate)} messages a second by the lanes' rates, {LEDGER_WRITES} writes a message"
     units = rate * LEDGER_WRITES
     yield _quota("DynamoDB, write units of a table", units, 40_000, reason, "dynamodb", "L-AB614373")

@@ -2,6 +2,7 @@
 mapping."""
 
 import re
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -39,17 +40,24 @@ class DeployedLanes:
 
     def __init__(self, deployed: DeployedStage) -> None:
         self._deployed, self._sqs = deployed, deployed.sqs
-        self._urls = {
-            (channel, lane): url
-            for channel, lanes in deployed.dispatch.routes.items()
-            for lane, url in lanes.items()
-        }
-        # The function `dispatch` does not send messages to the queues of second providers.
-        queues = queue_urls(deployed.sqs, deployed.stage)
-        for (channel, lane), url in list(self._urls.items()):
-            name = f"{url.rpartition('/')[2].removeprefix(prefix(deployed.stage))}{OF_FALLBACK}"
-            if name in queues:
-                self._urls[channel, fallback_lane(lane)] = queues[name]
+
+    @cached_property
+    def routes(self) -> dict[str, dict[str, str]]:
+        """URLs of the queues, by channel and lane. The queues of second providers, to which `dispatch` does
+        not send messages, are lanes as well."""
+        queues = queue_urls(self._sqs, self._deployed.stage)
+        routes = {channel: dict(lanes) for channel, lanes in self._deployed.dispatch.routes.items()}
+        for lanes in routes.values():
+            for lane, url in [*lanes.items()]:
+                name = f"{url.rpartition('/')[2].removeprefix(prefix(self._deployed.stage))}{OF_FALLBACK}"
+                if name in queues:
+                    lanes[fallback_lane(lane)] = queues[name]
+        return routes
+
+    @property
+    def _urls(self) -> dict[tuple[str, str], str]:
+        lanes = self.routes.items()
+        return {(channel, lane): url for channel, urls in lanes for lane, url in urls.items()}
 
     def read(self) -> list[Lane]:
         """Return all lanes."""

@@ -163,13 +163,19 @@ class Lists:
     def lift_from_provider(self, recipient: str) -> Literal["lifted", "not_listed"]:
         """Remove an address from the own list of each mail provider, which all stages in the account share.
 
-        Raises one of FAULTS if a provider does not remove it.
+        Raises one of FAULTS if a provider does not remove it; the other provider is asked as well.
         """
-        results = [
-            self._lift_from_ses(address) if resend is None else resend.lift(address)
-            for resend in self.providers.values()
-            for address in self._forms(recipient)
-        ]
+        results: list[str] = []
+        faults: list[Exception] = []
+        for resend in self.providers.values():
+            try:
+                for address in self._forms(recipient):
+                    lifted = self._lift_from_ses(address) if resend is None else resend.lift(address)
+                    results.append(lifted)
+            except FAULTS as fault:
+                faults.append(fault)
+        if faults:
+            raise faults[0]
         return "lifted" if "lifted" in results else "not_listed"
 
     def _lift_from_ses(self, address: str) -> Literal["lifted", "not_listed"]:

@@ -95,6 +95,12 @@ def test_a_recipient_is_lifted_from_the_own_lists_of_both_providers(
     ses.listed = ["v@example.com"]
     assert lists.lift_from_provider("v@example.com") == "lifted"
     assert lists.lift_from_provider("v@example.com") == "not_listed"
+    monkeypatch.setattr("mailroom_ops.shared.resend_account.credentials", lambda *_: ["another key"])
+    ses.listed = ["v@example.com"]
+    fresh = Lists(session(ses, **variables, OTHER_PROVIDER="{}"), "dev")
+    with pytest.raises(OutcomeUnknown, match="answered 400"):
+        fresh.lift_from_provider("v@example.com")
+    assert ses.listed == [], "the other provider is asked as well"
 
 
 def test_a_refusal_of_resend_is_not_reported_as_a_lift(

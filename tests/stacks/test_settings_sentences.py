@@ -59,7 +59,7 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
             1000,
             "channels.mail.lanes.bulk.maximum_concurrency: with 1000 workers, each waits 2000 s between "
             "submits; this, submit_seconds 10 and 5 s to record must be under timeout_seconds 60 in total; "
-            "lower it, or raise timeout_seconds.",
+            "lower it, or raise timeout_seconds or channels.mail.messages_per_second.",
         ),
         (
             "channels.mail.longest_throttling_seconds",

@@ -9,10 +9,12 @@ import pytest
 from mailroom.environment import OtherProvider, ResendSender, SesSender, SmsSender, read
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
+from mailroom_stacks.settings.waiting import waiting_seconds
 from tests.support import ROOT
 from tests.support.stacks.dashboard import bodies
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import TWO_PROVIDERS
 
 QUEUES = "https://sqs.eu-central-1.amazonaws.com/111122223333/mailroom-dev-"
 LANES = pytest.mark.parametrize("lane", ["", "-bulk"])
@@ -47,7 +49,7 @@ def test_each_provider_has_its_own_rate_day_and_credentials(two_providers: Templ
     assert isinstance(first, SesSender)
     assert isinstance(second, ResendSender)
     assert (first.pace_seconds, second.pace_seconds) == (4, 2)
-    assert (first.per_day, second.per_day) == ([("0001-01-01", 200)], [("0001-01-01", 1000)])
+    assert (first.per_day, second.per_day) == ([("0001-01-01", 1000)], [("0001-01-01", 500)])
     assert (first.budget, second.budget) == ("", "mail-fallback")
     assert first.configuration_set
     assert second.resend_secret_arn
@@ -100,7 +102,20 @@ def test_dispatch_and_release_know_only_the_queues_of_the_first_providers(two_pr
             two_providers["routing"].policy(f"mailroom-dev-{name}")["sqs:SendMessage"]
         )
     lines = msgspec.json.decode(two_providers["routing"].environment("mailroom-dev-release")["LINES"])
-    assert lines["mail"]["per_day"] == [["0001-01-01", 200]]
+    assert lines["mail"]["per_day"] == [["0001-01-01", 1000]]
+
+
+def test_the_second_queue_waits_as_long_as_the_first_unless_a_setting_names_it() -> None:
+    settings = load(with_settings(TWO_PROVIDERS), "dev")
+    assert waiting_seconds(settings, "mail-bulk-fallback") == waiting_seconds(settings, "mail-bulk")
+    changes = {**TWO_PROVIDERS, "monitoring.waiting_minutes": {"mail-bulk-fallback": 7}}
+    assert waiting_seconds(load(with_settings(changes), "dev"), "mail-bulk-fallback") == 420
+
+
+def test_a_message_that_moved_is_no_late_code(two_providers: Templates) -> None:
+    names = [each["AlarmName"] for each in two_providers["monitoring"].all("CloudWatch::Alarm")]
+    assert "mailroom-dev-mail-codes-late" in names
+    assert "mailroom-dev-mail-fallback-codes-late" not in names
 
 
 def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> None:
@@ -113,6 +128,16 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
     [
         ({"mail.fallback": "ses"}, "mail.fallback: 'ses' is mail.provider already"),
         ({"sms.fallback": "twilio"}, "sms.fallback: 'twilio' is sms.provider already"),
+        ({"sms.fallback_sender": "SHOP"}, "sms.fallback_sender: is only used with sms.fallback; add"),
+        (
+            {
+                "mail.fallback": "resend",
+                "channels.mail.lanes.bulk.maximum_concurrency": 50,
+                "channels.mail.messages_per_second": 500,
+                "channels.mail.fallback": {"messages_per_second": 0.5},
+            },
+            "lower it, or raise timeout_seconds or channels.mail.fallback.messages_per_second.",
+        ),
         ({"sms.fallback": "aws"}, "sms.fallback_sender: is missing; aws needs a number"),
         (
             {"sms": {"provider": "aws", "sender": "SHOP", "fallback": "twilio", "fallback_sender": "SHOP"}},

@@ -72,6 +72,8 @@ class SendingTime:
         """Recipients that the budget has granted to this worker and that are not used yet. Batches of the
         same second may use them."""
         self._spent: dict[Key, int] = {}
+        self._unsent = False
+        """Whether a message of the batch used no part of the grant."""
         self._results: dict[Key, Result | Invalid] = {}
         self._paused: Container[str] = ()
         self._refused: dict[Key, bool] = {}
@@ -93,7 +95,7 @@ class SendingTime:
         be held goes back to the queue. `paused` contains the ids of the messages whose campaign run is
         paused."""
         self._paused = paused
-        self._spent, self._results, self._unheld = {}, {}, {}
+        self._spent, self._results, self._unheld, self._unsent = {}, {}, {}, False
         moment = self._tools.clock()
         waits: list[Waiting] = []
         asking: list[Entry] = []
@@ -136,6 +138,7 @@ class SendingTime:
     def unspend(self, key: Key) -> None:
         """Remove the recipients of a message that its provider has not accepted from the count."""
         self._spent.pop(key, None)
+        self._unsent = True
 
     def answered(self, key: Key, outcome: Outcome) -> None:
         """Remember whether the provider has refused a message because of the configuration. Retry, DayUsedUp
@@ -162,7 +165,7 @@ class SendingTime:
         if self._closes:
             self._judge()
         sent = sum(self._spent.values())
-        if self._budget is None or not sent:
+        if self._budget is None:
             return
         if self._bulk:
             # Messages that may have been sent before need no grant, but count as well. So more may have been
@@ -170,8 +173,20 @@ class SendingTime:
             granted = min(sent, self._left.recipients)
             self._left = self._left._replace(recipients=self._left.recipients - granted)
             sent -= granted
+            if self._unsent and not self._closes:
+                self._return_grant(self._budget)
         if sent:
             self._count(self._budget, sent)
+
+    def _return_grant(self, budget: Budget) -> None:
+        """Return the rest of the grant. Without this, each try of a message that goes to another provider
+        would use up a part of the day. Never raises."""
+        rest, self._left = self._left, self._left._replace(recipients=0)
+        try:
+            if rest.recipients > 0 and rest.hour:
+                budget.settle(self._tools.once or self._tools.dynamodb, rest, 0)
+        except Exception:  # noqa: BLE001 - logged; fewer bulk messages can be sent that day
+            logger.warning("a grant was not returned", recipients=rest.recipients, exc_info=True)
 
     def _count(self, budget: Budget, sent: int) -> None:
         try:

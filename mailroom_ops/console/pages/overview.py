@@ -98,9 +98,9 @@ class Overview(View, frozen=True):
 def show(site: Site, _: Request) -> Answer:
     """Show the page. Raises NotDeployed, and botocore's errors."""
     deployed, finder = deployed_at(site), finder_at(site)
-    routes = deployed.dispatch.routes
     seconds = SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
     client = site.client("cloudwatch")
+    routes = site.kept("routes", lambda: DeployedLanes(deployed).routes, seconds)
     snapshot = site.kept("snapshot", partial(look, site.client("sqs"), client, site.stage), SNAPSHOT_SECONDS)
     traffic = site.kept("traffic", lambda: Traffic(client, site.stage, routes, site.clock()), seconds)
     settings = site.kept("settings", lambda: settings_or_trouble(site.stage))
@@ -144,7 +144,8 @@ def _row(
         for message in newest
         if message.event_type == channel and message.trouble and "dead_lettered_at" in message.times
     ]
-    rates = [lane.rate for lane in lanes if lane.channel == channel]
+    # The rate of a second provider is not added: a message is sent by one of the two.
+    rates = [lane.rate for lane in lanes if lane.channel == channel and "fallback" not in lane.name]
     return ChannelRow(
         channel,
         sum(depth.visible + depth.delayed for depth in depths),

@@ -16,9 +16,10 @@ quarter of an hour; few slow messages only if they add up to an hour in six."""
 
 
 def watch_objective(scope: Construct, settings: Settings) -> None:
-    """Create both alarms of each normal lane."""
+    """Create both alarms of each normal lane. A message that has moved to a second provider is always late,
+    and `fallback-used-warning` tells of it."""
     for row in settings.lane_rows():
-        if row.lane != "normal":
+        if row.name != "normal":
             continue
         delay, slow_ms = counted(settings, row.function, "PutToAccepted", "p99"), SLOW_SECONDS * 1000
         for suffix, (at_least, periods) in WINDOWS.items():

@@ -66,11 +66,11 @@ class Fallback(Section):
     """Maximum number of recipients in 24 hours at the second provider, in the form of the channel's
     `per_day`."""
     after_tries: int = Field(default=3, ge=1, le=10)
-    """Tries after which a message goes to the second provider, if the responses of the first prove that it
-    was not sent: throttled, paused, refused credentials, or out of reach."""
+    """Number of receives from the queue after which a message goes to the second provider, if the first has
+    certainly not sent it: throttled, paused, refused credentials, or out of reach."""
     after_seconds: int = Field(default=60, ge=1, le=3600)
-    """Seconds from the first try after which a message goes to the second provider before that number of
-    tries, if the responses prove that it was not sent."""
+    """Seconds from the first receive after which a message goes to the second provider before that number of
+    receives, if the first has certainly not sent it."""
     when_day_used_up: bool = False
     """Whether a message goes to the second provider at once if the first responds that its daily quota is
     used up. If false, the message waits for the quota."""
@@ -309,7 +309,8 @@ def channels_faults(
     for row in rows:
         key = f"channels.{row.event_type}"
         yield from stay_faults(f"{key}.longest_throttling_seconds", row.rules, keep)
-        yield from _pace(f"{key}.lanes.{row.lane}", row, times)
+        limits = f"{key}.fallback.messages_per_second" if row.fallback else f"{key}.messages_per_second"
+        yield from _pace(f"{key}.lanes.{row.lane}", row, times, limits)
     if mail.fallback == mail.provider:
         yield f"mail.fallback: {mail.fallback!r} is mail.provider already; use the other one, or null."
 
@@ -372,11 +373,11 @@ def _names(rows: Sequence[LaneRow]) -> Iterator[str]:
             names[kind].add(name)
 
 
-def _pace(key: str, row: LaneRow, times: Times) -> Iterator[str]:
+def _pace(key: str, row: LaneRow, times: Times, rate: str) -> Iterator[str]:
     if row.batch_size < 1:
         yield (
             f"{key}.maximum_concurrency: with {row.polling.maximum_concurrency} workers, each waits "
             f"{number(row.pace)} s between submits; this, submit_seconds {row.channel.submit_seconds} and "
             f"{times.record} s to record must be under timeout_seconds {row.channel.timeout_seconds} in "
-            "total; lower it, or raise timeout_seconds."
+            f"total; lower it, or raise timeout_seconds or {rate}."
         )

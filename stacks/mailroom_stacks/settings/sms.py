@@ -97,6 +97,8 @@ class Sms(HttpProvider):
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
     """Yield violations of the rules of the section `sms`. `row` is the setting `channels.sms`, or None if the
     rate of its status callbacks need not be checked."""
+    if sms.fallback is None and sms.fallback_sender is not None:
+        yield "sms.fallback_sender: is only used with sms.fallback; add sms.fallback, or remove it."
     if sms.fallback == sms.provider:
         yield f"sms.fallback: {sms.fallback!r} is sms.provider already; use the other one, or null."
     for provider, section in sms.by_provider.items():

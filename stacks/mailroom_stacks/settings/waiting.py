@@ -29,10 +29,11 @@ COUNTED_RECEIVES = 3
 def waiting_seconds(settings: Settings, queue: str) -> int:
     """Return the age in seconds of the oldest message in `queue` (its short name) at which an alarm rings. It
     is the setting, or else the usual threshold, which is higher if messages wait in the queue by design."""
-    queue = queue.removesuffix(OF_FALLBACK)
     minutes = settings.monitoring.waiting_minutes.get(queue)
     if minutes is not None:
         return minutes * 60
+    if settings.fallbacks:
+        queue = queue.removesuffix(OF_FALLBACK)
     meant = math.ceil(_meant(settings, queue) / 60)
     return max(MINUTES.get(queue, USUAL), meant + USUAL if meant else 0) * 60
 

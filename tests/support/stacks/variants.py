@@ -71,7 +71,8 @@ BY_RESEND = {"mail.provider": "resend", **EVERY_ALARM}
 
 TWO_PROVIDERS: dict[str, Any] = {
     "mail.fallback": "resend",
-    "channels.mail.fallback": {"messages_per_second": 2, "per_day": 1000, "when_day_used_up": True},
+    "channels.mail.fallback": {"messages_per_second": 2, "per_day": 500, "when_day_used_up": True},
+    **EVERY_ALARM,
     "sms": {**AWS, **WORDS, "fallback": "twilio", "fallback_sender": "+12025550199"},
 }
 """Settings of a stage whose mails and texts have two providers."""

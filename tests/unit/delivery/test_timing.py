@@ -222,6 +222,22 @@ def test_bulk_above_the_fallbacks_own_day_is_tried_later_and_takes_nothing_from_
     assert Budget(aws.dynamodb, BUDGETS, "mail-fallback", DAYS, 0.1, clock).spent() == (90, 90)
 
 
+def test_a_campaign_that_moves_to_a_second_provider_uses_nothing_of_the_first_providers_day(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    aws.urls["second"] = aws.sqs.create_queue(QueueName="second")["QueueUrl"]
+    second = OtherProvider(name="other", queue_url=aws.urls["second"], after_tries=2, after_seconds=600)
+    bulk = lane(post, Retry("429"), bulk=True, other_provider=second)
+    for number in range(3):
+        campaign = [item(id=f"m-{number}-{at}") for at in range(10)]
+        for receives in (1, 2):
+            bulk.handle(*campaign, receives=receives)
+            clock.advance(5)
+    assert spent(aws, clock) == (0, 0)
+    assert len(aws.bodies("second")) == 10, "as many as SQS hands out at once"
+    assert line_of(aws, clock) == []
+
+
 def test_messages_of_a_batch_wait_in_the_order_in_which_they_were_put(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
