@@ -181,12 +181,12 @@ class SendingTime:
     def _return_grant(self, budget: Budget) -> None:
         """Return the rest of the grant. Without this, each try of a message that goes to another provider
         would use up a part of the day. Never raises."""
-        rest, self._left = self._left, self._left._replace(recipients=0)
+        grant, self._left = self._left, self._left._replace(recipients=0)
         try:
-            if rest.recipients > 0 and rest.hour:
-                budget.settle(self._tools.once or self._tools.dynamodb, rest, 0)
+            if grant.recipients > 0 and grant.hour:
+                budget.settle(self._tools.once or self._tools.dynamodb, grant, 0)
         except Exception:  # noqa: BLE001 - logged; fewer bulk messages can be sent that day
-            logger.warning("a grant was not returned", recipients=rest.recipients, exc_info=True)
+            logger.warning("a grant was not returned", recipients=grant.recipients, exc_info=True)
 
     def _count(self, budget: Budget, sent: int) -> None:
         try:
