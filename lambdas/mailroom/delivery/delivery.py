@@ -413,7 +413,6 @@ class Delivery(Generic[M, R]):
             wait = ComeBack(self.retry_wait(record.receives, self._settings.backoff_cap_seconds))
             return self._release(claim, wait, PAUSED, _PAUSED)
         if not claim.unsettled and (withheld := self._other.withheld()) is not None:
-            self._timing.unspend(message.key)
             return self._not_sent(claim, message, withheld, record)
         if not self.take_turn(record):
             return self._release(claim, ComeBack(0))
@@ -513,6 +512,7 @@ class Delivery(Generic[M, R]):
         return self._not_sent(claim, message, reason.outcome, record)
 
     def _not_sent(self, claim: Claimed, message: M, refusal: Refusal, record: QueueRecord) -> Result:
+        self._timing.unspend(message.key)
         if self._other.moves(refusal, claim, record):
             return self._move(claim, "other_provider", refusal.reason)
         match refusal:

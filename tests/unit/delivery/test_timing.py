@@ -222,12 +222,14 @@ def test_bulk_above_the_fallbacks_own_day_is_tried_later_and_takes_nothing_from_
     assert Budget(aws.dynamodb, BUDGETS, "mail-fallback", DAYS, 0.1, clock).spent() == (90, 90)
 
 
+@pytest.mark.parametrize("refusal", [None, Misconfigured("no secret")])
 def test_a_campaign_that_moves_to_a_second_provider_uses_nothing_of_the_first_providers_day(
-    post: Make, aws: Aws, clock: FakeClock
+    post: Make, aws: Aws, clock: FakeClock, refusal: Misconfigured | None
 ) -> None:
     aws.urls["second"] = aws.sqs.create_queue(QueueName="second")["QueueUrl"]
     second = OtherProvider(name="other", queue_url=aws.urls["second"], after_tries=2, after_seconds=600)
     bulk = lane(post, Retry("429"), bulk=True, other_provider=second)
+    bulk.adapter.refusal = refusal
     for number in range(3):
         campaign = [item(id=f"m-{number}-{at}") for at in range(10)]
         for receives in (1, 2):
