@@ -322,8 +322,13 @@ class Worker:
                     _entry(received.record, received.entry.record)
                 )
         unsent = {id_ for url, group in entries.items() for id_ in queues.send(self._tools.sqs, url, group)}
+        wait = self._delivery.retry_wait
         return [
-            (ComeBack(0) if received.record["messageId"] in unsent else DONE)
+            (
+                ComeBack(wait(int(received.record["attributes"]["ApproximateReceiveCount"])))
+                if received.record["messageId"] in unsent
+                else DONE
+            )
             if isinstance(result, HandOver)
             else result
             for received, result in zip(batch, results, strict=True)
