@@ -383,7 +383,7 @@ permissions."""
 
 
 TWO_PROVIDERS_END = (
-    "A message goes to the fallback once, and back only to the provider of a try of unknown outcome, which "
+    "A sender of the fallback sends a message back only to the provider of a try of unknown outcome, which "
     "keeps the message until that outcome is known."
 )
 MEDIA_SECONDS = 3_600

@@ -126,6 +126,10 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
+        (
+            {"channels.mail.fallback": {"per_day": 900}},
+            "channels.mail.fallback: no setting names a second provider; remove it.",
+        ),
         ({"mail.fallback": "ses"}, "mail.fallback: 'ses' is mail.provider already"),
         ({"sms.fallback": "twilio"}, "sms.fallback: 'twilio' is sms.provider already"),
         ({"sms.fallback_sender": "SHOP"}, "sms.fallback_sender: is only used with sms.fallback; add"),
@@ -138,7 +142,7 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
             },
             "lower it, or raise timeout_seconds or channels.mail.fallback.messages_per_second.",
         ),
-        ({"sms.fallback": "aws"}, "sms.fallback_sender: is missing; aws needs a number"),
+        ({"sms.fallback": "aws"}, "sms.fallback_sender: is missing; use a number"),
         (
             {"sms": {"provider": "aws", "sender": "SHOP", "fallback": "twilio", "fallback_sender": "SHOP"}},
             "sms.fallback_sender: 'SHOP' is not a number in E.164, which twilio needs",
@@ -175,8 +179,9 @@ def test_a_setting_of_a_second_provider_that_cannot_work_is_refused(
 
 
 def test_a_second_provider_of_a_channel_that_the_stage_does_not_have_adds_nothing() -> None:
-    settings = load(with_settings({"sms": None, "channels.sms": REMOVED, "mail.fallback": "resend"}), "dev")
-    assert settings.fallbacks == {"mail": "resend"}
+    sms = {"provider": "twilio", "sender": "+12025550123", "fallback": "aws", "fallback_sender": "SHOP"}
+    settings = load(with_settings({"sms": sms, "channels.sms": REMOVED}), "dev")
+    assert settings.fallbacks == {}
 
 
 def test_the_graph_of_the_daily_limit_counts_the_first_providers_messages_alone(
@@ -188,16 +193,21 @@ def test_the_graph_of_the_daily_limit_counts_the_first_providers_messages_alone(
 
 
 @pytest.mark.parametrize("queue", ["mail", "mail-bulk", "sms"])
-def test_an_alarm_rings_if_messages_go_to_the_second_provider_for_a_quarter_of_an_hour(
+def test_an_alarm_rings_if_messages_go_to_the_second_provider_in_a_quarter_of_an_hour(
     two_providers: Templates, queue: str
 ) -> None:
     name = f"mailroom-dev-{queue}-fallback-used-warning"
     alarm = two_providers["monitoring"].one("CloudWatch::Alarm", AlarmName=name)
-    assert (alarm["MetricName"], alarm["Threshold"], alarm["EvaluationPeriods"], alarm["Period"]) == (
+    assert (
+        alarm["MetricName"],
+        alarm["Threshold"],
+        alarm["EvaluationPeriods"],
+        alarm["DatapointsToAlarm"],
+    ) == (
         "ToOtherProvider",
         1,
+        12,
         3,
-        300,
     )
     services = [each["Value"] for each in alarm["Dimensions"] if each["Name"] == "service"]
     assert services == [f"send-{queue}"]

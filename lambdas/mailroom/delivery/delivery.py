@@ -466,8 +466,8 @@ class Delivery(Generic[M, R]):
         self._other.answered(outcome)
         if isinstance(outcome, Sent):
             return self.accepted(claim, message, outcome, record)
-        self._timing.unspend(message.key)
         if isinstance(outcome, Conflict):
+            self._timing.unspend(message.key)
             return self._hold(claim, f"{outcome.reason}; {_ASK}")
         return self._not_sent(claim, message, outcome, record)
 
@@ -538,7 +538,8 @@ class Delivery(Generic[M, R]):
     def _move(self, claim: Claimed, code: str = "", reason: str = "") -> Result:
         """Release the claim of a message that goes to the channel's other provider: because of a refusal, or
         because only that provider can know the outcome of an earlier try."""
-        self._tally.note("ToOtherProvider", "not sent; it goes to the other provider", reason=reason)
+        why = reason or "the other provider may have sent it"
+        self._tally.note("ToOtherProvider", "it goes to the other provider", reason=why)
         return self._release(claim, self._other.hand_over(), code, reason)
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Result:

@@ -16,8 +16,7 @@ from mailroom.message.outcome import DayUsedUp, Outcome, Refusal, Rejected, Retr
 
 REFUSED_IN_A_ROW = 3
 """Number of consecutive refusals after which a sender submits only the first message of each batch, until the
-provider accepts one. So a provider that is out of reach is asked by single messages, and the others do not
-wait for it."""
+provider refuses none. So a provider that refuses everything is asked by single messages."""
 
 
 class OtherProviderChoice:
@@ -96,8 +95,8 @@ class OtherProviderChoice:
         return record.first_received_at + self._other.after_seconds - self._clock()
 
     def _is_providers(self, refusal: Refusal) -> bool:
-        """Return whether the provider is the reason for a refusal, so that the other provider may send the
-        message."""
+        """Return whether the other provider may send a message that was refused: the message itself is not at
+        fault and, if the daily quota is used up, the settings allow it."""
         if isinstance(refusal, DayUsedUp):
             return self._other is not None and self._other.when_day_used_up
         return not isinstance(refusal, Rejected)

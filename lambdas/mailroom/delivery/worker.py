@@ -5,7 +5,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
@@ -322,17 +322,15 @@ class Worker:
                     _entry(received.record, received.entry.record)
                 )
         unsent = {id_ for url, group in entries.items() for id_ in queues.send(self._tools.sqs, url, group)}
-        wait = self._delivery.retry_wait
         return [
-            (
-                ComeBack(wait(int(received.record["attributes"]["ApproximateReceiveCount"])))
-                if received.record["messageId"] in unsent
-                else DONE
-            )
-            if isinstance(result, HandOver)
-            else result
+            self._after_move(received, unsent) if isinstance(result, HandOver) else result
             for received, result in zip(batch, results, strict=True)
         ]
+
+    def _after_move(self, received: Received, unsent: Container[str]) -> Result:
+        if received.entry is None or received.record["messageId"] not in unsent:
+            return DONE
+        return ComeBack(self._delivery.retry_wait(received.entry.record.receives))
 
     def _return(self, batch: Sequence[Received], results: Sequence[Result]) -> list[str]:
         """Set the visibility time-outs of the records that the queue has to deliver again, and return their

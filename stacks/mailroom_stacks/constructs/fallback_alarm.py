@@ -8,9 +8,9 @@ from constructs import Construct
 from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log, stage_alarm
 from mailroom_stacks.settings.settings import Settings
 
-PERIODS = 3
-"""Number of consecutive periods of five minutes in which messages must move: a short throttling rings no
-alarm."""
+PERIODS, AT_LEAST = 12, 3
+"""Number of latest periods of five minutes that the alarm looks at, and in how many of them messages must
+move: a short throttling rings no alarm, and a stage with few messages is warned as well."""
 
 
 def watch_fallbacks(scope: Construct, settings: Settings) -> None:
@@ -22,10 +22,10 @@ def watch_fallbacks(scope: Construct, settings: Settings) -> None:
         text = AlarmText(
             subject=first.queue,
             kind="fallback-used-warning",
-            meaning=f"For {5 * PERIODS} minutes, messages of {first.queue} have gone to {row.fallback}, "
-            "because their first provider did not send them. They arrive late; none of them is lost.",
+            meaning=f"In {AT_LEAST} of the last {PERIODS} periods of five minutes, messages of {first.queue} "
+            f"have gone to {row.fallback}, because their first provider did not send them. They arrive late.",
             next_step=f"mailroom doctor --stage {settings.stage}, then "
             f"{read_log(settings, first.function)} (reasons)",
         )
         moves = counted(settings, first.function, "ToOtherProvider")
-        stage_alarm(scope, first.queue, settings, text, moves, 1, periods=PERIODS)
+        stage_alarm(scope, first.queue, settings, text, moves, 1, periods=PERIODS, at_least=AT_LEAST)

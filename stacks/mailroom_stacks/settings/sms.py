@@ -39,7 +39,7 @@ _SERVICE = "MG[0-9a-f]{32}"
 NUMBER = r"\+[1-9][0-9]{6,14}"
 _ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender-id)/[A-Za-z0-9/_-]+"
 # An SMS sender at AWS is a number, the id of a number or a pool, an ARN, or a sender id.
-_SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}})$"
+_SENDER = rf"{NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}}"
 
 
 def _word(text: str) -> str:
@@ -61,9 +61,9 @@ class Sms(HttpProvider):
     fallback: Literal["twilio", "aws"] | None = None
     """Second provider, which sends the texts that the first has certainly not sent: `mailroom docs
     two-providers`. Its limits are in `channels.sms.fallback`."""
-    fallback_sender: str | None = Field(default=None, pattern=rf"{_SENDER[:-2]}|{_SERVICE})$")
+    fallback_sender: str | None = Field(default=None, pattern=rf"^({_SENDER}|{_SERVICE})$")
     """Sender at the second provider, as in `sender`, or for twilio the SID of a Messaging Service."""
-    sender: str | None = Field(default=None, pattern=_SENDER)
+    sender: str | None = Field(default=None, pattern=rf"^({_SENDER})$")
     """Own number in E.164, such as +12025550123; for aws also a sender id, the id of a number or a pool, or
     an ARN."""
     default_region: Region | None = None
@@ -97,43 +97,35 @@ class Sms(HttpProvider):
 def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
     """Yield violations of the rules of the section `sms`. `row` is the setting `channels.sms`, or None if the
     rate of its status callbacks need not be checked."""
-    if sms.fallback is None and sms.fallback_sender is not None:
-        yield "sms.fallback_sender: is only used with sms.fallback; add sms.fallback, or remove it."
     if sms.fallback == sms.provider:
         yield f"sms.fallback: {sms.fallback!r} is sms.provider already; use the other one, or null."
-    for provider, section in sms.by_provider.items():
-        faults = _provider_faults(section)
-        yield from (
-            faults
-            if provider == sms.provider
-            else (fault.replace("sms.sender: ", "sms.fallback_sender: ", 1) for fault in faults)
-        )
+    elif sms.fallback is None and sms.fallback_sender is not None:
+        yield "sms.fallback_sender: is only used with sms.fallback; add sms.fallback, or remove it."
+    elif sms.fallback is not None and sms.fallback_sender is None:
+        yield "sms.fallback_sender: is missing; use a number of yours in E.164, such as +12025550123."
+    for key, section in zip(("sms.sender", "sms.fallback_sender"), sms.by_provider.values(), strict=False):
+        yield from _sender_faults(key, section)
     if row is not None and "twilio" in sms.by_provider:
         by_first = sms.provider == "twilio"
         rate = row.messages_per_second if by_first else row.fallback.messages_per_second
         yield from _callbacks(api, rate, "" if by_first else "fallback.")
 
 
-def _provider_faults(sms: Sms) -> Iterator[str]:
-    if sms.provider == "twilio":
-        yield from _twilio_sender(sms)
-    elif sms.sender is None:
+def _sender_faults(key: str, sms: Sms) -> Iterator[str]:
+    """Yield violations of the rules of a provider's sender, whose setting is `key`."""
+    if sms.provider == "aws" and sms.sender is None:
         yield (
-            "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
+            f"{key}: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
             "or pool."
         )
-
-
-def _twilio_sender(sms: Sms) -> Iterator[str]:
-    if (sms.messaging_service_sid is None) == (sms.sender is None):
+    elif sms.provider == "twilio" and (sms.messaging_service_sid is None) == (sms.sender is None):
         yield (
-            "sms.sender: twilio needs exactly one of sender and messaging_service_sid; "
+            f"{key}: twilio needs exactly one of sender and messaging_service_sid; "
             "use a number of yours in E.164, such as +12025550123."
         )
-    elif sms.sender is not None and not re.fullmatch(NUMBER, sms.sender):
+    elif sms.provider == "twilio" and sms.sender is not None and not re.fullmatch(NUMBER, sms.sender):
         yield (
-            f"sms.sender: {sms.sender!r} is not a number in E.164, which twilio needs; write it like "
-            "+12025550123."
+            f"{key}: {sms.sender!r} is not a number in E.164, which twilio needs; write it like +12025550123."
         )
 
 
