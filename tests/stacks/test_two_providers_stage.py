@@ -193,7 +193,7 @@ def test_the_graph_of_the_daily_limit_counts_the_first_providers_messages_alone(
 
 
 @pytest.mark.parametrize("queue", ["mail", "mail-bulk", "sms"])
-def test_an_alarm_rings_if_messages_go_to_the_second_provider_in_a_quarter_of_an_hour(
+def test_an_alarm_rings_if_messages_go_to_the_second_provider_in_three_periods_of_an_hour(
     two_providers: Templates, queue: str
 ) -> None:
     name = f"mailroom-dev-{queue}-fallback-used-warning"

@@ -538,8 +538,8 @@ class Delivery(Generic[M, R]):
     def _move(self, claim: Claimed, code: str = "", reason: str = "") -> Result:
         """Release the claim of a message that goes to the channel's other provider: because of a refusal, or
         because only that provider can know the outcome of an earlier try."""
-        why = reason or "the other provider may have sent it"
-        self._tally.note("ToOtherProvider", "it goes to the other provider", reason=why)
+        explanation = reason or "the other provider may have sent it"
+        self._tally.note("ToOtherProvider", "it goes to the other provider", reason=explanation)
         return self._release(claim, self._other.hand_over(), code, reason)
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Result:
