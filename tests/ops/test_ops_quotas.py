@@ -7,6 +7,7 @@ import pytest
 
 from mailroom_ops.costs.quotas import quotas_of
 from mailroom_stacks.paths import CDK_JSON
+from mailroom_stacks.settings.channels import Fallback
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.settings import Settings
 
@@ -36,10 +37,12 @@ def test_the_concurrency_quota_is_the_sum_of_all_mappings_below_the_alarm() -> N
 
 
 def test_the_quotas_of_ses_as_a_second_provider_are_those_of_its_own_limits() -> None:
-    settings = stage(messages_per_second=9, fallback={"messages_per_second": 3, "per_day": 500})
-    two = settings.model_copy(
-        update={"mail": settings.mail.model_copy(update={"provider": "resend", "fallback": "ses"})}
+    settings = stage(messages_per_second=9)
+    row = settings.channels["mail"].model_copy(
+        update={"fallback": Fallback(messages_per_second=3, per_day=500)}
     )
+    mail = settings.mail.model_copy(update={"provider": "resend", "fallback": "ses"})
+    two = settings.model_copy(update={"channels": {"mail": row}, "mail": mail})
     needed = {quota.name: quota.needed for quota in quotas_of(two, mappings())}
     assert (needed["SES, mails a second"], needed["SES, mails in 24 hours"]) == (3, 500)
 
