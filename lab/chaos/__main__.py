@@ -41,11 +41,12 @@ SEED, MESSAGES, KILLS, RATE = 1, size(4000, 60), size(100, 3), 14.0
 END_SECONDS = 1_900.0
 """Seconds without the end of any message, after which the run no longer waits. They are longer than the half
 hour for which a message waits after its outcome was unknown twice."""
-_RESEND = {"channels": {"mail": {"base_url": "providers", "fallback": {"messages_per_second": 50}}}}
+_RESEND = {"base_url": "providers"}
+_FALLBACK = {**_RESEND, "fallback": {"messages_per_second": 50}}
 MAIL: dict[str, dict[str, Any]] = {
     "ses": {},
-    "resend": {"mail": {"provider": "resend"}, **_RESEND},
-    "both": {"mail": {"fallback": "resend"}, **_RESEND},
+    "resend": {"mail": {"provider": "resend"}, "channels": {"mail": _RESEND}},
+    "both": {"mail": {"fallback": "resend"}, "channels": {"mail": _FALLBACK}},
 }
 """Settings of the stage by the provider of mails; `both` is SES with Resend as its fallback."""
 console = Terminal(highlight=False)

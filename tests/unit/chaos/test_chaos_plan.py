@@ -1,11 +1,19 @@
 """The load and the faults of a run follow from the seed."""
 
+import json
 from collections import Counter
 
+import pytest
+
+from lab.chaos.__main__ import MAIL
 from lab.chaos.faults import CLOSED, DAYS, DEPLOYMENTS, SHARES, Done, plan, workers_in
 from lab.chaos.report import windows
 from lab.load import PARTS, draw
+from mailroom_local.aws import STAGE
 from mailroom_local.providers import trouble
+from mailroom_stacks.merging import merged
+from mailroom_stacks.paths import CDK_JSON
+from mailroom_stacks.settings.load import load
 
 LISTED = """
     70     1 Ss   /bin/uvicorn local.stage.emulated.application:app
@@ -53,6 +61,13 @@ def test_the_first_of_two_mail_providers_refuses_everything_once_and_then_has_it
     assert SHARES[CLOSED] == {"throttled": 1}
     killed = {fault.functions[0] for fault in plan(1, 1000, 500, "both") if fault.kind == "kill"}
     assert killed >= {"send-mail-fallback", "send-mail-bulk-fallback", "resend-events"}
+
+
+@pytest.mark.parametrize("mail", MAIL)
+def test_the_settings_of_each_provider_of_mails_are_valid(mail: str) -> None:
+    stages = json.loads(CDK_JSON.read_text())["context"]["mailroom"]
+    settings = load(merged(stages, {STAGE: MAIL[mail]}), STAGE)
+    assert ("resend" in settings.mail.providers) == (mail != "ses")
 
 
 def test_release_is_stopped_while_messages_wait_for_the_day_and_starts_again() -> None:
