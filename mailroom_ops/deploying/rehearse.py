@@ -40,7 +40,7 @@ def report_of(steps: Sequence[Step], region: str, day: date) -> Report:
 def rehearse(
     stage: Stage = "dev",
     *,
-    seconds: Annotated[float, typer.Option(min=1, help="Maximum seconds to wait for one message.")] = 120,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Maximum seconds to wait for one message.")] = 120,
     as_json: AsJson = False,
 ) -> None:
     """Send mails to test addresses of SES or Resend, cancel one, opt out and in, move a dead letter back, and

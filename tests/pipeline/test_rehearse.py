@@ -47,7 +47,7 @@ def test_every_step_of_a_rehearsal_on_a_healthy_stage_succeeds_and_the_report_co
 def test_the_report_names_the_failed_steps_if_ses_refuses(pipeline: Pipeline) -> None:
     pipeline.trouble("ses", {"throttled": 1.0})
     try:
-        code, report = rehearsed(pipeline, "--seconds", "1")
+        code, report = rehearsed(pipeline, "--seconds", "0.2")
     finally:
         pipeline.trouble("ses", {})
     assert (code, report["ok"]) == (1, False)

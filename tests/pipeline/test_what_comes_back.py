@@ -238,40 +238,6 @@ def test_an_event_of_a_foreign_topic_becomes_a_dead_letter_and_changes_nothing(p
     assert not listed(pipeline, "undisturbed@example.com", "mail")
 
 
-def test_a_dead_letter_is_marked_kept_and_sent_by_a_redrive(pipeline: Pipeline) -> None:
-    """As an operator lives it: a fault of ours, the alarm, the fault fixed, the redrive."""
-    dead = pipeline.output("MailDlqUrl")
-    with pipeline.configured(pipeline.output("SendMailFunctionName"), CONFIGURATION_SET="mailroom-nowhere"):
-        pipeline.put(mail("dead", email="dead@example.com"))
-        until(lambda: _letters(pipeline, dead), 60, lambda: "not dead")
-    _ring(pipeline)
-    row = pipeline.ledger("dead")
-    assert (row["status"], row["trouble"]["code"]) == ("sending", "misconfigured")
-    assert row["dead_lettered_at"] <= time.time() * 1000
-    assert not {"completedAt", "error"} & row.keys()
-    (body,) = _letters(pipeline, dead)  # visible at once, and nothing was deleted
-    pipeline.redrive(dead, pipeline.output("MailQueueUrl"), body)
-    pipeline.until_status("delivered", "dead", seconds=SECONDS)
-    assert not {"dead_lettered_at", "trouble"} & pipeline.ledger("dead").keys()
-    assert len(pipeline.mails("dead")) == 1
-
-
-def _letters(pipeline: Pipeline, url: str) -> list[str]:
-    return [each for each in pipeline.dead_letters(url) if '"id":"dead"' in each.replace(" ", "")]
-
-
-def _ring(pipeline: Pipeline) -> None:
-    """CloudWatch's event, as its rule hands it on; the emulator evaluates no alarm."""
-    alarm = {
-        "source": "aws.cloudwatch",
-        "detail-type": "CloudWatch Alarm State Change",
-        "detail": {"alarmName": "mailroom-local-mail-dlq-not-empty", "state": {"value": "ALARM"}},
-    }
-    function = pipeline.output("DeadLettersFunctionName")
-    reply = pipeline.functions.invoke(FunctionName=function, Payload=json.dumps(alarm))
-    assert "FunctionError" not in reply, reply["Payload"].read()
-
-
 def test_a_message_with_a_lost_response_and_no_callback_is_looked_up_and_not_sent_again(
     pipeline: Pipeline,
 ) -> None:
