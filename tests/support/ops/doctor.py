@@ -40,6 +40,7 @@ ANDROID = f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/app"
 KEY = "c2VjcmV0LXNpZ25pbmcta2V5LW9mLXRoaXMtc3RhZ2U="
 
 _CLIENTS: dict[str, Any] = {}
+_MAKING = threading.Lock()
 _asked = threading.local()
 _LOADER = create_loader()
 """Read once: AWS's descriptions are large."""
@@ -63,11 +64,15 @@ class Aws(boto3.Session):
         Aws.newest = self
 
     def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
-        if service_name not in _CLIENTS:
-            client = _CLIENTS[service_name] = super().client(service_name, *args, **kwargs)
-            client.meta.events.register("provide-client-params", _note)
-            client.meta.events.register("before-call", lambda model, **_: Aws.newest._reply(model))
-        return _CLIENTS[service_name]
+        # The stage and the sender's adapter ask in different threads. Without the lock, one of them could get
+        # a client that does not answer from here yet.
+        with _MAKING:
+            if service_name not in _CLIENTS:
+                client = super().client(service_name, *args, **kwargs)
+                client.meta.events.register("provide-client-params", _note)
+                client.meta.events.register("before-call", lambda model, **_: Aws.newest._reply(model))
+                _CLIENTS[service_name] = client
+            return _CLIENTS[service_name]
 
     def _reply(self, model: Any) -> tuple[AWSResponse, dict[str, Any]]:
         name = f"{model.service_model.service_name}.{model.name}"
