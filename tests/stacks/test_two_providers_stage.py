@@ -192,6 +192,20 @@ def test_the_graph_of_the_daily_limit_counts_the_first_providers_messages_alone(
     assert "fallback" not in days
 
 
+@pytest.mark.parametrize(
+    ("budget", "services"),
+    [("mail", {"send-mail-bulk", "collect"}), ("mail-fallback", {"send-mail-bulk-fallback"})],
+)
+def test_an_alarm_rings_if_bulk_waits_for_the_day_of_either_provider(
+    two_providers: Templates, budget: str, services: set[str]
+) -> None:
+    name = f"mailroom-dev-{budget}-day-used-up-warning"
+    alarm = two_providers["monitoring"].one("CloudWatch::Alarm", AlarmName=name)
+    metrics = [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
+    dimensions = [each for metric in metrics for each in metric["Dimensions"]]
+    assert {each["Value"] for each in dimensions if each["Name"] == "service"} == services
+
+
 @pytest.mark.parametrize("queue", ["mail", "mail-bulk", "sms"])
 def test_an_alarm_rings_if_messages_go_to_the_second_provider_in_three_periods_of_an_hour(
     two_providers: Templates, queue: str

@@ -5,7 +5,14 @@ from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import MathExpression
 from constructs import Construct
 
-from mailroom_stacks.constructs.stage_alarm import FIVE_MINUTES, AlarmText, counted, read_log, stage_alarm
+from mailroom_stacks.constructs.stage_alarm import (
+    FIVE_MINUTES,
+    AlarmText,
+    counted,
+    identifier,
+    read_log,
+    stage_alarm,
+)
 from mailroom_stacks.settings.channels import LaneRow
 from mailroom_stacks.settings.settings import Settings
 
@@ -20,7 +27,7 @@ def watch_days(scope: Construct, settings: Settings) -> None:
     for row in settings.lane_rows():
         if row.lane == "normal" and (row.event_type == "mail" or row.channel.days):
             _codes_wait(scope, settings, row)
-        if row.lane == "bulk" and row.channel.days and not row.fallback:
+        if row.lane == "bulk" and row.channel.days:
             _bulk_waits(scope, settings, row)
 
 
@@ -41,22 +48,21 @@ def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
 
 def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
     text = AlarmText(
-        subject=row.event_type,
+        subject=row.budget,
         kind=f"{PAGE}-warning",
-        meaning=f"Bulk messages or campaigns of {row.event_type} wait for the daily limit; codes do not "
-        "wait. The waiting messages are sent automatically as soon as the limit allows.",
+        meaning=f"Bulk messages or campaigns wait for the daily limit of {row.budget}; codes do not wait. "
+        "The waiting messages are sent automatically as soon as the limit allows.",
         next_step=f"mailroom doctor --stage {settings.stage} (until when bulk messages wait), and no action "
         "if they may wait until then",
     )
-    messages = f"messages_{row.event_type}"
+    waiting = {identifier(f"messages-{row.budget}"): counted(settings, row.function, "WaitsForDay")}
+    if not row.fallback:  # a campaign's pages wait only for the first provider's limit
+        waiting["pages"] = counted(settings, "collect", "PagesWaitForDay")
     waits = MathExpression(
         # METRICS() would also add up the other metrics of a dashboard graph that contains this expression.
-        expression=f"SUM([{messages}, pages])",
-        using_metrics={
-            messages: counted(settings, row.function, "WaitsForDay"),
-            "pages": counted(settings, "collect", "PagesWaitForDay"),
-        },
+        expression=f"SUM([{', '.join(waiting)}])",
+        using_metrics=waiting,
         period=Duration.seconds(FIVE_MINUTES),
-        label=f"{row.event_type} bulk waits",
+        label=f"{row.budget} bulk waits",
     )
-    stage_alarm(scope, f"{row.event_type}-waits", settings, text, waits, 1, periods=PERIODS, at_least=1)
+    stage_alarm(scope, f"{row.budget}-waits", settings, text, waits, 1, periods=PERIODS, at_least=1)
