@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
+from mailroom.budget import PerDay
 from mailroom.channels.channel import Estimate
 from mailroom.channels.contracts import CHANNELS
 from mailroom_ops.costs.prices import WHOLE_VCPU_MB
@@ -73,6 +74,13 @@ class ConfiguredLane:
     fifo: bool = False
     at_once: int = 1
     """Number of messages that a worker delivers in parallel."""
+    is_fallback: bool = False
+    """Whether the lane belongs to the channel's second provider."""
+    per_day: PerDay = ()
+    """Limits of recipients a day at the lane's provider, by their first date, for a lane that waits for them:
+    bulk."""
+    reserve: float = 0
+    """Share of `per_day` that is kept for codes."""
     events_by_api: bool = False
     """Whether the provider reports events by requests to Mailroom's API, instead of through an SNS topic."""
 
@@ -177,6 +185,9 @@ def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
         longest_wait=settings.retention.queue_days * DAY - row.rules.longest_stay,
         estimate=_BY_RESEND if by_resend else estimate,
         at_once=row.channel.submits_at_once,
+        is_fallback=bool(row.fallback),
+        per_day=row.channel.days if row.lane == "bulk" else (),
+        reserve=row.channel.lanes["normal"].reserve,
         events_by_api=by_resend or (estimate.events_by_twilio and by_twilio),
         provider=provider,
     )

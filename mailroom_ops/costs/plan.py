@@ -11,7 +11,6 @@ from mailroom_ops.costs.days import DayShare, days, days_table, portions
 from mailroom_ops.shared.options import AsJson, WrittenStage
 from mailroom_ops.shared.screen import print_answer, print_line, refusals, screen
 from mailroom_ops.shared.times import exactly, speed_of
-from mailroom_stacks.settings.channels import days_of
 from mailroom_stacks.settings.sentences import SettingsError
 from mailroom_stacks.settings.settings import Settings
 
@@ -73,7 +72,7 @@ def plan_output(settings: Settings, lane: ConfiguredLane, messages: int, start: 
     """Return the plan for messages that are put at `start`, in epoch seconds."""
     seconds = max(lane.seconds, messages / lane.speed)
     bound = next(iter(lane.speeds))
-    shares, day_seconds = _days(settings, lane, messages, start)
+    shares, day_seconds = _days(lane, messages, start)
     if day_seconds > seconds + 1:
         seconds, bound = day_seconds, "day"
     day = f"{lane.rate_setting.rpartition('.')[0]}.per_day"
@@ -94,19 +93,12 @@ def plan_output(settings: Settings, lane: ConfiguredLane, messages: int, start: 
     )
 
 
-def _days(
-    settings: Settings, lane: ConfiguredLane, messages: int, start: float
-) -> tuple[list[DayShare], float]:
+def _days(lane: ConfiguredLane, messages: int, start: float) -> tuple[list[DayShare], float]:
     """Return the days on which bulk messages are sent, and the seconds until the last message."""
-    row = settings.channels.get(lane.channel)
-    if row is None or not lane.name.startswith("bulk"):
+    if not lane.per_day:
         return [], 0
-    limits = row.fallback if lane.name.endswith("fallback") else row
-    limit = (days_of(limits.per_day), row.lanes["normal"].reserve)
-    if not limit[0]:
-        return [], 0
-    parts = [*portions(messages, *limit, start, speed=lane.speed)]
-    return days(parts, *limit), parts[-1].begins + parts[-1].messages / lane.speed - start
+    parts = [*portions(messages, lane.per_day, lane.reserve, start, speed=lane.speed)]
+    return days(parts, lane.per_day, lane.reserve), parts[-1].begins + parts[-1].messages / lane.speed - start
 
 
 def _warning(lane: ConfiguredLane, messages: int) -> str:

@@ -145,7 +145,7 @@ def _row(
         if message.event_type == channel and message.trouble and "dead_lettered_at" in message.times
     ]
     # The rate of a second provider is not added: a message is sent by one of the two.
-    rates = [lane.rate for lane in lanes if lane.channel == channel and "fallback" not in lane.name]
+    rates = [lane.rate for lane in lanes if lane.channel == channel and not lane.is_fallback]
     return ChannelRow(
         channel,
         sum(depth.visible + depth.delayed for depth in depths),

@@ -8,7 +8,6 @@ from constructs import IConstruct
 from mailroom_stacks.constructs.function import function_specs
 from mailroom_stacks.constructs.stage_alarm import StageAlarm, counted, stage_alarms
 from mailroom_stacks.constructs.worker import Work
-from mailroom_stacks.settings.channels import OF_FALLBACK
 from mailroom_stacks.settings.settings import Settings
 
 UNFINISHED = ("Retried", "Misconfigured", "Unknown", "Resent")
@@ -71,7 +70,7 @@ class StageMetrics:
     def days(self) -> list[IMetric]:
         """Return the number of accepted messages since the beginning of the displayed time range, for each
         channel with a daily limit. Messages that a second provider accepted do not count towards it."""
-        first = [sender for sender in self._senders if not sender.queue.endswith(OF_FALLBACK)]
+        rows = [row for row in self._settings.lane_rows() if row.channel.days and not row.fallback]
         return [
             self._search(
                 "service",
@@ -79,9 +78,8 @@ class StageMetrics:
                 f"{channel} accepted",
                 "RUNNING_SUM(SUM({}))",
             )
-            for channel, row in self._settings.channels.items()
-            if row.days
-            for functions in [[sender.function for sender in first if sender.channel == channel]]
+            for channel in dict.fromkeys(row.event_type for row in rows)
+            for functions in [[row.function for row in rows if row.event_type == channel]]
         ]
 
     def letters(self) -> list[IMetric]:
