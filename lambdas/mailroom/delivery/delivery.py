@@ -146,6 +146,7 @@ class Delivery(Generic[M, R]):
         self._timing = SendingTime(settings, tools, lambda receives: self.retry_wait(receives))
         self._claiming = Claiming[M](settings, tools, self._allowed, together=line_seconds is None)
         self._other = OtherProviderChoice(settings.other_provider, tools.clock)
+        self._no_other = OtherProviderChoice(None, tools.clock)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], M | Invalid]:
         """Read the body of a queue record: the item, and its message or the reason why the message is
@@ -413,7 +414,7 @@ class Delivery(Generic[M, R]):
             wait = ComeBack(self.retry_wait(record.receives, self._settings.backoff_cap_seconds))
             return self._release(claim, wait, PAUSED, _PAUSED)
         if not claim.unsettled and (withheld := self._other.withheld()) is not None:
-            return self._not_sent(claim, message, withheld, record)
+            return self._not_sent(claim, message, withheld, record, self._other)
         if not self.take_turn(record):
             return self._release(claim, ComeBack(0))
         if claim.unsettled:
@@ -469,7 +470,7 @@ class Delivery(Generic[M, R]):
         if isinstance(outcome, Conflict):
             self._timing.unspend(message.key)
             return self._hold(claim, f"{outcome.reason}; {_ASK}")
-        return self._not_sent(claim, message, outcome, record)
+        return self._not_sent(claim, message, outcome, record, self._other)
 
     def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:
         """Record a submit that the provider has just accepted, and return the record's result."""
@@ -509,11 +510,16 @@ class Delivery(Generic[M, R]):
 
     def _not_ready(self, claim: Claimed, message: M, reason: NotReady, record: QueueRecord) -> Result:
         self._timing.answered(claim.key, reason.outcome)
-        return self._not_sent(claim, message, reason.outcome, record)
+        # If the account was opened, the cause is in the message's content, such as the key of opt-out links.
+        # The other provider could not send the message either.
+        choice = self._other if isinstance(self._session, Refusal) else self._no_other
+        return self._not_sent(claim, message, reason.outcome, record, choice)
 
-    def _not_sent(self, claim: Claimed, message: M, refusal: Refusal, record: QueueRecord) -> Result:
+    def _not_sent(
+        self, claim: Claimed, message: M, refusal: Refusal, record: QueueRecord, choice: OtherProviderChoice
+    ) -> Result:
         self._timing.unspend(message.key)
-        if self._other.moves(refusal, claim, record):
+        if choice.moves(refusal, claim, record):
             return self._move(claim, "other_provider", refusal.reason)
         match refusal:
             case Rejected():
@@ -522,7 +528,7 @@ class Delivery(Generic[M, R]):
                 self.retried(message, record)
                 self._tally.note("Retried", "not sent; it goes back to the queue", reason=reason)
                 seconds = self.retry_wait(record.receives, after)
-                wait = ComeBack(self._other.wait(seconds, claim, record))
+                wait = ComeBack(choice.wait(seconds, claim, record))
                 return self._release(claim, wait, "retry", reason)
             case DayUsedUp(reason):
                 self._tally.note("DayUsedUp", "not sent: the daily quota is used up", reason=reason)
@@ -532,7 +538,7 @@ class Delivery(Generic[M, R]):
                 logger.error("not sent: the configuration is invalid", reason=reason)
                 self._tally.add("Misconfigured")
                 seconds = self._settings.misconfigured_seconds
-                wait = ComeBack(self._other.wait(seconds, claim, record))
+                wait = ComeBack(choice.wait(seconds, claim, record))
                 return self._release(claim, wait, "misconfigured", reason)
 
     def _move(self, claim: Claimed, code: str = "", reason: str = "") -> Result:

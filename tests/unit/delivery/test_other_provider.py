@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from mailroom.aws.queues import DUE_AT, PUT_AT
+from mailroom.channels.mail.contract import Mail
 from mailroom.environment import OtherProvider
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.outcome import DayUsedUp, Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.message.outcome import DayUsedUp, Misconfigured, NotReady, Outcome, Rejected, Retry, Sent
 from tests.support.unit.post import Counted, Make, Post
 from tests.support.unit.shared import LEASE, NOW, Aws, FakeClock, claimed, item
 
@@ -128,6 +129,18 @@ def test_credentials_that_cannot_be_read_move_a_message(first: Begin, aws: Aws) 
     worker.adapter.refusal = Misconfigured("no secret")
     assert worker.handle(item(), receives=TRIES) == {}
     assert moved(aws) == ["m-1"]
+
+
+def test_a_message_whose_request_cannot_be_built_does_not_move(
+    first: Begin, aws: Aws, clock: FakeClock
+) -> None:
+    def without_key(_message: Mail) -> None:
+        raise NotReady(Misconfigured("the key of opt-out links cannot be read"))
+
+    worker = first(prepare=without_key)
+    clock.advance(2 * SECONDS)
+    assert worker.handle(item(), receives=TRIES) == {"r-0": 20}, "the usual wait after a wrong configuration"
+    assert (worker.submitted, moved(aws)) == ([], [])
 
 
 def test_a_moved_record_keeps_its_body_and_times_and_is_not_taken_for_a_new_one(
