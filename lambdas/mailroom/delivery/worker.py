@@ -328,6 +328,8 @@ class Worker:
         ]
 
     def _after_move(self, received: Received, unsent: Container[str]) -> Result:
+        """Return the result of a record that was to be sent to another queue. `unsent` has the ids of those
+        that were not."""
         if received.entry is None or received.record["messageId"] not in unsent:
             return DONE
         return ComeBack(self._delivery.retry_wait(received.entry.record.receives))

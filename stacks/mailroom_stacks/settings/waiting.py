@@ -32,8 +32,7 @@ def waiting_seconds(settings: Settings, queue: str) -> int:
     minutes = settings.monitoring.waiting_minutes.get(queue)
     if minutes is not None:
         return minutes * 60
-    if settings.fallbacks:
-        queue = queue.removesuffix(OF_FALLBACK)
+    queue = queue.removesuffix(OF_FALLBACK)
     meant = math.ceil(_meant(settings, queue) / 60)
     return max(MINUTES.get(queue, USUAL), meant + USUAL if meant else 0) * 60
 
