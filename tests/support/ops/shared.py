@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import boto3
+import boto3.session
 from botocore.exceptions import ClientError
 
 if TYPE_CHECKING:
@@ -119,8 +119,9 @@ class FakeDispatch:
 
 
 @cache
-def _aws() -> boto3.Session:
-    return boto3.Session(region_name=REGION)
+def _aws() -> boto3.session.Session:
+    """Return a real session. Tests replace `boto3.Session`, some before they first ask for a client."""
+    return boto3.session.Session(region_name=REGION)
 
 
 @cache
@@ -134,7 +135,7 @@ def client(service: str) -> Any:
     return _aws().client("dynamodb") if service == "dynamodb" else _kept(service)
 
 
-class Session(boto3.Session):
+class Session(boto3.session.Session):
     """Session in process, without the start of a real one. The clients in `instead` answer in AWS's place."""
 
     region_name = REGION
