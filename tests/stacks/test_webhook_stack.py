@@ -22,7 +22,7 @@ def test_the_local_stage_may_send_to_its_own_machine(stage: Callable[[str], Temp
 
 def test_the_signing_secret_is_made_of_letters_and_digits_that_read_as_33_bytes(dev: Templates) -> None:
     secret = dev["webhook"].one("SecretsManager::Secret", Name="mailroom-dev-webhook-keys")
-    generated = secret["GenerateSecretString"]
+    generated = dict(secret["GenerateSecretString"])
     excluded = set(generated.pop("ExcludeCharacters"))
     assert {"+", "/", "=", '"', "\\"} <= excluded
     assert not any(each.isalnum() for each in excluded)
