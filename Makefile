@@ -198,7 +198,7 @@ lock: ## resolve all requirements files again, and write the lock files
 	$(COMPILE) mailroom_local/requirements.in -o mailroom_local/requirements.txt
 	for f in requirements/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
-	npm install --loglevel error --package-lock-only --prefix mailroom_ops/cdk
+	npm install --loglevel error --package-lock-only --prefix mailroom_ops/deploying
 
 wheel: sbom ## build dist/: the wheel that a team installs, the SBOM, and SHA256SUMS for the attestation of a release
 	@rm -rf dist && $(PY) -m hatchling build -t wheel

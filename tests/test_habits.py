@@ -281,8 +281,8 @@ def test_updates_find_every_file_of_pins_and_no_lock() -> None:
 
 
 def test_the_cdks_command_line_is_locked_by_hash_and_names_no_registry() -> None:
-    pins = json.loads((ROOT / "mailroom_ops" / "cdk" / "package.json").read_text())["dependencies"]
-    text = (ROOT / "mailroom_ops" / "cdk" / "package-lock.json").read_text()
+    pins = json.loads((ROOT / "mailroom_ops" / "deploying" / "package.json").read_text())["dependencies"]
+    text = (ROOT / "mailroom_ops" / "deploying" / "package-lock.json").read_text()
     itself, *packages = json.loads(text)["packages"].values()
     assert itself["dependencies"] == pins
     assert packages

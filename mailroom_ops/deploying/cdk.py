@@ -10,7 +10,7 @@ from pathlib import Path
 from mailroom_ops.shared.installed import beside, installed, run_locked
 from mailroom_stacks.paths import DOT_LOCAL, PROJECT
 
-LOCK = Path(__file__).parents[1] / "cdk"
+LOCK = Path(__file__).parent
 FILES = ("package.json", "package-lock.json", ".npmrc")
 
 

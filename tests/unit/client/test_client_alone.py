@@ -30,7 +30,7 @@ EXAMPLES = {
         for block in Page("docs/how-to/send-in-a-transaction.md").blocks("python")
         if "relay" in block.text
     ),
-    "test": "import mailroom_ops.testing.test_channels",
+    "test": "import mailroom_ops.testing",
 }
 """Imports of users of an extra."""
 

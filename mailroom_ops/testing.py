@@ -1,4 +1,7 @@
-"""Tests that every channel's descriptor is complete. A missing part is reported here, and not later."""
+"""Tests that every channel's descriptor is complete. A missing part is reported here, and not later.
+
+A project runs them on its own channels: python -m pytest --pyargs mailroom_ops.testing, in its folder.
+"""
 
 from pkgutil import resolve_name
 from typing import Any
