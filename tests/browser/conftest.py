@@ -24,7 +24,7 @@ class Stage:
     def __init__(self) -> None:
         environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'lambdas'}", "PYTHONUNBUFFERED": "1"}
         self._process = subprocess.Popen(
-            [STAGE_PYTHON, "-m", "tests.browser.stage"],
+            [STAGE_PYTHON, "-m", "tests.browser.console_stage"],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mailroom.ledger.status_reader import may_have_arrived_twice
-from tests.support.faults.resend import KEY_SECONDS
+from tests.support.faults.resend_mail import KEY_SECONDS
 from tests.support.faults.stops import stops
 from tests.support.faults.world import MAIL, TEMPLATES, World, mail
 

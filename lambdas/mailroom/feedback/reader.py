@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import aws_sms, keywords, resend, ses, twilio, values
+from mailroom.feedback import aws_sms, keywords, resend_mail, ses, twilio, values
 from mailroom.feedback.keywords import KNOWN, Keywords, KeywordText
 from mailroom.feedback.ses import READERS
 from mailroom.message.outcome import Event
@@ -39,8 +39,8 @@ def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> S
     match value:
         case {"source": twilio.SOURCE}:
             return twilio.read(value, region)
-        case {"source": resend.SOURCE}:
-            return resend.read(value)
+        case {"source": resend_mail.SOURCE}:
+            return resend_mail.read(value)
         case {"source": keywords.SOURCE}:
             return keywords.read_twilio(value, region)
     payload, published = _unwrapped(value, topics)

@@ -20,7 +20,7 @@ from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.clock import Clock
 from mailroom.environment import ResendEventsSettings
 from mailroom.errors import HttpError, InvalidSecret
-from mailroom.feedback.resend import SOURCE, ResendEvent
+from mailroom.feedback.resend_mail import SOURCE, ResendEvent
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpRequest
 from mailroom.message.message import encode

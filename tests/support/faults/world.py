@@ -32,7 +32,7 @@ from mailroom.recipients.choices import Suppressions
 from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Ses, Stopped
-from tests.support.faults.resend import Resend
+from tests.support.faults.resend_mail import Resend
 from tests.support.tables import create_ledger as create_ledger
 from tests.support.tables import create_table as create_table
 from tests.support.told import told

@@ -10,7 +10,7 @@ from mailroom.feedback.reader import read
 from mailroom.message.message import Key, encode
 from mailroom.message.outcome import Event
 from tests.support.unit.post import Log
-from tests.support.unit.resend import EMAIL_ID, event
+from tests.support.unit.resend_mail import EMAIL_ID, event
 
 AT = 1795251540000
 BOUNCE = {"type": "Permanent", "subType": "General", "message": "550 no such user eve@example.com"}

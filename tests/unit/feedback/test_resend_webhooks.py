@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from tests.support.unit.events import lambda_context
 from tests.support.unit.functions import Load
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.resend import SECRET, WEBHOOK_SECRET, Door, event, post
+from tests.support.unit.resend_mail import SECRET, WEBHOOK_SECRET, Door, event, post
 from tests.support.unit.shared import NOW, Aws, FakeClock
 from tests.support.unit.webhooks import DENIED
 

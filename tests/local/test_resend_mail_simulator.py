@@ -31,7 +31,7 @@ from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import KEY_SECONDS, SECRET, WEBHOOK_SECRET, ResendSimulator
 from tests.support.local.served import served
-from tests.support.unit.resend import Door
+from tests.support.unit.resend_mail import Door
 from tests.support.unit.shared import BUCKET, SENDER, FakeClock
 from tests.support.unit.shelf import OURS
 

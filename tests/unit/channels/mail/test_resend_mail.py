@@ -24,7 +24,7 @@ from mailroom.message.outcome import (
     Sent,
 )
 from tests.support.unit.publishing import publish
-from tests.support.unit.resend import adapter
+from tests.support.unit.resend_mail import adapter
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Step, closed, scripted
 from tests.support.unit.shared import BUCKET, NOW, NOW_MS, SENDER, TEMPLATES, Aws, mail
 from tests.support.unit.shelf import OURS
