@@ -106,7 +106,7 @@ def _steps(message: MessageStatus, now_s: float) -> Iterator[Step]:
     for name, title, detail, kind in (
         ("startedAt", "sending began", f"try {attempt}" if attempt > 1 else "", ""),
         ("submittedAt", "submitted", f"to {_provider(message)}", ""),
-        ("unsettled_since", "in doubt", "a try from then on may have sent it", "bad"),
+        ("unsettled_since", "in doubt", f"{provider} may have it from a try after that", "bad"),
         ("dead_lettered_at", "dead letter", "given up after too many tries", "bad"),
         (ERASED_AT, "erased", f"by {operator}" if operator else "", ""),
     ):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from mailroom.clock import epoch
 from mailroom.ledger.status_reader import of_ledger, of_mailbox
 from mailroom_ops.messages.advice import advice, commands
@@ -151,9 +153,10 @@ def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> N
     assert of("sent", recipients=two) == "1 delivered, 1 without a report."
 
 
-def test_the_beginning_of_a_doubt_is_a_step() -> None:
-    assert life(status="sending", unsettled_tries=[f"{MS} "]) == [
-        ("in doubt", "a try from then on may have sent it", None)
+@pytest.mark.parametrize(("account", "name"), [("", "its provider"), ("twilio/AC1", "Twilio")])
+def test_the_beginning_of_a_doubt_is_a_step_and_names_the_provider(account: str, name: str) -> None:
+    assert life(status="sending", unsettled_tries=[f"{MS} {account}"]) == [
+        ("in doubt", f"{name} may have it from a try after that", None)
     ]
 
 

@@ -51,8 +51,7 @@ M_contra = TypeVar("M_contra", bound=Message, contravariant=True)
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)
 
-_ASK = "ask the provider, and resend the message if it never arrived"
-_HELD = f"an earlier try may have reached the provider, so it is not sent again ({{}}); {_ASK}"
+_HELD = "an earlier try may have reached the provider, so it is not sent again ({})"
 _USED_UP = "the provider's daily quota is used up; the message waits until it is not"
 _PAUSED = "the campaign run of the message is paused"
 _IN_DOUBT = "in_doubt"
@@ -469,7 +468,7 @@ class Delivery(Generic[M, R]):
             return self.accepted(claim, message, outcome, record)
         if isinstance(outcome, Conflict):
             self._timing.unspend(message.key)
-            return self._hold(claim, f"{outcome.reason}; {_ASK}")
+            return self._hold(claim, outcome.reason)
         return self._not_sent(claim, message, outcome, record, self._other)
 
     def accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Result:
@@ -546,7 +545,11 @@ class Delivery(Generic[M, R]):
         because only that provider can know the outcome of an earlier try."""
         explanation = reason or "the other provider may have sent it"
         self._tally.note("ToOtherProvider", "it goes to the other provider", reason=explanation)
-        return self._release(claim, self._other.hand_over(), code, reason)
+        result = self._release(claim, self._other.hand_over(), code, reason)
+        if claim.redriven:
+            # The claim has removed this mark, by which the other provider's sender knows of the redrive.
+            self._ledger.dead_lettered(claim.key)
+        return result
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Result:
         choices = self._choices if claim.redirected_to is None else None
@@ -595,7 +598,9 @@ class Delivery(Generic[M, R]):
 
     def _hold(self, claim: Claimed, reason: str) -> Result:
         """End a message whose outcome cannot be found out: as failed, with the code `outcome_unknown`."""
-        self._ledger.fail(claim, OUTCOME_UNKNOWN, reason)
+        provider = (claim.unsettled[0].provider if claim.unsettled else "") or self._adapter.provider
+        advice = f"{reason}; ask {provider}, and resend the message if it never arrived"
+        self._ledger.fail(claim, OUTCOME_UNKNOWN, advice)
         self._tally.note("Held", "held: the outcome of an earlier try is unknown")
         return DONE
 

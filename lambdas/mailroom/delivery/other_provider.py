@@ -27,7 +27,7 @@ class OtherProviderChoice:
         self._other = provider
         self._clock = clock
         self._refused = 0
-        self._reason = ""
+        self._refusal: Refusal = Retry("no message was refused")
         self._asked = False
         """Whether a message of the present batch was submitted."""
 
@@ -60,17 +60,20 @@ class OtherProviderChoice:
     def answered(self, outcome: Outcome) -> None:
         """Remember the provider's response to a submit."""
         if isinstance(outcome, Refusal) and self._is_providers(outcome):
-            self._refused, self._reason = self._refused + 1, outcome.reason
+            self._refused, self._refusal = self._refused + 1, outcome
         else:
             self._refused = 0
 
-    def withheld(self) -> Retry | None:
+    def withheld(self) -> Refusal | None:
         """Return the reason why a message is not submitted now: the provider has refused the messages before
-        it, and a message of the batch asks it already. Returns None if the message may be submitted."""
+        it, and a message of the batch asks it already. Returns None if the message may be submitted.
+
+        A used up day concerns all messages, so it moves this message too. Any other refusal becomes a Retry.
+        """
         if not self.is_fallback or self._refused < REFUSED_IN_A_ROW or not self._asked:
             self._asked = True
             return None
-        return Retry(self._reason)
+        return self._refusal if isinstance(self._refusal, DayUsedUp) else Retry(self._refusal.reason)
 
     def moves(self, refusal: Refusal, claim: Claimed, record: QueueRecord) -> bool:
         """Return whether a message that was not sent goes to the other provider now."""

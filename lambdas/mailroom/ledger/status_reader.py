@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
+from mailroom.ledger.claims import tries_in
 from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class MessageStatus:
     """Reason why the latest try did not send the message, or why the try's outcome is unknown: {code,
     message}."""
     provider: str | None = None
+    """Provider that has accepted the message or, while the outcome of a try is unknown, may have."""
     provider_id: str | None = None
     template: str | None = None
     template_version: int | None = None
@@ -200,7 +202,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("to"),
         item.get("error"),
         item.get("trouble"),
-        item.get("provider"),
+        item.get("provider") or _provider_in_doubt(item),
         item.get("provider_id"),
         item.get("template"),
         item.get("template_version"),
@@ -242,7 +244,14 @@ def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:
     tries = item.get("unsettled_tries")
     if not tries or "startedAt" in item:
         return {}
-    return {"unsettled_since": _moment(min(int(text.partition(" ")[0]) for text in tries))}
+    return {"unsettled_since": _moment(tries_in(tries)[0].began)}
+
+
+def _provider_in_doubt(item: Mapping[str, Any]) -> str | None:
+    """Return the provider of the first try whose outcome is unknown; None if there is no such try, or if the
+    try does not name its provider."""
+    tries = tries_in(item.get("unsettled_tries", ()))
+    return tries[0].provider or None if tries else None
 
 
 def _entries(entries: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from mailroom.aws.queues import DUE_AT, PUT_AT
 from mailroom.channels.mail.contract import Mail
 from mailroom.environment import OtherProvider
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Key
 from mailroom.message.outcome import DayUsedUp, Misconfigured, NotReady, Outcome, Rejected, Retry, Sent
 from tests.support.unit.post import Counted, Make, Post
 from tests.support.unit.shared import LEASE, NOW, Aws, FakeClock, claimed, item
@@ -111,9 +112,45 @@ def test_a_message_that_the_other_provider_may_have_moves_without_a_submit(
     assert aws.item()["unsettled_tries"] == [f"{int(NOW * 1000)} other/1 for tester@example.com"]
 
 
+def test_a_redriven_message_that_moves_to_the_provider_of_its_tries_is_submitted_there_once_more(
+    first: Begin, post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
+    """A repair finds it, and puts it into the queue of the first provider."""
+    for _ in range(4):
+        claimed(ledger, account="other/1")
+        clock.advance(LEASE)
+    ledger.dead_lettered(Key("m-1", "mail"))
+    assert first(Sent("p-1")).handle(item()) == {}
+    assert moved(aws) == ["m-1"]
+    fallback = post(Sent("p-2"), other_provider=OtherProvider(name="fake", queue_url=aws.urls["mail"]))
+    fallback.adapter.account = "other/1"
+    assert fallback.handle(item()) == {}
+    assert fallback.submitted == ["m-1"]
+
+
+def test_a_held_message_names_the_provider_that_may_have_it(
+    first: Begin, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
+    claimed(ledger, account="fake/1")
+    clock.advance(LEASE)
+    assert first(Sent("p-1"), on_unknown="hold").handle(item()) == {}
+    error = aws.item()["error"]
+    assert error["message"].endswith("; ask fake, and resend the message if it never arrived")  # type: ignore[union-attr]
+
+
 def test_a_day_that_is_used_up_moves_a_message_at_once_if_the_setting_says_so(first: Begin, aws: Aws) -> None:
     assert first(FULL, when_day_used_up=True).handle(item()) == {}
     assert moved(aws) == ["m-1"]
+
+
+def test_messages_that_are_not_submitted_because_the_day_is_used_up_move_at_once_as_well(
+    first: Begin, aws: Aws
+) -> None:
+    worker = first(FULL, when_day_used_up=True)
+    for number in range(2):
+        assert worker.handle(*(item(id=f"m-{number}-{at}") for at in range(5))) == {}
+    assert worker.submitted == ["m-0-0", "m-0-1", "m-0-2", "m-1-0"]
+    assert len(moved(aws)) == 10
 
 
 def test_a_day_that_is_used_up_otherwise_lets_a_message_wait_as_without_a_fallback(

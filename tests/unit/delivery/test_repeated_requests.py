@@ -102,9 +102,9 @@ def test_a_message_whose_recipient_was_suppressed_after_a_try_of_unknown_outcome
     assert "the recipient complained" in held(after_a_crash(suppressions=choices), aws)
 
 
-@pytest.mark.parametrize("crashed", [True, False])
+@pytest.mark.parametrize(("crashed", "provider"), [(True, "keyed"), (False, "fake")])
 def test_a_message_whose_idempotency_key_belongs_to_another_request_is_held_and_submitted_once(
-    after_a_crash: Again, post: Make, aws: Aws, counted: Counted, *, crashed: bool
+    after_a_crash: Again, post: Make, aws: Aws, counted: Counted, *, crashed: bool, provider: str
 ) -> None:
     refusal = Conflict("the key stands for another request")
     worker = after_a_crash(refusal) if crashed else post(refusal)
@@ -114,6 +114,6 @@ def test_a_message_whose_idempotency_key_belongs_to_another_request_is_held_and_
     assert aws.item()["error"] == {
         "code": "outcome_unknown",
         "message": "the key stands for another request; "
-        "ask the provider, and resend the message if it never arrived",
+        f"ask {provider}, and resend the message if it never arrived",
     }
     assert counted()["Held"] == 1

@@ -44,6 +44,14 @@ def test_a_messages_status_separates_times_from_other_provider_details_and_hides
     assert status.times == {"bouncedAt": "2026-11-21T09:00:00.000Z"}
 
 
+def test_the_status_of_a_message_in_doubt_names_the_provider_of_its_first_unsettled_try() -> None:
+    row: Item = {"id": "m-1", "event_type": "mail", "status": "failed"}
+    tries = {f"{NOW_MS + 5} ses/1", f"{NOW_MS} resend for a@b.example"}
+    assert of_ledger({**row, "unsettled_tries": tries}).provider == "resend"
+    assert of_ledger({**row, "unsettled_tries": {f"{NOW_MS} "}}).provider is None
+    assert of_ledger({**row, "unsettled_tries": tries, "provider": "ses"}).provider == "ses"
+
+
 @pytest.mark.parametrize("to", [5, None, {"a": 1}, ["a", 5]])
 def test_an_invalid_mailbox_item_without_a_ledger_item_has_the_status_ready(to: Any) -> None:
     status = of_mailbox(item(to=to, send_at=["soon"], expires_at="late", ttl="long"), NOW)
