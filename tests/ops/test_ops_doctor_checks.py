@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -31,6 +31,24 @@ from tests.support.stacks.refusals import STAGES
 
 LANES = {lane.queue: lane for lane in lanes_of(world.SETTINGS)}
 PROD = load(STAGES, "prod")
+POOL = f"pool-{0:032x}"
+NUMBER: dict[str, Any] = {
+    "PhoneNumberArn": f"arn:aws:sms-voice:eu-central-1:123456789012:phone-number/phone-{0:032x}",
+    "PhoneNumberId": f"phone-{0:032x}",
+    "PhoneNumber": "+12025550123",
+    "Status": "ACTIVE",
+    "IsoCountryCode": "US",
+    "MessageType": "TRANSACTIONAL",
+    "NumberCapabilities": ["SMS"],
+    "NumberType": "TOLL_FREE",
+    "MonthlyLeasingPrice": "2.00",
+    "TwoWayEnabled": True,
+    "SelfManagedOptOutsEnabled": False,
+    "OptOutListName": "Default",
+    "DeletionProtectionEnabled": False,
+    "CreatedTimestamp": datetime(2026, 11, 1, tzinfo=UTC),
+}
+"""Number in a response of DescribePhoneNumbers."""
 
 
 @pytest.fixture(scope="module")
@@ -462,7 +480,8 @@ def test_a_domain_that_is_missing_or_unverified_at_resend_is_found(
 def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
     answers: dict[str, Answer], tier: str, limit: int, states: list[str]
 ) -> None:
-    aws = changed(answers, "send-sms", SMS_PROVIDER="aws")
+    aws = changed(answers, "send-sms", SMS_PROVIDER="aws", SMS_SENDER=NUMBER["PhoneNumber"])
+    aws["pinpoint-sms-voice-v2.DescribePhoneNumbers"] = {"PhoneNumbers": [NUMBER]}
     aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {
         "AccountAttributes": [{"Name": "ACCOUNT_TIER", "Value": tier}]
     }
@@ -476,7 +495,28 @@ def test_the_account_tier_and_spend_limit_of_aws_text_messages_are_checked(
             }
         ]
     }
-    assert [each.state for each in looked(Aws(aws), ["sms"])] == states
+    assert [each.state for each in looked(Aws(aws), ["sms"])] == [*states, "ok"]
+
+
+@pytest.mark.parametrize(
+    ("sender", "changes", "state", "words"),
+    [
+        ("+12025550123", {"TwoWayEnabled": False}, "warning", "so a STOP to it is not read"),
+        (f"arn:aws:sms-voice:eu-central-1:123456789012:pool/{POOL}", {"PoolId": POOL}, "ok", "such as STOP"),
+        (POOL, {}, "failed", f"AWS has no number for the sender {POOL}"),
+        ("SHOP", {}, "skipped", "nobody can opt out by STOP"),
+    ],
+)
+def test_the_numbers_of_a_sender_at_aws_have_to_exist_and_to_pass_on_texts(
+    answers: dict[str, Answer], sender: str, changes: dict[str, object], state: str, words: str
+) -> None:
+    aws = changed(answers, "send-sms", SMS_PROVIDER="aws", SMS_SENDER=sender)
+    aws["pinpoint-sms-voice-v2.DescribePhoneNumbers"] = {"PhoneNumbers": [NUMBER | changes]}
+    aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {"AccountAttributes": []}
+    aws["pinpoint-sms-voice-v2.DescribeSpendLimits"] = {"SpendLimits": []}
+    *_, last = looked(Aws(aws), ["sms"])
+    assert last.state == state, last
+    assert words in last.sentence
 
 
 def test_a_stage_other_than_production_with_unlimited_recipients_is_a_warning(

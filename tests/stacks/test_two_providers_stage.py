@@ -126,13 +126,8 @@ def test_a_stage_with_one_provider_has_nothing_of_a_second(dev: Templates) -> No
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (
-            {"channels.mail.fallback": {"per_day": 900}},
-            "channels.mail.fallback: no setting names a second provider; remove it.",
-        ),
         ({"mail.fallback": "ses"}, "mail.fallback: 'ses' is mail.provider already"),
         ({"sms.fallback": "twilio"}, "sms.fallback: 'twilio' is sms.provider already"),
-        ({"sms.fallback_sender": "SHOP"}, "sms.fallback_sender: is only used with sms.fallback; add"),
         (
             {
                 "mail.fallback": "resend",

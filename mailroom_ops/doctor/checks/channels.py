@@ -27,7 +27,11 @@ _TWILIO_CONSOLE = "https://console.twilio.com"
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check the SMS provider's credentials by read-only requests."""
     for variables in stage.senders("sms").values():
-        yield from _twilio(stage, variables) if variables["SMS_PROVIDER"] == "twilio" else _aws(stage)
+        if variables["SMS_PROVIDER"] == "twilio":
+            yield from _twilio(stage, variables)
+        else:
+            yield from _aws(stage)
+            yield from _aws_numbers(stage, variables["SMS_SENDER"])
 
 
 def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
@@ -97,6 +101,27 @@ def _aws(stage: ExaminedStage) -> Iterator[CheckFinding]:
                 yield warning(f"{spends} This is a new account's limit.", f"Raise it: {_AWS_CONSOLE}")
             else:
                 yield ok(spends)
+
+
+def _aws_numbers(stage: ExaminedStage, sender: str) -> Iterator[CheckFinding]:
+    """Check that the numbers of an SMS sender at AWS exist and pass on the texts that they get."""
+    name = sender.rpartition("/")[2]
+    if not name.startswith(("+", "phone-", "pool-")):
+        yield skipped(f"The sender id {name} gets no texts, so nobody can opt out by STOP to it.")
+        return
+    pages = stage.client("pinpoint-sms-voice-v2").get_paginator("describe_phone_numbers").paginate()
+    numbers = [number for page in pages for number in page["PhoneNumbers"]]
+    own = [each for each in numbers if name in map(each.get, ("PhoneNumber", "PhoneNumberId", "PoolId"))]
+    if not own:
+        yield failed(f"AWS has no number for the sender {name} in this region.", _AWS_CONSOLE)
+    for number in own:
+        if number["TwoWayEnabled"]:
+            yield ok(f"AWS passes on the texts to {number['PhoneNumber']}, such as STOP.")
+        else:
+            unread = (
+                f"AWS does not pass on the texts to {number['PhoneNumber']}, so a STOP to it is not read."
+            )
+            yield warning(unread, "Enable two-way SMS, as in: mailroom docs settings")
 
 
 SOON = timedelta(days=30)

@@ -296,7 +296,8 @@ def channels_faults(
             yield f"channels.{event_type}: is not allowed in channels; use the section {event_type!r}."
         yield from _channel(f"channels.{event_type}", channel)
         yield from _day(f"channels.{event_type}", channel, channel.days)
-        yield from _fallback(f"channels.{event_type}.fallback", channel, used=event_type in fallbacks)
+        if event_type in fallbacks:
+            yield from _day(f"channels.{event_type}.fallback", channel, days_of(channel.fallback.per_day))
         if channel.window is not None and "zone" not in channel.window:
             yield f"channels.{event_type}.window.zone: is missing; add a time zone such as Europe/Berlin."
         if channel.secret is not None and event_type in SECRETS:
@@ -326,14 +327,6 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
     if total > 1 + 1e-9:
         shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())
         yield f"{key}.lanes: the shares {shares} = {number(total)} exceed 1; lower them to 1 in total."
-
-
-def _fallback(key: str, channel: Channel, *, used: bool) -> Iterator[str]:
-    """Yield violations of the rules of the limits of a second provider."""
-    if used:
-        yield from _day(key, channel, days_of(channel.fallback.per_day))
-    elif channel.fallback != Fallback():
-        yield f"{key}: no setting names a second provider; remove it."
 
 
 def _day(key: str, channel: Channel, days: PerDay) -> Iterator[str]:

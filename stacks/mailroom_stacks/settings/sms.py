@@ -99,8 +99,6 @@ def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
     rate of its status callbacks need not be checked."""
     if sms.fallback == sms.provider:
         yield f"sms.fallback: {sms.fallback!r} is sms.provider already; use the other one, or null."
-    elif sms.fallback is None and sms.fallback_sender is not None:
-        yield "sms.fallback_sender: is only used with sms.fallback; add sms.fallback, or remove it."
     elif sms.fallback is not None and sms.fallback_sender is None:
         yield "sms.fallback_sender: is missing; use a number of yours in E.164, such as +12025550123."
     for key, section in zip(("sms.sender", "sms.fallback_sender"), sms.by_provider.values(), strict=False):

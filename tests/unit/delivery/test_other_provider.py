@@ -135,7 +135,7 @@ def test_a_held_message_names_the_provider_that_may_have_it(
     clock.advance(LEASE)
     assert first(Sent("p-1"), on_unknown="hold").handle(item()) == {}
     error = aws.item()["error"]
-    assert error["message"].endswith("; ask fake, and resend the message if it never arrived")  # type: ignore[union-attr]
+    assert error["message"].endswith("; ask fake, and resend the message if it never arrived")
 
 
 def test_a_day_that_is_used_up_moves_a_message_at_once_if_the_setting_says_so(first: Begin, aws: Aws) -> None:
