@@ -69,16 +69,12 @@ class Import:
     def dry_run(self) -> Imported:
         """Validate every line and render the first three messages, but put none."""
         samples = list[dict[str, Any]]()
+        latest = deque[FileEntry](maxlen=1)
         with bar("checking", quiet=self._quiet) as advance:
-            for entry in self._entries:
-                item = self._items.judged(entry)
-                if isinstance(item, LineFault):
-                    self._counts["refused"] += 1
-                    self._refuse(item)
-                else:
-                    self._counts["put"] += 1
-                    samples += [item] if len(samples) < SAMPLES else []
-                advance(entry.end.offset, self._source.size, f"checking, {self._counts.total():,} lines")
+            for item in self._good(latest):
+                self._counts["put"] += 1
+                samples += [item] if len(samples) < SAMPLES else []
+                advance(latest[0].end.offset, self._source.size, f"checking, {self._counts.total():,} lines")
         rendering = Samples(self._previews, self._rules.default_region)
         return self._answer("done", dry_run=True, samples=[rendering.render(item) for item in samples])
 

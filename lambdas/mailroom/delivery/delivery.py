@@ -599,8 +599,8 @@ class Delivery(Generic[M, R]):
     def _hold(self, claim: Claimed, reason: str) -> Result:
         """End a message whose outcome cannot be found out: as failed, with the code `outcome_unknown`."""
         provider = (claim.unsettled[0].provider if claim.unsettled else "") or self._adapter.provider
-        advice = f"{reason}; ask {provider}, and resend the message if it never arrived"
-        self._ledger.fail(claim, OUTCOME_UNKNOWN, advice)
+        advice = f"ask {provider}, and resend the message if it never arrived"
+        self._ledger.fail(claim, OUTCOME_UNKNOWN, f"{reason}; {advice}")
         self._tally.note("Held", "held: the outcome of an earlier try is unknown")
         return DONE
 

@@ -2,7 +2,7 @@
 can be read."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -27,11 +27,7 @@ _TWILIO_CONSOLE = "https://console.twilio.com"
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check the SMS provider's credentials by read-only requests."""
     for variables in stage.senders("sms").values():
-        if variables["SMS_PROVIDER"] == "twilio":
-            yield from _twilio(stage, variables)
-        else:
-            yield from _aws(stage)
-            yield from _aws_numbers(stage, variables["SMS_SENDER"])
+        yield from (_twilio if variables["SMS_PROVIDER"] == "twilio" else _aws)(stage, variables)
 
 
 def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
@@ -83,7 +79,7 @@ def _reason(status: int, body: dict[str, Any]) -> str:
     return f"{status}, {redact(str(body.get('message') or 'no reason given')).rstrip('.')}"
 
 
-def _aws(stage: ExaminedStage) -> Iterator[CheckFinding]:
+def _aws(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding]:
     client = stage.client("pinpoint-sms-voice-v2")
     attributes = client.describe_account_attributes()["AccountAttributes"]
     tier = {attribute["Name"]: attribute["Value"] for attribute in attributes}.get("ACCOUNT_TIER")
@@ -101,18 +97,19 @@ def _aws(stage: ExaminedStage) -> Iterator[CheckFinding]:
                 yield warning(f"{spends} This is a new account's limit.", f"Raise it: {_AWS_CONSOLE}")
             else:
                 yield ok(spends)
+    pages = client.get_paginator("describe_phone_numbers").paginate()
+    yield from _aws_numbers(pages, variables["SMS_SENDER"])
 
 
-def _aws_numbers(stage: ExaminedStage, sender: str) -> Iterator[CheckFinding]:
-    """Check that the numbers of an SMS sender at AWS exist and pass on the texts that they get."""
+def _aws_numbers(pages: Iterable[Any], sender: str) -> Iterator[CheckFinding]:
+    """Check that the numbers of an SMS sender at AWS exist and pass on the texts that they get. `pages` are
+    the responses with the account's numbers."""
     name = sender.rpartition("/")[2]
-    if not name.startswith(("+", "phone-", "pool-")):
-        yield skipped(f"The sender id {name} gets no texts, so nobody can opt out by STOP to it.")
-        return
-    pages = stage.client("pinpoint-sms-voice-v2").get_paginator("describe_phone_numbers").paginate()
     numbers = [number for page in pages for number in page["PhoneNumbers"]]
     own = [each for each in numbers if name in map(each.get, ("PhoneNumber", "PhoneNumberId", "PoolId"))]
-    if not own:
+    if not name.startswith(("+", "phone-", "pool-")):
+        yield skipped(f"The sender id {name} gets no texts, so nobody can opt out by STOP to it.")
+    elif not own:
         yield failed(f"AWS has no number for the sender {name} in this region.", _AWS_CONSOLE)
     for number in own:
         if number["TwoWayEnabled"]:

@@ -104,13 +104,6 @@ class Settings(Section):
         return self.sms.by_provider.get("twilio") if self.sms else None
 
     @property
-    def provider_secrets(self) -> list[str]:
-        """Short names of the secrets into which operators put providers' credentials."""
-        rows = [name for name, row in self.channels.items() if row.secret is not None]
-        providers = {"twilio": self.twilio, "resend": "resend" in self.mail.providers, "fax": self.fax}
-        return [*(name for name, used in providers.items() if used), *rows]
-
-    @property
     def own_channels(self) -> dict[str, str]:
         """Modules of the project's own channels, by name."""
         return {name: row.module for name, row in self.channels.items() if row.module}
