@@ -192,7 +192,10 @@ def _is_recipient(to: object) -> bool:
 
 
 def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
-    """Return the status of a message from its ledger item."""
+    """Return the status of a message from its ledger item. `unsettled_since` in the times is the time of the
+    first try whose outcome is unknown; it is left out while the message is claimed."""
+    oldest = next(iter(tries_in(item.get("unsettled_tries", ()))), None)
+    doubt = {"unsettled_since": _moment(oldest.began)} if oldest and "startedAt" not in item else {}
     return MessageStatus(
         item["id"],
         item["event_type"],
@@ -202,7 +205,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("to"),
         item.get("error"),
         item.get("trouble"),
-        item.get("provider") or _provider_in_doubt(item),
+        item.get("provider") or (oldest.provider if oldest else "") or None,
         item.get("provider_id"),
         item.get("template"),
         item.get("template_version"),
@@ -210,7 +213,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("scheduledFor"),
         _wait(item),
         item.get("updatedAt"),
-        times={name: _moment(item[name]) for name in TIMES if name in item} | _in_doubt(item),
+        times={name: _moment(item[name]) for name in TIMES if name in item} | doubt,
         details={name: item[name] for name in DETAILS if name in item}
         | ({TWICE: True} if may_have_arrived_twice(item) else {}),
         history=[_readable(entry) for entry in item.get("history", ())],
@@ -236,22 +239,6 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
     first = "outside_window" if mark["reason"] == PAUSED else mark["reason"]
     reason = {PAUSED: PAUSED, "line": "day_used_up"}.get(kind, first)
     return MarkedWait(reason, channel if kind == "line" else "", place)
-
-
-def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return `unsettled_since`, the time of the first try whose outcome is unknown. Returns {} if the message
-    is claimed, or if the outcome of every try is known."""
-    tries = item.get("unsettled_tries")
-    if not tries or "startedAt" in item:
-        return {}
-    return {"unsettled_since": _moment(tries_in(tries)[0].began)}
-
-
-def _provider_in_doubt(item: Mapping[str, Any]) -> str | None:
-    """Return the provider of the first try whose outcome is unknown; None if there is no such try, or if the
-    try does not name its provider."""
-    tries = tries_in(item.get("unsettled_tries", ()))
-    return tries[0].provider or None if tries else None
 
 
 def _entries(entries: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
