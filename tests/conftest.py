@@ -13,6 +13,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.support.cpu_seconds import cpu_seconds
 from tests.support.dynamodb.against_moto import compared
 from tests.support.run_report import lines
 from tests.support.together import place, scope
@@ -105,6 +106,19 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest comes first, and the others fill the rest of the time."""
     items.sort(key=lambda item: place(item.nodeid))
+
+
+_cpu_before = cpu_seconds()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the CPU time since the report before, which `make test` prints by folder and by file."""
+    global _cpu_before
+    report = yield
+    now = cpu_seconds()
+    vars(report)["cpu"], _cpu_before = now - _cpu_before, now
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

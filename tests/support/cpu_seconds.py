@@ -8,11 +8,16 @@ import subprocess
 import sys
 
 
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of its child processes that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 def main(command: list[str]) -> int:
     """Run the command and return its exit code."""
     code = subprocess.run(command, check=False).returncode
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    sys.stdout.write(f"CPU: {used.ru_utime + used.ru_stime:,.0f} s\n")
+    sys.stdout.write(f"CPU: {cpu_seconds():,.0f} s\n")
     return code
 
 

@@ -105,13 +105,14 @@ def _aws_numbers(pages: Iterable[Any], sender: str) -> Iterator[CheckFinding]:
     """Check that the numbers of an SMS sender at AWS exist and pass on the texts that they get. `pages` are
     the responses with the account's numbers."""
     name = sender.rpartition("/")[2]
-    numbers = [number for page in pages for number in page["PhoneNumbers"]]
-    own = [each for each in numbers if name in map(each.get, ("PhoneNumber", "PhoneNumberId", "PoolId"))]
+    of_account = [number for page in pages for number in page["PhoneNumbers"]]
+    ids = ("PhoneNumber", "PhoneNumberId", "PoolId")
+    numbers = [number for number in of_account if name in map(number.get, ids)]
     if not name.startswith(("+", "phone-", "pool-")):
         yield skipped(f"The sender id {name} gets no texts, so nobody can opt out by STOP to it.")
-    elif not own:
+    elif not numbers:
         yield failed(f"AWS has no number for the sender {name} in this region.", _AWS_CONSOLE)
-    for number in own:
+    for number in numbers:
         if number["TwoWayEnabled"]:
             yield ok(f"AWS passes on the texts to {number['PhoneNumber']}, such as STOP.")
         else:
