@@ -105,9 +105,8 @@ def _aws_numbers(pages: Iterable[Any], sender: str) -> Iterator[CheckFinding]:
     """Check that the numbers of an SMS sender at AWS exist and pass on the texts that they get. `pages` are
     the responses with the account's numbers."""
     name = sender.rpartition("/")[2]
-    of_account = [number for page in pages for number in page["PhoneNumbers"]]
     ids = ("PhoneNumber", "PhoneNumberId", "PoolId")
-    numbers = [number for number in of_account if name in map(number.get, ids)]
+    numbers = [number for page in pages for number in page["PhoneNumbers"] if name in map(number.get, ids)]
     if not name.startswith(("+", "phone-", "pool-")):
         yield skipped(f"The sender id {name} gets no texts, so nobody can opt out by STOP to it.")
     elif not numbers:
