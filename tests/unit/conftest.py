@@ -178,8 +178,14 @@ def _metrics_in(unit: str) -> dict[str, list[float]]:
 
 @pytest.fixture(autouse=True)
 def _fresh_clients() -> Iterator[None]:
-    """The library keeps its clients for a process's life, which spans many tests and their AWS."""
+    """Forget the library's clients, which last as long as the process, before and after a test: those of
+    tests/ops have another region."""
+    _forget_clients()
     yield
+    _forget_clients()
+
+
+def _forget_clients() -> None:
     made = (
         clients.dynamodb,
         clients.dynamodb_once,
