@@ -74,8 +74,18 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 
 @pytest.fixture(scope="module")
-def team(environment: Environment) -> Path:
-    """The new folder, with everything in it that the page tells to write."""
+def new_files(environment: Environment) -> dict[Path, bytes]:
+    """The files of the new folder, before the page's channel is added."""
+    return _files(environment.team)
+
+
+def _files(folder: Path) -> dict[Path, bytes]:
+    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def team(environment: Environment, new_files: dict[Path, bytes]) -> Path:
+    """The new folder with everything in it that the page tells to write, after `new_files` has read it."""
     team = environment.team
     for path, text in blocks():
         assert not (team / path).exists(), f"{path} is there already"
@@ -127,15 +137,12 @@ def test_a_second_build_of_a_commit_has_the_same_bytes(environment: Environment,
 
 
 def test_an_installed_package_makes_the_same_folder_as_its_wheel(
-    environment: Environment, tmp_path: Path
+    environment: Environment, new_files: dict[Path, bytes], tmp_path: Path
 ) -> None:
     environment.answer("mailroom", "new", "again", cwd=tmp_path)
-    again = tmp_path / "again"
-    files = [file.relative_to(again) for file in again.rglob("*") if file.is_file()]
-    assert Path("vendor", environment.wheel.name) in files
-    assert [
-        file for file in files if (again / file).read_bytes() != (environment.team / file).read_bytes()
-    ] == []
+    again = _files(tmp_path / "again")
+    assert Path("vendor", environment.wheel.name) in again
+    assert [file for file in again if again[file] != new_files[file]] == []
 
 
 def test_the_commands_of_a_new_folder_that_need_no_account_succeed(
