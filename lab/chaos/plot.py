@@ -1,4 +1,4 @@
-"""`.local/chaos/bin/python -m lab.chaos.plot`: draw docs/pictures/chaos from lab/bench/chaos.json.
+"""`.local/chaos/bin/python -m lab.chaos.plot`: draw docs/pictures/chaos.svg from lab/bench/chaos.json.
 
 It runs in a separate environment, in which matplotlib is installed.
 """
@@ -18,7 +18,7 @@ LABELS = {"pump": "second pump", "deploy": "deployment", "day": "day closed", "s
 
 
 def main() -> None:
-    """Write the picture as SVG and as PNG."""
+    """Write the picture."""
     mpl.rcParams.update({"font.size": 12, "svg.hashsalt": "mailroom", "figure.facecolor": "white"})
     recorded = json.loads(RECORDED.read_text())
     seconds, put, accepted, kills = zip(*recorded["timeline"], strict=True)
@@ -62,8 +62,7 @@ def main() -> None:
     below.set_title("Trouble at the providers", loc="left", fontsize=12)
     for axes in (above, below, twin):
         axes.spines[["top"]].set_visible(False)
-    for form, metadata in (("svg", {"Date": None}), ("png", {})):
-        drawing.savefig(PICTURES / f"chaos.{form}", dpi=150, metadata=metadata)
+    drawing.savefig(PICTURES / "chaos.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":
