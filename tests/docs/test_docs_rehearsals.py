@@ -1,4 +1,4 @@
-"""docs/reference/supported.md shows the rehearsal of each release on AWS, and says so if there is none."""
+"""docs/reference/limits.md shows the rehearsal of each release on AWS, and says so if there is none."""
 
 from collections.abc import Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""The table of docs/reference/supported.md: each release's last rehearsal, of docs/rehearsals. `make schema`
+"""The table of docs/reference/limits.md: each release's last rehearsal, of docs/rehearsals. `make schema`
 writes the table."""
 
 import re
@@ -11,7 +11,7 @@ from tests.support import ROOT
 
 FOLDER = ROOT / "docs" / "rehearsals"
 """Folder of reports, a file a release, such as 0.3.0.json: what `mailroom rehearse --json` printed."""
-PAGE = ROOT / "docs" / "reference" / "supported.md"
+PAGE = ROOT / "docs" / "reference" / "limits.md"
 BEGIN, END = "<!-- made by `make schema` -->\n", "<!-- until here -->\n"
 NONE = "**None yet: nobody has rehearsed Mailroom in an account of AWS.**"
 HEAD = """\
