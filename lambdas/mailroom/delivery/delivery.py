@@ -20,7 +20,7 @@ from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecor
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid, NotSent, OutcomeUnknown
 from mailroom.ledger.claims import Claim, Claimed, InProgress, OutOfSequence
-from mailroom.ledger.items import PAUSED
+from mailroom.ledger.items import PAUSED, provider_of
 from mailroom.ledger.ledger import NO_RESPONSE
 from mailroom.ledger.run_states import REASON as RUN_STOPPED
 from mailroom.ledger.run_states import STOPPED, RunStates
@@ -598,7 +598,8 @@ class Delivery(Generic[M, R]):
 
     def _hold(self, claim: Claimed, reason: str) -> Result:
         """End a message whose outcome cannot be found out: as failed, with the code `outcome_unknown`."""
-        provider = (claim.unsettled[0].provider if claim.unsettled else "") or self._adapter.provider
+        account = claim.unsettled[0].account if claim.unsettled else ""
+        provider = provider_of(account) or self._adapter.provider
         advice = f"ask {provider}, and resend the message if it never arrived"
         self._ledger.fail(claim, OUTCOME_UNKNOWN, f"{reason}; {advice}")
         self._tally.note("Held", "held: the outcome of an earlier try is unknown")

@@ -12,6 +12,7 @@ from mailroom.clock import Clock
 from mailroom.delivery.worker import HandOver, QueueRecord
 from mailroom.environment import OtherProvider
 from mailroom.ledger.claims import Claimed
+from mailroom.ledger.items import provider_of
 from mailroom.message.outcome import DayUsedUp, Outcome, Refusal, Rejected, Retry
 
 REFUSED_IN_A_ROW = 3
@@ -49,7 +50,8 @@ class OtherProviderChoice:
         """
         if self._other is None or not claim.unsettled:
             return claim
-        tries = tuple(earlier for earlier in claim.unsettled if earlier.provider != self._other.name)
+        other = self._other.name
+        tries = tuple(earlier for earlier in claim.unsettled if provider_of(earlier.account) != other)
         return structs.replace(claim, unsettled=tries) if claim.unsettled[0] in tries else None
 
     def hand_over(self) -> HandOver:

@@ -18,11 +18,6 @@ class Try(Struct, frozen=True, order=True):
     """Provider and account to which the message was going to be submitted, or ANY_ACCOUNT."""
 
     @property
-    def provider(self) -> str:
-        """Name of the provider; empty for ANY_ACCOUNT."""
-        return self.account.partition(" ")[0].partition("/")[0]
-
-    @property
     def text(self) -> str:
         """The try as text, in the form of the ledger attribute `unsettled_tries`."""
         return f"{self.began} {self.account}"

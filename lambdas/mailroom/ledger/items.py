@@ -59,6 +59,11 @@ class MessageKey(Protocol):
     def event_type(self) -> str: ...
 
 
+def provider_of(account: str) -> str:
+    """Return the name of the provider in a try's account; empty for ANY_ACCOUNT."""
+    return account.partition(" ")[0].partition("/")[0]
+
+
 def where(key: MessageKey) -> Sets:
     """Return the primary key of a message's ledger item, in DynamoDB's form."""
     return {"id": string(key.id), "event_type": string(key.event_type)}

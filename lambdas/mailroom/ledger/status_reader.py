@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
-from mailroom.ledger.claims import tries_in
-from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED
+from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, provider_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -194,8 +193,9 @@ def _is_recipient(to: object) -> bool:
 def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
     """Return the status of a message from its ledger item. `unsettled_since` in the times is the time of the
     first try whose outcome is unknown; it is left out while the message is claimed."""
-    oldest = next(iter(tries_in(item.get("unsettled_tries", ()))), None)
-    doubt = {"unsettled_since": _moment(oldest.began)} if oldest and "startedAt" not in item else {}
+    tries = (text.partition(" ") for text in item.get("unsettled_tries", ()))
+    began, _, account = min(tries, key=lambda parts: int(parts[0]), default=("", "", ""))
+    doubt = {"unsettled_since": _moment(began)} if began and "startedAt" not in item else {}
     return MessageStatus(
         item["id"],
         item["event_type"],
@@ -205,7 +205,7 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("to"),
         item.get("error"),
         item.get("trouble"),
-        item.get("provider") or (oldest.provider if oldest else "") or None,
+        item.get("provider") or provider_of(account) or None,
         item.get("provider_id"),
         item.get("template"),
         item.get("template_version"),
