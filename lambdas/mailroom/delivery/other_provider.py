@@ -50,8 +50,7 @@ class OtherProviderChoice:
         """
         if self._other is None or not claim.unsettled:
             return claim
-        other = self._other.name
-        tries = tuple(earlier for earlier in claim.unsettled if provider_of(earlier.account) != other)
+        tries = tuple(try_ for try_ in claim.unsettled if provider_of(try_.account) != self._other.name)
         return structs.replace(claim, unsettled=tries) if claim.unsettled[0] in tries else None
 
     def hand_over(self) -> HandOver:

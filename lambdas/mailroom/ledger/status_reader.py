@@ -193,8 +193,8 @@ def _is_recipient(to: object) -> bool:
 def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
     """Return the status of a message from its ledger item. `unsettled_since` in the times is the time of the
     first try whose outcome is unknown; it is left out while the message is claimed."""
-    tries = (text.partition(" ") for text in item.get("unsettled_tries", ()))
-    began, _, account = min(tries, key=lambda parts: int(parts[0]), default=("", "", ""))
+    # All times have 13 digits, so the first text in their order is the oldest try.
+    began, _, account = min(item.get("unsettled_tries", ()), default="").partition(" ")
     doubt = {"unsettled_since": _moment(began)} if began and "startedAt" not in item else {}
     return MessageStatus(
         item["id"],
