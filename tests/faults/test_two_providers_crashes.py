@@ -44,8 +44,7 @@ def recover(world: World) -> None:
     world.settle()
 
 
-@pytest.mark.parametrize("trouble", ["down", "throttles"])
-@FIRST
+@pytest.mark.parametrize(("keyed", "trouble"), [(False, "down"), (True, "throttles")])
 def test_each_mail_is_sent_once_by_the_fallback_wherever_a_sender_crashes(
     new_world: NewWorld, trouble: Trouble, *, keyed: bool
 ) -> None:
