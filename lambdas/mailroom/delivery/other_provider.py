@@ -69,7 +69,8 @@ class OtherProviderChoice:
         """Return the reason why a message is not submitted now: the provider has refused the messages before
         it, and a message of the batch asks it already. Returns None if the message may be submitted.
 
-        A used up day concerns all messages, so it moves this message too. Any other refusal becomes a Retry.
+        If the provider's daily quota is used up, this message moves at once too. Any other refusal becomes a
+        Retry.
         """
         if not self.is_fallback or self._refused < REFUSED_IN_A_ROW or not self._asked:
             self._asked = True

@@ -25,7 +25,7 @@ _TWILIO_CONSOLE = "https://console.twilio.com"
 
 
 def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check the SMS provider's credentials by read-only requests."""
+    """Check the credentials of the SMS providers, and the numbers at AWS, by read-only requests."""
     for variables in stage.senders("sms").values():
         yield from (_twilio if variables["SMS_PROVIDER"] == "twilio" else _aws)(stage, variables)
 
