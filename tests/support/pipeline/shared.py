@@ -229,8 +229,8 @@ class Pipeline(StageClient):
         return any(all(word in line for word in words) for line in self._logged(function))
 
     def until_logged(self, function: str, *words: str, seconds: float = ENDED_SECONDS) -> None:
-        """Wait until the function has logged a line with these words. The lines of an invocation are in the log
-        when the invocation has ended, which is after the message's end.
+        """Wait until the function has logged a line with these words. The lines of an invocation are in the
+        log when the invocation has ended, which is after the message's end.
 
         On a busy machine the emulator may read a line only at the next invocation. So after FLUSH_SECONDS the
         function is invoked without records.
