@@ -90,12 +90,14 @@ sbom: .local/sbom/.ready ## list the packages of functions, and fail for an unac
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
 	@$(MAILROOM) policy --stage "$$STAGE"
 
-# The tests have their own order: the slowest begin first. There is one process more than there are cores,
-# because the two that drive a stage mostly wait.
-PYTEST = $(PY) -m pytest --numprocesses $(shell python3 -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))') --no-loadscope-reorder --ignore tests/update --ignore tests/audit
-TESTS ?= tests
-test: setup cdk ## run the tests on all cores, or only those in TESTS
-	@$(PY) -m tests.support.cpu_seconds $(PYTEST) $(TESTS)
+# Three pytests, each with its own folders: the tests of the pipeline mostly wait, and the others share the rest
+# of the time evenly.
+SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
+NOT_IN_TEST = --ignore tests/browser --ignore tests/update --ignore tests/audit
+ALL = 'tests/pipeline' 'tests/unit tests/ops tests/docs tests/model' \
+	'tests $(NOT_IN_TEST) --ignore tests/pipeline --ignore tests/unit --ignore tests/ops --ignore tests/docs --ignore tests/model'
+test: setup cdk ## run the tests, or only those in TESTS
+	@$(if $(TESTS),$(PY) -m pytest $(TESTS),$(SIDE_BY_SIDE) $(ALL))
 	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update and tests/audit: `make update`, `make audit`.'
 
 update: setup cdk ## run tests/update: update a stage under load from the last release to this code, and an installed stage to another wheel
@@ -118,7 +120,7 @@ dashboards: .venv/.ready ## redraw docs/pictures/dashboard*.svg, the pictures of
 	@$(PY) -m tests.support.stacks.picture
 
 quick: .venv/.ready ## run unit and fault tests without those that start a process
-	$(PYTEST) tests/unit tests/faults -m 'not process'
+	@$(SIDE_BY_SIDE) "tests/unit -m 'not process'" "tests/faults -m 'not process'"
 
 MINUTES ?= 15
 fuzz: .venv/.ready ## test all parsers with random hostile inputs for MINUTES; prints how many were tried and refused
@@ -187,7 +189,7 @@ SEED ?= 1
 # The short form leaves out the second half: in each `make test`, the double's own tests compare it with moto.
 oracle: .venv/.ready .local/oracle/.ready ## compare the tests' double of DynamoDB with AWS's own engine and moto: with CALLS random operations of the ledger, then with all calls of the tests
 	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m tests.oracle
-	@test -n "$(SHORT)" || LIKE_MOTO=1 $(PYTEST) --quiet tests/unit tests/ops
+	@test -n "$(SHORT)" || LIKE_MOTO=1 $(SIDE_BY_SIDE) tests/unit tests/ops
 
 # The development set is resolved first, because packages in both sets must have the same version, and boto3
 # and jsii have only a few versions of python-dateutil in common.

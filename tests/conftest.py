@@ -10,13 +10,10 @@ import botocore.session
 import pytest
 from botocore.loaders import Loader
 from hypothesis import settings
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.cpu_seconds import cpu_seconds
 from tests.support.dynamodb.against_moto import compared
 from tests.support.run_report import lines
-from tests.support.together import place, scope
 
 os.environ.update(
     AWS_ACCESS_KEY_ID="test",
@@ -34,11 +31,6 @@ os.environ["CDK_VALIDATION"] = "false"
 # Many tests start processes. A process that may not write bytecode compiles every library again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-
-# The first process has the stage, whose tests wait most of the time. When it has work, the others let it go
-# first.
-if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
-    os.nice(19)
 
 # A machine that does other work as well makes no test fail.
 settings.register_profile("untimed", deadline=None)
@@ -78,19 +70,6 @@ def _like_moto(request: pytest.FixtureRequest) -> Iterator[None]:
     assert not differences, "\n".join(differences)
 
 
-class Together(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Where `make test` runs several processes, one runs all of a file's tests, or all that share a stage."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return scope(nodeid)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
-    """xdist's own groups (`--dist loadgroup`) are lost with pytest 9.2: it has no name to write them into."""
-    return Together(config, log)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Leave modules and tests, which stay until the end, out of every search for garbage: that is a third of
@@ -101,11 +80,6 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest comes first, and the others fill the rest of the time."""
-    items.sort(key=lambda item: place(item.nodeid))
 
 
 _cpu_before = cpu_seconds()

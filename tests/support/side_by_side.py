@@ -1,0 +1,52 @@
+"""Runs pytest several times at once, each time with other tests, and prints every line of output as it comes.
+
+python -m tests.support.side_by_side ARGUMENTS...
+
+Each of ARGUMENTS has the arguments of one pytest: 'tests/pipeline' 'tests --ignore tests/pipeline'. So a test
+always has the same tests before it in its process, and each test is collected only once. The first pytest has
+the highest priority: its tests should be those that mostly wait.
+"""
+
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import IO
+
+from tests.support.cpu_seconds import cpu_seconds
+
+PYTEST = (sys.executable, "-m", "pytest")
+LOWER_PRIORITY = ("nice", "-n", "19")
+
+
+def main(arguments: Sequence[str], program: Sequence[str] = PYTEST) -> int:
+    """Run the program once with each of the arguments; return 0 if all of them succeeded, else 1."""
+    commands = [[*program, *shlex.split(each)] for each in arguments]
+    commands[1:] = [[*LOWER_PRIORITY, *command] for command in commands[1:]]
+    color = ["--color=yes"] if program == PYTEST and sys.stdout.isatty() else []
+    runs = [subprocess.Popen([*command, *color], stdout=subprocess.PIPE, text=True) for command in commands]
+    readers = []
+    for run, each in zip(runs, arguments, strict=True):
+        assert run.stdout is not None
+        readers.append(threading.Thread(target=_print_lines, args=(shlex.split(each)[0], run.stdout)))
+    for reader in readers:
+        reader.start()
+    try:
+        for reader in readers:
+            reader.join()
+    finally:  # Ctrl-C reaches every pytest, which then stops what its tests have started
+        codes = [run.wait() for run in runs]
+    sys.stdout.write(f"CPU: {cpu_seconds():,.0f} s\n")
+    return int(any(codes))
+
+
+def _print_lines(name: str, output: IO[str]) -> None:
+    with output:
+        for line in output:
+            sys.stdout.write(f"{name}: {line}")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
