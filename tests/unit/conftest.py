@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 import boto3
@@ -92,14 +93,15 @@ def _world() -> Iterator[Aws]:
             patch.delenv(name)
         for name, value in _CREDENTIALS.items():
             patch.setenv(name, value)
-        aws = Aws(
-            boto3.client("dynamodb"),
-            boto3.client("sqs"),
-            boto3.client("s3"),
-            boto3.client("sesv2"),
-        )
+        aws = Aws(boto3.client("dynamodb"), _client("sqs"), _client("s3"), _client("sesv2"))
         _make(aws)
         yield aws
+
+
+@cache
+def _client(service: str) -> Any:
+    """Return the same client for each module: to make a new one takes longer than most tests."""
+    return boto3.client(service)  # type: ignore[call-overload]
 
 
 def _make(aws: Aws) -> None:
@@ -112,7 +114,7 @@ def _make(aws: Aws) -> None:
     create_table(aws.dynamodb, BUDGETS, "name", None)
     create_table(aws.dynamodb, SEARCH, "found_by", "put")
     secret = '{"key": "0123456789abcdefKEY"}'  # that of tests/support/unit/searching.py
-    boto3.client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString=secret)
+    _client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString=secret)
     for name in QUEUES:
         aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
     for bucket in (BUCKET, TEMPLATES):

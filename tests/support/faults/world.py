@@ -2,9 +2,12 @@
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from mailroom.aws.dynamo_values import image_of, plain
@@ -48,7 +51,10 @@ LINE = "line#mail"
 MINUTE, HOUR = 60, 3600
 CALLS = ("update_item", "get_item", "batch_get_item", "batch_write_item", "batch_execute_statement")
 """DynamoDB calls at which a test can stop a function."""
-TEMPLATES = ROOT / "templates" / "mail"
+TEMPLATES = Path(os.path.relpath(ROOT / "templates" / "mail"))
+"""Folder of the templates. Its path is relative, as in a bundle, so a process compiles each template once."""
+
+_templates = cache(Templates)
 
 Item = dict[str, Any]
 OnUnknown = Literal["resend", "hold"]
@@ -183,7 +189,7 @@ class World:
 
     def _renderer(self) -> MailRenderer:
         return MailRenderer(
-            Templates(TEMPLATES),
+            _templates(TEMPLATES),
             self._payloads,
             senders=["no-reply@example.com"],
             max_attachment_bytes=1000,
