@@ -31,6 +31,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
         pipeline = Pipeline(workspace, running)
         record(pipeline)
         publish_templates(pipeline)
+        put_failing_webhook(pipeline)
         yield pipeline
     finally:
         lifecycle.stop(workspace)
@@ -55,6 +56,14 @@ def trouble(ended: tuple[Trouble, Faxed]) -> Trouble:
 def faxes(ended: tuple[Trouble, Faxed]) -> Faxed:
     """All have ended."""
     return ended[1]
+
+
+def put_failing_webhook(pipeline: Pipeline) -> None:
+    """Put a webhook whose endpoint always fails. Its tries take half a minute, and its alarm rings after the
+    ninth."""
+    id_ = "rings-webhooks-failing"
+    url = pipeline.receiver(f"fail/503/messages/{id_}")
+    pipeline.put({"id": id_, "event_type": "webhook", "url": url, "payload": {}})
 
 
 def publish_templates(pipeline: Pipeline) -> None:

@@ -9,12 +9,9 @@ import pytest
 
 from lab.demo.killed_campaign import has_link, link_of
 from lab.harness.expected import Item
-from tests.support.pipeline.campaign import TOPIC, Campaign, Reply, asked, operator, signed
+from tests.support.pipeline.campaign import FORM, ONE_CLICK, Reply, asked, operator, signed
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import ACCEPTED, ENDED_SECONDS, Pipeline, until
-
-ONE_CLICK = b"List-Unsubscribe=One-Click"
-FORM = "application/x-www-form-urlencoded"
 
 
 @pytest.fixture(scope="module")
@@ -162,21 +159,3 @@ def test_a_forged_link_opens_no_page_and_opts_no_recipient_out(api: str, receive
     forged = link[:-1] + ("A" if link[-1] != "A" else "B")
     assert asked("GET", forged).status == 404
     assert asked("POST", forged, ONE_CLICK, Content_Type=FORM).status == 404
-
-
-def test_an_opted_out_recipient_is_left_out_of_a_campaigns_run(pipeline: Pipeline) -> None:
-    campaign = Campaign(pipeline, "choices")
-    key, address = sorted(campaign.people.items())[0]
-    pipeline.put(mail("choices-link", email=address, topic=TOPIC))
-    link = link_of(pipeline.one_mail("choices-link"))
-    assert asked("POST", link, ONE_CLICK, Content_Type=FORM).status == 200
-    campaign.start()
-    campaign.until_ended()
-    left = campaign.state().id_of(key)
-    row = pipeline.ledger(left)
-    assert (row["status"], row["error"]["code"]) == ("suppressed", "opted_out")
-    assert campaign.mails().keys() == campaign.expected.keys() - {left}
-    assert campaign.state().opted_out == 1
-    words = ("preferences", "opt-in", address, "--topic", TOPIC, "--stage", "local")
-    assert operator(pipeline, *words).exit_code == 0
-    until(lambda: pipeline.queue_is_empty(pipeline.output("AudienceQueueUrl")), 20, lambda: "not empty")

@@ -12,7 +12,7 @@ from mailroom_local.stage.workspace import LEDGER
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
-COUNT = 150
+COUNT = 50
 SECONDS = 60.0
 
 

@@ -1,14 +1,26 @@
 """A campaign on the deployed stage, from its database to the inbox."""
 
 import json
+from typing import Any
 
 import pytest
 
-from lab.demo.killed_campaign import has_link
-from tests.support.pipeline.campaign import CAMPAIGN, RUN_SECONDS, Campaign, operator
+from lab.demo.killed_campaign import has_link, link_of
+from tests.support.pipeline.campaign import (
+    CAMPAIGN,
+    FORM,
+    ONE_CLICK,
+    RUN_SECONDS,
+    TOPIC,
+    Campaign,
+    asked,
+    operator,
+)
+from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import ACCEPTED, Pipeline, until
 
 STARTS = 3
+JSON = ("--stage", "local", "--json")
 
 
 @pytest.fixture(scope="module")
@@ -69,46 +81,61 @@ def test_a_dry_run_counts_the_same_people_and_sends_no_mail(pipeline: Pipeline, 
     )
 
 
-def test_an_operator_starts_a_run_and_reads_its_results(pipeline: Pipeline) -> None:
-    campaign, stage = Campaign(pipeline, "by-hand"), ("--stage", "local", "--json")
-    answer = operator(pipeline, "campaign", "start", CAMPAIGN, "--run", "by-hand", "--new", "--yes", *stage)
-    assert answer.exit_code == 0, answer.stderr
+@pytest.fixture(scope="module")
+def by_hand(pipeline: Pipeline) -> Campaign:
+    """A run that an operator starts after the first of its people has opted out."""
+    campaign = Campaign(pipeline, "by-hand")
+    address = campaign.people[min(campaign.people)]
+    pipeline.put(mail("choices-link", email=address, topic=TOPIC))
+    link = link_of(pipeline.one_mail("choices-link"))
+    assert asked("POST", link, ONE_CLICK, Content_Type=FORM).status == 200
+    start = operator(pipeline, "campaign", "start", CAMPAIGN, "--run", "by-hand", "--new", "--yes", *JSON)
+    assert start.exit_code == 0, start.stderr
     campaign.until_ended()
-    assert len(campaign.mails()) == len(campaign.expected)
-    status = operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "by-hand", *stage)
-    (run,) = json.loads(status.stdout)["runs"]
-    assert (run["state"], run["composed"]) == ("collected", len(campaign.expected))
+    opt_in = ("preferences", "opt-in", address, "--topic", TOPIC, "--stage", "local")
+    assert operator(pipeline, *opt_in).exit_code == 0
+    return campaign
 
-    def counted() -> int:
-        said = operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "by-hand", *stage)
-        results = json.loads(said.stdout)["runs"][0]["results"]
+
+def test_an_opted_out_recipient_is_left_out_of_a_campaigns_run(pipeline: Pipeline, by_hand: Campaign) -> None:
+    left_out = by_hand.state().id_of(min(by_hand.people))
+    row = pipeline.ledger(left_out)
+    assert (row["status"], row["error"]["code"]) == ("suppressed", "opted_out")
+    assert by_hand.mails().keys() == by_hand.expected.keys() - {left_out}
+    assert by_hand.state().opted_out == 1
+
+
+def test_an_operator_reads_the_results_of_a_run(pipeline: Pipeline, by_hand: Campaign) -> None:
+    def run() -> dict[str, Any]:
+        status = operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "by-hand", *JSON)
+        (run,) = json.loads(status.stdout)["runs"]
+        return dict(run)
+
+    def accepted() -> int:
+        results = run()["results"]
         return sum(results[each] for each in ("sent", "delivered", "bounced", "complained", "failed"))
 
-    until(lambda: counted() == len(campaign.expected), RUN_SECONDS, lambda: f"{counted()} have ended")
-    listed = operator(pipeline, "campaign", "list", "--stage", "local", "--json")
-    (row,) = [each for each in json.loads(listed.stdout)["campaigns"] if each["campaign"] == CAMPAIGN]
+    recipients = len(by_hand.expected)
+    assert (run()["state"], run()["composed"], run()["opted_out"]) == ("collected", recipients - 1, 1)
+    until(lambda: accepted() == recipients - 1, RUN_SECONDS, lambda: f"{accepted()} were accepted")
+    campaigns = operator(pipeline, "campaign", "list", *JSON)
+    (row,) = [each for each in json.loads(campaigns.stdout)["campaigns"] if each["campaign"] == CAMPAIGN]
     assert row["standing"] == "enabled"
 
 
 def test_mails_to_other_recipients_are_redirected_to_the_testers_if_recipients_are_limited(
     pipeline: Pipeline,
 ) -> None:
-    campaign = Campaign(pipeline, "redirected")
-    reader = min(campaign.people.values())
+    reader, testers, other = "reader@example.com", "testers@example.org", "other@example.com"
     bulk = pipeline.output("SendMailBulkFunctionName")
-    only, testers = json.dumps([reader]), "testers@example.org"
-    with pipeline.configured(bulk, RECIPIENTS_ONLY=only, REDIRECT_TO=testers):
-        campaign.start()
-        campaign.until_ended()
-    mails = campaign.mails()
-    assert mails.keys() == campaign.expected.keys()
-    for id_, (sent,) in mails.items():
-        intended = campaign.expected[id_]
-        assert sent["to"] == (reader if intended == reader else testers)
-        original = None if intended == reader else intended
-        assert sent["content"]["headers"].get("X-Original-To") == original
-        row = pipeline.ledger(id_)
-        assert (row["to"], row.get("redirected_to")) == (intended, testers if original else None)
+    with pipeline.configured(bulk, RECIPIENTS_ONLY=json.dumps([reader]), REDIRECT_TO=testers):
+        pipeline.put(mail("allowed", email=reader, lane="bulk"), mail("elsewhere", email=other, lane="bulk"))
+        allowed, redirected = pipeline.one_mail("allowed"), pipeline.one_mail("elsewhere")
+    assert (allowed["to"], allowed["content"]["headers"].get("X-Original-To")) == (reader, None)
+    assert (redirected["to"], redirected["content"]["headers"]["X-Original-To"]) == (testers, other)
+    row = pipeline.ledger("elsewhere")
+    assert (row["to"], row["redirected_to"]) == (other, testers)
+    assert "redirected_to" not in pipeline.ledger("allowed")
 
 
 def test_each_recipient_of_a_stopped_run_has_at_most_one_mail_or_a_cancelled_message(

@@ -51,9 +51,8 @@ def bulk_waits(pipeline: Pipeline, id_: str) -> Iterator[None]:
 
 @contextmanager
 def webhooks_failing(pipeline: Pipeline, id_: str) -> Iterator[None]:
-    """An endpoint fails 18 times, for half a minute, and then accepts the webhook."""
-    url = pipeline.receiver(f"flaky/18/messages/{id_}")
-    pipeline.put({"id": id_, "event_type": "webhook", "url": url, "payload": {}})
+    """The webhook that fails since the stage started."""
+    assert pipeline.ledger(id_, "webhook")
     yield
 
 
@@ -78,9 +77,12 @@ RINGING: dict[str, tuple[Reason, str, str]] = {
     "mail-day-used-up": (day_used_up, "day-used-up", "Bulk waits until about"),
     "mail-day-used-up-warning": (bulk_waits, "day-used-up", "Bulk waits until about"),
 }
-"""Why each alarm of a local stage rings, its page, and words that a command of the page answers. The endpoint
-comes first, because it has to fail nine times. SES has to say that the day is used up before the day is
-closed for bulk: on a closed day SES may not be asked."""
+"""Reason for which each alarm of a local stage rings, its page, and words in the output of the page's first
+command.
+
+SES has to say that the day is used up before the day is closed for bulk: on a closed day SES may not be
+asked.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +92,8 @@ def answers(pipeline: Pipeline) -> dict[str, list[Result]]:
     with ExitStack() as reasons:
         for name, (reason, _, _) in RINGING.items():
             reasons.enter_context(reason(pipeline, f"rings-{name}"))
-        until(lambda: not silent(pipeline), RINGS_SECONDS, lambda: f"do not ring: {silent(pipeline)}")
+        client = cloudwatch(pipeline)
+        until(lambda: not silent(client), RINGS_SECONDS, lambda: f"do not ring: {silent(client)}", poll=1)
         return {
             name: [operator(pipeline, *words) for words in commands(page, f"rings-{name}")]
             for name, (_, page, _) in RINGING.items()
@@ -117,10 +120,10 @@ def commands(page: str, id_: str) -> list[list[str]]:
     return [[local.get(word, word) for word in words] for words in ours]
 
 
-def silent(pipeline: Pipeline) -> list[str]:
+def silent(client: Any) -> list[str]:
     """The alarms of RINGING that do not ring."""
     names = [f"mailroom-{STAGE}-{name}" for name in RINGING]
-    alarms = cloudwatch(pipeline).describe_alarms(AlarmNames=names)["MetricAlarms"]
+    alarms = client.describe_alarms(AlarmNames=names)["MetricAlarms"]
     assert len(alarms) == len(names)
     return [alarm["AlarmName"] for alarm in alarms if alarm["StateValue"] != "ALARM"]
 

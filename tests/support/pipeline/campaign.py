@@ -25,6 +25,8 @@ from tests.support.pipeline.shared import Accepted, Pipeline, until
 
 CAMPAIGN = "weekly-followers"
 TOPIC = "followers"
+ONE_CLICK = b"List-Unsubscribe=One-Click"
+FORM = "application/x-www-form-urlencoded"
 RUN_SECONDS = 90.0
 QUEUES = ("CollectQueueUrl", "AudienceQueueUrl", "MailBulkQueueUrl")
 
