@@ -49,6 +49,8 @@ class Process:
                 break
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)  # ends functions that outlived the emulator
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)  # otherwise the ended process stays in the system
         return True
 
 

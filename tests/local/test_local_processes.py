@@ -28,6 +28,8 @@ def test_a_started_process_lives_logs_and_is_stopped(tmp_path: Path) -> None:
     assert process.stop()
     assert not process.alive()
     assert not process.stop()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(process.pid, os.WNOHANG)
 
 
 def test_a_log_of_an_earlier_start_becomes_readable_for_its_user_only(tmp_path: Path) -> None:
