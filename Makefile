@@ -97,7 +97,7 @@ NOT_IN_TEST = --ignore tests/browser --ignore tests/update --ignore tests/audit
 ALL = 'tests/pipeline' 'tests/unit tests/ops tests/docs tests/model' \
 	'tests $(NOT_IN_TEST) --ignore tests/pipeline --ignore tests/unit --ignore tests/ops --ignore tests/docs --ignore tests/model'
 test: setup cdk ## run the tests, or only those in TESTS
-	@$(if $(TESTS),$(PY) -m pytest $(TESTS),$(SIDE_BY_SIDE) $(ALL))
+	@$(if $(TESTS),$(PY) -m pytest $(NOT_IN_TEST) $(TESTS),$(SIDE_BY_SIDE) $(ALL))
 	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update and tests/audit: `make update`, `make audit`.'
 
 update: setup cdk ## run tests/update: update a stage under load from the last release to this code, and an installed stage to another wheel

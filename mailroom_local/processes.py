@@ -18,7 +18,6 @@ from msgspec import Meta
 LOOPBACK = "127.0.0.1"
 TERM_SECONDS = 5.0
 POLL_SECONDS = 0.02
-EXEC_SECONDS = 1.0
 
 
 class StartError(RuntimeError):
@@ -34,9 +33,10 @@ class Process:
     marker: str
 
     def alive(self) -> bool:
-        with suppress(ChildProcessError):  # raised for a process that an earlier command started
-            os.waitpid(self.pid, os.WNOHANG)
-        return self.marker in _command_line(self.pid)
+        try:
+            return os.waitpid(self.pid, os.WNOHANG) == (0, 0)
+        except ChildProcessError:  # an earlier command started the process, or it has ended
+            return self.marker in _command_line(self.pid)
 
     def stop(self) -> bool:
         """End the process and all its child processes. Return whether the process was running."""
@@ -49,8 +49,6 @@ class Process:
                 break
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)  # ends functions that outlived the emulator
-        with suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)  # otherwise the ended process stays in the system
         return True
 
 
@@ -72,10 +70,7 @@ def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[s
     # Later code waits for the child by its pid, possibly in another command, so Popen must not warn that it
     # still runs.
     child.returncode = 0
-    process = Process(child.pid, marker)
-    # For a moment after exec, the command line of a process is empty, so that `alive` would return False.
-    wait_until(process.alive, EXEC_SECONDS)
-    return process
+    return Process(child.pid, marker)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, poll: float = POLL_SECONDS) -> bool:

@@ -10,6 +10,7 @@ from mailroom.content.versions import CURRENT, Choice
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import Workspace
 from tests.support.pipeline.faxes import Faxed, faxed
+from tests.support.pipeline.items import RINGS
 from tests.support.pipeline.recorded import record
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import Trouble, had
@@ -59,9 +60,9 @@ def faxes(ended: tuple[Trouble, Faxed]) -> Faxed:
 
 
 def put_failing_webhook(pipeline: Pipeline) -> None:
-    """Put a webhook whose endpoint always fails. Its tries take half a minute, and its alarm rings after the
-    ninth."""
-    id_ = "rings-webhooks-failing"
+    """Put a webhook whose endpoint always fails. Its alarm rings after the ninth try, ten seconds later, and
+    its last try is forty seconds after that."""
+    id_ = f"{RINGS}webhooks-failing"
     url = pipeline.receiver(f"fail/503/messages/{id_}")
     pipeline.put({"id": id_, "event_type": "webhook", "url": url, "payload": {}})
 

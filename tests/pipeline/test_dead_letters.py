@@ -29,7 +29,7 @@ def test_a_body_that_is_no_message_becomes_a_dead_letter_and_its_batch_goes_on(p
 def test_a_fault_of_configuration_makes_a_dead_letter_which_is_marked_kept_and_sent_by_a_redrive(
     pipeline: Pipeline,
 ) -> None:
-    """Follow the operator: a fault of ours, the alarm, the fault fixed, the redrive."""
+    """Follow an operator's steps: a wrong setting, the alarm, the correction, the redrive."""
     dead = pipeline.output("MailDlqUrl")
     item = mail("dead", email="dead@example.com")
     with pipeline.configured(pipeline.output("SendMailFunctionName"), CONFIGURATION_SET="mailroom-nowhere"):

@@ -36,8 +36,7 @@ def report(pipeline: Pipeline, file: Path) -> dict[str, Any]:
     """Report of the first import. tests/ops/test_ops_import_resume.py shows an import that is killed."""
     done = operator(pipeline, "import", str(file), *WORDS)
     assert done.exit_code == 1, done.stderr
-    report: dict[str, Any] = json.loads(done.stdout)
-    return report
+    return dict(json.loads(done.stdout))
 
 
 def test_an_import_counts_every_row(report: dict[str, Any]) -> None:
@@ -58,5 +57,5 @@ def test_each_recipient_has_exactly_one_mail(pipeline: Pipeline) -> None:
 
 @pytest.mark.usefixtures("report")
 def test_a_second_import_of_the_same_file_puts_no_message(pipeline: Pipeline, file: Path) -> None:
-    again = json.loads(operator(pipeline, "import", str(file), *WORDS).stdout)
-    assert (again["put"], again["existed"], again["refused"]) == (0, ROWS - len(BAD), len(BAD))
+    second = json.loads(operator(pipeline, "import", str(file), *WORDS).stdout)
+    assert (second["put"], second["existed"], second["refused"]) == (0, ROWS - len(BAD), len(BAD))

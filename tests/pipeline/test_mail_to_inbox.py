@@ -1,5 +1,6 @@
 """From an item in the mailbox to an inbox: what each attribute of a mail does."""
 
+import json
 from decimal import Decimal
 
 import pytest
@@ -68,6 +69,23 @@ def test_a_message_of_the_lane_bulk_uses_the_bulk_queue_and_its_own_function(pip
     pipeline.failure("bad-campaign")
     pipeline.until_logged(bulk, "rejected", "bad-campaign")
     assert not pipeline.logged(normal, "campaign")
+
+
+def test_mails_to_other_recipients_are_redirected_to_the_testers_if_recipients_are_limited(
+    pipeline: Pipeline,
+) -> None:
+    reader, testers, stranger = "reader@example.com", "testers@example.org", "stranger@example.com"
+    bulk = pipeline.output("SendMailBulkFunctionName")
+    with pipeline.configured(bulk, RECIPIENTS_ONLY=json.dumps([reader]), REDIRECT_TO=testers):
+        pipeline.put(
+            mail("allowed", email=reader, lane="bulk"), mail("elsewhere", email=stranger, lane="bulk")
+        )
+        allowed, redirected = pipeline.one_mail("allowed"), pipeline.one_mail("elsewhere")
+    assert (allowed["to"], allowed["content"]["headers"].get("X-Original-To")) == (reader, None)
+    assert (redirected["to"], redirected["content"]["headers"]["X-Original-To"]) == (testers, stranger)
+    row = pipeline.ledger("elsewhere")
+    assert (row["to"], row["redirected_to"]) == (stranger, testers)
+    assert "redirected_to" not in pipeline.ledger("allowed")
 
 
 def test_attachments_come_from_the_payload_bucket(pipeline: Pipeline, bucket: str) -> None:

@@ -11,7 +11,7 @@ from typer.testing import Result
 from mailroom_local.aws import STAGE, LocalSession, patient
 from tests.support.docs_pages import Page
 from tests.support.pipeline.campaign import operator
-from tests.support.pipeline.items import mail
+from tests.support.pipeline.items import RINGS, mail
 from tests.support.pipeline.shared import Pipeline, until
 
 RINGS_SECONDS = 60.0
@@ -51,8 +51,8 @@ def bulk_waits(pipeline: Pipeline, id_: str) -> Iterator[None]:
 
 @contextmanager
 def webhooks_failing(pipeline: Pipeline, id_: str) -> Iterator[None]:
-    """The webhook that fails since the stage started."""
-    assert pipeline.ledger(id_, "webhook")
+    """Wait for the first try of the webhook that has failed since the stage started."""
+    until(lambda: pipeline.ledger(id_, "webhook"), RINGS_SECONDS, lambda: "the webhook was not tried")
     yield
 
 
@@ -91,11 +91,11 @@ def answers(pipeline: Pipeline) -> dict[str, list[Result]]:
     a minute."""
     with ExitStack() as reasons:
         for name, (reason, _, _) in RINGING.items():
-            reasons.enter_context(reason(pipeline, f"rings-{name}"))
+            reasons.enter_context(reason(pipeline, f"{RINGS}{name}"))
         client = cloudwatch(pipeline)
         until(lambda: not silent(client), RINGS_SECONDS, lambda: f"do not ring: {silent(client)}", poll=1)
         return {
-            name: [operator(pipeline, *words) for words in commands(page, f"rings-{name}")]
+            name: [operator(pipeline, *words) for words in commands(page, f"{RINGS}{name}")]
             for name, (_, page, _) in RINGING.items()
         }
 

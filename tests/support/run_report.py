@@ -20,8 +20,8 @@ def lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
     """Yield a line for each folder, the longest first; then the sum, the files with the most CPU time, and
     the crash points if there are any.
 
-    Seconds are those of each test with its fixtures, so tests that run side by side count twice. CPU time
-    includes child processes that have ended: those of a stage count for the test at which it ends.
+    Seconds are those of each test with its fixtures. CPU time includes child processes that have ended: those
+    of a stage count for the test at which it ends.
     """
     told = [*reports]
     seconds: defaultdict[str, float] = defaultdict(float)
@@ -34,7 +34,7 @@ def lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
         _, folder, *files = file.split("/")
         folder = folder if files else "docs"
         seconds[folder] += report.duration
-        used = getattr(report, "cpu", 0.0)  # the report of a process that broke down has none
+        used = vars(report)["cpu"]
         cpu[folder] += used
         cpu_of_files[file] += used
         if report.when == "call":

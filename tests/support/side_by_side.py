@@ -1,4 +1,4 @@
-"""Runs pytest several times at once, each time with other tests, and prints every line of output as it comes.
+"""Runs pytest several times at once, each time with different tests, and prints each line of output at once.
 
 python -m tests.support.side_by_side ARGUMENTS...
 
@@ -22,14 +22,16 @@ LOWER_PRIORITY = ("nice", "-n", "19")
 
 def main(arguments: Sequence[str], program: Sequence[str] = PYTEST) -> int:
     """Run the program once with each of the arguments; return 0 if all of them succeeded, else 1."""
-    commands = [[*program, *shlex.split(each)] for each in arguments]
-    commands[1:] = [[*LOWER_PRIORITY, *command] for command in commands[1:]]
+    words = [shlex.split(argument) for argument in arguments]
+    names = [first for first, *_ in words]
     color = ["--color=yes"] if program == PYTEST and sys.stdout.isatty() else []
-    runs = [subprocess.Popen([*command, *color], stdout=subprocess.PIPE, text=True) for command in commands]
-    readers = []
-    for run, each in zip(runs, arguments, strict=True):
-        assert run.stdout is not None
-        readers.append(threading.Thread(target=_print_lines, args=(shlex.split(each)[0], run.stdout)))
+    commands = [[*program, *options, *color] for options in words]
+    commands[1:] = [[*LOWER_PRIORITY, *command] for command in commands[1:]]
+    runs = [_start(command) for command in commands]
+    readers = [
+        threading.Thread(target=_print_lines, args=(name, run.stdout))
+        for name, run in zip(names, runs, strict=True)
+    ]
     for reader in readers:
         reader.start()
     try:
@@ -37,8 +39,15 @@ def main(arguments: Sequence[str], program: Sequence[str] = PYTEST) -> int:
             reader.join()
     finally:  # Ctrl-C reaches every pytest, which then stops what its tests have started
         codes = [run.wait() for run in runs]
+    for name, code in zip(names, codes, strict=True):
+        if code:
+            sys.stdout.write(f"{name}: failed with exit code {code}\n")
     sys.stdout.write(f"CPU: {cpu_seconds():,.0f} s\n")
     return int(any(codes))
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
 
 
 def _print_lines(name: str, output: IO[str]) -> None:

@@ -100,7 +100,7 @@ def _world() -> Iterator[Aws]:
 
 @cache
 def _client(service: str) -> Any:
-    """Return the same client for each module: to make a new one takes longer than most tests."""
+    """Return the same client for each module. Creating a client takes longer than most tests."""
     return boto3.client(service)  # type: ignore[call-overload]
 
 

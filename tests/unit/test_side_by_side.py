@@ -1,5 +1,7 @@
 """Test runs side by side: `make test` must show what fails, and fail."""
 
+import shlex
+
 import pytest
 
 from tests.support import side_by_side
@@ -7,13 +9,26 @@ from tests.support import side_by_side
 pytestmark = pytest.mark.process
 
 SHELL = ("sh", "-c")
+QUOTE = "'"
 
 
-def test_the_run_fails_if_any_of_the_commands_fails() -> None:
-    assert side_by_side.main(["true", "'exit 3'"], SHELL) == 1
-    assert side_by_side.main(["'exit 3'", "true"], SHELL) == 1
-    assert side_by_side.main(["'kill -9 $$'", "true"], SHELL) == 1
+@pytest.mark.parametrize(("failing", "code"), [("'exit 3'", 3), ("'kill -9 $$'", -9)])
+def test_the_run_fails_if_any_of_the_commands_fails_and_names_the_command(
+    capsys: pytest.CaptureFixture[str], failing: str, code: int
+) -> None:
+    for arguments in ([failing, "true"], ["true", failing]):
+        assert side_by_side.main(arguments, SHELL) == 1
+        (line, _) = capsys.readouterr().out.splitlines()
+        assert line == f"{failing.strip(QUOTE)}: failed with exit code {code}"
+
+
+def test_the_run_succeeds_if_all_commands_succeed() -> None:
     assert side_by_side.main(["true", "true"], SHELL) == 0
+
+
+def test_a_byte_that_is_not_utf_8_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    assert side_by_side.main([shlex.quote("printf '\\377\\n'")], SHELL) == 0
+    assert "\ufffd" in capsys.readouterr().out
 
 
 def test_every_line_of_output_follows_the_first_argument_of_its_command(

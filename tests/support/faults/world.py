@@ -30,7 +30,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import AHEAD_SECONDS, Waits
-from mailroom.message.message import Key, Reference
+from mailroom.message.message import DEFAULT_TEMPLATE, Key, Reference
 from mailroom.recipients.choices import Suppressions
 from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client
@@ -52,9 +52,19 @@ MINUTE, HOUR = 60, 3600
 CALLS = ("update_item", "get_item", "batch_get_item", "batch_write_item", "batch_execute_statement")
 """DynamoDB calls at which a test can stop a function."""
 TEMPLATES = Path(os.path.relpath(ROOT / "templates" / "mail"))
-"""Folder of the templates. Its path is relative, as in a bundle, so a process compiles each template once."""
+"""Folder of the templates. Its path is relative to the current folder, as in a bundle, so a process compiles
+each template once."""
 
-_templates = cache(Templates)
+
+@cache
+def _templates(folder: Path) -> Templates:
+    """Return the templates in a folder. The default template has been read."""
+    templates = Templates(folder)
+    templates.used(DEFAULT_TEMPLATE)
+    return templates
+
+
+_templates(TEMPLATES)  # now, because a test may change the current folder
 
 Item = dict[str, Any]
 OnUnknown = Literal["resend", "hold"]

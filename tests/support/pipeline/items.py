@@ -4,6 +4,8 @@ import base64
 
 from lab.harness.expected import Item
 
+RINGS = "rings-"
+"""Beginning of the id of a message for which an alarm rings; the alarm's name follows."""
 UNREADABLE = "not JSON, on any channel"
 """Body of a queue message that is not a message of Mailroom."""
 
