@@ -90,14 +90,16 @@ sbom: .local/sbom/.ready ## list the packages of functions, and fail for an unac
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
 	@$(MAILROOM) policy --stage "$$STAGE"
 
-# Three pytests, each with its own folders: the tests of the pipeline mostly wait, and the others share the rest
-# of the time evenly.
+# Three pytests, each with its own folders: the tests of a stage mostly wait, and the other two share the rest of
+# the time evenly.
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
-NOT_IN_TEST = --ignore tests/browser --ignore tests/update --ignore tests/audit
-ALL = 'tests/pipeline' 'tests/unit tests/ops tests/docs tests/model' \
-	'tests $(NOT_IN_TEST) --ignore tests/pipeline --ignore tests/unit --ignore tests/ops --ignore tests/docs --ignore tests/model'
+IGNORE = $(patsubst %,--ignore %,$(1))
+NOT_IN_TEST = tests/browser tests/update tests/audit
+OF_A_STAGE = tests/pipeline
+IN_MEMORY = tests/unit tests/ops tests/docs tests/model
+OTHERS = tests $(call IGNORE,$(NOT_IN_TEST) $(OF_A_STAGE) $(IN_MEMORY))
 test: setup cdk ## run the tests, or only those in TESTS
-	@$(if $(TESTS),$(PY) -m pytest $(NOT_IN_TEST) $(TESTS),$(SIDE_BY_SIDE) $(ALL))
+	@$(if $(TESTS),$(PY) -m pytest $(call IGNORE,$(NOT_IN_TEST)) $(TESTS),$(SIDE_BY_SIDE) '$(OF_A_STAGE)' '$(IN_MEMORY)' '$(OTHERS)')
 	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update and tests/audit: `make update`, `make audit`.'
 
 update: setup cdk ## run tests/update: update a stage under load from the last release to this code, and an installed stage to another wheel
