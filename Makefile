@@ -91,15 +91,15 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 	@$(MAILROOM) policy --stage "$$STAGE"
 
 # Three pytests, each with its own folders: the tests of a stage mostly wait, and the other two share the rest of
-# the time evenly.
+# the time evenly. Only one imports the CDK, which takes seconds.
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 IGNORE = $(patsubst %,--ignore %,$(1))
 NOT_IN_TEST = tests/browser tests/update tests/audit
 OF_A_STAGE = tests/pipeline
-IN_MEMORY = tests/unit tests/ops tests/docs tests/model
-OTHERS = tests $(call IGNORE,$(NOT_IN_TEST) $(OF_A_STAGE) $(IN_MEMORY))
+WITH_CDK = tests/stacks tests/unit tests/ops
+OTHERS = tests $(call IGNORE,$(NOT_IN_TEST) $(OF_A_STAGE) $(WITH_CDK))
 test: setup cdk ## run the tests, or only those in TESTS
-	@$(if $(TESTS),$(PY) -m pytest $(call IGNORE,$(NOT_IN_TEST)) $(TESTS),$(SIDE_BY_SIDE) '$(OF_A_STAGE)' '$(IN_MEMORY)' '$(OTHERS)')
+	@$(if $(TESTS),$(PY) -m pytest $(call IGNORE,$(NOT_IN_TEST)) $(TESTS),$(SIDE_BY_SIDE) '$(OF_A_STAGE)' '$(WITH_CDK)' '$(OTHERS)')
 	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update and tests/audit: `make update`, `make audit`.'
 
 update: setup cdk ## run tests/update: update a stage under load from the last release to this code, and an installed stage to another wheel

@@ -9,7 +9,7 @@ from mailroom.content.templates import Version
 from mailroom.content.versions import CURRENT, Choice
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.workspace import Workspace
-from tests.support.pipeline.faxes import Faxed, faxed
+from tests.support.pipeline.faxes import MAX_ATTEMPTS, Faxed, faxed
 from tests.support.pipeline.items import RINGS
 from tests.support.pipeline.recorded import record
 from tests.support.pipeline.shared import Pipeline
@@ -21,6 +21,13 @@ PUBLISHED = {
     "letter": "Dear {{ first_name }}, version one",
 }
 """Templates that the repository has none of, by name: the stage publishes them from its beginning."""
+CHANGES = {
+    "OutcomesFunctionName": {"MAX_ATTEMPTS": str(MAX_ATTEMPTS)},
+    "SendFaxFunctionName": {"MAX_ATTEMPTS": str(MAX_ATTEMPTS)},
+    "SendMailBulkFunctionName": {"ON_UNKNOWN": "hold"},
+}
+"""Other values in the environments of functions, from the beginning: each later change starts new
+processes."""
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +37,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     running = lifecycle.start(workspace, lambda _: None, lifecycle.PEOPLE + 5)
     try:
         pipeline = Pipeline(workspace, running)
-        record(pipeline)
+        record(pipeline, CHANGES)
         publish_templates(pipeline)
         put_failing_webhook(pipeline)
         yield pipeline
@@ -39,12 +46,13 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 
 @pytest.fixture(scope="session")
-def ended(pipeline: Pipeline) -> Iterator[tuple[Trouble, Faxed]]:
+def ended(pipeline: Pipeline) -> tuple[Trouble, Faxed]:
     """What waits for leases to end: all of it at once, and once for all tests that look at what became of
     it."""
-    with faxed(pipeline) as faxes, had(pipeline) as trouble:
-        faxes.until_ended(pipeline)
-        yield trouble, faxes
+    faxes = faxed(pipeline)
+    trouble = had(pipeline)
+    faxes.until_ended(pipeline)
+    return trouble, faxes
 
 
 @pytest.fixture(scope="session")

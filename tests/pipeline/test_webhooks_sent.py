@@ -96,9 +96,9 @@ def test_a_webhook_has_two_signatures_after_a_rotation_of_the_signing_secret(pip
     name = pipeline.output("WebhookKeysSecretName")
     pipeline.secrets.put_secret_value(SecretId=name, SecretString="b" * 44)
     new = pipeline.receivers_key()
-    with pipeline.configured(pipeline.output("SendWebhookFunctionName")):  # a cold start reads it anew
-        pipeline.put(webhook(pipeline, "rotated"))
-        pipeline.until_ended("rotated", event_type="webhook", seconds=SECONDS)
+    pipeline.restart(pipeline.output("SendWebhookFunctionName"))  # a cold start reads it anew
+    pipeline.put(webhook(pipeline, "rotated"))
+    pipeline.until_ended("rotated", event_type="webhook", seconds=SECONDS)
     request = pipeline.received("messages", "rotated")
     assert request[0]["headers"]["webhook-signature"].count("v1,") == 2
     assert all(callbacks.read(request, key)[0].verified for key in (old, new))

@@ -178,9 +178,9 @@ def _metrics_in(unit: str) -> dict[str, list[float]]:
     return {name: metric["Value"] for name, metric in found if metric["Unit"] == unit}
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _fresh_clients() -> Iterator[None]:
-    """Forget the library's clients, which last as long as the process, before and after a test: those of
+    """Forget the library's clients, which last as long as the process, before and after a module: those of
     tests/ops have another region."""
     _forget_clients()
     yield

@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -36,18 +34,14 @@ class Faxed:
         until(lambda: pipeline.dead_letters(dead), ENDED_SECONDS, lambda: "no dead letter")
 
 
-@contextmanager
-def faxed(pipeline: Pipeline) -> Iterator[Faxed]:
-    """The faxes, on their way. Until the block ends a fax has three attempts."""
-    sender, outcomes = pipeline.output("SendFaxFunctionName"), pipeline.output("OutcomesFunctionName")
-    most = {"MAX_ATTEMPTS": str(MAX_ATTEMPTS)}
-    with pipeline.configured(sender, **most), pipeline.configured(outcomes, **most):
-        due = datetime.now(UTC) + timedelta(seconds=DUE_SECONDS)
-        put_at = time.time()
-        items = _items(pipeline, due)
-        pipeline.put(*items)
-        queued = _queued(pipeline)
-        yield Faxed(put_at, due.timestamp(), [item["id"] for item in items] + queued)
+def faxed(pipeline: Pipeline) -> Faxed:
+    """Put all faxes."""
+    due = datetime.now(UTC) + timedelta(seconds=DUE_SECONDS)
+    put_at = time.time()
+    items = _items(pipeline, due)
+    pipeline.put(*items)
+    queued = _queued(pipeline)
+    return Faxed(put_at, due.timestamp(), [item["id"] for item in items] + queued)
 
 
 def told_at(pipeline: Pipeline, id_: str) -> str:

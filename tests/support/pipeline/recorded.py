@@ -97,14 +97,17 @@ FORCED = (
 """Requests that a role would refuse, because a test has changed the function's environment."""
 
 
-def record(pipeline: Pipeline) -> None:
-    """Have each function write down its calls, from its next process on."""
+def record(pipeline: Pipeline, changes: Mapping[str, Mapping[str, str]]) -> None:
+    """Have each function write down its calls, from its next process on. `changes` are other values in the
+    environments of functions, which are named by their outputs."""
     folder = _folder(pipeline)
     folder.mkdir()
+    recording = {"PYTHONPATH": str(RECORDER), "RECORDED_CALLS": str(folder)}
+    changed = {pipeline.output(output): variables for output, variables in changes.items()}
     for name, _ in _functions(pipeline):
-        recording = {"PYTHONPATH": str(RECORDER), "RECORDED_CALLS": str(folder)}
+        variables = pipeline.variables(name) | recording | changed.get(name, {})
         pipeline.functions.update_function_configuration(
-            FunctionName=name, Environment={"Variables": pipeline.variables(name) | recording}
+            FunctionName=name, Environment={"Variables": variables}
         )
 
 

@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,21 +34,19 @@ class Trouble:
     given_up: list[dict[str, Any]]
 
 
-@contextmanager
-def had(pipeline: Pipeline) -> Iterator[Trouble]:
-    """The trouble when it is over. Until the block ends, the bulk lane holds what is unknown."""
-    with pipeline.configured(pipeline.output("SendMailBulkFunctionName"), ON_UNKNOWN="hold"):
-        # Events would be the evidence that there is none of here.
-        pipeline.pause_events()
-        started = time.time()
-        put_unknown(pipeline)
-        given_up = poison(pipeline)
-        pipeline.until_ended(*UNKNOWN, seconds=ENDED_SECONDS)
-        sender = pipeline.output("SendMailFunctionName")
-        pipeline.until_logged(sender, "already done", '"observed"', seconds=ENDED_SECONDS)
-        rows = {id_: pipeline.ledger(id_) for id_ in UNKNOWN}
-        pipeline.resume_events()
-        yield Trouble(started, rows, given_up)
+def had(pipeline: Pipeline) -> Trouble:
+    """Put the mails, and return the trouble when it is over."""
+    # Events would be the evidence that there is none of here.
+    pipeline.pause_events()
+    started = time.time()
+    put_unknown(pipeline)
+    given_up = poison(pipeline)
+    pipeline.until_ended(*UNKNOWN, seconds=ENDED_SECONDS)
+    sender = pipeline.output("SendMailFunctionName")
+    pipeline.until_logged(sender, "already done", '"observed"', seconds=ENDED_SECONDS)
+    rows = {id_: pipeline.ledger(id_) for id_ in UNKNOWN}
+    pipeline.resume_events()
+    return Trouble(started, rows, given_up)
 
 
 def put_unknown(pipeline: Pipeline) -> None:
