@@ -25,7 +25,6 @@ from tests.support.unit.dispatching import dispatcher as dispatcher
 from tests.support.unit.fax_credentials import stand_in as stand_in
 from tests.support.unit.fax_post import fax_ledger as fax_ledger
 from tests.support.unit.fax_post import fax_post as fax_post
-from tests.support.unit.fax_post import fax_queues as fax_queues
 from tests.support.unit.functions import load as load
 from tests.support.unit.functions import outbox as outbox
 from tests.support.unit.post import post as post
@@ -116,7 +115,9 @@ def _make(aws: Aws) -> None:
     secret = '{"key": "0123456789abcdefKEY"}'  # that of tests/support/unit/searching.py
     _client("secretsmanager").create_secret(Name=SEARCH_KEY, SecretString=secret)
     for name in QUEUES:
-        aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
+        fifo: Any = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        url = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=fifo)["QueueUrl"]
+        aws.urls[name] = url
     for bucket in (BUCKET, TEMPLATES):
         aws.s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
     aws.sesv2.create_email_identity(EmailIdentity=SENDER.split("<")[1].rstrip(">"))

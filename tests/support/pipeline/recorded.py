@@ -105,7 +105,7 @@ def record(pipeline: Pipeline, changes: Mapping[str, Mapping[str, str]]) -> None
     recording = {"PYTHONPATH": str(RECORDER), "RECORDED_CALLS": str(folder)}
     changed = {pipeline.output(output): variables for output, variables in changes.items()}
     for name, _ in _functions(pipeline):
-        variables = pipeline.variables(name) | recording | changed.get(name, {})
+        variables = {**pipeline.variables(name), **recording, **changed.get(name, {})}
         pipeline.functions.update_function_configuration(
             FunctionName=name, Environment={"Variables": variables}
         )

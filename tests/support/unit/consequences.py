@@ -72,5 +72,5 @@ class Consequences:
 
 
 @pytest.fixture
-def outcomes(fax_queues: Aws, clock: FakeClock) -> Consequences:
-    return Consequences(fax_queues, clock)
+def outcomes(aws: Aws, clock: FakeClock) -> Consequences:
+    return Consequences(aws, clock)

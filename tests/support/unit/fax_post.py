@@ -1,4 +1,4 @@
-"""A fax worker whose provider's responses a test sets, and the queues that faxes pass through."""
+"""A fax worker whose provider's responses a test sets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,6 @@ from tests.support.unit.post import Visibilities, tools_of
 from tests.support.unit.shared import BUCKET, LEDGER, TTL, Aws, FakeClock, Item
 
 FUNCTION_SECONDS = 900.0
-FAX_QUEUES = ("fax.fifo", "fax-retry", "webhook")
 
 
 def adapter_of(line: FakeLine, aws: Aws, **changes: Any) -> FaxAdapter:
@@ -62,19 +61,9 @@ FaxMake = Callable[..., FaxPost]
 
 
 @pytest.fixture
-def fax_queues(aws: Aws) -> Aws:
-    """AWS with empty queues for faxes and callbacks."""
-    for name in FAX_QUEUES:
-        fifo = {"FifoQueue": "true", "ContentBasedDeduplication": "false"} if name.endswith(".fifo") else {}
-        url = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=fifo)["QueueUrl"]  # type: ignore[arg-type]
-        aws.urls[name] = url
-    return aws
-
-
-@pytest.fixture
-def fax_post(fax_queues: Aws, clock: FakeClock) -> FaxMake:
+def fax_post(aws: Aws, clock: FakeClock) -> FaxMake:
     def make(line: FakeLine | None = None, **changes: Any) -> FaxPost:
-        return FaxPost(fax_queues, clock, line or FakeLine(Delivered()), **changes)
+        return FaxPost(aws, clock, line or FakeLine(Delivered()), **changes)
 
     return make
 

@@ -63,7 +63,7 @@ BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
 TEMPLATES = "mailroom-test-templates-123456789012-eu-central-1"
 
 
-QUEUES = ("mail", "mail-bulk", "collect", "audience", "feedback")
+QUEUES = ("mail", "mail-bulk", "collect", "audience", "feedback", "fax.fifo", "fax-retry", "webhook")
 
 
 SENDER = "Mailroom <post@mailroom.example>"

@@ -24,14 +24,13 @@ MakeDispatcher = Callable[..., Dispatcher]
 
 
 @pytest.fixture
-def sqs(fax_queues: Aws) -> Meddler:
+def sqs(aws: Aws) -> Meddler:
     """The queues, with what was asked of them."""
-    return Meddler(fax_queues.sqs)
+    return Meddler(aws.sqs)
 
 
 @pytest.fixture
-def made(fax_queues: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
-    aws = fax_queues
+def made(aws: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
 
     def make(callbacks: UrlPolicy | None = None) -> Dispatcher:
         routes = {"mail": {"normal": aws.urls["mail"]}, "fax": {"normal": aws.urls["fax.fifo"]}}
@@ -153,9 +152,9 @@ def test_an_invalid_fax_fails_with_its_reason_and_does_not_stop_other_faxes(
     assert [each["id"] for each in aws.bodies("fax.fifo")] == ["good"]
 
 
-def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: Dispatcher) -> None:
+def test_a_fax_for_a_stage_without_fax_is_refused(aws: Aws, dispatcher: Dispatcher) -> None:
     assert dispatcher.dispatch(numbered(fax_item())) == set()
-    assert ledger_item(fax_queues)["error"]["message"] == "event_type: 'fax' is not allowed here; use mail"
+    assert ledger_item(aws)["error"]["message"] == "event_type: 'fax' is not allowed here; use mail"
 
 
 def test_the_attribute_not_before_is_refused(made: MakeDispatcher, aws: Aws) -> None:

@@ -54,10 +54,10 @@ def bus() -> Bus:
 
 
 @pytest.fixture
-def outcomes(fax_queues: Aws, clock: FakeClock, bus: Bus) -> Consequences:
+def outcomes(aws: Aws, clock: FakeClock, bus: Bus) -> Consequences:
     campaigns = ["weekly"]
     return Consequences(
-        fax_queues, clock, events=bus, event_bus="orders", event_source="mailroom.test", campaigns=campaigns
+        aws, clock, events=bus, event_bus="orders", event_source="mailroom.test", campaigns=campaigns
     )
 
 

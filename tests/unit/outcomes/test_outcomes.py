@@ -70,9 +70,9 @@ def test_a_queued_callback_can_be_decoded_by_the_webhook_sender(outcomes: Conseq
     ],
 )
 def test_a_retry_is_delayed_at_most_900_seconds_by_sqs_and_contains_its_due_time(
-    fax_queues: Aws, clock: FakeClock, delay: float, lateness: float, queued: int
+    aws: Aws, clock: FakeClock, delay: float, lateness: float, queued: int
 ) -> None:
-    outcomes = Consequences(fax_queues, clock, retry_delay_seconds=delay)
+    outcomes = Consequences(aws, clock, retry_delay_seconds=delay)
     clock.advance(lateness)
     assert outcomes.handle(busy()) == set()
     (entry,) = outcomes.entries("fax-retry")
@@ -80,10 +80,8 @@ def test_a_retry_is_delayed_at_most_900_seconds_by_sqs_and_contains_its_due_time
     assert json.loads(entry["MessageBody"])["not_before"] == NOW + delay
 
 
-def test_a_retry_due_at_a_fraction_of_a_second_is_never_queued_too_early(
-    fax_queues: Aws, clock: FakeClock
-) -> None:
-    outcomes = Consequences(fax_queues, clock)
+def test_a_retry_due_at_a_fraction_of_a_second_is_never_queued_too_early(aws: Aws, clock: FakeClock) -> None:
+    outcomes = Consequences(aws, clock)
     outcomes.handle(busy(updatedAt=iso(NOW + 0.25)))
     (entry,) = outcomes.entries("fax-retry")
     assert clock() + entry["DelaySeconds"] >= json.loads(entry["MessageBody"])["not_before"]

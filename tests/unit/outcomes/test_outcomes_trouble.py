@@ -34,21 +34,21 @@ def test_an_invalid_stream_record_is_retried_and_the_other_records_are_handled(
 
 
 def test_a_stream_record_whose_callback_could_not_be_queued_is_reported_as_failed(
-    fax_queues: Aws, clock: FakeClock
+    aws: Aws, clock: FakeClock
 ) -> None:
     def refusing(real: Any, **arguments: Any) -> Any:
         if any('"id":"b"' in entry["MessageBody"] for entry in arguments["Entries"]):
             raise client_error("ServiceUnavailable", status=503)
         return real(**arguments)
 
-    outcomes = Consequences(fax_queues, clock, Meddler(fax_queues.sqs, send_message_batch=refusing))
+    outcomes = Consequences(aws, clock, Meddler(aws.sqs, send_message_batch=refusing))
     records = [change(number, {**FAX, "id": id_}, status="sent") for number, id_ in enumerate("abc", 100)]
     assert outcomes.handle(*records) == {"101"}
-    assert sorted(body["id"] for body in fax_queues.bodies("webhook")) == ["a", "c"]
+    assert sorted(body["id"] for body in aws.bodies("webhook")) == ["a", "c"]
 
 
 def test_if_a_retry_could_not_be_queued_its_stream_record_is_handled_again_and_repeats_the_callback(
-    fax_queues: Aws, clock: FakeClock
+    aws: Aws, clock: FakeClock
 ) -> None:
     down = client_error("ServiceUnavailable", status=503)
 
@@ -57,10 +57,10 @@ def test_if_a_retry_could_not_be_queued_its_stream_record_is_handled_again_and_r
             return failing(down)(real, **arguments)
         return real(**arguments)
 
-    outcomes = Consequences(fax_queues, clock, Meddler(fax_queues.sqs, send_message_batch=refusing))
+    outcomes = Consequences(aws, clock, Meddler(aws.sqs, send_message_batch=refusing))
     assert outcomes.handle(busy(7), change(8, {**FAX, "id": "b"}, status="sent")) == {"7"}
-    assert Consequences(fax_queues, clock).handle(busy(7)) == set()
-    ids = [body["webhook_id"] for body in fax_queues.bodies("webhook") if body["id"] == "f-1"]
+    assert Consequences(aws, clock).handle(busy(7)) == set()
+    ids = [body["webhook_id"] for body in aws.bodies("webhook") if body["id"] == "f-1"]
     assert (len(ids), len(set(ids))) == (2, 1)  # at least once, under one id
 
 

@@ -113,7 +113,7 @@ def test_the_error_about_an_invalid_secret_does_not_quote_the_secret(aws: Aws, s
 
 @pytest.mark.parametrize("broken", ["missing", "binary"])
 def test_a_fax_is_certainly_not_sent_if_the_credentials_cannot_be_read(
-    aws: Aws, stand_in: StandIn, fax_queues: Aws, broken: str
+    aws: Aws, stand_in: StandIn, broken: str
 ) -> None:
     secret = Secret(None)
     if broken == "missing":

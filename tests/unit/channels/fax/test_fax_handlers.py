@@ -31,11 +31,9 @@ def environment(aws: Aws, secret: Secret) -> dict[str, str]:
 
 
 @pytest.fixture
-def load_fax(
-    fax_queues: Aws, load: Load, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Load]:
+def load_fax(aws: Aws, load: Load, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
     """Load a handler with the environment of a stage with faxes."""
-    for name, value in environment(fax_queues, Secret(SIGNALWIRE)).items():
+    for name, value in environment(aws, Secret(SIGNALWIRE)).items():
         monkeypatch.setenv(name, value)
     yield load
     for name in VARIABLES:

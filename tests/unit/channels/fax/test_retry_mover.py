@@ -38,8 +38,8 @@ class Mover:
 
 
 @pytest.fixture
-def mover(fax_queues: Aws, clock: FakeClock) -> Mover:
-    return Mover(fax_queues, clock)
+def mover(aws: Aws, clock: FakeClock) -> Mover:
+    return Mover(aws, clock)
 
 
 def test_a_fax_retry_queued_by_the_outcomes_function_is_moved_to_the_fax_queue_only_when_due(
@@ -124,12 +124,12 @@ def test_an_invalid_body_goes_to_the_dead_letter_queue_at_once_and_valid_faxes_a
 
 
 def test_a_fax_that_the_fax_queue_refuses_stays_on_the_retry_queue(
-    fax_queues: Aws, clock: FakeClock, counted: Counted
+    aws: Aws, clock: FakeClock, counted: Counted
 ) -> None:
     down = client_error("ServiceUnavailable", status=503)
-    mover = Mover(fax_queues, clock, send_message_batch=failing(down, down))
+    mover = Mover(aws, clock, send_message_batch=failing(down, down))
     bodies = [fax_body(fax_id="a"), fax_body(fax_id="b", not_before=int(NOW) + 60), fax_body(fax_id="c")]
     assert mover.handle(*bodies) == ["r-0", "r-1"]
     assert mover.waits == {"r-1": 60}
-    assert [body["id"] for body in fax_queues.bodies("fax.fifo")] == ["c"]
+    assert [body["id"] for body in aws.bodies("fax.fifo")] == ["c"]
     assert counted() == {"Moved": 1}
