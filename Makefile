@@ -96,7 +96,7 @@ SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 IGNORE = $(patsubst %,--ignore %,$(1))
 NOT_IN_TEST = tests/browser tests/update tests/audit
 OF_A_STAGE = tests/pipeline
-WITH_CDK = tests/stacks tests/unit tests/ops
+WITH_CDK = tests/ops tests/stacks tests/unit
 OTHERS = tests $(call IGNORE,$(NOT_IN_TEST) $(OF_A_STAGE) $(WITH_CDK))
 test: setup cdk ## run the tests, or only those in TESTS
 	@$(if $(TESTS),$(PY) -m pytest $(call IGNORE,$(NOT_IN_TEST)) $(TESTS),$(SIDE_BY_SIDE) '$(OF_A_STAGE)' '$(WITH_CDK)' '$(OTHERS)')

@@ -1,4 +1,4 @@
-"""Exceptions of the library, ordered by what they prove about a message, and limits of JSON values.
+"""Exceptions of the library, ordered by what they prove about a message, and limits of JSON values and keys.
 
 DynamoDB's modules have two more: ConditionFailed (`aws.dynamo_updates`), and UnprocessedKeys for unfinished
 work (`aws.dynamo_batches`). ParseError and AnswerTooLong are in the modules that catch them,
@@ -29,6 +29,15 @@ from typing import Any
 
 MAX_FIELD = 200
 MAX_PROBLEM = 1000
+MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
+"""Maximum number of bytes of a partition key and of a sort key in DynamoDB, by attribute of the ledger
+item."""
+
+
+def can_be_id(id_: str) -> bool:
+    """Return whether a table can hold an item with this id. DynamoDB refuses every request for another
+    one."""
+    return 0 < len(id_.encode()) <= MAX_KEY_BYTES["id"]
 
 
 class Invalid(ValueError):

@@ -18,7 +18,7 @@ from mailroom.clock import Clock, epoch, milliseconds
 from mailroom.errors import Invalid
 from mailroom.ledger.status_reader import MessageStatus, of_ledger
 from mailroom.message.address import bare, forms_of
-from mailroom.message.message import MAX_ID_BYTES, Key, Reference
+from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import FAILED
 from mailroom.search.finder import ANY, PAGE, SECONDS, Filter, Finder, FoundPage
 from mailroom.search.rows import Rows
@@ -249,8 +249,6 @@ def finder_of(session: "boto3.Session", stage: str, clock: Clock) -> Finder | No
 
 def with_id(session: "boto3.Session", stage: str, id_: str, criteria: Filter) -> list[MessageStatus]:
     """Return the messages with an id that the filter matches."""
-    if not 0 < len(id_.encode()) <= MAX_ID_BYTES:
-        return []
     return [message for message in reader_of(session, stage).find(id_) if criteria.takes(message)]
 
 

@@ -80,7 +80,10 @@ def new_files(environment: Environment) -> dict[Path, bytes]:
 
 
 def _files(folder: Path) -> dict[Path, bytes]:
-    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    """Return the files of a new folder, without those of installed packages and caches."""
+    made = [path for path in folder.iterdir() if path.name not in (".venv", ".local")]
+    files = (file for path in made for file in (path, *path.rglob("*")) if file.is_file())
+    return {file.relative_to(folder): file.read_bytes() for file in files}
 
 
 @pytest.fixture(scope="module")

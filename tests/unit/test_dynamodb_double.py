@@ -430,6 +430,11 @@ def test_a_consistent_read_of_an_index_is_refused(tables: InMemoryDynamoDB) -> N
     assert code == "ValidationException"
 
 
+def test_a_query_for_an_empty_key_is_refused(tables: InMemoryDynamoDB) -> None:
+    empty = {"ExpressionAttributeValues": {":id": {"S": ""}}}
+    assert refusal(tables.query, KeyConditionExpression="id = :id", **empty) == "ValidationException"
+
+
 def test_a_page_ends_at_a_megabyte(tables: InMemoryDynamoDB) -> None:
     several(tables, text="x" * 300_000)
     pages = list(tables.get_paginator("scan").paginate(TableName="t"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
+from mailroom.errors import can_be_id
 from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, provider_of
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ class LedgerReader:
     def find(self, id_: str, event_type: str | None = None) -> list[MessageStatus]:
         """Return the status of the message with this id and event_type, or without event_type the statuses of
         all messages with this id. The list is empty for an unknown message."""
+        if not can_be_id(id_):
+            return []
         if event_type is None:
             return self._all(id_)
         entry = self._item(self._ledger, id_, event_type)

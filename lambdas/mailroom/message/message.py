@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, structs
 
 from mailroom.clock import epoch
-from mailroom.errors import MAX_DEPTH, NUMBERS, Invalid, Malformed, check_variables, too_deep
+from mailroom.errors import MAX_DEPTH, MAX_KEY_BYTES, NUMBERS, Invalid, Malformed, check_variables, too_deep
 from mailroom.message.address import has_control, to_e164
 from mailroom.message.unless import MAX_CONDITIONS, Condition
 from mailroom.message.window import Window
@@ -26,10 +26,6 @@ value may have 256."""
 MAX_ATTEMPT = 999_999_999
 """Highest attempt that fits into a reference. DynamoDB stores at most 38 digits."""
 _FORM = re.compile(r"([A-Za-z0-9_-]{2,240})(?:\.([1-9][0-9]{0,8}))?", re.ASCII)
-
-MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
-"""Maximum number of bytes of a partition key and of a sort key in DynamoDB, by attribute of the ledger
-item."""
 
 MAX_REF_BYTES = len("s3://") + 63 + len("/") + 1024
 """Maximum number of bytes of a `payload_ref`, by the longest bucket name and the longest object key. A ledger

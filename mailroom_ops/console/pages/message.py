@@ -249,7 +249,7 @@ def _ref(request: Request) -> MessageRef:
 
 def _find(site: Site, request: Request) -> list[MessageStatus]:
     """Return the messages with the id of the request, of all channels if the request names no channel."""
-    return _reader(site).find(request["id"], request["channel"] or None) if request["id"] else []
+    return _reader(site).find(request["id"], request["channel"] or None)
 
 
 def _reader(site: Site) -> LedgerReader:

@@ -18,6 +18,7 @@ from moto import mock_aws
 
 from tests.support.dynamodb.client import InMemoryDynamoDB
 from tests.support.dynamodb.values import Item, Refusal
+from tests.support.unjudged import others
 
 _READS = ("Query", "Scan", "BatchGetItem")
 _BATCH = "BatchWriteItem"
@@ -123,7 +124,7 @@ def _differences(
 ) -> Iterator[str]:
     if sum(map(len, items.values())) > _MOST_ITEMS:
         return
-    with mock_aws():
+    with mock_aws(), others():
         try:
             theirs, left = _asked_of_moto(double, name, request, items)
         except KeyError:

@@ -393,7 +393,11 @@ class InMemoryDynamoDB:
 
     @_operation(f"{_PAGED} KeyConditionExpression ScanIndexForward")
     def query(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return self._page(request, condition(*_texts(request, "KeyConditionExpression")))
+        keys = condition(*_texts(request, "KeyConditionExpression"))
+        values = request.get("ExpressionAttributeValues") or {}
+        if any(values.get(alias) == {"S": ""} for alias in keys.mentions):
+            raise Refusal("A key attribute cannot contain an empty string value")
+        return self._page(request, keys)
 
     @_operation(f"{_PAGED} Segment TotalSegments")
     def scan(self, request: Mapping[str, Any]) -> dict[str, Any]:

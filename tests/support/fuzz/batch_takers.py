@@ -59,7 +59,6 @@ from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fax import FAX_SETTINGS, FakeLine, fax_body
 from tests.support.unit.feedback_words import TOPICS
 from tests.support.unit.post import SETTINGS, TABLES, tools_of
-from tests.support.unit.rights import others
 from tests.support.unit.shared import (
     BUCKET,
     BUDGETS,
@@ -79,6 +78,7 @@ from tests.support.unit.shelf import OURS
 from tests.support.unit.webhook_post import WEBHOOK_SETTINGS, callback
 from tests.support.unit.webhooks import Wire
 from tests.support.unit.webhooks import adapter as webhooks
+from tests.support.unjudged import others
 
 GOOD = ("good-0", "good-2")
 """Ids of the valid records before and after the bad record."""

@@ -26,12 +26,12 @@ from mailroom.dead_letters.cause import cause_of, subject_of
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.environment import DatabaseSettings
-from mailroom.errors import Invalid, InvalidRequest, InvalidSecret, Malformed, OutcomeUnknown
+from mailroom.errors import MAX_KEY_BYTES, Invalid, InvalidRequest, InvalidSecret, Malformed, OutcomeUnknown
 from mailroom.feedback import reader
 from mailroom.http import provider_api
 from mailroom.http.url_policy import UrlPolicy, host_of
 from mailroom.message import address
-from mailroom.message.message import MAX_KEY_BYTES, Reference, decode, parse, scheduled
+from mailroom.message.message import Reference, decode, parse, scheduled
 from mailroom.recipients.unsubscribe_links import Choice, Tokens
 from mailroom_ops.campaigns.import_source import FileEntries, Source
 from mailroom_ops.campaigns.imported_items import Items, Options

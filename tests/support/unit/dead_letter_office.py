@@ -9,8 +9,8 @@ from mailroom.dead_letters.inspector import DeadLetterInspector
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.rights import others
 from tests.support.unit.shared import LEASE, LEDGER, TTL, Aws, FakeClock
+from tests.support.unjudged import others
 
 QUEUES = ("mail-dlq", "mail-bulk-dlq", "collect-dlq", "webhook-dlq", "feedback-dlq", "fax-dlq.fifo")
 Call = Callable[..., Any]

@@ -29,6 +29,7 @@ from tests.support.pipeline.rights import Grant, grants_of, requests_of
 from tests.support.stacks.resolved import Resolver
 from tests.support.stacks.templates import PSEUDO, Templates
 from tests.support.unit.shared import REGION as TESTED_REGION
+from tests.support.unjudged import others_act
 
 METHODS: Mapping[str, tuple[type, ...]] = {
     "answer": (ResendEvents, TwilioCallbacks, Unsubscribe),
@@ -60,7 +61,6 @@ DEPLOYED = {"mailroom-test": "mailroom-dev", "123456789012": ACCOUNT, TESTED_REG
 SINGLE_RECORDS = frozenset({"send_webhook", "send_fax"})
 """Handlers whose mapping hands over one record at a time. Tests give them several, which are claimed
 together."""
-_PAUSES: list[None] = []
 JUDGED = ("dynamodb", "sqs")
 """Services whose resources have the same names in each stage. Senders, secrets and files of audiences are
 named by a stage's settings, so the tests of the pipeline judge those."""
@@ -142,7 +142,7 @@ class Watch:
 
     def see(self, service: str, operation: str, parameters: Mapping[str, Any]) -> None:
         """Judge a call, if a handler runs."""
-        if self._handlers and not _PAUSES:
+        if self._handlers and not others_act():
             self._refused += self._judge.refusals(self._handlers[-1], service, operation, parameters)
 
     def running(self, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,16 +163,6 @@ class Watch:
         sentence, self._refused = "; ".join(dict.fromkeys(self._refused)), []
         if sentence:
             pytest.fail(f"{sentence}: no role allows that. Grant it where the stack makes the function")
-
-
-@contextmanager
-def others() -> Iterator[None]:
-    """Judge no call: somebody else acts while a handler runs."""
-    _PAUSES.append(None)
-    try:
-        yield
-    finally:
-        _PAUSES.pop()
 
 
 @contextmanager

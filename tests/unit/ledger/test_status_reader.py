@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
+from mailroom.errors import MAX_KEY_BYTES
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.status_reader import LedgerReader, MarkedWait, of_ledger, of_mailbox
 from mailroom.ledger.waits import DAY_USED_UP, SEND_AT
@@ -50,6 +51,14 @@ def test_the_status_of_a_message_in_doubt_names_the_provider_of_its_first_unsett
     assert of_ledger({**row, "unsettled_tries": tries}).provider == "resend"
     assert of_ledger({**row, "unsettled_tries": {f"{NOW_MS} "}}).provider is None
     assert of_ledger({**row, "unsettled_tries": tries, "provider": "ses"}).provider == "ses"
+
+
+@pytest.mark.parametrize("event_type", ["mail", None])
+@pytest.mark.parametrize("id_", ["", "x" * (MAX_KEY_BYTES["id"] + 1)], ids=["empty", "long"])
+def test_an_id_that_no_table_can_hold_belongs_to_no_message(
+    reader: LedgerReader, id_: str, event_type: str | None
+) -> None:
+    assert reader.find(id_, event_type) == []
 
 
 @pytest.mark.parametrize("to", [5, None, {"a": 1}, ["a", 5]])

@@ -21,9 +21,9 @@ from mailroom.search.indexer import Indexer
 from mailroom_stacks.settings.queues import Retention
 from tests.support.told import told
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.rights import others
 from tests.support.unit.searching import Search, in_run, record, rows_with
 from tests.support.unit.shared import LEDGER, SEARCH, TTL, Aws, FakeClock, claimed, mail
+from tests.support.unjudged import others
 
 RUN = "2026-11-21T09:00Z"
 BEGUN = 1_795_251_600

@@ -11,8 +11,8 @@ from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.fax import LINE, SENDING, FakeLine, ends_after, entry, fax_body, fax_item
 from tests.support.unit.fax_post import FUNCTION_SECONDS, FaxMake
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.rights import others
 from tests.support.unit.shared import NOW, NOW_MS, Aws, FakeClock, Item
+from tests.support.unjudged import others
 
 
 @pytest.mark.parametrize("body", [fax_body(), fax_item()])
