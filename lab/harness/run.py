@@ -35,7 +35,12 @@ class Bars(Progress):
     def bar(self, name: str, total: int) -> Callable[[int], None]:
         """Add a bar, and return a function that sets its count, which never exceeds its total."""
         task = self.add_task(name, total=total)
-        return lambda count: self.update(task, completed=min(count, total))
+
+        def show(count: int) -> None:
+            self.update(task, completed=min(count, total))
+            self.stop_task(task)  # its time is that of the latest count, so it ends also below its total
+
+        return show
 
 
 class Run:
