@@ -34,10 +34,13 @@ MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
 item."""
 
 
-def can_be_id(id_: str) -> bool:
-    """Return whether a table can hold an item with this id. DynamoDB refuses every request for another
-    one."""
-    return 0 < len(id_.encode()) <= MAX_KEY_BYTES["id"]
+def can_be_key(id_: str, event_type: str | None = None) -> bool:
+    """Return whether a table can hold an item with this id and, if it is given, this event_type. DynamoDB
+    refuses every request for another key."""
+    parts = {"id": id_, "event_type": event_type}
+    return all(
+        0 < len(part.encode()) <= MAX_KEY_BYTES[name] for name, part in parts.items() if part is not None
+    )
 
 
 class Invalid(ValueError):

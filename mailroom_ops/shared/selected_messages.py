@@ -6,21 +6,24 @@ from typing import Any, TextIO
 
 from msgspec import Struct
 
-from mailroom.errors import can_be_id
+from mailroom.errors import can_be_key
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom_ops.shared.screen import Refused
 
 
 class MessageRef(Struct, frozen=True):
     """Reference to a message that an operator selects. If `event_type` is None, it means messages of all
-    channels with the id. Raises Refused if no message can have the id."""
+    channels with the id. Raises Refused if no message can have the id and the event_type."""
 
     id: str
     event_type: str | None = None
 
     def __post_init__(self) -> None:
-        if not can_be_id(self.id):
-            raise Refused(f"id: {self.id!r:.60} is no message's id; an id has 1 to {MAX_ID_BYTES} bytes")
+        if not can_be_key(self.id, self.event_type):
+            channel = "" if self.event_type is None else f" on channel {self.event_type!r:.60}"
+            raise Refused(
+                f"No message can have the id {self.id!r:.60}{channel}; an id has 1 to {MAX_ID_BYTES} bytes."
+            )
 
 
 def selected(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str) -> list[MessageRef]:

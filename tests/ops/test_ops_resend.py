@@ -246,10 +246,14 @@ def test_a_list_of_another_stage_or_a_truncated_list_on_standard_input_is_refuse
         selected(["-"], None, StringIO(piped), "dev")
 
 
-@pytest.mark.parametrize("id_", ["", "x" * 2_049], ids=["empty", "long"])
-def test_an_id_that_no_message_can_have_is_refused(id_: str) -> None:
-    with pytest.raises(Refused, match="is no message's id; an id has 1 to 180 bytes"):
-        selected([id_], "mail", StringIO(), "dev")
+@pytest.mark.parametrize(
+    ("id_", "channel"),
+    [("", None), ("x" * 2_049, "mail"), ("m", "")],
+    ids=["empty id", "long id", "empty channel"],
+)
+def test_a_key_that_no_message_can_have_is_refused(id_: str, channel: str | None) -> None:
+    with pytest.raises(Refused, match="No message can have the id "):
+        selected([id_], channel, StringIO(), "dev")
 
 
 def test_a_message_that_has_changed_during_the_confirmation_is_refused_despite_force(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
-from mailroom.errors import can_be_id
+from mailroom.errors import can_be_key
 from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, provider_of
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class LedgerReader:
     def find(self, id_: str, event_type: str | None = None) -> list[MessageStatus]:
         """Return the status of the message with this id and event_type, or without event_type the statuses of
         all messages with this id. The list is empty for an unknown message."""
-        if not can_be_id(id_):
+        if not can_be_key(id_, event_type):
             return []
         if event_type is None:
             return self._all(id_)

@@ -53,9 +53,12 @@ def test_the_status_of_a_message_in_doubt_names_the_provider_of_its_first_unsett
     assert of_ledger({**row, "unsettled_tries": tries, "provider": "ses"}).provider == "ses"
 
 
-@pytest.mark.parametrize("event_type", ["mail", None])
-@pytest.mark.parametrize("id_", ["", "x" * (MAX_KEY_BYTES["id"] + 1)], ids=["empty", "long"])
-def test_an_id_that_no_table_can_hold_belongs_to_no_message(
+@pytest.mark.parametrize(
+    ("id_", "event_type"),
+    [("", "mail"), ("", None), ("x" * (MAX_KEY_BYTES["id"] + 1), "mail"), ("m-1", "")],
+    ids=["empty id", "empty id of any channel", "long id", "empty event_type"],
+)
+def test_a_key_that_no_table_can_hold_belongs_to_no_message(
     reader: LedgerReader, id_: str, event_type: str | None
 ) -> None:
     assert reader.find(id_, event_type) == []
