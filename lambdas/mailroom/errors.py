@@ -34,13 +34,14 @@ MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
 item."""
 
 
-def can_be_key(id_: str, event_type: str | None = None) -> bool:
-    """Return whether a table can hold an item with this id and, if it is given, this event_type. DynamoDB
-    refuses every request for another key."""
-    parts = {"id": id_, "event_type": event_type}
-    return all(
-        0 < len(part.encode()) <= MAX_KEY_BYTES[name] for name, part in parts.items() if part is not None
-    )
+def can_be_key(partition: str, sort: str | None = None) -> bool:
+    """Return whether a table can hold an item with this partition key and, if it is given, this sort key.
+    DynamoDB refuses every request for another key."""
+    try:
+        parts = [part.encode() for part in (partition, sort) if part is not None]
+    except UnicodeEncodeError:  # half of a surrogate pair, such as a byte of a terminal that is not UTF-8
+        return False
+    return all(0 < len(part) <= bound for part, bound in zip(parts, MAX_KEY_BYTES.values(), strict=False))
 
 
 class Invalid(ValueError):

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from mailroom.aws.dynamo_batches import batch_get
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import assumed_utc
-from mailroom.errors import Invalid, Malformed
+from mailroom.errors import Invalid, Malformed, can_be_key
 from mailroom.ledger.items import where
 from mailroom.ledger.status_reader import READY, LedgerReader
 from mailroom.mailbox import original
@@ -248,7 +248,7 @@ def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None)
     kinds = [channel] if channel else list(CONTRACTS)
     mailbox, dynamodb = stage_name(stage, "mailbox"), session.client("dynamodb")
     keys = [where(Key(id_, kind)) for kind in kinds]
-    (items,) = batch_get(dynamodb, {mailbox: keys}, consistent=True).values()
+    items = batch_get(dynamodb, {mailbox: keys}, consistent=True)[mailbox] if can_be_key(id_) else []
     if not items:
         raise Refused(f"The mailbox has no item of {id_!r:.200}; it may have expired. Write it anew.")
     if len(items) > 1:

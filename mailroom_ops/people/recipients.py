@@ -3,6 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
+from mailroom.errors import can_be_key
 from mailroom.message.address import bare, forms_of, to_e164
 from mailroom_ops.shared.deployed_stage import function_variables, name
 from mailroom_ops.shared.screen import Refused
@@ -16,7 +17,10 @@ _NATIONAL = re.compile(r"[\d\s().\-/]+")
 
 def forms_at(session: "boto3.Session", stage: str, typed: str) -> tuple[str, ...]:
     """Return the forms of a recipient, the canonical form first: see `forms_of`. The stage's default region
-    is read from AWS only for a telephone number without a country code. Raises NotDeployed."""
+    is read from AWS only for a telephone number without a country code. Raises NotDeployed, and Refused for a
+    text that no recipient can be."""
+    if not can_be_key(typed):
+        raise Refused(f"{typed!r:.80} is not a recipient; use a mail address, a number or an ARN.")
     region = ""
     if _NATIONAL.fullmatch(typed):
         variables = function_variables(session.client("lambda"), name(stage, "dispatch"))

@@ -19,10 +19,11 @@ class MessageRef(Struct, frozen=True):
     event_type: str | None = None
 
     def __post_init__(self) -> None:
+        if not can_be_key(self.id):
+            raise Refused(f"No message can have the id {self.id!r:.60}; an id has 1 to {MAX_ID_BYTES} bytes.")
         if not can_be_key(self.id, self.event_type):
-            channel = "" if self.event_type is None else f" on channel {self.event_type!r:.60}"
             raise Refused(
-                f"No message can have the id {self.id!r:.60}{channel}; an id has 1 to {MAX_ID_BYTES} bytes."
+                f"channel: {self.event_type!r:.60} is no channel's name; leave it out for all channels."
             )
 
 
@@ -79,7 +80,8 @@ def _messages(value: Any) -> Iterator[MessageRef]:
     if isinstance(value, dict):
         id_, event_type = value.get("id"), value.get("event_type", value.get("channel"))
         if isinstance(id_, str) and isinstance(event_type, str):
-            yield MessageRef(id_, event_type)
+            # `resend` and `repair` print an empty event_type for an unknown message of any channel.
+            yield MessageRef(id_, event_type or None)
             return
         value = list(value.values())
     if isinstance(value, list):

@@ -67,6 +67,8 @@ QUERIES: dict[str, list[dict[str, str]]] = {
     "/inbox/message": [{"provider_id": "p-1"}],
 }
 """Queries of each page."""
+NO_KEYS = ("", "x" * 2_049)
+"""Values that no table can have as a key."""
 
 
 def leads_on(reply: Reply) -> bool:
@@ -97,3 +99,15 @@ def test_every_page_responds_or_refuses_with_a_next_step(
         look(browser)
         asked = [(path, query) for path, queries in QUERIES.items() for query in ({}, *queries)]
         assert "\n".join(filter(None, (fault(browser, *page) for page in asked))) == ""
+
+
+def test_no_page_fails_on_a_value_that_cannot_be_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with whole_stage(tmp_path, monkeypatch) as (stage, browser):
+        stage.fill()
+        look(browser)
+        pages = [(path, query) for path, queries in QUERIES.items() for query in queries]
+        changed = [(path, {**query, name: key}) for path, query in pages for name in query for key in NO_KEYS]
+        statuses = {f"{path} {query}": browser.get(path, **query).status for path, query in changed}
+    assert {page: status for page, status in statuses.items() if status >= 500} == {}

@@ -247,6 +247,7 @@ def test_a_misspelt_filter_is_refused_with_the_valid_values(stage: Stage) -> Non
         (("find", "ada@example.com", "--channel", "mial"), "channel: 'mial' is not one of mail, sms,"),
         (("failures", "--status", "delivered"), "status: 'delivered' is not one of failed, undelivered"),
         (("failures", "--campaign", "sprng"), "campaign: 'sprng' had no run in dev; campaigns here: "),
+        (("failures", "--campaign", "#x"), "campaign: '#x' had no run in dev; campaigns here: "),
         (("list", "--campaign", "spring#nov"), "spring has no run 'nov' in dev; use 2026-11-21T09:00Z."),
     ):
         result = run(*words)

@@ -11,7 +11,7 @@ from mailroom.message.message import Key
 from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.repair.resender import judge
 from mailroom_ops.shared.screen import Refused
-from mailroom_ops.shared.selected_messages import selected
+from mailroom_ops.shared.selected_messages import MessageRef, selected
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
@@ -247,13 +247,29 @@ def test_a_list_of_another_stage_or_a_truncated_list_on_standard_input_is_refuse
 
 
 @pytest.mark.parametrize(
-    ("id_", "channel"),
-    [("", None), ("x" * 2_049, "mail"), ("m", "")],
-    ids=["empty id", "long id", "empty channel"],
+    ("id_", "channel", "words"),
+    [
+        ("", None, "the id ''; an id has 1 to 180 bytes"),
+        ("x" * 2_049, "mail", "an id has 1 to 180 bytes"),
+        ("m", "", "channel: '' is no channel's name"),
+        ("m", "x" * 1_025, "is no channel's name"),
+    ],
+    ids=["empty id", "long id", "empty channel", "long channel"],
 )
-def test_a_key_that_no_message_can_have_is_refused(id_: str, channel: str | None) -> None:
-    with pytest.raises(Refused, match="No message can have the id "):
+def test_a_key_that_no_message_can_have_is_refused(id_: str, channel: str | None, words: str) -> None:
+    with pytest.raises(Refused, match=words):
         selected([id_], channel, StringIO(), "dev")
+
+
+def test_the_answer_of_a_resend_with_an_unknown_message_can_be_piped_to_another_resend(
+    stage: RepairStage,
+) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    _, messages = resent("a", "nosuch", "--dry-run")
+    piped = json.dumps({"stage": "dev", "messages": [*messages.values()]})
+    assert messages["nosuch"]["event_type"] == ""
+    assert selected(["-"], None, StringIO(piped), "dev") == [MessageRef("a", "mail"), MessageRef("nosuch")]
 
 
 def test_a_message_that_has_changed_during_the_confirmation_is_refused_despite_force(

@@ -250,6 +250,8 @@ def test_a_copy_needs_a_recipient_of_its_own(stage: Stage) -> None:
 
 
 def test_a_message_that_cannot_be_copied_is_refused_with_a_remedy(stage: Stage) -> None:
+    empty = run("send", "--from-message", "", "--to", "a@b.example")
+    assert "The mailbox has no item of ''" in empty.stderr
     missing = run("send", "--from-message", "nosuch", "--to", "a@b.example")
     assert missing.exit_code == 2
     assert "The mailbox has no item of 'nosuch'" in missing.stderr

@@ -430,9 +430,10 @@ def test_a_consistent_read_of_an_index_is_refused(tables: InMemoryDynamoDB) -> N
     assert code == "ValidationException"
 
 
-def test_a_query_for_an_empty_key_is_refused(tables: InMemoryDynamoDB) -> None:
-    empty = {"ExpressionAttributeValues": {":id": {"S": ""}}}
-    assert refusal(tables.query, KeyConditionExpression="id = :id", **empty) == "ValidationException"
+@pytest.mark.parametrize("key", ["", "x" * 2_049], ids=["empty", "long"])
+def test_a_query_for_an_empty_or_too_long_key_is_refused(tables: InMemoryDynamoDB, key: str) -> None:
+    values = {"ExpressionAttributeValues": {":id": {"S": key}}}
+    assert refusal(tables.query, KeyConditionExpression="id = :id", **values) == "ValidationException"
 
 
 def test_a_page_ends_at_a_megabyte(tables: InMemoryDynamoDB) -> None:

@@ -20,7 +20,7 @@ from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_
 from mailroom.aws.dynamo_values import Sets, Value, image_of, number, plain, string, strings
 from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.clock import Clock, epoch, iso, milliseconds
-from mailroom.errors import ClaimLost, Malformed
+from mailroom.errors import ClaimLost, Malformed, can_be_key
 from mailroom.ledger.claims import InProgress
 from mailroom.telemetry import impersonal
 
@@ -193,11 +193,15 @@ class Runs(Struct, frozen=True):
 
     def read(self, campaign: str, run: str) -> Run | None:
         """Return a run, or None if it is unknown."""
+        if not can_be_key(campaign, run):
+            return None
         response = self.client.get_item(TableName=self.table, Key=_key(campaign, run), ConsistentRead=True)
         return convert(plain(response["Item"]), Run) if "Item" in response else None
 
     def of_campaign(self, campaign: str, limit: int = 10) -> list[Run]:
         """Return the latest runs of a campaign, newest first by the time of their first start."""
+        if not can_be_key(campaign):
+            return []
         response = self.client.query(
             TableName=self.table,
             IndexName=BEGUN,

@@ -395,8 +395,9 @@ class InMemoryDynamoDB:
     def query(self, request: Mapping[str, Any]) -> dict[str, Any]:
         keys = condition(*_texts(request, "KeyConditionExpression"))
         values = request.get("ExpressionAttributeValues") or {}
-        if any(values.get(alias) == {"S": ""} for alias in keys.mentions):
-            raise Refusal("A key attribute cannot contain an empty string value")
+        texts = [values[alias]["S"] for alias in keys.mentions if "S" in values.get(alias, ())]
+        if not all(0 < len(text.encode()) <= KEY_BYTES[0] for text in texts):
+            raise Refusal("One or more parameter values were invalid: an empty or too long key")
         return self._page(request, keys)
 
     @_operation(f"{_PAGED} Segment TotalSegments")

@@ -1,6 +1,7 @@
 """Status of a message, read from the ledger and the mailbox."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -55,8 +56,11 @@ def test_the_status_of_a_message_in_doubt_names_the_provider_of_its_first_unsett
 
 @pytest.mark.parametrize(
     ("id_", "event_type"),
-    [("", "mail"), ("", None), ("x" * (MAX_KEY_BYTES["id"] + 1), "mail"), ("m-1", "")],
-    ids=["empty id", "empty id of any channel", "long id", "empty event_type"],
+    [
+        *product(("", "x" * (MAX_KEY_BYTES["id"] + 1), "\ud800"), ("mail", None)),
+        *product(("m-1",), ("", "x" * (MAX_KEY_BYTES["event_type"] + 1))),
+    ],
+    ids=lambda text: repr(text)[:12],
 )
 def test_a_key_that_no_table_can_hold_belongs_to_no_message(
     reader: LedgerReader, id_: str, event_type: str | None
