@@ -24,7 +24,6 @@ PUBLISHED = {
 CHANGES = {
     "OutcomesFunctionName": {"MAX_ATTEMPTS": str(MAX_ATTEMPTS)},
     "SendFaxFunctionName": {"MAX_ATTEMPTS": str(MAX_ATTEMPTS)},
-    "SendMailBulkFunctionName": {"ON_UNKNOWN": "hold"},
 }
 """Other values in the environments of functions, from the beginning: each later change starts new
 processes."""

@@ -23,7 +23,7 @@ def test_each_of_many_mails_that_are_queued_twice_is_sent_once(pipeline: Pipelin
     pipeline.until_ended(*(item["id"] for item in items), seconds=SECONDS)
     sent = Counter(each["to"] for each in pipeline.inbox() if each["to"].startswith("burst"))
     assert sent == Counter(item["email"] for item in items)
-    assert not pipeline.logged(pipeline.output("SendMailFunctionName"), "claimed together")
+    assert not pipeline.logged(pipeline.output("SendMailFunctionName"), "claimed in one call")
     until(
         lambda: outcomes(pipeline) == {"delivered": COUNT},
         SECONDS,

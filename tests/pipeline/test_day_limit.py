@@ -29,7 +29,7 @@ def test_bulk_above_the_daily_limit_waits_in_line_and_is_sent_once_when_the_limi
 ) -> None:
     ids = [f"over-{at}" for at in range(BULK)]
     deleted, *_ = ids
-    with closed(pipeline, 3_600):
+    with pipeline.release_stopped(), closed(pipeline, 3_600):
         # An older process may have room left that it was granted before.
         pipeline.restart(pipeline.output("SendMailBulkFunctionName"))
         pipeline.put_batch([mail(id_, lane="bulk", first_name="Grace") for id_ in ids])
@@ -39,7 +39,6 @@ def test_bulk_above_the_daily_limit_waits_in_line_and_is_sent_once_when_the_limi
         pipeline.one_mail("code-beside")
         pipeline.delete(deleted)
         assert pipeline.contents(deleted) == 1
-    pipeline.release()
     for id_ in ids:
         assert "Grace" in pipeline.one_mail(id_)["content"]["text"]
         assert pipeline.contents(id_) == 0

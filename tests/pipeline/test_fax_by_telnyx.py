@@ -13,7 +13,7 @@ ENDED_SECONDS = 60.0
 
 @pytest.fixture(scope="module")
 def sent(pipeline: Pipeline) -> Iterator[None]:
-    """Two faxes, ended; the function's environment is as the stack writes it for Telnyx."""
+    """Two faxes, ended; the function's environment names Telnyx as the stack does."""
     telnyx = {
         "FAX_PROVIDER": "telnyx",
         "FAX_BASE_URL": f"{pipeline.running.endpoints.providers}/telnyx",

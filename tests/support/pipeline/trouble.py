@@ -35,17 +35,19 @@ class Trouble:
 
 
 def had(pipeline: Pipeline) -> Trouble:
-    """Put the mails, and return the trouble when it is over."""
-    # Events would be the evidence that there is none of here.
-    pipeline.pause_events()
-    started = time.time()
-    put_unknown(pipeline)
-    given_up = poison(pipeline)
-    pipeline.until_ended(*UNKNOWN, seconds=ENDED_SECONDS)
-    sender = pipeline.output("SendMailFunctionName")
-    pipeline.until_logged(sender, "already done", '"observed"', seconds=ENDED_SECONDS)
-    rows = {id_: pipeline.ledger(id_) for id_ in UNKNOWN}
-    pipeline.resume_events()
+    """Put the mails, and return the trouble when it is over. Meanwhile, the bulk lane holds what is
+    unknown."""
+    with pipeline.configured(pipeline.output("SendMailBulkFunctionName"), ON_UNKNOWN="hold"):
+        # Events would be the evidence that there is none of here.
+        pipeline.pause_events()
+        started = time.time()
+        put_unknown(pipeline)
+        given_up = poison(pipeline)
+        pipeline.until_ended(*UNKNOWN, seconds=ENDED_SECONDS)
+        sender = pipeline.output("SendMailFunctionName")
+        pipeline.until_logged(sender, "already done", '"observed"', seconds=ENDED_SECONDS)
+        rows = {id_: pipeline.ledger(id_) for id_ in UNKNOWN}
+        pipeline.resume_events()
     return Trouble(started, rows, given_up)
 
 
