@@ -56,7 +56,7 @@ def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[s
     """Start a command in a new session, so that its process group is its pid. Its output goes to `log`, which
     only this user may read: the console's log contains the URL with its access token."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    # An existing log is removed, because others might be able to read it: it would keep its mode.
+    # An existing log is removed, because `open` would keep its file mode, which may let other users read it.
     log.unlink(missing_ok=True)
     with open(log, "wb", opener=partial(os.open, mode=0o600)) as output:
         child = subprocess.Popen(

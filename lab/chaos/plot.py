@@ -18,7 +18,7 @@ LABELS = {"pump": "second pump", "deploy": "deployment", "day": "day closed", "s
 
 
 def main() -> None:
-    """Write the picture."""
+    """Draw the timeline of the recorded run, and write it as an SVG file."""
     mpl.rcParams.update({"font.size": 12, "svg.hashsalt": "mailroom", "figure.facecolor": "white"})
     recorded = json.loads(RECORDED.read_text())
     seconds, put, accepted, kills = zip(*recorded["timeline"], strict=True)

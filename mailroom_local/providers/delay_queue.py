@@ -124,7 +124,7 @@ class DelayQueue(Generic[T]):
 
 def post(url: str, headers: Mapping[str, str], body: bytes) -> int:
     """POST a report to this machine. Return the status of the response, or 0 if there was no response."""
-    request = Post(url, body, dict(headers), method="POST")  # noqa: S310 - a URL of the stage
+    request = Post(url, body, dict(headers), method="POST")  # noqa: S310 - the stage chooses the URL
     try:
         with open_url(request, ANSWER_SECONDS) as response:
             return response.status

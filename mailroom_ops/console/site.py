@@ -77,7 +77,7 @@ class Goto(Struct, frozen=True):
 
 
 class Frame(Struct, frozen=True):
-    """Document of another author, for a sandboxed frame."""
+    """HTML of a message, which the console does not trust, so a sandboxed iframe shows it."""
 
     html: str
 

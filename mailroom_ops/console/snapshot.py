@@ -88,5 +88,5 @@ def _alarms(cloudwatch: "CloudWatchClient", stage: str) -> tuple[list[RingingAla
 
 
 def _order(name: str) -> tuple[str, bool]:
-    """Return the key of an order in which a dead-letter queue follows its queue."""
+    """Return the sort key of a queue's name. A dead-letter queue is sorted directly after its queue."""
     return name.removesuffix(".fifo").removesuffix("-dlq"), stages.is_dead(name)

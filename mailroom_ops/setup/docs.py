@@ -13,7 +13,7 @@ from mailroom_ops.shared.screen import Refused, print_answer, print_lines, refus
 
 _SHIPPED = Path(__file__).parents[1] / "manual"
 MANUAL = _SHIPPED if _SHIPPED.is_dir() else Path(__file__).parents[2]
-"""Folder of the pages: in the wheel it is a part of this package, in the repository the root."""
+"""Folder of the pages: mailroom_ops/manual in an installed wheel, otherwise the root of the repository."""
 FILES = ("*.md", "docs/**/*.md", "docs/reference/*.*")
 INDEX = "docs"
 """Name of the page that lists all pages."""

@@ -37,7 +37,8 @@ def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function
         meaning=f"No canary was delivered for {CANARIES_MISSED * CANARY_MINUTES} minutes. A canary is a mail "
         f"to {address}, which the stage sends every {CANARY_MINUTES} minutes. Other mails are probably "
         "not delivered either, or Mailroom does not receive the provider's events.",
-        next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, 'release')} (ids)",
+        next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, 'release')} "
+        "(which canaries?)",
     )
     delivered = counted(settings, "feedback", "CanaryDelivered")
     missing, number = TreatMissingData.BREACHING, CANARIES_MISSED

@@ -111,8 +111,8 @@ class MonitoringStack(StageStack):
         }
         text = AlarmText(
             kind="aws-drops",
-            meaning="AWS dropped an event between two parts: SNS a provider's event or a "
-            "notification of an alarm, EventBridge an examination of dead letters, or Lambda an invocation "
+            meaning="AWS lost an event: SNS dropped a provider's event or the notification of an alarm, "
+            "EventBridge dropped a scheduled examination of dead letters, or Lambda dropped an invocation "
             "that it considers a loop. A policy or key has probably changed since the deployment.",
             next_step=f"mailroom doctor --stage {settings.stage} (what is missing?)",
         )

@@ -529,7 +529,7 @@ def test_a_stage_other_than_production_with_unlimited_recipients_is_a_warning(
     (found,) = [each for each in looked(Aws(answers), ["functions"]) if each.check == "recipients"]
     assert (found.state, found.sentence) == (
         "warning",
-        "Messages reach everybody, as in production: send-mail, send-mail-bulk.",
+        "As in production, these functions send to everybody: send-mail, send-mail-bulk.",
     )
     assert found.fix == (
         "Set mailroom.dev.recipients.only or .redirect_to. If this is production, set "
@@ -547,7 +547,7 @@ def test_a_production_stage_with_limited_recipients_is_a_warning(
             each["Environment"]["Variables"].pop("RECIPIENTS_ONLY", None)
     (found,) = [each for each in looked(Aws(answers), ["functions"], PROD) if each.check == "recipients"]
     assert found.state == state
-    assert ("reach only recipients" in found.sentence) == bounded
+    assert ("send only to recipients" in found.sentence) == bounded
 
 
 def test_a_warning_is_a_failure_if_the_stage_is_protected(answers: dict[str, Answer]) -> None:

@@ -69,8 +69,8 @@ class PostgresqlAudience:
         """Create the audience. The query must have the columns `optional`, whose values may be NULL."""
         self._definition = definition
         self._needed = (definition.key, *definition.columns, *optional)
-        # The query comes from the deployer, so it is inserted as SQL. Values of requests are passed as
-        # parameters.
+        # The query comes from the deployer, so it is inserted as SQL. The position and the size of a page are
+        # passed as parameters.
         query = sql.SQL(_literal(definition.query))
         self._names: dict[str, sql.Composable] = {"query": query, "key": sql.Identifier(definition.key)}
 

@@ -26,7 +26,7 @@ class Seen(Struct, frozen=True):
     """Result of `observe` for a message in the ledger, to whose latest attempt the events belong."""
 
     item: dict[str, Any]
-    """Item of the message, in plain Python."""
+    """Ledger item of the message, with Python values instead of DynamoDB's typed ones."""
 
 
 class Foreign(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Outdated(Struct, frozen=True):
     """Result of `observe` for events about an earlier attempt: the message was retried or resent since."""
 
     item: dict[str, Any]
-    """Item of the message, in plain Python."""
+    """Ledger item of the message, with Python values instead of DynamoDB's typed ones."""
 
 
 Observed = Seen | Foreign | Outdated

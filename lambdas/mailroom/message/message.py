@@ -149,16 +149,16 @@ class Reference(Struct, frozen=True):
         never returns."""
         form = _FORM.fullmatch(text)
         if form is None:
-            raise Malformed("not a reference of Mailroom")
+            raise Malformed("is not a message's reference")
         coded, attempt = form.groups()
         try:
             id_ = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode()
         except (binascii.Error, UnicodeDecodeError):
-            raise Malformed("not a reference of Mailroom") from None
+            raise Malformed("is not a message's reference") from None
         # Every id has exactly one valid reference, although base64 has several spellings of the same bits.
         # Any other spelling is forged.
         if encoded(id_) != coded or has_control(id_) or len(id_.encode()) > MAX_ID_BYTES or attempt == "1":
-            raise Malformed("not a reference of Mailroom")
+            raise Malformed("is not a message's reference")
         return cls(id_, int(attempt or 1))
 
 
@@ -428,8 +428,8 @@ class Message(Struct, frozen=True, kw_only=True):
             if prefix is None:
                 raise Invalid(
                     name,
-                    "refers to an object, but the caller has no prefix in the payload bucket; ask for one in "
-                    "api.payload_prefixes",
+                    "refers to an object, but the caller has no prefix in the payload bucket; ask "
+                    "the stage's operator to add one to api.payload_prefixes",
                 )
             if not _below(prefix, ref):
                 raise Invalid(

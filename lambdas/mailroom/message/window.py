@@ -90,7 +90,8 @@ def days_of(text: str) -> frozenset[int]:
 def zone_of(name: str, zone: str) -> ZoneInfo:
     """Return a time zone of the IANA database. Raises Invalid for the attribute `name` if the zone is
     unknown."""
-    # `ZoneInfo` opens a file with the zone's name, and its folder also has files that are not zones of IANA.
+    # The name is checked first: `ZoneInfo` opens a file of that name, and the folder also has files that are
+    # not zones of IANA.
     if not _ZONE.fullmatch(zone) or zone.startswith(("posix", "right/", "localtime")):
         raise Invalid(name, f"{zone!r:.60} is not a time zone; use one like Europe/Berlin")
     try:

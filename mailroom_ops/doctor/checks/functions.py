@@ -50,12 +50,13 @@ def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield ok(f"The stage's messages reach {reached}.")
     elif stage.protected:
         yield warning(
-            f"Messages reach only recipients that the settings allow, as in a test stage: {unexpected}.",
+            "As in a test stage, these functions send only to recipients that the settings allow: "
+            f"{unexpected}.",
             f"If this is production, remove {key}: {stage.deploy}",
         )
     else:
         yield warning(
-            f"Messages reach everybody, as in production: {unexpected}.",
+            f"As in production, these functions send to everybody: {unexpected}.",
             f"Set {key}.only or .redirect_to. If this is production, set deployment.deletion_protection.",
         )
 

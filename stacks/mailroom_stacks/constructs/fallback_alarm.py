@@ -25,7 +25,7 @@ def watch_fallbacks(scope: Construct, settings: Settings) -> None:
             meaning=f"In {AT_LEAST} of the last {PERIODS} periods of five minutes, messages of {first.queue} "
             f"have gone to {row.fallback}, because their first provider did not send them. They arrive late.",
             next_step=f"mailroom doctor --stage {settings.stage}, then "
-            f"{read_log(settings, first.function)} (reasons)",
+            f"{read_log(settings, first.function)} (why?)",
         )
         moves = counted(settings, first.function, "ToOtherProvider")
         stage_alarm(scope, first.queue, settings, text, moves, 1, periods=PERIODS, at_least=AT_LEAST)

@@ -71,7 +71,8 @@ def scheduler_role(scope: Construct, group: str, queue_arns: Sequence[str]) -> i
 
 
 def _as_found(resource: Any) -> str:
-    """Return `resource` as cdk-nag writes it: joined, with references in angle brackets."""
+    """Return the ARN `resource` in the form of cdk-nag's findings: the parts of `Fn::Join` are joined, and a
+    reference is in angle brackets, such as <Queue.Arn>."""
     if isinstance(resource, str):
         return resource
     ((function, argument),) = resource.items()

@@ -217,7 +217,8 @@ def provider_secret(
         settings,
         name=name,
         description=description,
-        # All secrets of providers are generated in the same way. Never change it: see Secret.
+        # Never change how the first value is generated. CloudFormation would replace the credentials that
+        # operators have put into the secret: see Secret.
         generated=secretsmanager.SecretStringGenerator(
             secret_string_template="{}",  # noqa: S106 - only a placeholder
             generate_string_key="placeholder",

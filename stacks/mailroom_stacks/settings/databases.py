@@ -24,8 +24,8 @@ class Database(Section):
     sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
     """Verification of the server's certificate, as in libpq's sslmode."""
     ca_file: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*(/[\w-][\w.-]*)*$")
-    """CA certificates: a file of this repository, such as campaigns/rds-global-bundle.pem; null means the CA
-    certificates of the system."""
+    """CA certificates: path of a PEM file below the folder of cdk.json, such as
+    campaigns/rds-global-bundle.pem; null means the CA certificates of the system."""
 
 
 RDS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"

@@ -78,8 +78,9 @@ class FaxRules(QueueRules):
     """
 
     last_submit_receive: int
-    """Number of the last receive that may submit a fax. Later receives only follow a submitted fax to its
-    end, including outages and crashes, so that a fax in transmission never becomes a dead letter."""
+    """Number of the last receive that may submit a fax. Later receives only ask for the result of a submitted
+    fax. They are enough to outlast outages and crashes, so a fax in transmission never becomes a dead
+    letter."""
 
 
 def fax_rules(times: Times) -> FaxRules:

@@ -40,7 +40,7 @@ class Settings(Section):
     push: Push | None = None
     """Settings that channels.push requires."""
     fax: Fax | None = None
-    """Settings of the fax gateway; null deploys none."""
+    """Settings of the channel fax; null means that the stage sends no faxes."""
     webhook: Webhook = Webhook()
     recipients: Recipients | None = None
     """Restriction of the stage's recipients; null allows all recipients."""

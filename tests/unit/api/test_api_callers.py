@@ -109,8 +109,8 @@ def test_a_caller_without_a_prefix_may_send_messages_without_objects(
     answer = api.post_as(caller, item(id="m-2", attachments=[{"ref": OWN}]))
     assert answer.fields == ["attachments[0].ref"]
     assert answer.json["errors"][0]["problem"] == (
-        "refers to an object, but the caller has no prefix in the payload bucket; ask for one in "
-        "api.payload_prefixes"
+        "refers to an object, but the caller has no prefix in the payload bucket; ask "
+        "the stage's operator to add one to api.payload_prefixes"
     )
 
 

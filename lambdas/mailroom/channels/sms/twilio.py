@@ -134,7 +134,7 @@ _THE_MESSAGES_OWN = {
     21265,  # To is a short code
     21266,  # To is our own number
     21268,  # To is a premium-rate number or an information service
-    21408,  # the account may not send to the country of To, and anyone can enter such a number
+    21408,  # the account may not send to the country of To, which any user can enter
     21602,  # the body is missing
     21604,  # To is missing
     21605,  # the body is too long
