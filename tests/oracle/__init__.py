@@ -1,1 +1,1 @@
-"""The ledger's verbs on three engines: AWS's own, moto's, and the double that the tests use."""
+"""Comparison of the ledger's methods on three engines: DynamoDB Local, moto and the double of the tests."""

@@ -1,4 +1,4 @@
-"""`make oracle`: the same random calls of the ledger's verbs on three engines, compared after each call."""
+"""`make oracle`: make the same random calls on three engines, and compare answers and items after each."""
 
 import os
 import sys
@@ -18,17 +18,15 @@ from tests.support.unit.shared import REGION, FakeClock
 CALLS = int(os.environ.get("CALLS", size(5000, 200)))
 SEED = int(os.environ.get("SEED", "1"))
 BEFORE = 10
-"""Calls before the one that differs, which are printed with it."""
+"""Number of calls before the call that differs, which are printed with it."""
 
 
 def main() -> None:
     console = Console(highlight=False)
-    console.print(
-        "Fetching DynamoDB Local, by AWS; whoever runs it accepts AWS's licence, which lies beside it."
-    )
+    console.print("Fetching DynamoDB Local. By running it you accept AWS's licence, which is in its folder.")
     install()
     os.environ |= dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "oracle")
-    clock, made = FakeClock(), list[Call]()
+    clock, history = FakeClock(), list[Call]()
     with running() as local, mock_aws():
         comparison = Comparison(
             Side("AWS's engine", local, clock),
@@ -38,16 +36,18 @@ def main() -> None:
         numbered = zip(range(CALLS), calls(SEED), strict=False)
         for _, (call, seconds) in track(numbered, "Comparing", CALLS, console=console):
             clock.advance(seconds)
-            made.append(call)
-            differs = comparison.make(call)
-            if differs:
-                told = "\n".join(map(str, made[-BEFORE:]))
-                sys.exit(f"After {len(made)} calls (SEED={SEED}):\n{told}\n{differs}")
-    table = Table("verb", *(Column(each, justify="right") for each in ("calls", "changed an item")))
+            history.append(call)
+            difference = comparison.make(call)
+            if difference:
+                latest = "\n".join(map(str, history[-BEFORE:]))
+                sys.exit(f"After {len(history)} calls (SEED={SEED}):\n{latest}\n{difference}")
+    table = Table("verb", *(Column(title, justify="right") for title in ("calls", "changed an item")))
     for verb in VERBS:
         table.add_row(verb, f"{comparison.asked[verb]:,}", f"{comparison.changed[verb]:,}")
     console.print(table)
-    console.print(f"{len(made):,} calls: AWS's engine, the double and moto gave the same answers and items.")
+    console.print(
+        f"{len(history):,} calls: AWS's engine, the double and moto gave the same answers and items."
+    )
 
 
 if __name__ == "__main__":

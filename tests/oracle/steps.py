@@ -61,22 +61,23 @@ ADDRESSES = ("ada@example.com", "bob@example.com")
 ACCOUNTS = (None, "-", "ses one", "ses two")
 LINE = "+4930123456"
 A_LIFE = 40
-"""Calls about the same messages, before others take their place: few verbs change what is over."""
+"""Number of calls about the same messages. Then other messages replace them, because few verbs change a
+message that has ended."""
 TOO_LONG = "x" * 2049
-"""No key of a table."""
+"""Text that is too long for a key."""
 TOO_LARGE = "x" * 420_000
-"""No value of an item's attribute."""
+"""Text that is too large for an item."""
 
 
 class Call(NamedTuple):
-    """A verb, and whatever a verb may take. Each takes what it knows."""
+    """Verb with values for all parameters of all verbs. Each verb uses only its own parameters."""
 
     verb: str
     message: Mail
     others: tuple[Mail, ...]
-    """What `claim_new` takes beside the message."""
+    """Further messages of a verb that takes several, such as `claim_new`."""
     held: int
-    """Which of the claims made so far, counted from the last one."""
+    """Number of a claim, counted back from the latest one."""
     account: str | None
     word: str
     status: Status
@@ -84,19 +85,19 @@ class Call(NamedTuple):
     moment: float
     """Seconds from now."""
     fresh: bool
-    """Whether what the caller has seen is what stands there."""
+    """Whether the caller has read the present item."""
 
     def __str__(self) -> str:
-        """In one line, without what is long."""
+        """Return the call in one line, without long values."""
         messages = ", ".join(
-            f"{each.id[:20]} attempt {each.attempt}" for each in (self.message, *self.others)
+            f"{message.id[:20]} attempt {message.attempt}" for message in (self.message, *self.others)
         )
-        rest = f"held={self.held} account={self.account} word={self.word} status={self.status} to={self.to}"
-        return f"{self.verb}: {messages}; {rest} moment={self.moment:g} fresh={self.fresh}"
+        values = f"held={self.held} account={self.account} word={self.word} status={self.status} to={self.to}"
+        return f"{self.verb}: {messages}; {values} moment={self.moment:g} fresh={self.fresh}"
 
 
 class Side:
-    """The ledger on one engine. `clock` is all sides' own."""
+    """Ledger on one engine. All sides have the same `clock`."""
 
     def __init__(self, name: str, client: Any, clock: FakeClock, *, is_moto: bool = False) -> None:
         self.name = name
@@ -118,8 +119,8 @@ class Side:
         self._seen: dict[Key, dict[str, Any]] = {}
 
     def answer(self, call: Call, first: "Side") -> Any:
-        """What a verb answers, or which error it raises. moto takes over what the first side did where moto
-        cannot do the same: its parser knows no INSERT with parameters."""
+        """Return the result of a verb, or the name of its error. moto cannot parse an INSERT with parameters,
+        so for the verbs with such an INSERT it copies the items and the claims of the first side."""
         if self._is_moto and call.verb in ("claim_new", "hold, new"):
             self._take_over(call, first)
             return first.answered
@@ -133,9 +134,9 @@ class Side:
     def _take_over(self, call: Call, first: "Side") -> None:
         self.claims, self._tokens = [*first.claims], first._tokens
         for key in _about(first, call):
-            found = first.stands(key)
-            if found:
-                self._client.put_item(TableName=LEDGER, Item=found)
+            image = first.image(key)
+            if image:
+                self._client.put_item(TableName=LEDGER, Item=image)
 
     def _answer(self, call: Call) -> Any:
         try:
@@ -144,30 +145,32 @@ class Side:
             return "ClaimLost"
         except ClientError as refused:
             return f"ClientError {refused.response['Error']['Code']}"
-        for each in answer if isinstance(answer, list) else [answer]:
-            if isinstance(each, Claimed):
-                self.claims.append(each)
+        for result in answer if isinstance(answer, list) else [answer]:
+            if isinstance(result, Claimed):
+                self.claims.append(result)
         return answer
 
     def item(self, key: Key) -> dict[str, Any]:
-        """What stands in the table, in plain Python; {}: nothing, or the key is none."""
-        return plain(self.stands(key))
+        """Return the item with a key in plain Python. The dictionary is empty if the table lacks the item,
+        or if the key is invalid."""
+        return plain(self.image(key))
 
-    def stands(self, key: Key) -> dict[str, Any]:
-        """The same in DynamoDB's form."""
+    def image(self, key: Key) -> dict[str, Any]:
+        """Return the same item in DynamoDB's form."""
         if not 0 < len(key.id) < len(TOO_LONG):
             return {}
-        found = self._client.get_item(TableName=LEDGER, Key=where(key), ConsistentRead=True)
-        return dict(found.get("Item", {}))
+        response = self._client.get_item(TableName=LEDGER, Key=where(key), ConsistentRead=True)
+        return dict(response.get("Item", {}))
 
     def seen(self, call: Call) -> dict[str, Any]:
-        """An item as an operator's page has it: just loaded, or when somebody looked last."""
+        """Return an item as an operator's page shows it: read now, or at an earlier look."""
         if call.fresh or call.message.key not in self._seen:
             self._seen[call.message.key] = self.item(call.message.key)
         return self._seen[call.message.key]
 
     def claim_of(self, call: Call) -> Claimed:
-        """One of the claims made so far, maybe of another message; where there is none, one never made."""
+        """Return one of the claims so far, which may be of another message. Before the first claim, return
+        one that was never made."""
         if not self.claims:
             return Claimed(call.message.key, "never")
         return self.claims[-1 - call.held % len(self.claims)]
@@ -189,24 +192,24 @@ class Side:
         return WaitingRow(call.message.key, *of_wait, lines_up=False, waits=waits)
 
     def budget_item(self) -> dict[str, Any]:
-        found = self._client.get_item(TableName=BUDGETS, Key={"name": string("mail")})
-        return plain(found.get("Item", {}))
+        response = self._client.get_item(TableName=BUDGETS, Key={"name": string("mail")})
+        return plain(response.get("Item", {}))
 
-    def wanted(self, call: Call, message: Mail) -> NewClaim:
+    def new_claim(self, call: Call, message: Mail) -> NewClaim:
         redirected = call.to if call.word == "redirected" else None
         return NewClaim(message, call.account, redirected, self.ledger.new_token())
 
 
 def _repeated(side: Side, call: Call) -> Any:
-    """A claim whose first answer was lost, and the SDK's second try."""
-    wanted = side.wanted(call, call.message)
-    return [side.ledger.claim(*wanted), side.ledger.claim(*wanted)]
+    """Make a claim twice, as the SDK does if the first response is lost."""
+    claim = side.new_claim(call, call.message)
+    return [side.ledger.claim(*claim), side.ledger.claim(*claim)]
 
 
 def _claim_new(side: Side, call: Call) -> Any:
     # No worker names a key twice: there DynamoDB Local writes the first before it refuses, and AWS nothing.
-    messages = {each.key: each for each in (call.message, *call.others)}
-    return side.ledger.claim_new([side.wanted(call, each) for each in messages.values()])
+    messages = {message.key: message for message in (call.message, *call.others)}
+    return side.ledger.claim_new([side.new_claim(call, message) for message in messages.values()])
 
 
 def _hold(side: Side, call: Call, *, new: bool) -> Any:
@@ -284,7 +287,7 @@ def _items(call: Call) -> dict[str, Any]:
 
 
 VERBS: dict[str, Callable[[Side, Call], Any]] = {
-    "claim": lambda side, call: side.ledger.claim(*side.wanted(call, call.message)),
+    "claim": lambda side, call: side.ledger.claim(*side.new_claim(call, call.message)),
     "claim, repeated": _repeated,
     "claim_new": _claim_new,
     "checkpoint": lambda side, call: side.ledger.checkpoint(
@@ -341,7 +344,7 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
         side.ledger.ids_on_line(LINE, (side.clock.now + min(call.moment, 0)) * 1000)
     ),
 }
-"""What is tried, by the name that the table of a run has for it."""
+"""Verbs of the comparison, by their names in the table of a run."""
 _OFTEN = {
     "claim": 5,
     "claim_new": 3,
@@ -353,41 +356,42 @@ _OFTEN = {
 
 
 def calls(seed: int) -> Iterator[tuple[Call, float]]:
-    """Calls without an end, the same for the same seed; each with the seconds that pass before it."""
-    chosen = random.Random(seed)
+    """Yield calls endlessly, the same for the same seed, each with the seconds that pass before it."""
+    draw = random.Random(seed)
     weights = [_OFTEN.get(verb, 1) for verb in VERBS]
     for number in itertools.count():
         life = f"{seed}-{number // A_LIFE}"
-        (verb,) = chosen.choices([*VERBS], weights)
+        (verb,) = draw.choices([*VERBS], weights)
         # moto looks at no key's length.
         wrong, several = verb == "claim_new", verb in ("claim_new", "hold, new", "hold", "contents")
-        others = tuple(_message(chosen, life, wrong) for _ in range(chosen.choice((0, 0, 1, 3)) * several))
+        further = tuple(_message(draw, life, wrong) for _ in range(draw.choice((0, 0, 1, 3)) * several))
         yield (
             Call(
                 verb,
-                _message(chosen, life, wrong),
-                others,
-                chosen.choice((0, 0, 0, 1, 2, 5)),
-                chosen.choice(ACCOUNTS),
-                chosen.choice(("p-1", "p-2", "p-3", "redirected")),
-                chosen.choice([*WORDS]),
-                chosen.choice(ADDRESSES),
-                chosen.choice((-LEASE - 1, -1.0, 0.0, 3600.0)),
-                chosen.random() < 0.6,
+                _message(draw, life, wrong),
+                further,
+                draw.choice((0, 0, 0, 1, 2, 5)),
+                draw.choice(ACCOUNTS),
+                draw.choice(("p-1", "p-2", "p-3", "redirected")),
+                draw.choice([*WORDS]),
+                draw.choice(ADDRESSES),
+                draw.choice((-LEASE - 1, -1.0, 0.0, 3600.0)),
+                draw.random() < 0.6,
             ),
-            chosen.choice((0.001, 0.001, 0.001, 1.0, LEASE + 1)),
+            draw.choice((0.001, 0.001, 0.001, 1.0, LEASE + 1)),
         )
 
 
-def _message(chosen: random.Random, life: str, wrong: bool) -> Mail:
-    """One of three messages that a life is about; now and then one that DynamoDB refuses, where `wrong`."""
-    id_ = f"m-{life}-{chosen.randrange(3)}"
-    if wrong and chosen.random() < 0.05:
-        id_ = chosen.choice(("", TOO_LONG))
+def _message(draw: random.Random, life: str, wrong: bool) -> Mail:
+    """Return one of the three messages of a life. If `wrong` is true, return sometimes a message that
+    DynamoDB refuses."""
+    id_ = f"m-{life}-{draw.randrange(3)}"
+    if wrong and draw.random() < 0.05:
+        id_ = draw.choice(("", TOO_LONG))
     several = {"to": [*ADDRESSES]} if id_.endswith("0") else {}
     url = {"callback_url": "https://app.example/hook"} if id_.endswith("1") else {}
-    topic = {"topic": TOO_LARGE} if wrong and chosen.random() < 0.03 else {}
-    attempt = chosen.choice((1, 1, 1, 2, 3))
+    topic = {"topic": TOO_LARGE} if wrong and draw.random() < 0.03 else {}
+    attempt = draw.choice((1, 1, 1, 2, 3))
     return mail(id_, attempt=attempt, **several, **url, **topic)
 
 
@@ -400,8 +404,8 @@ class Comparison:
         self.asked, self.changed = Counter[str](), Counter[str]()
 
     def make(self, call: Call) -> str:
-        """Make one call on each side. How another side differs from the first, in its answer or in an item
-        that the call is about; "": in nothing."""
+        """Make one call on each side. Return the difference of another side from the first, in its answer or
+        in an item of the call; the text is empty if all sides agree."""
         first = self._sides[0]
         keys = _about(first, call)
         before = [first.item(key) for key in keys]
@@ -419,9 +423,9 @@ class Comparison:
 
 
 def _about(side: Side, call: Call) -> list[Key]:
-    return [*{each.key: None for each in (call.message, *call.others)}, side.claim_of(call).key]
+    return [*{message.key: None for message in (call.message, *call.others)}, side.claim_of(call).key]
 
 
-def _apart(item: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """What of an item is not so in another; all of it where there is nothing else."""
-    return {name: value for name, value in item.items() if other.get(name) != value} if other else item
+def _apart(item: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an item that a second one lacks or has with other values."""
+    return {name: value for name, value in item.items() if second.get(name) != value} if second else item

@@ -1,5 +1,5 @@
-"""`make proof`: stop every sender everywhere, print what became of the mails; and every way to commit an
-order with its message. Writes lab/bench/proof.json and lab/bench/proof_orders.json."""
+"""`make proof`: stop each sender at each of its calls, and print how the mails ended. Do the same for each
+way to commit an order with its message. Writes lab/bench/proof.json and lab/bench/proof_orders.json."""
 
 import json
 import os
@@ -17,23 +17,23 @@ from tests.proof.counting import COLUMNS, LABELS, TWO_PROVIDERS, Counts
 
 RESULTS, ORDERS = figures("proof.json"), figures("proof_orders.json")
 PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
-"""The interpreter that has AWS's SDK for durable functions."""
+"""Python of the environment with AWS's SDK for durable functions."""
 
 
 def main() -> None:
     command = [str(PYTHON), "-m", "tests.proof.durable"]
     try:
         # That environment has no package of ours.
-        own = {**os.environ, "PYTHONPATH": str(LIBRARY)}
-        durable = subprocess.run(command, cwd=REPOSITORY, env=own, stdout=subprocess.PIPE, check=True)
-        found = in_a_process("tests.proof.senders") | json.loads(durable.stdout)
+        variables = {**os.environ, "PYTHONPATH": str(LIBRARY)}
+        durable = subprocess.run(command, cwd=REPOSITORY, env=variables, stdout=subprocess.PIPE, check=True)
+        results = in_a_process("tests.proof.senders") | json.loads(durable.stdout)
     except subprocess.CalledProcessError as failed:
         sys.exit(f"{failed}\n{failed.stderr or ''}")
-    counts: dict[str, Counts] = {name: found[name] for name in LABELS}
+    counts: dict[str, Counts] = {name: results[name] for name in LABELS}
     RESULTS.write_text(json.dumps(counts, indent=2) + "\n")
     table = Table("sender", *COLUMNS, title=f"written to {RESULTS.relative_to(REPOSITORY)}")
-    for name, each in counts.items():
-        table.add_row(LABELS[name], *map(str, each.values()))
+    for name, ends in counts.items():
+        table.add_row(LABELS[name], *map(str, ends.values()))
     screen = Console(highlight=False)
     screen.print(table)
     by_time = orders.counted()
@@ -41,8 +41,8 @@ def main() -> None:
     for when, ways in by_time.items():
         title = f"an order and its message, {when}; written to {ORDERS.relative_to(REPOSITORY)}"
         table = Table("way", *orders.COLUMNS, title=title)
-        for name, each in ways.items():
-            table.add_row(orders.LABELS[name], *map(str, each.values()))
+        for name, ends in ways.items():
+            table.add_row(orders.LABELS[name], *map(str, ends.values()))
         screen.print(table)
     _check(counts, by_time)
 
@@ -53,7 +53,7 @@ def _check(counts: dict[str, Counts], by_time: dict[str, dict[str, Counts]]) -> 
     promises |= {
         f"{orders.LABELS['transaction']}, {when}": ways["transaction"] for when, ways in by_time.items()
     }
-    for label, (_stops, *faults) in ((label, each.values()) for label, each in promises.items()):
+    for label, (_stops, *faults) in ((label, ends.values()) for label, ends in promises.items()):
         if any(faults):
             sys.exit(f"{label}: each count but the stops should be 0")
     for trouble in TWO_PROVIDERS:

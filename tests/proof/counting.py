@@ -1,4 +1,4 @@
-"""One trial for each place where a sender can die, and what became of each mail."""
+"""Counts how mails end if a sender dies, by a trial for each place at which it can die."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from lab import size
 from tests.support.faults.outside import Outside, Side, Trouble
 
 NAMES = [f"mail-{number}" for number in range(size(10, 2))]
-"""The batch, as Lambda hands it over; with SHORT=1 a small one. SES accepts each of the mails."""
+"""Mails of the batch, fewer with SHORT=1. SES accepts each of them."""
 SIDES: tuple[Side, ...] = ("before", "after")
 COLUMNS = ("stops", "sent_twice", "lost", "stuck", "unknown")
 LABELS = {
@@ -24,7 +24,7 @@ LABELS = {
     "pattern": "conditional write by hand",
     "plain": "no idempotency",
 }
-"""The senders, in the order of the table."""
+"""Titles of the senders, in the order of the table."""
 TWO_PROVIDERS: dict[Trouble, str] = {
     "down": "the first is out of reach",
     "throttles": "the first throttles",
@@ -43,7 +43,7 @@ Counts = dict[str, int]
 
 
 class Trial(Protocol):
-    """A sender with a queue that holds the batch. One process may die: `outside.stop` says where."""
+    """Sender with a queue that contains the batch. One process dies at the call `outside.stop`."""
 
     outside: Outside
 
@@ -54,17 +54,18 @@ class Trial(Protocol):
         """Make all further deliveries, until the queue is empty."""
 
     def sends(self) -> Counter[str]:
-        """How often the provider accepted each mail."""
+        """Return how often the provider accepted each mail."""
 
     def dead_letters(self) -> set[str]:
-        """The mails that were delivered too often."""
+        """Return the mails in the dead-letter queue."""
 
     def failures(self) -> dict[str, bool]:
-        """The mails whose failure is recorded, and whether the record leaves open if the mail was sent."""
+        """Return the mails with a recorded failure, and whether it is unknown if the mail was sent."""
 
 
 def count(begin: Callable[[], Trial], at_once: int = 1) -> Counts:
-    """All stops together: how often a mail ended in each way. `at_once`: so many trials run side by side."""
+    """Return how often a mail ended in each way, summed over all stops. `at_once` trials run at the same
+    time."""
     whole = begin()
     whole.deliver()
     whole.finish()

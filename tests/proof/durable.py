@@ -1,8 +1,8 @@
-"""AWS's SDK for durable functions on its own local runner, in an environment of its own (`make proof`).
+"""Counts how mails end with AWS's SDK for durable functions, on the SDK's local runner.
 
-As AWS advises for queues, a dispatcher starts one durable execution for each message, by the message's name.
-Its one step sends the mail. A stop kills the process that makes the call: no later call of that process
-reaches the outside, and the runner invokes the function again, as Lambda does.
+A dispatcher starts one durable execution for each message, by the message's name.
+Its only step sends the mail. A stop kills the process that makes the call: no later call of that process
+reaches the outside. Like Lambda, the runner then invokes the function again.
 """
 
 import json
@@ -27,19 +27,19 @@ from tests.support.faults.outside import Clock, Outside, Queues, Ses, Stopped
 
 QUEUE = "https://sqs/mail"
 VISIBILITY, MAX_RECEIVES = 360.0, 12
-"""The values of tests.support.faults.world, which needs packages that this environment has not."""
+"""Values of tests.support.faults.world, which needs packages that this environment lacks."""
 AT_MOST_ONCE = StepConfig(
     retry_strategy=RetryPresets.none(), step_semantics=StepSemantics.AT_MOST_ONCE_PER_RETRY
 )
-"""What the SDK's documentation advises for a step that must not run twice."""
+"""Settings that the SDK's documentation advises for a step that must not run twice."""
 
 
 class Died(Exception):
-    """How the runner hears of a process that died."""
+    """Exception by which the runner learns that a process died."""
 
 
 class Process:
-    """One invocation: its calls to the outside, none of which happens after its death."""
+    """Process of an invocation. After its death it makes no call to the outside."""
 
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
@@ -58,12 +58,12 @@ class Process:
 
 
 class Checkpoints:
-    """The service as a process sees it. Each checkpoint is a call to the outside."""
+    """Service of the SDK's checkpoints. Each checkpoint is a call to the outside."""
 
     def __init__(self, service: Any, process: Process) -> None:
         self._service, self._process = service, process
         self.tried = threading.Event()
-        """The first checkpoint: the step has begun, or the process died there."""
+        """Set after the first checkpoint: the step has begun, or the process has died."""
 
     def checkpoint(self, **arguments: Any) -> Any:
         try:
@@ -73,7 +73,7 @@ class Checkpoints:
 
 
 class Durable:
-    """A queue, its dispatcher, and an execution for each message."""
+    """Queue with a dispatcher and an execution for each message."""
 
     def __init__(self, step: StepConfig | None = None) -> None:
         self.outside, self.clock = Outside(), Clock()
@@ -81,7 +81,7 @@ class Durable:
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self._step = step
         self._executions: dict[str, InvocationStatus | None] = {}
-        """The state of each execution by its name; None: it waits for its first invocation."""
+        """State of each execution by name. None means that the execution waits for its first invocation."""
         for name in NAMES:
             self.queues.put(QUEUE, name)
 
@@ -97,7 +97,7 @@ class Durable:
             self._executions[name] = end or self._execute(name)
 
     def _invoke(self, *, execution: str) -> None:
-        """Lambda starts no second execution of the same name."""
+        """Start an execution. As with Lambda, a second start of the same name is ignored."""
         self._executions.setdefault(execution, None)
 
     def _execute(self, name: str) -> InvocationStatus:
@@ -105,19 +105,18 @@ class Durable:
             return runner.run(json.dumps(name), execution_name=name).status
 
     def _function(self, event: Any, context: Any) -> Any:
-        """One invocation, in a process of its own."""
+        """Run an invocation in a new process."""
         process = Process(self.outside)
         checkpoints = Checkpoints(event.service_client, process)
-        begun = any(
-            each.operation_type is OperationType.STEP for each in event.initial_execution_state.operations
-        )
+        operations = event.initial_execution_state.operations
+        step_began = any(operation.operation_type is OperationType.STEP for operation in operations)
 
         @durable_execution  # type: ignore[untyped-decorator]
         def handler(name: Any, durable: DurableContext) -> Any:
             return durable.step(lambda _step: send(name), name="send", config=self._step)
 
         def send(name: str) -> str:
-            if not begun:
+            if not step_began:
                 # The SDK does not wait for the first checkpoint. A mail takes longer than a checkpoint.
                 checkpoints.tried.wait()
             ses = process.call("send_email", self.ses.send_email, Destination={"ToAddresses": [name]})
@@ -137,10 +136,10 @@ class Durable:
         return Counter(request["Destination"]["ToAddresses"][0] for request in self.ses.accepted)
 
     def dead_letters(self) -> set[str]:
-        return {each.body for each in self.queues.dead[QUEUE]}
+        return {letter.body for letter in self.queues.dead[QUEUE]}
 
     def failures(self) -> dict[str, bool]:
-        """An interrupted step's failure does not say whether the mail was sent."""
+        """Return the failures. All are unknown, because an interrupted step may have sent its mail."""
         return {name: True for name, end in self._executions.items() if end is InvocationStatus.FAILED}
 
 

@@ -1,7 +1,7 @@
-"""An order and its message: an application that dies between the two, or cannot.
+"""Counts orders without a message and messages without an order, if an application dies between the two.
 
-The application's process dies once, before or after one of its calls to the outside. Then nobody asks for the
-order again, as after a web request; or the same request comes again, as from a queue.
+The process of the application dies once, before or after one of its calls to the outside. After that, the
+request is not repeated, as with a web request, or it is repeated, as with a queue.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ LABELS = {
     "resend_commit_first": "Resend with a key: commit, then call",
     "resend_call_first": "Resend with a key: call, then commit",
 }
-"""The ways, in the order of the table."""
+"""Titles of the ways, in the order of the table."""
 
 
 class Shop(World):
-    """An application with a table of orders. Whatever of its message lies in the mailbox, Mailroom sends."""
+    """Application with a table of orders. Mailroom sends the messages in the mailbox."""
 
     def __init__(self, way: Callable[["Shop"], None], *, keyed: bool = False) -> None:
         super().__init__(keyed=keyed)
@@ -43,13 +43,13 @@ class Shop(World):
         self._way = way
 
     def ask(self) -> None:
-        """One request for the order."""
+        """Make a request for the order."""
         with suppress(Stopped):
             self._way(self)
 
     def finish(self) -> None:
-        """Let Mailroom send what it has."""
-        self.items = [plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]]
+        """Let Mailroom send the messages in the mailbox."""
+        self.items = [plain(image) for image in self.dynamodb.scan(TableName="mailbox")["Items"]]
         self.stream()
         self.settle()
 
@@ -57,12 +57,12 @@ class Shop(World):
         return int(self.dynamodb.scan(TableName="orders")["Count"])
 
     def commit(self) -> None:
-        """Put the order, unless it is there."""
+        """Put the order if the table lacks it."""
         with suppress(self.dynamodb.exceptions.ConditionalCheckFailedException):
             self.tables.put_item(**self.order()["Put"])
 
     def order(self) -> dict[str, Any]:
-        """The order as an entry of a transaction."""
+        """Return the order as an entry of a transaction."""
         item = {"id": {"S": ORDER}}
         return {
             "Put": {"TableName": "orders", "Item": item, "ConditionExpression": "attribute_not_exists(id)"}
@@ -84,7 +84,7 @@ class Shop(World):
 
 def _in_one(shop: Shop) -> None:
     entry = MailboxWriter(shop.dynamodb, "mailbox").entry(mail(ORDER))
-    # The order is there, and so is its message.
+    # If the table has the order, the mailbox has its message.
     with suppress(shop.dynamodb.exceptions.TransactionCanceledException):
         shop.tables.transact_write_items(TransactItems=[shop.order(), entry])
 
@@ -109,7 +109,8 @@ WAYS: dict[str, Callable[[], Shop]] = {
 
 
 def count(begin: Callable[[], Shop], *, again: bool) -> Counts:
-    """All stops together: how often an order or a message was left alone, and a message was sent twice."""
+    """Return how often an order or a message was alone, and a message was sent twice, summed over all
+    stops."""
     whole = begin()
     whole.ask()
     total: Counter[str] = Counter()
@@ -129,7 +130,7 @@ def count(begin: Callable[[], Shop], *, again: bool) -> Counts:
 
 
 def counted() -> dict[str, dict[str, Counts]]:
-    """Every way, where nobody asks again and where somebody does."""
+    """Return the counts of each way, if the request is made once and if it is repeated."""
     return {
         when: {name: count(begin, again=again) for name, begin in WAYS.items()}
         for when, again in (("asked once", False), ("asked again", True))

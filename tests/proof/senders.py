@@ -1,4 +1,4 @@
-"""Mailroom and the bench's baselines in the world of the crash tests: one queue, one clock, one SES.
+"""Senders of the proof, Mailroom and the bench's baselines, in the world of the crash tests.
 
 Import it in a function's environment: `lab.bench.functions.in_a_process`.
 """
@@ -27,13 +27,13 @@ from tests.support.faults.outside import Trouble
 from tests.support.faults.world import FALLBACK, MAIL, OnUnknown, World, mail
 
 _TIMED = (base, persistence, datarecord, dynamodb)
-"""Powertools' modules that ask for the time."""
+"""Modules of Powertools that read the clock."""
 
 
 class Mailroom(World):
-    """The worker itself. `events`: SES's events reach the ledger before the queue delivers again. `keyed`:
-    Resend sends in the place of SES. `trouble`: SES fails all requests in this way, and Resend is the
-    fallback."""
+    """Mailroom's worker. With `events`, SES's events reach the ledger before the queue delivers again. With
+    `keyed`, Resend sends instead of SES. With `trouble`, SES fails all requests in this way, and Resend is
+    the fallback."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Mailroom(World):
 
     def dead_letters(self) -> set[str]:
         letters = [*self.queues.dead[MAIL], *self.queues.dead[FALLBACK]]
-        return {json.loads(each.body)["id"] for each in letters}
+        return {json.loads(letter.body)["id"] for letter in letters}
 
     def failures(self) -> dict[str, bool]:
         errors = {name: self.found(name).get("error") for name in NAMES}
@@ -63,7 +63,7 @@ class Mailroom(World):
 
 
 class Baseline(Mailroom):
-    """A sender of the bench in the place of the worker."""
+    """Sender of the bench, in the place of the worker."""
 
     def __init__(self, sender: ModuleType, trouble: Trouble | None = None) -> None:
         super().__init__(trouble=trouble)
@@ -71,7 +71,7 @@ class Baseline(Mailroom):
         self._sender: Any = sender
 
     def worker(self, url: str = MAIL) -> Any:
-        """Return the same process again: the senders keep nothing in it."""
+        """Return this process again, because the senders store no state in it."""
         tables = self.outside.watch(self.dynamodb, "put_item", "update_item", "get_item", "delete_item")
         self._sender.adapter._client = self.outside.watch(self.ses, "send_email")
         if self._sender is handwritten_sender:
@@ -81,8 +81,8 @@ class Baseline(Mailroom):
         return self
 
     def handle(self, event: Mapping[str, Any], _milliseconds: Callable[[], int]) -> Any:
-        now = SimpleNamespace(now=lambda: datetime.datetime.fromtimestamp(self.clock()))
-        virtual = SimpleNamespace(datetime=now, timedelta=datetime.timedelta)
+        clock = SimpleNamespace(now=lambda: datetime.datetime.fromtimestamp(self.clock()))
+        virtual = SimpleNamespace(datetime=clock, timedelta=datetime.timedelta)
         with ExitStack() as stack:
             for module in _TIMED:
                 stack.enter_context(patch.object(module, "dt", virtual))
