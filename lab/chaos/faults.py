@@ -36,8 +36,8 @@ FUNCTIONS = {
 }
 """Functions whose processes are killed, with the weight of each."""
 FUNCTIONS_BY_MAIL = {
-    "resend": {"resend-events": 1},
-    "both": {"resend-events": 1, "send-mail-fallback": 4, "send-mail-bulk-fallback": 2},
+    "resend": {"resend-mail-events": 1},
+    "both": {"resend-mail-events": 1, "send-mail-fallback": 4, "send-mail-bulk-fallback": 2},
 }
 """Further functions, by the provider of mails."""
 CLOSED = "closed"

@@ -223,8 +223,8 @@ class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper")
     start_words: Sequence[str] = ()
 
 
-class ResendEventsSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Settings of `resend-events`, which Resend calls."""
+class ResendMailEventsSettings(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Settings of `resend-mail-events`, which Resend calls."""
 
     resend_secret_arn: str
     """Secret with the key of signatures by Resend."""

@@ -13,7 +13,7 @@ from mailroom.content.payloads import OVERSIZE
 from mailroom.environment import (
     CallerLimit,
     MessagesApiSettings,
-    ResendEventsSettings,
+    ResendMailEventsSettings,
     TwilioCallbacksSettings,
     UnsubscribeSettings,
 )
@@ -140,7 +140,7 @@ class ApiStack(StageStack):
         route, and then rejects each change of its stage ("Unable to find Route by key"). If a provider is
         off, the function `unsubscribe` answers its routes with 410."""
         twilio = self._twilio_callbacks(settings, feedback) or page
-        resend = self._resend_events(settings, feedback) or page
+        resend = self._resend_mail_events(settings, feedback) or page
         by_twilio = "Twilio signs each request with the account's token; the function verifies it."
         by_resend = "Resend signs each request with the webhook's secret; the function verifies it."
         for behind, path, part, reason in (
@@ -170,20 +170,22 @@ class ApiStack(StageStack):
         )
         return self._behind(settings, "TwilioCallbacks", spec)
 
-    def _resend_events(self, settings: Settings, feedback: FeedbackStack) -> HttpLambdaIntegration | None:
+    def _resend_mail_events(
+        self, settings: Settings, feedback: FeedbackStack
+    ) -> HttpLambdaIntegration | None:
         secret, queue = feedback.resend_secret, feedback.worker.queue
         if secret is None:
             return None
         spec = FunctionSpec(
-            function="resend-events",
+            function="resend-mail-events",
             timeout_seconds=CALLER_SECONDS,
             grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
-            environment=ResendEventsSettings(
+            environment=ResendMailEventsSettings(
                 resend_secret_arn=secret.secret_arn, feedback_queue_url=queue.queue_url
             ),
             remedy="Resend retries an event for hours.",
         )
-        return self._behind(settings, "ResendEvents", spec)
+        return self._behind(settings, "ResendMailEvents", spec)
 
     def _behind(self, settings: Settings, name: str, spec: FunctionSpec) -> HttpLambdaIntegration:
         """Create a function, and return its integration for routes. `name` is in CamelCase."""

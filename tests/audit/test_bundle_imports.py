@@ -24,7 +24,7 @@ FUNCTIONS = {
     "feedback": ("feedback", "feedback"),
     "index_messages": ("routing", "index-messages"),
     "outcomes": ("routing", "outcomes"),
-    "resend_events": ("api", "resend-events"),
+    "resend_mail_events": ("api", "resend-mail-events"),
     "retry_fax": ("fax", "retry-fax"),
     "send_fax": ("fax", "send-fax"),
     "send_mail": ("channels", "send-mail"),
@@ -52,7 +52,7 @@ PROVIDERS = {
     "twilio_callbacks": "feedback.twilio_callbacks",
 }
 """The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
-ONLY_BY_RESEND = {"resend_events", "send_mail_resend"}
+ONLY_BY_RESEND = {"resend_mail_events", "send_mail_resend"}
 """What a stage has in the place of the sender by SES."""
 LISTING = """
 import importlib, site, sys

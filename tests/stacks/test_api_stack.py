@@ -307,8 +307,8 @@ def test_a_caller_that_cannot_sign_by_iam_is_named(caller: str) -> None:
 
 def test_events_of_resend_go_to_a_function_that_reads_its_secret(by_resend: Templates) -> None:
     api = by_resend["api"]
-    assert routes_of(api)[BY_RESEND] == ("resend-events", "NONE")
-    may = api.policy("mailroom-dev-resend-events")
+    assert routes_of(api)[BY_RESEND] == ("resend-mail-events", "NONE")
+    may = api.policy("mailroom-dev-resend-mail-events")
     assert may.keys() == LOG | {"secretsmanager:GetSecretValue", "sqs:SendMessage"}
     (secret,) = may["secretsmanager:GetSecretValue"]
     assert "ResendSecret" in secret

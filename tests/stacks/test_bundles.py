@@ -31,7 +31,7 @@ HANDLERS = {
     "feedback": COMMON | {"feedback.py"} | RECIPIENTS,
     "index_messages": COMMON | {"index_messages.py", "idna"},
     "outcomes": COMMON | ZONES | {"outcomes.py"},
-    "resend_events": COMMON | {"resend_events.py", "standardwebhooks"},
+    "resend_mail_events": COMMON | {"resend_mail_events.py", "standardwebhooks"},
     "retry_fax": COMMON | {"retry_fax.py", "phonenumbers"},
     "send_fax": COMMON | HTTP | {"send_fax.py", "phonenumbers", "twilio"},
     "send_mail": COMMON | TEMPLATED | ZONES | {"send_mail.py", "idna", "itsdangerous"},

@@ -89,7 +89,7 @@ def test_events_and_replies_of_both_providers_of_texts_are_read_with_the_same_wo
     callbacks = two_providers["api"].environment("mailroom-dev-twilio-callbacks")
     assert feedback["STOP_WORDS"] == callbacks["STOP_WORDS"]
     assert two_providers["feedback"].all("SMSVOICE::ConfigurationSet")
-    assert two_providers["api"].one("Lambda::Function", FunctionName="mailroom-dev-resend-events")
+    assert two_providers["api"].one("Lambda::Function", FunctionName="mailroom-dev-resend-mail-events")
     alarms = two_providers["feedback"].all("CloudWatch::Alarm")
     assert [each for each in alarms if "-ses-" in each["AlarmName"]]
 

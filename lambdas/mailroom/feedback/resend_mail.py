@@ -1,4 +1,4 @@
-"""Reads events of Resend that the function `resend_events` has put into the feedback queue.
+"""Reads events of Resend that the function `resend_mail_events` has put into the feedback queue.
 
 Source of the event types and fields: `WebhookEventPayload` in Resend's SDK for Node 6.38.0.
 """

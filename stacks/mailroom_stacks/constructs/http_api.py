@@ -108,7 +108,7 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
         "asks recipients who opt out to retry. Twilio retries a status callback for a few seconds; then the "
         "status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS rejects a request.",
         next_step=f"aws logs tail {access_log(settings)} --since 1h (which route?), then the log "
-        "of messages-api, of unsubscribe, of twilio-callbacks or of resend-events",
+        "of messages-api, of unsubscribe, of twilio-callbacks or of resend-mail-events",
     )
     answers = metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
     # An API without calls for hours reports no data.

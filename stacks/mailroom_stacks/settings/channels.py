@@ -259,7 +259,7 @@ QUEUES = {"fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
 FUNCTIONS = {
     *("dispatch", "release", "outcomes", "index-messages", "send-fax", "retry-fax"),
     *("send-webhook", "feedback", "twilio-callbacks", "dead-letters", "collect", "compose"),
-    *("messages-api", "unsubscribe", "resend-events"),
+    *("messages-api", "unsubscribe", "resend-mail-events"),
 }
 WITH_OWN_NEEDS = ("mail", "sms", "push")
 """Channels whose senders get the permissions and variables of NEEDS in mailroom_stacks/channels.py. The

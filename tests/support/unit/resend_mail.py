@@ -11,8 +11,8 @@ from mailroom.channels.mail.rendering import MailRenderer
 from mailroom.channels.mail.resend_mail import Resend, ResendMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
-from mailroom.environment import ResendEventsSettings
-from mailroom.feedback.resend_events import ResendEvents
+from mailroom.environment import ResendMailEventsSettings
+from mailroom.feedback.resend_mail_events import ResendMailEvents
 from mailroom.message.message import encoded
 from mailroom.recipients.unsubscribe_links import Links
 from tests.support.unit.feedback_callbacks import Queue
@@ -91,9 +91,9 @@ class Door:
     """The function for Resend's webhooks, with a secret, a queue and a clock."""
 
     def __init__(self, clock: Any, text: str = SECRET) -> None:
-        settings = ResendEventsSettings(resend_secret_arn=ARN, feedback_queue_url="https://sqs/feedback")
+        settings = ResendMailEventsSettings(resend_secret_arn=ARN, feedback_queue_url="https://sqs/feedback")
         self.secrets, self.queue = Secrets(text), Queue()
-        self._events = ResendEvents(settings, secret(self.secrets, clock, 30), self.queue, clock)  # type: ignore[arg-type]
+        self._events = ResendMailEvents(settings, secret(self.secrets, clock, 30), self.queue, clock)  # type: ignore[arg-type]
 
     def answers(self, event: Any) -> int:
         reply = self._events.answer(event)

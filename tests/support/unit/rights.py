@@ -17,7 +17,7 @@ from mailroom.delivery.worker import Worker
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.dispatch.release import Release
 from mailroom.feedback.consumer import Feedback
-from mailroom.feedback.resend_events import ResendEvents
+from mailroom.feedback.resend_mail_events import ResendMailEvents
 from mailroom.feedback.twilio_callbacks import TwilioCallbacks
 from mailroom.outcomes import Outcomes
 from mailroom.search.indexer import Indexer
@@ -32,7 +32,7 @@ from tests.support.unit.shared import REGION as TESTED_REGION
 from tests.support.unjudged import others_act
 
 METHODS: Mapping[str, tuple[type, ...]] = {
-    "answer": (ResendEvents, TwilioCallbacks, Unsubscribe),
+    "answer": (ResendMailEvents, TwilioCallbacks, Unsubscribe),
     "dispatch": (Dispatcher,),
     "dry_run": (Collector, Composer),
     "handle": (
@@ -50,7 +50,7 @@ HANDLERS: Mapping[type, str] = {
     Indexer: "index_messages",
     Outcomes: "outcomes",
     Release: "release",
-    ResendEvents: "resend_events",
+    ResendMailEvents: "resend_mail_events",
     RetryMover: "retry_fax",
     TwilioCallbacks: "twilio_callbacks",
     Unsubscribe: "unsubscribe",

@@ -60,7 +60,7 @@ def test_the_first_of_two_mail_providers_refuses_everything_once_and_then_has_it
     assert {fault.trouble for fault in faults[2:] if fault.kind == "trouble"} == {*trouble.KINDS}
     assert SHARES[CLOSED] == {"throttled": 1}
     killed = {fault.functions[0] for fault in plan(1, 1000, 500, "both") if fault.kind == "kill"}
-    assert killed >= {"send-mail-fallback", "send-mail-bulk-fallback", "resend-events"}
+    assert killed >= {"send-mail-fallback", "send-mail-bulk-fallback", "resend-mail-events"}
 
 
 @pytest.mark.parametrize("mail", MAIL)
@@ -96,4 +96,4 @@ def test_a_run_that_was_cut_off_has_its_providers_troubles_until_its_end() -> No
 def test_where_resend_sends_mails_its_trouble_and_its_function_take_the_place_of_ses_s() -> None:
     faults = plan(1, 1000, 50, "resend")
     assert {fault.provider for fault in faults} - {""} == trouble.PROVIDERS.keys() - {"ses"}
-    assert all("resend-events" in fault.functions for fault in faults if fault.kind == "kill")
+    assert all("resend-mail-events" in fault.functions for fault in faults if fault.kind == "kill")

@@ -18,7 +18,7 @@ from standardwebhooks import Webhook as Signature
 from mailroom.aws import clients
 from mailroom.aws.secret import CachedSecret, read_secret
 from mailroom.clock import Clock
-from mailroom.environment import ResendEventsSettings
+from mailroom.environment import ResendMailEventsSettings
 from mailroom.errors import HttpError, InvalidSecret
 from mailroom.feedback.resend_mail import SOURCE, ResendEvent
 from mailroom.http import event as http_event
@@ -46,17 +46,17 @@ class _Credentials(Struct, frozen=True):
     ]
 
 
-class ResendEvents(Struct, frozen=True):
+class ResendMailEvents(Struct, frozen=True):
     """Handles requests of an API Gateway HTTP API (payload format 2.0)."""
 
-    settings: ResendEventsSettings
+    settings: ResendMailEventsSettings
     secret: CachedSecret
     sqs: "SQSClient"
     clock: Clock = time.time
 
     @classmethod
-    def of(cls, settings: ResendEventsSettings) -> "ResendEvents":
-        """Build the handler of Resend's webhooks from the settings of the function `resend_events`."""
+    def of(cls, settings: ResendMailEventsSettings) -> "ResendMailEvents":
+        """Build the handler of Resend's webhooks from the settings of the function `resend_mail_events`."""
         secret = CachedSecret(clients.secretsmanager(), settings.resend_secret_arn, time.time, SECRET_SECONDS)
         return cls(settings, secret, clients.sqs())
 
@@ -64,7 +64,7 @@ class ResendEvents(Struct, frozen=True):
         """Handle a request, and return the response: 204 if the event was put into the queue, otherwise the
         status of the error without a body. After the statuses 500 and 503, which are faults of the stage,
         Resend retries for hours."""
-        return http_event.answered(lambda: self._answer(event), "ResendEvents")
+        return http_event.answered(lambda: self._answer(event), "ResendMailEvents")
 
     def _answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         request = http_event.read(event, HttpRequest)
@@ -72,7 +72,7 @@ class ResendEvents(Struct, frozen=True):
         self._check(request, body)
         queued = encode({"source": SOURCE, "event": msgspec.to_builtins(_event(body))})
         self.sqs.send_message(QueueUrl=self.settings.feedback_queue_url, MessageBody=queued)
-        count("ResendEvents")
+        count("ResendMailEvents")
         return {"statusCode": 204}
 
     def _check(self, request: HttpRequest, body: str) -> None:

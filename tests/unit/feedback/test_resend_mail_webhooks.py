@@ -30,7 +30,7 @@ def test_a_signed_resend_event_is_queued_without_the_recipients_address(door: Do
     assert body["event"]["data"]["tags"] == event()["data"]["tags"]
     assert body["event"]["data"]["bounce"]["type"] == "Permanent"
     assert "ada@example.com" not in door.queue.bodies[0]
-    assert counted() == {"ResendEvents": 1}
+    assert counted() == {"ResendMailEvents": 1}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_resend_webhook_without_a_valid_and_recent_signature_is_refused(
 ) -> None:
     assert door.answers(request_) == 401
     assert door.queue.bodies == []
-    assert counted() == {"ResendEventsRefused": 1}
+    assert counted() == {"ResendMailEventsRefused": 1}
 
 
 def test_a_webhook_with_several_signatures_is_valid_if_one_of_them_is_valid(door: Door) -> None:
@@ -96,7 +96,7 @@ def test_the_handler_puts_an_event_of_a_resend_webhook_into_the_feedback_queue(
     created = boto3.client("secretsmanager").create_secret(Name="mailroom-test-resend", SecretString=SECRET)
     monkeypatch.setenv("RESEND_SECRET_ARN", created["ARN"])
     monkeypatch.setenv("FEEDBACK_QUEUE_URL", aws.urls["feedback"])
-    assert load("resend_events")(post(event(), at=time.time()), lambda_context()) == {"statusCode": 204}
+    assert load("resend_mail_events")(post(event(), at=time.time()), lambda_context()) == {"statusCode": 204}
     (body,) = aws.bodies("feedback")
     assert body["event"]["type"] == "email.delivered"
     assert WEBHOOK_SECRET not in json.dumps(body)

@@ -2,9 +2,9 @@
 queue."""
 
 from mailroom import environment
-from mailroom.environment import ResendEventsSettings
-from mailroom.feedback.resend_events import ResendEvents
+from mailroom.environment import ResendMailEventsSettings
+from mailroom.feedback.resend_mail_events import ResendMailEvents
 from mailroom.telemetry import instrumented
 
-events = ResendEvents.of(environment.read(ResendEventsSettings))
+events = ResendMailEvents.of(environment.read(ResendMailEventsSettings))
 handler = instrumented(lambda event, _context: events.answer(event))
