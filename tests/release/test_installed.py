@@ -17,8 +17,7 @@ from mailroom_ops.setup.docs import pages
 from tests.support import ROOT
 from tests.support.release.installed import Environment, build, copy_sources, install, link_caches
 from tests.support.stacks.page_blocks import blocks, rows
-from tests.support.stacks.templates import Template
-from tests.support.stacks.variants import read
+from tests.support.stacks.templates import Template, read
 
 PACKAGES = {"mailroom", "mailroom_stacks", "mailroom_ops", "mailroom_local"}
 SOURCES = (

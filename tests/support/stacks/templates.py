@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,12 @@ def allowed(role: dict[str, Any]) -> dict[str, set[str]]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+@cache
+def read(folder: Path, stage: str) -> Templates:
+    """The templates of a stage's stacks, by short name, of the cloud assembly in `folder`."""
+    ending = ".template.json"
+    files = sorted(folder.glob(f"*{ending}"))
+    names = [file.name.removeprefix(f"mailroom-{stage}-").removesuffix(ending) for file in files]
+    return Templates(folder, dict(zip(names, map(Template.read, files), strict=True)))

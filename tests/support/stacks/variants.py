@@ -3,7 +3,6 @@
 import json
 import tempfile
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.webhook import WebhookStack
 from tests.support import ROOT
 from tests.support.stacks.refusals import REMOVED, with_settings
-from tests.support.stacks.templates import Template, Templates
+from tests.support.stacks.templates import Template, Templates, read
 
 TWILIO = {"provider": "twilio", "sender": "+12025550123"}
 AWS = {"provider": "aws", "sender": "+12025550123"}
@@ -122,15 +121,6 @@ OTHERWISE: dict[str, Any] = {
     "webhook.delays_seconds": [39_600] * 3,
 }
 """Settings that somebody may change at any time on a deployed stage, all of them changed."""
-
-
-@cache
-def read(folder: Path, stage: str) -> Templates:
-    """The templates of a stage's stacks, by short name, of the cloud assembly in `folder`."""
-    ending = ".template.json"
-    files = sorted(folder.glob(f"*{ending}"))
-    names = [file.name.removeprefix(f"mailroom-{stage}-").removesuffix(ending) for file in files]
-    return Templates(folder, dict(zip(names, map(Template.read, files), strict=True)))
 
 
 def variant(
