@@ -90,8 +90,8 @@ sbom: .local/sbom/.ready ## list the packages of functions, and fail for an unac
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
 	@$(MAILROOM) policy --stage "$$STAGE"
 
-# Three pytests, each with its own folders: the tests of a stage mostly wait, and the other two share the rest of
-# the time evenly. Only one imports the CDK, which takes seconds.
+# Three pytest processes run side by side, each with other folders. The tests of a stage mostly wait. The
+# other two processes take about the same time, and only one of them imports the CDK, which takes seconds.
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 IGNORE = $(patsubst %,--ignore %,$(1))
 NOT_IN_TEST = tests/browser tests/update tests/audit
@@ -125,7 +125,7 @@ quick: .venv/.ready ## run unit and fault tests without those that start a proce
 	@$(SIDE_BY_SIDE) "tests/unit -m 'not process'" "tests/faults -m 'not process'"
 
 MINUTES ?= 15
-fuzz: .venv/.ready ## test all parsers with random hostile inputs for MINUTES; prints how many were tried and refused
+fuzz: .venv/.ready ## test all parsers with random hostile inputs for MINUTES; prints how many inputs were tried and refused
 	@FUZZ_MINUTES=$(MINUTES) $(PY) -m pytest tests/unit/test_fuzz.py --tb=short --show-capture=no
 
 check: .venv/.ready ## run ruff, mypy (strict), the import rules of pyproject.toml, and the limits of language.toml
@@ -183,12 +183,12 @@ bench: setup .local/oracle/.ready ## measure the figures of docs/reference/limit
 proof: .venv/.ready .local/proof/.ready ## kill senders at every call, and count messages that were sent twice, lost or stuck
 	@$(PY) -m tests.proof
 
-chaos: setup .local/chaos/.ready ## cause faults of functions and providers under load for ten minutes, and count messages that were lost or sent twice
+chaos: setup .local/chaos/.ready ## cause faults of functions and providers under load, in a run of about seven minutes, and count messages that were lost or sent twice
 	@$(PY) -m lab.chaos
 
 CALLS ?= $(if $(filter 1,$(SHORT)),200,5000)
 SEED ?= 1
-# The short form leaves out the second half: in each `make test`, the double's own tests compare it with moto.
+# The short form leaves out the calls of the tests: in `make test`, the double's tests compare it with moto.
 oracle: .venv/.ready .local/oracle/.ready ## compare the tests' double of DynamoDB with AWS's own engine and moto: with CALLS random operations of the ledger, then with all calls of the tests
 	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m tests.oracle
 	@test -n "$(SHORT)" || LIKE_MOTO=1 $(SIDE_BY_SIDE) tests/unit tests/ops

@@ -7,7 +7,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[1]
 SHORT = os.environ.get("SHORT") == "1"
 """Whether bench, proof, chaos and oracle run in their short form, which only shows that they work and that
-their sums are consistent. Its figures are not meaningful."""
+their sums are consistent. The figures of a short form are not meaningful."""
 
 
 def size(whole: int, short: int) -> int:

@@ -10,7 +10,7 @@ from mailroom_local.providers.ses_events import SIMULATOR_DOMAIN
 PARTS = {"mail": 0.56, "sms": 0.2, "push": 0.1, "webhook": 0.1, "fax": 0.04}
 """Share of each channel in the load. There are few faxes, because each keeps its line busy."""
 BULK, WITH_CALLBACK = 0.2, 0.1
-"""Shares of the mails that use the bulk lane, and that have a callback URL."""
+"""Share of the mails that use the bulk lane, and share of the mails that have a callback URL."""
 AREAS = (206, 305, 312, 404, 415, 503, 512, 602, 617, 702, 713, 718, 773, 808, 916)
 DEVICES = 40
 NAMES = {"first_name": "Ada", "last_name": "Lovelace"}

@@ -1,5 +1,5 @@
-"""Collects a campaign's audience: an invocation reads one page, and queues its people and the cursor of the
-next page."""
+"""Collects a campaign's audience: an invocation reads one page, and queues the people on this page and the
+cursor of the next page."""
 
 from typing import Any
 

@@ -14,9 +14,9 @@ dispatcher = Dispatcher.of(environment.read(DispatchSettings))
 
 @instrumented
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Handle a batch of the mailbox's stream, and return the sequence numbers of failed records in Lambda's
-    form."""
-    # The event source mapping passes only INSERT. An operator's replay may contain other records.
+    """Handle a batch of the mailbox's stream, and return the sequence numbers of failed records, as a partial
+    batch response of Lambda."""
+    # The filter of the event source mapping passes only inserts. An operator may replay other records too.
     records = [record["dynamodb"] for record in event["Records"] if record["eventName"] == "INSERT"]
     failed = dispatcher.dispatch(
         ((record["SequenceNumber"], plain(record["NewImage"])) for record in records),

@@ -14,5 +14,5 @@ release = Release.of(environment.read(ReleaseSettings))
 @instrumented
 def handler(event: dict[str, Any], context: Any) -> None:
     """Handle an event: `shard` releases the due messages of a shard, `line` releases messages of a channel
-    that wait for the daily budget, and `canary` puts a canary mail."""
+    that wait for the daily budget, and `canary` puts a test mail into the mailbox."""
     release.handle(event, context.get_remaining_time_in_millis)

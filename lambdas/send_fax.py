@@ -1,5 +1,5 @@
-"""Sends faxes: submits the fax of one record of the fax queue, and polls it until it ends or the next
-invocation continues."""
+"""Sends faxes: submits the fax of one record of the fax queue, and polls its status until the fax has ended.
+If an invocation is too short for this, the next invocation continues."""
 
 from mailroom import environment
 from mailroom.channels.fax.adapter import FaxAdapter

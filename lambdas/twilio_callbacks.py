@@ -1,5 +1,5 @@
-"""Receives Twilio's status callbacks and the texts of people: verifies a request of the HTTP API, and puts a
-callback, STOP or START into the feedback queue."""
+"""Receives status callbacks from Twilio, and text messages from people: verifies a request of the HTTP API,
+and puts a callback, STOP or START into the feedback queue."""
 
 from mailroom import environment
 from mailroom.environment import TwilioCallbacksSettings

@@ -26,8 +26,8 @@ _KEY = DOT_LOCAL / "key"
 @cache
 def key() -> str:
     """Return the only access key that the emulator accepts, which is also its secret key. It is generated at
-    random once for this folder, and only its owner can read it. Everybody who has the key can create
-    functions, which run as the user who started the emulator."""
+    random once, and stored in `.local/key`, which only the file's owner can read: everybody who has the key
+    can create functions, which run as the user who started the emulator."""
     if not _KEY.exists():
         _KEY.parent.mkdir(exist_ok=True)
         draft = _KEY.with_name(f"key.{os.getpid()}")

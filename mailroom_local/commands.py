@@ -76,14 +76,14 @@ def up() -> None:
         _print_console()
         return
     if state:
-        console.print("Cleaning up after a stage that was not stopped properly.")
+        console.print("Cleaning up after a stage that ended without `mailroom down`.")
         lifecycle.stop(UP)
     running = lifecycle.start(UP, _announce, PEOPLE, console=True)
     console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
     variables, secret = running.variables(), lifecycle.DATABASE_SECRET
     database = f"$MAILROOM_DATABASE, with the tables users and follows; secret {secret}"
     console.print(f"API:      {variables['MAILROOM_API']}\nDatabase: {database}", soft_wrap=True)
-    console.print(f"Files:    s3://{variables['MAILROOM_PAYLOADS']}, for audiences", soft_wrap=True)
+    console.print(f"Files:    s3://{variables['MAILROOM_PAYLOADS']}, for files of audiences", soft_wrap=True)
     campaigns = "".join(CAMPAIGN.format(name=each) for each in files.enabled(STAGE))
     console.print(NEXT_STEPS.replace("{campaign}", campaigns), soft_wrap=True)
     _print_console()
@@ -129,7 +129,7 @@ def _inbox_table(accepted: list[dict[str, Any]]) -> Table:
     newest = accepted[-NEWEST:]
     columns = (whole("received"), whole("channel"), fold("to"), fold("content"))
     table = table_of(
-        *columns, title=f"{len(accepted)} accepted; the last {len(newest)}", title_justify="left"
+        *columns, title=f"{len(accepted)} messages accepted; the newest {len(newest)}", title_justify="left"
     )
     for entry in newest:
         moment = entry["received_at"].replace("T", " ").partition(".")[0]

@@ -26,8 +26,8 @@ class StartError(RuntimeError):
 
 @dataclass(frozen=True)
 class Process:
-    """A started process. `marker` is a part of its command line, so that no signal is sent to another program
-    to which the system has given the same pid since."""
+    """A started process. `marker` is a part of its command line, which is compared before a signal is sent,
+    because the system may have given the pid to another program since."""
 
     pid: int
     marker: str
@@ -53,8 +53,8 @@ class Process:
 
 
 def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[str, str]) -> Process:
-    """Start a command in a new session, so that its process group is its pid. Its output goes to `log`, which
-    only this user may read: the console's log contains the URL with its access token."""
+    """Start a command in a new session, so that the id of its process group is its pid. Its output
+    goes to `log`, which only this user may read: the console's log contains the URL with its access token."""
     log.parent.mkdir(parents=True, exist_ok=True)
     # An existing log is removed, because `open` would keep its file mode, which may let other users read it.
     log.unlink(missing_ok=True)
@@ -67,8 +67,8 @@ def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[s
             env=dict(environment),
             start_new_session=True,
         )
-    # Later code waits for the child by its pid, possibly in another command, so Popen must not warn that it
-    # still runs.
+    # `Process` waits for the child by its pid, possibly in a later command. Popen must not warn that the
+    # child still runs.
     child.returncode = 0
     return Process(child.pid, marker)
 
@@ -89,8 +89,8 @@ def free_ports(count: int, preferred: Sequence[int] = ()) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener, port in zip(sockets, [*preferred, *[0] * count], strict=False):
-            # Servers set this option too: without it, closing connections of the last run would make a port
-            # seem occupied.
+            # Servers set this option too. Without it, a port would seem occupied while connections of the
+            # last run are closing.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 listener.bind((LOOPBACK, port))

@@ -17,8 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 from mailroom.telemetry import logger, quiet
 from mailroom_ops.shared.terminal import LogStream
 
-# The commands are named as text, so that only the module of the called command is imported. This is the only
-# place of this package that names mailroom_local, which imports this package.
+# The commands are named as text, so that only the module of the called command is imported. No other file of
+# mailroom_ops names mailroom_local, because mailroom_local imports mailroom_ops.
 PANELS = {
     "Every day": {
         "send": "mailroom_ops.messages.send:send",

@@ -39,8 +39,8 @@ WHERE week.followers > 0
 
 
 def compose(recipients: Recipients) -> Mapping[str, Mapping[str, Any]]:
-    """Return the new followers of each person. A person who has lost all of them since the page was collected
-    gets no mail."""
+    """Return the new followers of each person. A person who has lost all new followers since the audience was
+    collected gets no mail."""
     asked = {
         "people": [int(key) for key in recipients.keys],
         "scheduled_at": recipients.scheduled_at,

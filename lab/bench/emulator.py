@@ -136,7 +136,7 @@ class Pipeline:
         self._environment = configuration["Environment"]["Variables"]
         self.duplicates = 0
         self.lost = 0
-        # The table has a stream, like the ledger: callbacks and retries need the stream with any sender.
+        # The table has a stream, like the ledger: with any sender, callbacks and retries need such a stream.
         stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
         if TABLE not in self._dynamodb.list_tables()["TableNames"]:
             create_table(self._dynamodb, TABLE, "id", StreamSpecification=stream)
@@ -218,7 +218,7 @@ def _await(condition: Callable[[], bool], subject: str) -> None:
     deadline = time.monotonic() + LONGEST
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the {subject} did not end within {LONGEST:.0f} s")
+            raise TimeoutError(f"the simulator did not accept the {subject} within {LONGEST:.0f} s")
         time.sleep(0.1)
 
 

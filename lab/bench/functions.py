@@ -106,8 +106,8 @@ def clean(**more: str) -> dict[str, str]:
 
 
 def in_a_process(module: str, *arguments: str, **variables: str) -> Any:
-    """Run a module of the bench in a new process with a function's environment, and return the figures that
-    it writes by `report`. Raises CalledProcessError."""
+    """Run a module in a new process with a function's environment, and return the figures that it writes by
+    `report`. Raises CalledProcessError."""
     command = [sys.executable, "-m", module, *arguments]
     environment = clean(**variables)
     done = subprocess.run(

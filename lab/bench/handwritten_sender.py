@@ -1,4 +1,4 @@
-"""Handwritten baseline: a mail sender with the pattern that articles describe, on the same adapter.
+"""Handwritten baseline: a mail sender with the pattern that articles describe, with Mailroom's adapter.
 
 It makes one conditional PutItem before the mail and one UpdateItem after it, and returns a partial batch
 response.

@@ -1,4 +1,4 @@
-"""Baseline without idempotency: a mail sender that sends every message of the queue, on the same adapter."""
+"""Baseline without idempotency: a mail sender that sends every message, with Mailroom's adapter."""
 
 import json
 from typing import Any

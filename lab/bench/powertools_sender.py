@@ -1,4 +1,4 @@
-"""Baseline with Powertools: a mail sender as in its documentation, on the same adapter.
+"""Baseline with Powertools: a mail sender as in its documentation, with Mailroom's adapter.
 
 It uses BatchProcessor for the partial batch response, and `idempotent_function` to complete a mail at most
 once, with the message's id and event type as key. Like Mailroom's sender, it makes two DynamoDB writes for

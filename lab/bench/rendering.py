@@ -60,8 +60,8 @@ def main() -> None:
     kind, count = sys.argv[1], int(sys.argv[2])
     source = REPOSITORY / "templates" / "mail" / OURS
     with tempfile.TemporaryDirectory() as folder:
-        # The templates get a relative path, as in a bundle, so that the engine does not check the files for
-        # changes.
+        # The templates get a relative path, as in a bundle: the engine does not check files with such a path
+        # for changes.
         os.chdir(folder)
         names = [f"copy-{number}" for number in range(count)]
         for name in names:

@@ -56,8 +56,8 @@ class Cost(NamedTuple):
 
 
 def measure() -> dict[str, Any]:
-    """Return the figures. The highest values are those of templates that are not `much`; templates that are
-    `much` are listed."""
+    """Return the figures. The highest values do not include the expensive templates (`Cost.much`), which are
+    listed instead."""
     hostile = {name: _least(name) for name in [*SHAPES][:COUNT]}
     generated = {name: _least(name) for name in (f"random {seed}" for seed in range(RANDOM))}
     channel = Channel(handler="send_mail", lanes={"normal": Lane(share=1)})

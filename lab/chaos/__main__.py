@@ -1,6 +1,7 @@
 """`make chaos`: put messages while faults occur in functions and providers, and check at the simulators the
 outcome of each message. Writes lab/bench/chaos.json and draws docs/pictures; with --mail resend or both it
-writes chaos_resend.json or chaos_both.json. Exits with 1 if a message was lost or sent twice."""
+writes chaos_resend.json or chaos_both.json. Exits with 1 if a message was lost or sent twice, or if another
+check failed."""
 
 import argparse
 import json
@@ -37,7 +38,7 @@ TOOLS = DOT_LOCAL / "chaos" / "bin"
 SEEN = WORKSPACE.folder / "seen.json"
 """File with all observations, for looking up a message. The logs of the run are in the same folder."""
 SEED, MESSAGES, KILLS, RATE = 1, size(4000, 60), size(100, 3), 14.0
-"""Defaults for a run of ten minutes on two cores, or with SHORT=1 of some seconds."""
+"""Defaults, for a run of about seven minutes on two cores, or of some seconds with SHORT=1."""
 END_SECONDS = 1_900.0
 """Seconds without the end of any message, after which the run no longer waits. They are longer than the half
 hour for which a message waits after its outcome was unknown twice."""

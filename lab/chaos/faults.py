@@ -53,13 +53,13 @@ SHARES: dict[str, dict[str, float]] = {
 delay a sender for the longest time."""
 CLOSES, OPENS = 0.05, 0.5
 """Times at which a provider with a fallback begins and ends to refuse every submit, as shares of the
-messages: two minutes of a run of five."""
+messages: two of the five minutes in which the messages are put."""
 LASTS = 0.1
 """Duration of a provider's fault, and of the stop of `release`, as a share of the messages."""
 DEPLOYMENTS = 2
 DAYS, CLOSED_SECONDS = 3, 20
-"""Number of times that the daily limit of mail is closed for bulk, as if its quota were used up, and for how
-many seconds."""
+"""Number of times that bulk mails are stopped, as if the provider's daily quota were used up, and the
+duration of each stop in seconds."""
 SPREAD_SECONDS, DOUBLED = 3.0, 0.3
 """Seconds within which reports about a message arrive in random order, and the share of reports that arrive
 twice."""
@@ -157,8 +157,8 @@ class Chaos:
         self.done: list[Done] = []
 
     def run(self, stopped: Event) -> None:
-        """Execute all faults, each at its time, until `stopped` is set. At the end of the plan, all providers
-        work again."""
+        """Execute the faults, each at its time, until `stopped` is set. After the last one, remove the faults
+        of all providers."""
         self._stage.disorder_events(SPREAD_SECONDS, DOUBLED)
         for fault in self._faults:
             while self._progress() < fault.at:

@@ -24,7 +24,7 @@ FAULTS: dict[Kind, str] = {
     "kill": "processes killed",
     "pump": "second pump",
     "deploy": "deployments of all functions",
-    "day": "closings of the daily limit for bulk",
+    "day": "stops of bulk mails by a used-up daily quota",
     "stop": "stop of release",
 }
 
@@ -119,7 +119,9 @@ class Report:
         if len(judgement.wrong) > SHOWN:
             console.print(f"and {len(judgement.wrong) - SHOWN} more", style="red")
         if not judgement.wrong:
-            console.print("Nothing was lost, or sent twice without being declared.", style="green")
+            console.print(
+                "No message was lost. None was sent twice, except those counted as declared.", style="green"
+            )
 
 
 def windows(done: Sequence[Done], began: float, end: float) -> list[list[Any]]:

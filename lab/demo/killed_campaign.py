@@ -77,7 +77,7 @@ class CampaignRun:
         return [f"{id_} has no link for opting out." for id_ in ids if id_.startswith(self._prefix)]
 
     def disturb(self, stop: Event) -> None:
-        """Start the run, purge its queues, and start it again, until each of its messages has ended."""
+        """Start the run, purge its queues, and start it again. Wait until each of its messages has ended."""
         self._start_and_kill(stop)
         _end(self._start())
 

@@ -20,11 +20,11 @@ MARK = "demo_id"
 
 @dataclass(frozen=True)
 class Acceptance:
-    """A submit that a provider accepted, at `at` (epoch seconds). `raw` is the provider's own entry.
+    """A submit that a provider accepted, at `at` (epoch seconds). `raw` is the provider's entry for it.
 
     `delivered` is whether a fax was delivered; the delivery of other messages is reported by events.
-    `overlaps` is the number of faxes that were in transmission to the same number. `unread` is whether the
-    provider could not fetch the document.
+    `overlaps` is the number of other faxes that were in transmission to the number at that time. `unread` is
+    True if the provider could not fetch the document.
     """
 
     key: Key

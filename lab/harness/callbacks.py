@@ -64,7 +64,7 @@ def notice_faults(
     elif len(came) > len(expected_notices):
         faults.append(f"{id_} had {len(came)} different callbacks instead of {len(expected_notices)}.")
     elif not missing and not all(map(_matches, came, expected_notices)):
-        faults.append(f"The timestamps of the callbacks about {id_} have another order.")
+        faults.append(f"The callbacks about {id_} have timestamps in another order than expected.")
     return faults
 
 

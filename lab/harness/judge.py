@@ -4,7 +4,7 @@
 |------------|-----------------------------------------------------------------------------------------------|
 | fine       | accepted as often as expected                                                                 |
 | declared   | accepted again, each time after the sender logged that it sends again after an unknown        |
-|            | outcome; or held as `outcome_unknown`; or a webhook repeated with the same webhook-id         |
+|            | outcome; or failed with `outcome_unknown`; or a webhook repeated with the same webhook-id     |
 | sent_twice | accepted more often than that; a fax: delivered more than once                                |
 | waiting    | not accepted: in a dead-letter queue, or in the bucket of records on which streams gave up    |
 | failed     | not accepted: the ledger has the reason                                                       |
@@ -34,7 +34,7 @@ CLOCK_SECONDS = 0.002
 
 @dataclass(frozen=True)
 class Observation:
-    """Observations of a run after the pipeline is idle. Times are in epoch seconds.
+    """Observations of a run, made when the pipeline is idle. Times are in epoch seconds.
 
     `inbox` has the mails, SMS and push messages that the providers accepted, `faxes` their log of faxes, and
     `requests` the requests to the webhook receiver. `announced` has the times at which a sender logged that

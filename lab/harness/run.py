@@ -38,14 +38,15 @@ class Bars(Progress):
 
         def show(count: int) -> None:
             self.update(task, completed=min(count, total))
-            self.stop_task(task)  # its time is that of the latest count, so it ends also below its total
+            # The shown time stops at the latest count, because a count may never reach its total.
+            self.stop_task(task)
 
         return show
 
 
 class Run:
-    """A run on a stage. If the pipeline does not become idle, this is added to the `troubles`, and the
-    results are checked nevertheless."""
+    """A run on a stage. If the pipeline does not become idle, a sentence about it is added to `troubles`, and
+    the results are checked nevertheless."""
 
     def __init__(self, stage: StageClient, bars: Bars, patience: float) -> None:
         """`patience` is the number of seconds without progress after which the run no longer waits."""
@@ -99,7 +100,7 @@ class Run:
     def judge(
         self, *, strict: bool, announced: Mapping[Key, Sequence[float]] | None = None, dead: str = ""
     ) -> Judgement:
-        """Check all messages that were put. `announced` and `dead` are those of Observation."""
+        """Check all messages that were put. `announced` and `dead` are the fields of Observation."""
         stage = self.stage
         requests = read(stage.requests(), webhook_key(stage))
         observation = Observation(

@@ -7,9 +7,9 @@ hour (in hours since 1970): `used_<hour>` of all recipients and `bulk_<hour>` of
 `used` and `bulk` are the sums of these counts from the hour `oldest` on. The recipients that were granted in
 an hour count until all of them were reached more than 24 hours ago.
 
-The bulk lane reserves recipients by a grant before it sends, and gets at most the rest of the day's limit
-without the reserve. Normal lanes count their recipients after sending, so that an urgent message, such as a
-login code, does not wait for this item.
+The bulk lane reserves recipients by a grant before it sends. Grants leave the fraction `reserve` of the day's
+limit to other messages. Normal lanes count their recipients after sending, so that an urgent message, such as
+a login code, does not wait for this item.
 """
 
 import math
@@ -64,8 +64,7 @@ class Room(NamedTuple):
 
     recipients: int
     again: float
-    """Time in epoch seconds from which the number of recipients in the caller's question would be
-    available."""
+    """Time in epoch seconds from which the number of recipients that the caller needs would be available."""
 
 
 class Line(NamedTuple):
@@ -137,14 +136,14 @@ class Budget:
                 recipients = min(recipients, free)
             else:
                 return Grant(recipients, hour)
-        raise Contention(f"the budget was changed by others {_TRIES} times; try again")
+        raise Contention(f"other workers changed the budget at each of {_TRIES} tries; try again")
 
     def settle(self, client: "DynamoDBClient", grant: Grant, recipients: int) -> None:
-        """Replace the recipients of a grant, of this hour or the last, by the number `recipients` that was
-        used.
+        """Replace the number of recipients of a grant, made in this hour or the hour before, by the number
+        `recipients` that was used.
 
-        The client must never repeat a call: a second write would return the same recipients again, and more
-        would be reached than the budget allows.
+        The client must not retry: a second write would return the same recipients again, and more would be
+        reached than the budget allows.
         """
         values = {":n": number(recipients - grant.recipients)}
         update(client, self._table, self._key, _ADD.format(grant.hour), "attribute_exists(#oldest)", values)
@@ -162,12 +161,14 @@ class Budget:
                 oldest = self._summed(failed.item, oldest)
             else:
                 return
-        raise Contention(f"the budget was changed by others {_TRIES} times; {sent} recipients not counted")
+        raise Contention(
+            f"other workers changed the budget at each of {_TRIES} tries; {sent} recipients not counted"
+        )
 
     def close(self) -> None:
-        """Grant no recipients to the bulk lane for an hour, because the provider has refused a message for
-        the channel's daily quota. Messages of normal lanes are retried earlier, and call this method again if
-        they are still refused."""
+        """Grant no recipients to the bulk lane for an hour, because the provider has refused a message: the
+        channel's daily quota is used up. Messages of normal lanes are retried earlier. If they are refused
+        again, the hour begins anew."""
         until = {":until": number(self._clock() + CLOSED_SECONDS)}
         later = "attribute_not_exists(closed_until) OR closed_until < :until"
         try_update(self._client, self._table, self._key, "SET closed_until = :until", later, until)

@@ -7,8 +7,9 @@
     mailroom.status("welcome-17")
 
 The client validates an item's key, texts and times. With the extra `check`, it also validates all other rules
-that do not depend on a stage's settings. Dispatch checks the other rules, and writes the result into the
-ledger. Sending the same item again, after a crash or a lost response, is always safe.
+that do not depend on a stage's settings. The stage's function `dispatch` checks the remaining rules, and
+records an invalid message in the ledger as failed. Sending the same item again, after a crash or a lost
+response, is always safe.
 """
 
 import hashlib
@@ -106,7 +107,7 @@ class NotCancelled(Exception):
 
     def __init__(self, id_: str, status: MessageStatus | None) -> None:
         state = "there is no such message" if status is None else f"it is {status.status}"
-        super().__init__(f"{id_!r} was not cancelled: {state}; only a waiting message can be")
+        super().__init__(f"{id_!r} was not cancelled: {state}; only a waiting message can be cancelled")
         self.status = status
 
 
@@ -134,10 +135,10 @@ class Mailroom:
         payload_bucket: name of the payload bucket; by default it is derived from the number of the account.
         workers: maximum number of concurrent puts of `send_many`.
         mailbox_days: how long an item without ttl stays in the mailbox after its send_at; default: for ever.
-            With less than 15 days, dispatch refuses items that wait for a send_at. If the stage has a limit,
-            its output MailboxTtlSeconds is the limit in seconds.
-        payload_days: how long the payload bucket keeps an object, the stage's `retention.payload_days`. An
-            item over 400 KB may wait for 15 days less.
+            With less than 15 days, dispatch refuses items that wait for a send_at. If the stage has the
+            setting `retention.mailbox_days`, the stack's output MailboxTtlSeconds is its value in seconds.
+        payload_days: how long the payload bucket keeps an object, the stage's `retention.payload_days`. The
+            send_at of an item over 400 KB may be at most this number of days ahead, minus 15.
         """
         self.stage = stage
         self.workers = workers
@@ -172,11 +173,11 @@ class Mailroom:
         An attachment of a mail may have its `content` as bytes, besides its `filename`, instead of a `ref`.
         The content is put into the payload bucket first.
 
-        `if_new=False` replaces the item that has the same key. Dispatch does not read a replaced item, so the
-        replacement has an effect only if the message waits for a send_at that was more than 2 minutes ahead.
-        When that earlier time comes, the new item is used, and waits again if its send_at is later; an
-        earlier send_at is ignored. A message with a shorter wait is sent with its previous content, and a
-        message that was sent is not sent again.
+        `if_new=False` replaces the item that has the same key. Dispatch handles a new item, but not its
+        replacement. So the replacement has an effect only if the message waits for a send_at that was more
+        than 2 minutes ahead. At the send_at of the first item, the replacement is read. If its send_at is
+        later, the message waits again; if it is earlier, it is ignored. A message with a shorter wait is sent
+        with its previous content, and a message that was sent is not sent again.
         """
         try:
             item = self._prepared(item)
@@ -264,9 +265,9 @@ class Mailroom:
         """Cancel a message that waits for its time, and return its new status. Repeating the cancellation is
         harmless.
 
-        The ledger's condition and a sender's claim exclude each other, so a cancelled message is not sent.
-        Raises NotCancelled if the message is unknown or does not wait; Ambiguous and botocore's errors as
-        `status` does.
+        The cancellation and a sender's claim are conditional writes, and only one of them succeeds. So a
+        cancelled message is not sent. Raises NotCancelled if the message is unknown or does not wait;
+        Ambiguous and botocore's errors as `status` does.
         """
         status = self.status(id, event_type)
         if status is not None:
@@ -283,7 +284,7 @@ def _check(item: Mapping[str, Any]) -> None:
     for name in ("id", "event_type"):
         value = item.get(name)
         if not isinstance(value, str) or not value:
-            raise Invalid(name, "is missing, or not a string; add it")
+            raise Invalid(name, "is missing or not a string; add it as a string")
     length = len(item["id"].encode("utf-8", "replace"))
     if length > MAX_ID_BYTES:
         raise Invalid("id", f"is {length} bytes long; use at most {MAX_ID_BYTES}")

@@ -12,13 +12,14 @@ for a date."""
 
 
 def milliseconds(seconds: float) -> int:
-    """Return epoch seconds as epoch milliseconds, the unit of `startedAt` and `completedAt`."""
+    """Return epoch seconds as epoch milliseconds, the unit of the ledger's `startedAt` and
+    `completedAt`."""
     return int(seconds * 1000)
 
 
 def iso(seconds: float) -> str:
-    """Return epoch seconds as ISO 8601 in UTC with milliseconds, the form of `updatedAt`. Raises ValueError,
-    OverflowError or OSError for a year before 1 or after 9999."""
+    """Return epoch seconds as ISO 8601 in UTC with milliseconds, the form of the ledger's `updatedAt`.
+    Raises ValueError, OverflowError or OSError for a year before 1 or after 9999."""
     return f"{_second(int(seconds))}.{int(seconds * 1000) % 1000:03d}Z"
 
 

@@ -39,8 +39,9 @@ class OtherProvider(Struct, frozen=True, kw_only=True, omit_defaults=True):
     queue_url: str
     """Queue of the same lane whose messages this provider sends."""
     after_tries: int = 0
-    """Receive from which a message that the sender's own provider has not sent goes to the other provider; 0
-    for a sender of the fallback, from which messages do not go back."""
+    """Number of the receive (ApproximateReceiveCount of SQS) from which a message that the sender's own
+    provider has not sent goes to the other provider; 0 for a sender of the fallback, from which messages do
+    not go back."""
     after_seconds: Seconds = 0
     """Seconds from a message's first receive after which it goes to the other provider, before `after_tries`
     receives."""
@@ -418,7 +419,7 @@ class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper
     runs_table: str = ""
     """Table of campaign runs; empty without campaigns."""
     lease_seconds: Seconds
-    """Seconds for which a round has the exclusive right to its part of the work."""
+    """Seconds for which an invocation has the exclusive right to its shard or channel."""
 
 
 def read(kind: type[T], variables: Mapping[str, str] = os.environ) -> T:

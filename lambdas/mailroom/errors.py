@@ -59,7 +59,7 @@ class Invalid(ValueError):
 
     def attribute(self, names: Container[str]) -> str:
         """Return the invalid attribute without an index, so that faults can be counted by attribute: one of
-        the contract's `names`, or `variable`."""
+        the contract's `names`, `item` for the whole item, or `variable` for any other attribute."""
         name = re.split(r"[.\[]", self.field, maxsplit=1)[0]
         return name if name in names or name == "item" else "variable"
 
@@ -134,7 +134,7 @@ MAX_VARIABLES_BYTES = 128 * 1024
 variables. The limit also limits the work of a template. Gmail cuts off a mail's HTML at 102 KB."""
 MAX_DEPTH = 500
 """Maximum number of levels of lists and maps in a JSON body. A DynamoDB item has at most 32. The limit
-prevents that recursive code exceeds Python's recursion limit, which would make the whole batch fail."""
+prevents recursive code from exceeding Python's recursion limit, which would make the whole batch fail."""
 
 
 def check_variables(field: str, size: int) -> None:

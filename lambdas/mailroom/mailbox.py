@@ -108,7 +108,7 @@ class Oversize:
         if due(image) > self.clock() + max_wait:
             raise Invalid(
                 "send_at",
-                f"is after the {int(max_wait // DAY)} days for which large content is stored; "
+                f"is over {int(max_wait // DAY)} days ahead, the longest wait of a large item; "
                 "put the item later, or make it smaller",
             )
 
@@ -175,7 +175,7 @@ class PutResult:
     another message has this id and event_type, and is unchanged. `refused`: the item is invalid. `failed`:
     AWS was out of reach or throttled; putting the item again is safe."""
     error: str = ""
-    """Problem in a sentence that begins with the name in `field`."""
+    """Problem in a sentence, which begins with the name in `field` if there is one."""
     field: str = ""
     """Name of the invalid attribute."""
     repeated: bool = False
@@ -217,8 +217,8 @@ class MailboxWriter:
     client: "DynamoDBClient"
     table: str
     ttl: float | None = None
-    """Seconds until an item without a ttl expires, from the later of its put and its send_at; if None, it
-    never expires."""
+    """Seconds until an item without a ttl expires, from the later of its put and its send_at; if None,
+    such an item never expires."""
     oversize: Oversize | None = None
     """Object that moves large content into the payload bucket. By default, items that are too large for
     DynamoDB are refused."""

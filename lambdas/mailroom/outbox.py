@@ -27,7 +27,7 @@ CREATE TABLE mailroom_outbox (
 CREATE INDEX mailroom_outbox_waiting ON mailroom_outbox (row_id) WHERE put_at IS NULL AND problem IS NULL;
 """
 """SQL that creates the outbox. `item` is the message, `put_at` is the time when it was put into the mailbox,
-and `problem` is the reason why it is invalid. A row without `put_at` and `problem` waits."""
+and `problem` is the reason why the mailbox refused it. A row without `put_at` and `problem` waits."""
 ROWS = 500
 """Maximum number of rows in one transaction. After a crash, up to this number of messages are put again."""
 
@@ -49,9 +49,9 @@ def relay(
     counts of the results.
 
     `connect` opens a connection that commits when its context ends, and rolls back after an exception:
-    `psycopg.connect`, or a connection of `mailroom.campaigns.databases`. The row of an invalid message gets
-    its problem, and does not delay other rows. If AWS did not accept a message (`failed` in the summary), its
-    row waits for the next call, and this call ends. Raises psycopg's errors.
+    `psycopg.connect`, or a connection of `mailroom.campaigns.databases`. If the mailbox refuses a message,
+    its row gets the problem, and does not delay other rows. If AWS did not accept a message (`failed` in the
+    summary), its row waits for the next call, and this call ends. Raises psycopg's errors.
     """
     summary, unfinished = Summary(), True
     while unfinished and not summary.failed:

@@ -201,7 +201,7 @@ may have 1 MB, so their size need not be checked."""
 
 
 class EventBus(Struct, frozen=True):
-    """The event bus on EventBridge in the settings."""
+    """Event bus of EventBridge that the settings name."""
 
     client: "EventBridgeClient"
     settings: OutcomesSettings

@@ -33,8 +33,8 @@ _ADDRESS = re.compile(
     rf"((?:\\[^u]|(?<![\w\\{_MARKS}]))[{_MARKS}]*+(?:\w|{_ESCAPE}))(?:[\w{_MARKS}]|{_ESCAPE})*+@(?=[\w\\-])"
 )
 MAX_READ = 4000
-"""Maximum number of characters of a provider's text that are read: over ten times the number that is shown,
-because long URLs are replaced by one word."""
+"""Maximum number of characters that `redact` reads of a provider's text: over ten times the number that it
+returns, because it replaces each long URL by one word."""
 # The length of the scheme is limited, because the search tries every position of a text as the beginning of a
 # URL.
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)

@@ -1,10 +1,12 @@
-"""An embedded PostgreSQL on the loopback address: a package brings the programs, no server is needed.
+"""An embedded PostgreSQL on the loopback address. A Python package contains the programs, so no PostgreSQL
+has to be installed.
 
     python -m mailroom_local.database.postgres --folder F --port P      (the password is in PGPASSWORD)
 
-runs until it is told to end, and removes its data, also when it is killed. PostgreSQL refuses to run as root:
-for root the server runs as `nobody`. Where `nobody` may not enter (a repository below /root), the programs
-are copied to a temporary folder, and the data are kept there.
+runs the server until SIGTERM or SIGINT, then removes its data. If this process is killed, the server ends and
+its data are removed too. PostgreSQL refuses to run as root, so for root the server runs as `nobody`. If
+`nobody` cannot enter the folder F, such as in a repository below /root, the data are in a temporary folder.
+If `nobody` cannot enter the folder of the programs, they are copied into the folder of the data.
 """
 
 import argparse
@@ -34,11 +36,11 @@ USER = "mailroom"
 DATABASE = "postgres"
 """The database that each new server has."""
 LISTENING = "listening on "
-"""The program logs this when the server answers."""
+"""Beginning of the line that this program prints when the server accepts connections."""
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105 - a name
-"""The environment's variable that holds the password."""
+"""Name of the environment variable with the password of the server."""
 # This shell outlives the process that started it, until the server has ended and the data are removed. The
 # shell's input ends when that process ends, for whatever reason, and then the shell stops the server.
 _GUARD = """
@@ -69,7 +71,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Home:
-    """A folder that the server owns, the programs that it can run, and who it is."""
+    """Folder that belongs to the server's user, folder of the PostgreSQL programs, and the server's user."""
 
     folder: Path
     programs: Path
@@ -78,7 +80,8 @@ class Home:
 
     @property
     def options(self) -> dict[str, Any]:
-        """How to start a process: out of reach of a terminal's signals, in a folder that it may enter."""
+        """Arguments for starting a process as the server's user, in the server's folder, and in a new
+        session, so that it gets no signals from a terminal."""
         return _options(self.user) | {"cwd": self.folder, "stderr": subprocess.STDOUT}
 
     def run(self, program: str, *options: str) -> None:
@@ -109,17 +112,17 @@ def home_for(folder: Path) -> Home:
 
 def _bundled() -> Path:
     """The folder of the installed packages."""
-    # The package is located but not imported, because it creates folders and a system user on its own.
+    # The package is located but not imported: an import would create folders and a system user.
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise StartError(
-            f"{_PACKAGE}, which brings PostgreSQL, is missing. Install mailroom-cdk[local], then try again."
+            f"{_PACKAGE}, which contains PostgreSQL, is missing. Install mailroom-cdk[local], then try again."
         )
     return Path(spec.origin).parent.parent
 
 
 def _copy(bundled: Path, to: Path) -> Path:
-    """The programs with their libraries, which they look for beside themselves."""
+    """Copy the programs and the libraries that they load from a path relative to themselves. Return `to`."""
     for part in (f"{_PACKAGE}/{_VERSION}", f"{_PACKAGE}.libs"):
         if (bundled / part).exists():
             shutil.copytree(bundled / part, to / part, symlinks=True)
@@ -127,7 +130,7 @@ def _copy(bundled: Path, to: Path) -> Path:
 
 
 def _reaches(user: pwd.struct_passwd, folder: Path) -> bool:
-    """Whether the user may enter the folder and all above it."""
+    """Return whether the user may enter the folder and all folders above it."""
     command = ["/bin/sh", "-c", 'cd "$1" 2>/dev/null', "look", str(folder)]
     return subprocess.run(command, cwd="/", check=False, **_options(user)).returncode == 0
 
@@ -148,7 +151,7 @@ class Postgres:
     password: str = field(repr=False)
     folder: Path
     guard: int
-    """The process that ends the server when its own input ends."""
+    """Process id of the shell that stops the server when the shell's standard input ends."""
 
     @property
     def secret(self) -> dict[str, str | int]:
@@ -167,7 +170,7 @@ class Postgres:
 
 
 def connect(secret: Mapping[str, Any]) -> psycopg.Connection:
-    """A connection to the server of a `Postgres.secret`."""
+    """Connect to the server whose connection data are in `secret`, in the form of `Postgres.secret`."""
     return psycopg.connect(
         host=secret["host"],
         port=secret["port"],
@@ -247,7 +250,7 @@ def _end(guard: subprocess.Popen[bytes]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--folder", type=Path, required=True, help="for its data; emptied first, removed at the end"
+        "--folder", type=Path, required=True, help="for the server's data; emptied first, removed at the end"
     )
     parser.add_argument("--port", type=int, required=True)
     options = parser.parse_args()

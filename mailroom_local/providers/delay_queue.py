@@ -136,8 +136,8 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> int:
 
 
 def pages(queues: Mapping[str, DelayQueue[Any]]) -> Pages:
-    """Return the pages GET /events, POST /events/pause, POST /events/resume, and POST /events/disorder. The
-    last takes the values of a Disorder, which then apply to all queues. `queues` are by provider."""
+    """Return the pages GET /events, POST /events/pause, POST /events/resume, and POST /events/disorder, which
+    sets the values of a Disorder for all queues. `queues` contains the queue of each provider by its name."""
 
     def shown() -> dict[str, Any]:
         waiting = {name: queue.waiting for name, queue in queues.items()}

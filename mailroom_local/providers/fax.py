@@ -1,7 +1,7 @@
 """Simulated telephone network that the fax providers share, and the behaviour of its numbers.
 
-A line takes one fax at a time: a fax is busy if another fax to its number is in transmission, as in reality.
-The log contains the ids of those other faxes.
+The line of a number takes one fax at a time, as in reality: a fax is busy if another fax to its number is in
+transmission. The page /faxes lists the ids of these other faxes as `overlaps`.
 
 The last two digits of a number that ends in 555 01xx determine the outcome. Faxes to other numbers are
 delivered. `First` and `twice` count the submits of one document (its URL without a signature) to one number.

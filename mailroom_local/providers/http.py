@@ -108,8 +108,8 @@ class Occurrences:
 
     def chosen(self, addresses: Iterable[str], domain: str, fine: str) -> str:
         """Return the outcome that the first address at `domain` names in its local part, before a plus label.
-        An outcome with the suffix `-once` applies only the first time. Without such an address, or later,
-        return `fine`."""
+        An outcome with the suffix `-once` applies only the first time. After that, and without an address
+        that names an outcome, return `fine`."""
         for address in map(str.lower, addresses):
             local, _, host = address.partition("@")
             if host == domain:
@@ -216,8 +216,8 @@ def is_meant(headers: Mapping[str, str], address: str) -> bool:
     made by a web page of another site.
 
     Any web page can post to any port of this machine, and the name of a page's host may resolve to this
-    machine after the page was loaded. Browsers reveal this by headers that pages cannot set; programs only
-    send `Host`.
+    machine after the page was loaded (DNS rebinding). Browsers reveal both by headers that pages cannot set.
+    Other programs send only the header `Host`.
     """
     if headers.get("host") != address:
         return False

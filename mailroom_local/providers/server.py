@@ -1,4 +1,4 @@
-"""HTTP server of all provider simulators, which `up` and `demo` start.
+"""HTTP server of all provider simulators. Each local stage starts one.
 
 `python -m mailroom_local.providers.server --port N --emulator URL` runs it in the foreground.
 """
@@ -30,14 +30,14 @@ from mailroom_local.providers.webhook_receiver import WebhookReceiver
 
 SLOW_FAX_SECONDS = 9.0
 """Duration of a slow fax, longer than the time-out of a function in the local stage, so that several
-invocations watch it."""
+invocations poll its status."""
 CREDENTIALS: dict[str, dict[str, str]] = {
     "FaxSecretName": {"project": "local", "token": "local", "api_key": "local"},
     "TwilioSecretName": TWILIO_SECRET,
     "ResendSecretName": RESEND_SECRET,
 }
-"""Credentials that the simulators accept, by the stack output with the name of their secret. The output of a
-channel is {EventType}SecretName."""
+"""Credentials that the simulators accept, by the stack output with the name of their secret. For a channel
+that names its own simulator, the output is the channel's name, capitalized, followed by SecretName."""
 _OWN = {name: each.simulator.split(":") for name, each in CHANNELS.items() if each.simulator}
 """Module and class of the simulators that channels name in their descriptors, by channel."""
 CREDENTIALS |= {f"{name.capitalize()}SecretName": import_module(at).SECRET for name, (at, _) in _OWN.items()}

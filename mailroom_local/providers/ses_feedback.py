@@ -1,8 +1,8 @@
 """Events that SES publishes about accepted mails, and the account's suppression list.
 
 As at SES, events arrive in any order, some of them twice, and some before the response to SendEmail. The
-emulator has no suppression list, so it is here. Addresses of hard bounces and complaints are added to it.
-Unlike SES, this includes simulator addresses, because only they bounce here.
+emulator has no suppression list, so this module has one. Addresses of hard bounces and complaints are added
+to it. Unlike SES, this includes addresses of the mailbox simulator, because only these addresses bounce here.
 """
 
 import json

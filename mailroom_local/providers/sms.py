@@ -58,11 +58,13 @@ COURSES: dict[str, tuple[Course, int | None]] = {
 ANSWERED_FIRST: dict[str, Answer] = {"53": "error", "54": "lost", "57": "lost"}
 DELIVERED: tuple[Course, int | None] = ("delivered", None)
 SENT_SECONDS = 0.1
+"""Seconds from the acceptance of a message until it is handed to the carrier."""
 ENDED_SECONDS = 0.3
-"""Seconds after acceptance until a message is handed to the carrier, and until its final status."""
+"""Seconds from the acceptance of a message until its final status."""
 STOP_WORDS = {"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"}
 START_WORDS = {"START", "YES", "UNSTOP"}
-"""Twilio's default keywords: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
+"""Twilio's default keywords to opt out and to opt in again:
+https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
 POOL_NUMBER = "+12025550199"
 """Number from which a Messaging Service sends."""
 

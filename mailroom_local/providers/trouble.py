@@ -1,4 +1,4 @@
-"""Temporary faults of providers, whatever is sent and to whom: POST /trouble.
+"""Temporary faults of providers, independent of content and recipient: POST /trouble.
 
 The body names a provider and the share of its submits that has each fault, chosen at random:
 `{"provider": "ses", "shares": {"throttled": 0.2, "timeout": 0.05}}`. Without `shares`, the provider has no

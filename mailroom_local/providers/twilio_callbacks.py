@@ -19,7 +19,7 @@ from mailroom_local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, VERSION
 TRIES = 5
 THREADS = 2
 FINAL_BY_RECEIPT = {"delivered", "undelivered"}
-"""Statuses from a receipt of the carrier, which contains a time."""
+"""Statuses from a delivery receipt of the carrier. Their callbacks contain the time of the receipt."""
 
 
 class StatusCallback(NamedTuple):

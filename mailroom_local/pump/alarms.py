@@ -1,4 +1,5 @@
-"""Evaluates alarms on dead letters and on metrics that functions log, so that their pages can be rehearsed.
+"""Evaluates alarms on dead letters and on metrics that functions log, so that operators can practise with
+the alarms' pages in docs.
 The emulator lacks the metrics of other alarms, and does not distinguish metrics that differ only in their
 dimensions."""
 

@@ -1,5 +1,5 @@
-"""Executes, by AWS's rules, the event source mappings that the emulator handles differently, and the rules of
-each minute.
+"""Executes the event source mappings that the emulator handles differently from AWS, and the EventBridge
+rules with a schedule of one minute.
 
 The emulator drops failed stream records or retries them forever, and processes the groups of a FIFO queue one
 after another. `python -m mailroom_local.pump.driver --emulator URL` disables those mappings in the emulator
@@ -7,7 +7,7 @@ and delivers their records until the process is killed. The pump stores no check
 delivers a stream again from the oldest record, and the ledger prevents messages from being sent twice.
 
 A rule with a schedule of one minute fires every ten seconds here, to save waiting time. The emulator would
-fire all of them at once, each in a process of its own; the pump fires them one after another.
+invoke the functions of all rules at once, each in a process of its own; the pump invokes one after another.
 """
 
 import argparse
@@ -46,9 +46,9 @@ EVENT_BYTES = 6 * 1024 * 1024 - 1024
 STREAMS_SECONDS = 60.0
 EACH_MINUTE = "rate(1 minute)"
 FIRE_SECONDS = 10.0
-"""Pause in seconds between two executions of the rules of each minute."""
+"""Pause in seconds between two executions of the rules with the schedule EACH_MINUTE."""
 RETRIES_EXHAUSTED = "RetryAttemptsExhausted"
-# A reader waits for a lane that is this many batches behind, as a shard does on AWS.
+# Maximum number of batches that wait in a lane. While a lane is full, the shard's reader waits, as on AWS.
 ROOM_BATCHES = 10
 
 
@@ -104,8 +104,9 @@ class Pump:
         return []
 
     def _listed_targets(self) -> list[tuple[str, str]]:
-        """Return the function and the event of each rule of each minute, and disable these rules in the
-        emulator. This is repeated, because an update of a rule enables it again."""
+        """Return the function and the event of each target of the rules with the schedule EACH_MINUTE, and
+        disable these rules in the emulator. This is repeated, because an update of a rule enables it
+        again."""
         pages = self._events.get_paginator("list_rules").paginate()
         listed = [rule for page in pages for rule in page["Rules"]]
         rules = [rule for rule in listed if rule.get("ScheduleExpression") == EACH_MINUTE]
@@ -193,8 +194,8 @@ def ask_streams(url: str, action: str, **parameters: Any) -> dict[str, Any]:
 
 
 class ShardLane:
-    """Lane of a shard, which delivers its records in order and in parallel with other lanes. A batch has up
-    to the mapping's batch size."""
+    """Lane of a shard: it delivers the records of some of the items in order, in parallel with the shard's
+    other lanes. A batch has at most the mapping's batch size."""
 
     def __init__(self, batch_size: int, deliver: Callable[[list[Record]], None]) -> None:
         self._batch_size = batch_size
@@ -280,7 +281,11 @@ def die(trouble: threading.ExceptHookArgs) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--emulator", required=True, help="URL of the emulator")
-    parser.add_argument("--log", type=Path, help="the emulator's log, whose metrics go to its CloudWatch")
+    parser.add_argument(
+        "--log",
+        type=Path,
+        help="the emulator's log; the pump puts the metrics in it to the emulator's CloudWatch",
+    )
     options = parser.parse_args()
     threading.excepthook = die
     if options.log:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 AT_MOST = 6
-"""Maximum number of functions at a time: each is a process, and the machine may have only two cores."""
+"""Maximum number of concurrent invocations: each runs in a process, on perhaps only two cores."""
 WAIT_SECONDS = 20
 
 

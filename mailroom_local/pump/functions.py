@@ -18,7 +18,7 @@ TROUBLE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Invoked:
-    """Result of an invocation. `error` is Lambda's function error, such as Unhandled. `refused` is whether
+    """Result of an invocation. `error` is Lambda's function error, such as Unhandled. `refused` is True if
     the function did not run."""
 
     request_id: str = ""

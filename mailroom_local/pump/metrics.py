@@ -14,8 +14,8 @@ from mailroom_local.pump.functions import TROUBLE
 
 SECONDS = 5.0
 ROUNDS = 3
-"""Number of times that metrics are read for each evaluation of the alarms, which takes the emulator more
-time."""
+"""Number of times that metrics are read before each evaluation of the alarms. Evaluating takes the emulator
+more time than reading."""
 EMBEDDED = b'{"_aws":'
 """Beginning of a line in the embedded metric format. Powertools writes every value as a list."""
 

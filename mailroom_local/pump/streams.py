@@ -1,9 +1,9 @@
 """Event source mapping of a DynamoDB stream by Lambda's rules: its records, its filters, and the steps after
 an invocation.
 
-AWS does not document what happens with bisecting if the first record of the batch is the lowest that failed.
-Here the batch is halved, as after a function error, so that a record that always fails does not make others
-fail.
+AWS does not document how a batch is bisected if the function reports the first record of the batch as failed.
+Here the batch is halved, as after a function error, so that a record that always fails does not make other
+records fail.
 """
 
 import json
@@ -33,8 +33,8 @@ BACKOFF_CAP_SECONDS = 5.0
 @dataclass(frozen=True)
 class StreamMapping:
     """Settings of a mapping, limited to those in which the stacks' mappings differ. All mappings bisect a
-    failed batch, accept reports of failed records, and do without a batch window. A record is retried for at
-    most some seconds, so the maximum age of records is never reached."""
+    failed batch, accept reports of failed records, and do not wait to fill a batch. A record is retried for
+    some seconds at most, so the maximum age of records is never reached."""
 
     uuid: str
     function: str
@@ -89,14 +89,14 @@ class Record:
 
 class FirstRecords:
     """Keys of the items of which the stream has had a record. The emulator's stream leaves out inserts by
-    PartiQL, such as the claims of a batch, which DynamoDB reports as INSERT. Therefore the first record of an
-    item counts as INSERT."""
+    PartiQL, such as the claims of a batch, which DynamoDB reports as INSERT. Therefore a MODIFY that
+    is the first record of an item counts as INSERT."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def told(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the record for filters: the first record of an item has the event name INSERT."""
+        """Return the record for filters. A MODIFY that is the first record of its item becomes an INSERT."""
         key = json.dumps(record["dynamodb"]["Keys"], sort_keys=True)
         if record["eventName"] == "MODIFY" and key not in self._known:
             record = {**record, "eventName": "INSERT"}

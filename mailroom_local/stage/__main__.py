@@ -1,5 +1,5 @@
-"""`python -m mailroom_local.stage`: install the emulator, which a local stage needs besides this
-environment."""
+"""`python -m mailroom_local.stage`: install the emulator of AWS, which a local stage needs, into its own
+virtual environment."""
 
 import sys
 

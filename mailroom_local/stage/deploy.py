@@ -131,9 +131,9 @@ class EmulatorDeployment:
 
     def deploy(self, folder: Path, providers: str) -> dict[str, str]:
         """Create or update every stack, with the simulators' URL `providers` instead of PROVIDERS. Then do
-        what an operator does in a real account: verify the mail senders, put the providers' credentials, and
-        create platform applications and topics for push messages. Return the outputs of all stacks by
-        name."""
+        what an operator does in a real account: verify the mail senders, store the providers' credentials in
+        their secrets, and create platform applications and topics for push messages. Return the outputs of
+        all stacks by name."""
         self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
         stacks = read_assembly(folder)
         buckets = {asset.bucket for stack in stacks for asset in stack.assets}

@@ -24,9 +24,9 @@ KEPT = ("PATH", "HOME", "LANG", "LC_ALL")
 def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
     """Start the emulator and wait until it responds.
 
-    MiniStack passes its environment on to the functions. By `AWS_ENDPOINT_URL_SESV2` and
-    `AWS_ENDPOINT_URL_SNS` they send mails and push messages to the simulators, without a change of the
-    stacks.
+    MiniStack passes its environment on to the functions. Because of `AWS_ENDPOINT_URL_SESV2` and
+    `AWS_ENDPOINT_URL_SNS`, the functions send mails and push messages to the simulators, so the stacks need
+    no change.
     """
     install()
     workspace.scratch.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def start(workspace: Workspace, port: int, endpoints: Endpoints) -> Process:
 
 def install() -> None:
     """Create the emulator's virtual environment if it is missing. It is separate because the emulator pins
-    another version of botocore. Raises Refused."""
+    another version of botocore than Mailroom. Raises Refused."""
     installed(EMULATOR_BIN.parent, [PACKAGE / "requirements.txt"], _install)
 
 
@@ -59,7 +59,8 @@ def _install(folder: Path) -> None:
 
 def _command(workspace: Workspace, port: int) -> list[str]:
     """Return the command that serves MiniStack, an ASGI application, with uvicorn. MiniStack's own server
-    takes 0.8 ms of each call, uvicorn 0.3, and the emulator's one core limits the whole pipeline."""
+    takes 0.8 ms of CPU time for each call, uvicorn 0.3 ms. The emulator uses only one core, which limits the
+    rate of the whole pipeline."""
     serve = [str(UVICORN), APPLICATION, "--app-dir", str(_linked(workspace)), "--host", LOOPBACK]
     # MiniStack writes a Date header itself. If uvicorn added a second one, the AWS SDK in the CDK's CLI could
     # not read the date.

@@ -36,7 +36,7 @@ MODULES = {
 PEOPLE = 50
 """Default number of people who get the example campaign's mail."""
 DATABASE_SECRET = f"mailroom-{STAGE}-app"
-"""Name of the secret that cdk.json names for the database of the stage's campaigns."""
+"""Name of the secret of the campaigns' database. The settings of the stage in cdk.json contain this name."""
 NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
@@ -80,7 +80,8 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
         # Besides the recipients, there are people without new followers, and people who turned the mail off.
         everybody = People(people, quiet=people // 10, unwilling=people // 10)
         example_people.create(connection, everybody, datetime.now(UTC))
-    # Until the pump takes over the mappings, the emulator itself reads the fax queue, one line after another.
+    # Until the pump takes over the event source mappings, the emulator itself reads the fax queue, and
+    # processes its message groups one after another.
     _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
     _write_environment(workspace, running)
     if console:
@@ -120,8 +121,8 @@ def published(running: State) -> list[str]:
 
 
 def _write_environment(workspace: Workspace, running: State) -> None:
-    """Write the file that users source in their shells. It contains the emulator's key, the key of webhooks
-    to this machine, and the database's password."""
+    """Write the file that users source in their shells. It contains the emulator's key, the key that
+    verifies webhooks to this machine, and the database's password."""
     deployment = EmulatorDeployment(running.endpoints.aws)
     variables = {
         **running.variables(),

@@ -28,7 +28,8 @@ EXPORTED = {
 
 
 class Workspace:
-    """Folder of one running stage. A demo has its own, so that it does not disturb the stage of `make up`."""
+    """Folder of one running stage. The demo, chaos runs and the bench use other folders than `mailroom up`,
+    so that they do not disturb its stage."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

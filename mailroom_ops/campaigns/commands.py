@@ -59,7 +59,9 @@ def start(
     name: Name,
     stage: Stage = "dev",
     *,
-    run: Annotated[str | None, typer.Option(help=f"{RUN} Default: a new run, named by the minute.")] = None,
+    run: Annotated[
+        str | None, typer.Option(help=f"{RUN} Default: a new run, named after the minute.")
+    ] = None,
     new: Annotated[bool, typer.Option("--new", help="Start a new run with the name in --run.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
@@ -128,7 +130,8 @@ def stop(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a run: it collects no further page, and after some seconds sends no further message.
+    """Stop a run: it collects no further page of its audience, and after some seconds sends no further
+    message.
 
     Messages that are not sent yet are cancelled when their turn comes. If you start the run again, it
     continues, and sends these messages after all, each once. Exit code 1: the run was stopped already.
@@ -159,7 +162,8 @@ def stop(
 
 @app.command()
 def pause(name: Name, run: RunName, reason: Reason, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Pause a run: it collects no further page, and after some seconds sends no further message.
+    """Pause a run: it collects no further page of its audience, and after some seconds sends no further
+    message.
 
     Messages that are not sent yet wait, and keep their order. To continue, use mailroom campaign resume.
 
@@ -186,16 +190,23 @@ def _pause(name: str, run: str, reason: str | None, stage: str, *, as_json: bool
 
 def _so_far(run: Run, results: Results | None) -> str:
     """Return a sentence with the number of messages of a stopped run that a provider has accepted, and the
-    number that will be cancelled. Without results, it has the number of messages that were put."""
+    number that will be cancelled. Without results, the sentence has only the number of messages that were
+    put into the mailbox."""
     if results is None:
         return f" Of {run.composed:,} messages, those that are not sent yet are cancelled."
     return f" {results.accepted:,} messages were sent; {results.under_way:,} will be cancelled in their turn."
 
 
 def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
-    goes_on = f", which has put {starting.known.composed:,} messages" if starting.known else ""
+    goes_on = (
+        f", which has put {starting.known.composed:,} messages into the mailbox" if starting.known else ""
+    )
     verb = "Continue" if starting.known else "Start"
-    room = f" The daily limit allows {day.room.recipients:,} now; the rest follow later." if day else ""
+    room = (
+        f" The daily limit allows {day.room.recipients:,} recipients now; the rest follow later."
+        if day
+        else ""
+    )
     return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?{room}"
 
 
@@ -203,7 +214,7 @@ def _say_started(starting: RunStart, stage: str, *, as_json: bool) -> None:
     verb = "continues" if starting.known else "is started"
     which = f"{quote(starting.campaign)} --run {quote(starting.run)} --stage {stage}"
     sentence = (
-        f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}. "
+        f"{starting.campaign} {verb}, run {starting.run}, scheduled for {starting.scheduled_at}. "
         f"To see its progress: mailroom campaign status {which}"
     )
     answer = RunStarted(starting.campaign, starting.run, starting.scheduled_at)

@@ -1,4 +1,4 @@
-"""The daily limit of a campaign's channel, as the function `collect` reads it."""
+"""The daily limit of a campaign's channel, read from the environment of the function `collect`."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CampaignDay:
-    """Daily limit of a channel, and its capacity at the time `now` (epoch seconds)."""
+    """Daily limit of a channel, and the recipients that it still allows at the time `now` (epoch seconds)."""
 
     limit: DayLimit
     room: Room

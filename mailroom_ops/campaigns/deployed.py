@@ -104,8 +104,8 @@ class DeployedCampaigns:
         return entry
 
     def stop(self, campaign: str, run: str) -> bool:
-        """Stop a run: its messages are no longer collected, composed or sent. Return False if it was stopped
-        already."""
+        """Stop a run: it collects no further recipients, and composes and sends no further messages. Return
+        False if it was stopped already."""
         return self._runs.stop(campaign, run, stages.caller(self._session))
 
     def pause(self, campaign: str, run: str, reason: str | None) -> Run:

@@ -43,7 +43,8 @@ class Sample(Struct, frozen=True):
 
 
 class DryRunAnswer(Struct, frozen=True):
-    """Output of a dry run: numbers for the whole audience, and messages to its first recipients."""
+    """Output of a dry run: numbers for the whole audience, and messages to its first recipients
+    (the samples)."""
 
     campaign: str
     run: str
@@ -53,11 +54,11 @@ class DryRunAnswer(Struct, frozen=True):
     faults: list[str]
     samples: list[Sample]
     opted_out: list[str]
-    """Keys of those of the first recipients who have opted out."""
+    """Keys of sampled recipients who have opted out."""
     left_out: list[str]
-    """Keys of those of the first recipients whom the campaign's code leaves out."""
+    """Keys of sampled recipients whom the campaign's code leaves out."""
     failed: list[str]
-    """Keys of those of the first recipients for whom the campaign's code fails."""
+    """Keys of sampled recipients for whom the campaign's code fails."""
     days: list[DayShare] = []
     """Days on which the messages would be sent, if the channel has a daily limit."""
 
@@ -88,7 +89,10 @@ class DryRun:
             counted(recipients)
             has_more = page["cursor"] is not None
             if has_more and page["cursor"] == cursor:
-                raise Refused(f"Page {pages} of the audience is followed by itself: its order is not stable.")
+                raise Refused(
+                    f"Pages {pages} and {pages + 1} of the audience have the same cursor, so its order is "
+                    "not stable."
+                )
             cursor = page["cursor"]
         composed = self._ask("compose", {"recipients": people}) if people else {}
         return DryRunAnswer(

@@ -1,7 +1,7 @@
 """The campaigns of this project, and the state of each in a stage.
 
 The folder `campaigns/` and cdk.json are read from this project; the stage may have been deployed from another
-version of it.
+version of the project.
 """
 
 import json
@@ -59,8 +59,8 @@ def check(name: str, stage: str) -> None:
 
 
 Deployment = Literal["not_enabled", "not_deployed", "still_deployed", "enabled", "disabled"]
-"""State of a campaign in a stage. disabled: its schedule was switched off. still_deployed: the settings no
-longer enable it, but its schedule still exists."""
+"""State of a campaign in a stage. disabled: the campaign's schedule was switched off. still_deployed:
+cdk.json no longer enables the campaign, but its schedule still exists."""
 
 
 class CampaignRow(Struct, frozen=True):
@@ -70,7 +70,7 @@ class CampaignRow(Struct, frozen=True):
     channel: str
     audience: str
     schedule: str
-    """Cron and time zone from its file, or `by hand`."""
+    """Cron and time zone from the campaign's settings, or `by hand`."""
     deployment: Deployment = field(name="standing")
     last_run: str
     """Latest run and its state; empty before the first run."""

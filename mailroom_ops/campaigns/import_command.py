@@ -45,15 +45,16 @@ def import_(
     A column is an attribute of the message, or a variable of its template; the column `template` names the
     template. In a CSV file, write lists, maps and numbers as JSON. Each line needs an id that does not
     change: from a column `id`, or made of --id-prefix and the line number. Messages use the lane bulk if the
-    channel has one, unless a column `lane` names another. Every line becomes a message, so first rename
-    columns, and remove the lines that should not become messages.
+    channel has one, unless a column `lane` names another. The command cannot rename columns or leave out
+    lines: change the file first.
 
     After an interruption, run the same command again. No message is put twice: a message that is in the
-    mailbox already counts as existed. The command prints the lines that were refused: correct them in the
+    mailbox already is counted as existed. The command prints the lines that were refused: correct them in the
     file, and run the command again. If ids are made of line numbers, each line has to keep its number.
 
     Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS
-    refused the messages, or the options or the file are wrong.
+    refused the messages, the options or the file are wrong, or an id made of a line number belongs to another
+    message.
 
     Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --dry-run
     """
@@ -73,7 +74,7 @@ def options_of(file: Path, *, channel: str | None, id_prefix: str | None) -> Opt
     if channel is not None and channel not in CONTRACTS:
         raise Refused(f"--channel {channel!r:.60} is unknown; use one of: {', '.join(CONTRACTS)}.")
     if id_prefix is not None and not _is_prefix(id_prefix):
-        raise Refused("--id-prefix is not valid; use 1 to 100 printable characters, and none of them an @.")
+        raise Refused("--id-prefix is not valid; use 1 to 100 bytes of printable characters without @.")
     file_format = ENDINGS.get(file.suffix.lower())
     if file_format is None:
         raise Refused(f"{file.name} does not end in .csv or .jsonl; rename it to the ending of its format.")

@@ -37,7 +37,7 @@ class Imported(Struct, frozen=True, kw_only=True):
 
 _MEANING = (
     ("put", "are in the mailbox now"),
-    ("existed", "were there already, with the same content"),
+    ("existed", "were in the mailbox already, with the same content"),
     ("conflict", "have the id of another message, and were not put"),
     ("refused", "are faulty"),
     ("failed", "were refused by AWS"),

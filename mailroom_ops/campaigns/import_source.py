@@ -69,8 +69,9 @@ class FileEntries:
         """Offset of the first entry."""
 
     def __iter__(self) -> Iterator[FileEntry]:
-        """Yield the entries, without empty lines. For a file with empty lines only, yield one entry with this
-        problem. Raises Refused if a part of the file cannot be parsed, such as the rest after a bad quote."""
+        """Yield the entries, without empty lines. For a file with empty lines only, yield one entry with
+        the problem NO_ENTRY. Raises Refused if a part of the file cannot be parsed, such as the rest after a
+        bad quote."""
         lines, empty = Lines(self._source, self._start), True
         while not lines.ended():
             try:

@@ -67,7 +67,7 @@ class Items:
         if not self._options.id_prefix and ID not in header:
             raise Refused(
                 "The lines have no ids: name the column with the ids `id`, or use --id-prefix, such as "
-                "--id-prefix people-2026-11-21, to make them of the line numbers. No other file may have "
+                "--id-prefix people-2026-11-21, to make ids of the line numbers. No other file may have "
                 "the same prefix."
             )
 
@@ -118,7 +118,7 @@ class Items:
         if isinstance(own_id, int) and not isinstance(own_id, bool):
             own_id = str(own_id)
         if not isinstance(own_id, str) or not own_id.strip():
-            raise Invalid(ID, "is empty; every line needs an id of its own")
+            raise Invalid(ID, "is empty, or neither text nor an integer; every line needs an id of its own")
         if _is_address(own_id):
             raise Invalid(ID, "is a mail address; ids appear in logs: use another column")
         return f"{prefix}-{own_id.strip()}" if prefix else own_id.strip()

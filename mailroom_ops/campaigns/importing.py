@@ -38,9 +38,10 @@ class _Stopped(Exception):
 
 
 class Import:
-    """Import of one file into one stage. It always begins with the first line. Ids follow from the file, and
-    puts are conditional on them, so a message that an earlier import has put counts as existed. Raises
-    Refused if the header cannot be parsed, or if its columns cannot make messages."""
+    """Import of one file into one stage. It always begins with the first line. A message is put only if its
+    id is not in the mailbox yet, and the same file always makes the same ids, so a message that an earlier
+    import has put is counted as existed. Raises Refused if the header cannot be parsed, or if its columns
+    cannot make messages."""
 
     def __init__(
         self,

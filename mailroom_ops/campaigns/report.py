@@ -20,7 +20,7 @@ MEANING = {
     "collecting": "more pages follow",
     "collected": "every page was read",
     "stopped": "nothing more is collected, composed or sent",
-    "expired": "its messages are not sent any more",
+    "expired": "its messages have expired, and are not sent any more",
     "paused": "nothing more is collected or sent until it is resumed",
 }
 
@@ -75,13 +75,13 @@ def print_run(run: Run, results: Results | None = None) -> None:
 
 def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "state", run.phase, MEANING[run.phase]
-    yield "for", "", run.scheduled_at
+    yield "scheduled for", "", run.scheduled_at
     yield "starts", str(len(run.starts)), "so far; pages and recipients are of the latest start"
     yield "pages", f"{run.pages:,}", "collected"
     yield "recipients", f"{run.recipients:,}", "found"
     yield "refused", f"{run.refused:,}", "faulty entries"
     yield "composed", f"{run.composed:,}", "messages put into the mailbox, by all its starts"
-    yield "existed", f"{run.existed:,}", "were there already"
+    yield "existed", f"{run.existed:,}", "were in the mailbox already"
     if run.conflicts:
         yield "conflicts", f"{run.conflicts:,}", CONFLICT
     yield "opted out", f"{run.opted_out:,}", "of the topic, and get no message"
@@ -104,7 +104,7 @@ _SAID = {
     "accepted": "by the provider",
     "failed": "were not sent",
     "suppressed": "because the recipient is suppressed, or opted out of the topic",
-    "cancelled": "by their producer, by a stop of the run, or by their unless",
+    "cancelled": "by their producer, by a stop of the run, or by their attribute unless",
     "opted out since": "of the topic",
 }
 """Notes on figures without a rate, by the figure's name."""
@@ -161,7 +161,7 @@ def print_dry_run(answer: DryRunAnswer) -> None:
         (answer.failed, "the campaign's code fails for them (the log of compose says how)"),
     ):
         if keys:
-            screen.print(plain(f"Of the first {total}, {reason}: {', '.join(keys)}"))
+            screen.print(plain(f"Of the first {total} recipients, {reason}: {', '.join(keys)}"))
     print_faults(answer.faults, answer.refused)
     screen.print(
         f"{answer.recipients:,} recipients on {answer.pages:,} pages; {answer.refused:,} entries are "

@@ -93,8 +93,8 @@ class Results(Struct, frozen=True):
         return [*(figure for figure in figures if figure.count or figure.name in ALWAYS), *since]
 
     def _rated(self, status: str, count: int, limit: float = math.inf) -> Figure:
-        """Return a figure with its share of the accepted messages. From the share `limit` on, SES reviews an
-        account."""
+        """Return a figure with its share of the accepted messages. SES reviews an account whose share reaches
+        `limit`."""
         if not count:
             return Figure(status, count, status=status)
         part, beside = count / self.accepted, f"; SES reviews at {percent(limit)}" if limit < 1 else ""
@@ -111,7 +111,8 @@ class ResultsReader:
         self._preferences = Preferences(dynamodb, name(stage, "preferences"))
 
     def of(self, run: Run, topic: str | None) -> Results | None:
-        """Return a run's results, or None for a stage without search, whose table contains the counts."""
+        """Return a run's results. Return None for a stage without search, because the table `search` has the
+        counts."""
         if self._tallies is None:
             return None
         tally = self._tallies.of_run(run.campaign, run.run, run.begun_at)

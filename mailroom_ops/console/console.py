@@ -20,8 +20,8 @@ def console(
     """Open a stage in the browser: messages, queues, failures, dead letters, campaigns. Ends with Ctrl-C.
 
     The console listens on this machine only, for browsers that open the printed URL, which contains a token.
-    It uses the credentials of the environment, and has their permissions. It shows what an action will do,
-    and asks, before it does it.
+    It uses the credentials of the environment, and has their permissions. Before an action, it shows the
+    effect and asks for a confirmation.
 
     Exit code 2: the stage does not exist, or the port is in use.
 

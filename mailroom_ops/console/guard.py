@@ -37,8 +37,8 @@ _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not al
 <h1>Not allowed</h1><p>{why}</p><p>{remedy}</p></html>"""
 _NO_SESSION = "This browser has no session with the console."
 _PRINTED_URL = "Open the console by the URL that <code>mailroom console</code> printed. It contains a token."
-# The page refreshes to the console instead of redirecting: browsers follow a redirect without a strict cookie
-# if the visit began on another site.
+# The page refreshes to the console instead of redirecting: if the visit began on another site, browsers
+# follow a redirect without sending a cookie that is SameSite=Strict.
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
 <link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={home}/">
 <p><a href="{home}/">Open the console</a></p></html>"""
@@ -124,7 +124,7 @@ def _is_small(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def _guarded(send: "Send") -> "Send":
-    """Return a `send` that adds the headers of every answer."""
+    """Return a `send` that adds _HEADERS to each response, except headers that the response sets itself."""
 
     async def guarded(message: "Message") -> None:
         if message["type"] == "http.response.start":

@@ -12,7 +12,7 @@ class Job:
     sentences: Sequence[str] = ()
     """Sentences about the error that ended the work; empty without an error."""
     stopping = False
-    """Request to the work to end soon."""
+    """Whether the work is asked to end soon."""
 
     def __init__(self, stage: str) -> None:
         self.stage = stage

@@ -1,4 +1,4 @@
-"""The console's pages, and the server that answers with them."""
+"""Table of the console's pages, and the HTTP server that serves them."""
 
 import itertools
 import mimetypes
@@ -88,7 +88,8 @@ _MOST_SHOWN = 100_000
 _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 """Content security policy of a document in a frame: without scripts, forms and content of other hosts."""
 _CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed|area)", re.IGNORECASE)
-"""Start of an element for which browsers resolve a host name or connect to a host despite the policy."""
+"""Start of an element for which browsers resolve a host name or connect to a host despite the policy
+_INERT."""
 _NO_MARKS = re.compile("[^\u061c\u200e\u200f]+")
 """Text between directional marks, with which Arabic and Hebrew texts may begin. These marks do not reverse
 the order of letters, and are not removed."""

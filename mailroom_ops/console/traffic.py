@@ -18,7 +18,7 @@ MINUTE, HOUR = 60, 3600
 HOURS = 24
 AGE = "ApproximateAgeOfOldestMessage"
 NEWEST_MINUTES = 15
-"""Number of last minutes in which the newest value is searched."""
+"""Number of last minutes that are searched for the newest value of a metric."""
 PACE_MINUTES = 3
 """Number of last minutes of which the best one is shown as the pace: the values of the current minute are
 incomplete and late."""
@@ -91,7 +91,7 @@ class Traffic:
         return max((count for start, count in counts if start > first), default=0) / MINUTE
 
     def newest(self, channel: str, name: str) -> float | None:
-        """Return the highest of the newest values of a figure, or None without values."""
+        """Return the highest among the lanes' newest values of a figure, or None without values."""
         return max((values[max(values)] for values in self._values.get((channel, name), ())), default=None)
 
     def _sum(self, name: str, channel: str = "") -> Counter[float]:

@@ -35,8 +35,8 @@ _BY_RESEND = structs.replace(
     CHANNELS["mail"].estimate,
     provider="",
     price=0.0,
-    unpriced="Resend's differs by plan",
-    note="Resend has quotas of the day and of the month: see the setting per_day.",
+    unpriced="Resend's price differs by plan",
+    note="Resend has daily and monthly quotas: see the setting per_day.",
 )
 """Estimate of a mail that Resend sends."""
 BETWEEN_SECONDS = 0.1
@@ -77,10 +77,10 @@ class ConfiguredLane:
     is_fallback: bool = False
     """Whether the lane belongs to the channel's second provider."""
     per_day: PerDay = ()
-    """Limits of recipients a day at the lane's provider, by their first date, for a lane that waits for them:
-    bulk."""
+    """Daily limits of recipients at the lane's provider, by the first date of each. Empty for lanes
+    other than bulk, because only bulk messages wait for them."""
     reserve: float = 0
-    """Share of `per_day` that is kept for codes."""
+    """Share of `per_day` that bulk messages leave for the lane normal, such as for codes."""
     events_by_api: bool = False
     """Whether the provider reports events by requests to Mailroom's API, instead of through an SNS topic."""
 

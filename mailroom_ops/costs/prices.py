@@ -11,7 +11,8 @@ LAMBDA_GB_SECOND = 0.0000133334
 SNS_PUBLISH = 0.50e-6
 BUS_EVENT = 1.00e-6
 HTTP_API_REQUEST = 1.00e-6
-"""Prices of one request or event. DynamoDB's units are on demand, of up to 1 KB written and 4 KB read."""
+"""Prices of one request, event, DynamoDB unit or GB-second of a function. DynamoDB's units are on demand, of
+up to 1 KB written and 4 KB read."""
 
 TABLE_GB_MONTH = 0.25
 RECOVERY_GB_MONTH = 0.20

@@ -69,7 +69,10 @@ def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Ite
     https://docs.aws.amazon.com/general/latest/gr/lambda-service.html, ses.html and ddb.html beside it."""
     workers = sum(map(_functions_at_once, _mappings(templates)))
     below_alarm = -(-workers * settings.monitoring.concurrency_quota // settings.monitoring.many_functions)
-    reason = f"{workers:,} functions at once, with {SHARDS} shards a stream; the alarm rings at four fifths"
+    reason = (
+        f"{workers:,} functions at once, with {SHARDS} shards a stream; the alarm rings at four fifths of "
+        "the quota"
+    )
     # Service Quotas rejects a request for less than the default.
     functions = max(below_alarm, LAMBDA_DEFAULT)
     new = LAMBDA_OF_A_NEW_ACCOUNT

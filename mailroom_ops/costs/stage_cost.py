@@ -7,7 +7,8 @@ from mailroom_ops.costs import prices
 from mailroom_ops.costs.message_cost import DAYS_A_MONTH
 
 METRICS_OF_SENDER, METRICS_OF_SENDING = 4, 3
-"""Numbers of custom metrics: of each channel that sends, and once of a stage with such a channel."""
+"""Numbers of custom metrics: for each channel that sends, and for each stage with at least one such
+channel."""
 METRICS_OF_STREAM = 6
 """Number of metrics that Lambda reports about a stream's event source mapping, priced as custom metrics. AWS
 does not document whether Lambda reports them while the stream is idle."""

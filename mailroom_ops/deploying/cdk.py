@@ -28,7 +28,8 @@ def _install(folder: Path) -> None:
 
 
 def environment() -> Mapping[str, str]:
-    """Return the environment of the program and the app, with the Node.js that the CDK was tested with."""
+    """Return the environment variables for the CDK and the app, with the Node.js that the CDK was tested
+    with."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
@@ -42,9 +43,9 @@ def environment() -> Mapping[str, str]:
 def run_app(
     context: Mapping[str, object], output: str | Path, *, quiet: bool = False, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the project's app, which writes a stage to `output`. It runs in a new process, so that the CDK's
-    Node.js process ends with it. The app's notes and errors go to stderr; with `quiet`, they are only in the
-    result."""
+    """Run the project's app, which writes the templates of a stage to `output`. It runs in a new process, so
+    that the CDK's Node.js process ends with it. The app's notes and errors go to stderr; with `quiet`, they
+    are only in the result."""
     options = [f"--context={key}={value}" for key, value in context.items()]
     command = [sys.executable, "app.py", *options, "--output", str(output)]
     return _run(command, subprocess.PIPE, subprocess.PIPE if quiet else None, variables)
@@ -58,7 +59,7 @@ def compare(assembly: Path, **variables: str) -> subprocess.CompletedProcess[str
 
 
 def run(*arguments: str, quiet: bool = False, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the program in the project's folder. With `quiet`, its output is only in the result."""
+    """Run the CDK's program in the project's folder. With `quiet`, its output is only in the result."""
     stdout, stderr = (subprocess.PIPE, subprocess.STDOUT) if quiet else (None, None)
     return _run([str(cdk()), *arguments], stdout, stderr, variables)
 

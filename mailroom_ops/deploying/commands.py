@@ -17,10 +17,10 @@ from mailroom_stacks.paths import PROJECT
 OUTPUT = PROJECT / "cdk.out"
 OWN = "-deploy"
 """Suffix of the name of the stack with the role for CI. A person deploys that stack, because the role may
-not."""
+not deploy it."""
 WHAT_TO_DO = (
-    "Nothing was changed. If an update of Mailroom is the cause, read Before you deploy in its changelog. If "
-    "a setting is the cause, undo its change, or first move the "
+    'Nothing was changed. If an update of Mailroom is the cause, read "Before you deploy" in its changelog. '
+    "If a setting is the cause, undo its change, or first move the "
     "data: `mailroom docs deploy-update-go-back#taking-parts-out`."
 )
 NO_LOSS = "No table, queue, bucket or secret would be replaced or deleted."

@@ -21,9 +21,9 @@ BUCKET, TABLES = "AWS::S3::Bucket", ("AWS::DynamoDB::Table", "AWS::DynamoDB::Glo
 
 
 def empty_what_goes(stage: str, folder: Path, *, yes: bool) -> None:
-    """Ask, then empty the buckets that are deleted with the stage, which was synthesized to `folder`.
-    Resources that the stage retains remain untouched. Exits with 2 if the stage is protected, or the deletion
-    was not confirmed."""
+    """Ask for confirmation, then empty the buckets that are deleted with the stage, which was synthesized to
+    `folder`. Resources that the stage retains remain untouched. Exits with 2 if the stage is protected, or
+    the deletion was not confirmed."""
     templates = {
         path.name.removesuffix(".template.json"): json.loads(path.read_text())
         for path in sorted(folder.glob(f"{prefix(stage)}*.template.json"))
@@ -60,7 +60,7 @@ def _unprotected(formation: "CloudFormationClient", name: str, stage: str) -> bo
     if stack.get("EnableTerminationProtection"):
         raise Refused(
             f"{name} is protected. Set mailroom.{stage}.deployment.termination_protection to false, and "
-            "deploy that first."
+            "deploy the stage first."
         )
     return True
 
@@ -71,7 +71,7 @@ def _require_unprotected(client: "DynamoDBClient", tables: list[str], stage: str
         if client.describe_table(TableName=table)["Table"].get("DeletionProtectionEnabled"):
             raise Refused(
                 f"{table} is protected. Set mailroom.{stage}.deployment.deletion_protection to false, and "
-                "deploy that first."
+                "deploy the stage first."
             )
 
 
@@ -92,14 +92,15 @@ def _deleted(
 
 
 def retained(template: dict[str, Any]) -> Iterator[str]:
-    """Return the types of the resources that outlive a stack, such as Table."""
+    """Return the types of the resources that outlive a stack, such as S3::Bucket."""
     resources = template["Resources"].values()
     kinds = {resource["Type"] for resource in resources if resource.get("DeletionPolicy") == "Retain"}
     return (kind.removeprefix("AWS::") for kind in kinds)
 
 
 def empty(s3: "S3Client", bucket: str) -> None:
-    """Delete all objects of a bucket, in all their versions. Raises ClientError."""
+    """Delete all objects of a bucket, in all their versions. Raises ClientError, and Refused if S3 does not
+    delete an object."""
     for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
         versions = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
         if versions:

@@ -2,7 +2,7 @@
 
 The addresses: https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html#send-email-simulator
 and https://resend.com/docs/dashboard/emails/send-test-emails.
-Each run adds its own label to the addresses, so that runs do not meet each other's results.
+Each run adds its own label to the addresses, so that its suppressions and opt-outs do not affect other runs.
 """
 
 import json
@@ -27,7 +27,7 @@ POLL_SECONDS = 0.5
 TOPIC = "rehearsal"
 COURSES = {
     "success": ("a mail with a PDF and an image in its HTML", "delivered"),
-    "bounce": ("a mail to an address that is not there", "bounced"),
+    "bounce": ("a mail to an address that does not exist", "bounced"),
     "complaint": ("a mail that its recipient reports as spam", "complained"),
     "suppressionlist": ("a mail to an address on the provider's own list", "bounced"),
 }
@@ -96,7 +96,7 @@ class Rehearsal:
 
     def _suppressed(self) -> Step:
         self._send("again", "bounce")
-        step = self._until("a second mail to the first of these addresses", "again", "suppressed")
+        step = self._until("a second mail to the address that does not exist", "again", "suppressed")
         for name in COURSES:
             for entry in self._lists.find(self._address(name)):
                 self._lists.lift(entry, "rehearsal")
@@ -118,7 +118,7 @@ class Rehearsal:
         yield self._until("a mail of a topic that was opted out of", "out", "suppressed")
         self._choices.opt_in(somebody, TOPIC)
         self._send("in", "success", topic=TOPIC)
-        yield self._until("the same, opted in again", "in", "delivered")
+        yield self._until("a mail of a topic that was opted in to again", "in", "delivered")
 
     def _dead_and_back(self) -> Step:
         """Put a mail into the dead-letter queue, as SQS does after the last receive, and redrive it."""

@@ -17,7 +17,7 @@ from mailroom_ops.shared.options import AsJson, Stage
 from mailroom_ops.shared.screen import aws_faults, print_json, print_line, screen, status, table_of
 
 PACKAGES = {"mailroom": "mailroom-cdk", "cdk": "aws-cdk-lib", "boto3": "boto3"}
-"""Packages whose versions are in a report, by their names there."""
+"""Packages whose versions are in a report, by their names in the report."""
 
 
 class Report(Struct, frozen=True):

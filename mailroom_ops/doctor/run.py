@@ -90,7 +90,11 @@ def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
     if _DENIED.search(code):
         match = _ACTION.search(error.response["Error"].get("Message", ""))
         needed = match[1] if match else f"the action {operation}"
-        return warning(f"Could not check: needs {needed}.", "Allow it, or use other credentials.")
+        return warning(
+            f"Could not check: the credentials need {needed}.", "Allow it, or use other credentials."
+        )
     if stage.local and _UNKNOWN.search(code):
         return skipped(f"The emulated AWS does not support {operation}.")
-    return failed(f"AWS answered {operation} with {code}.", "See the console, or run doctor again.")
+    return failed(
+        f"AWS answered {operation} with {code}.", "See the service in the AWS console, or run doctor again."
+    )

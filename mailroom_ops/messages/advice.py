@@ -17,8 +17,8 @@ LATE_SECONDS = 900
 _FAILED = {
     "invalid": "Its content is invalid: correct it, and put it under a new id.",
     "expired": "Its expires_at had passed: put it under a new id, with a later expires_at.",
-    "content_gone": "Its item no longer existed when Mailroom read it late: ask its producer whether the "
-    "message was cancelled. If not, put it under a new id.",
+    "content_gone": "It could not be queued when it was due, for the reason in its error. If its producer "
+    "still wants it to be sent, put it under a new id.",
 }
 """Next step for a failed message, by the code of its error, for the codes for which `resend` does not
 help."""
@@ -210,7 +210,7 @@ def _ended(message: MessageStatus, steps: Steps) -> Iterator[str]:
             yield _SUPPRESSED.get(code, _LISTED).format(**structs.asdict(steps))
         case "bounced" | "complained", _:
             recipients = "Recipients with such a report get" if message.recipients else "Its recipient gets"
-            yield f"{recipients} nothing more: {steps.suppressions}"
+            yield f"{recipients} nothing more on this channel: {steps.suppressions}"
         case "undelivered", _:
             yield f"The provider accepted it, and gave up later. To send it once more: {resend}"
         case "cancelled", _:

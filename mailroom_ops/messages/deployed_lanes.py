@@ -67,8 +67,8 @@ class DeployedLanes:
 
     def pause(self, channel: str, lane: str, reason: str | None) -> None:
         """Pause a lane, or resume it if `reason` is None. Raises Refused if the lane does not exist, if it is
-        paused already, or if its event source mapping is in a state that does not fit a pause or its
-        absence."""
+        paused already, or if its event source mapping is missing, changes its state at the moment, or is
+        disabled without a pause."""
         if (channel, lane) not in self._urls:
             names = ", ".join(map(" ".join, self._urls))
             raise Refused(f"There is no lane {lane!r} of channel {channel!r}; use one of {names}.")
@@ -78,7 +78,8 @@ class DeployedLanes:
             raise Refused(
                 f"The lane {channel} {lane} cannot be paused or resumed while its event source mapping is "
                 f"{state.lower()}. Try again in a minute, or run mailroom doctor --stage "
-                f"{self._deployed.stage}. A local stage cannot pause fax, whose queue its pump reads."
+                f"{self._deployed.stage}. A local stage cannot pause fax: it reads the fax queue without the "
+                "mapping."
             )
         # The tag with the reason is ignored unless the mapping is disabled. It is written before the mapping
         # is disabled, and removed after the mapping is enabled. So after a crash between the two writes,

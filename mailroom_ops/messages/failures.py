@@ -114,7 +114,8 @@ def failures(
     since: Annotated[
         str | None,
         typer.Option(
-            help="The earliest time: 24h, 2d, 2026-11-20 or an ISO time; default: 24h, or the run's start."
+            help="The earliest time: 24h, 2d, 2026-11-20 or an ISO time; default: 24h, or the start of the "
+            "run in --campaign."
         ),
     ] = None,
     channel: Channel = "",

@@ -51,10 +51,12 @@ NO_SEARCH = (
     "with mailroom.{stage}.search true in cdk.json."
 )
 
-PARTS = "The search stores only hashes of addresses and numbers: type the whole one, not a part."
+PARTS = (
+    "The search stores only hashes of addresses and numbers: type the whole address or number, not a part."
+)
 By = Literal["newest", "id", "recipient", "part"]
-"""How messages were found. `part`: the newest messages were searched for the text in their ids, or as the
-provider's id."""
+"""Way in which messages were found. `part`: the newest messages were searched for the text in their ids, or
+as the provider's id."""
 _HEADER = re.compile(r"^(?:X-Correlation-ID|Message-ID):\s*", re.IGNORECASE)
 _MESSAGE_ID_OF_SES = re.compile(r"^<?([0-9a-f]{16}(?:-[0-9a-f]+)+)@(?:[\w-]+\.)?amazonses\.com>?$")
 

@@ -226,7 +226,7 @@ def _draft(
     kind = channel or of_file
     if not isinstance(kind, str) or kind not in CONTRACTS:
         channels = ", ".join(CONTRACTS)
-        raise Refused(f"The channel is missing. Use one of {channels}, such as: mailroom send mail --to …")
+        raise Refused(f"The channel is missing or unknown. Use one of {channels}: mailroom send mail --to …")
     item["event_type"] = kind
     item |= {name: value for name, value in typed.items() if value}
     item |= set_values(kind, sets)
@@ -250,10 +250,12 @@ def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None)
     keys = [where(Key(id_, kind)) for kind in kinds]
     items = batch_get(dynamodb, {mailbox: keys}, consistent=True)[mailbox] if can_be_key(id_) else []
     if not items:
-        raise Refused(f"The mailbox has no item of {id_!r:.200}; it may have expired. Write it anew.")
+        raise Refused(f"The mailbox has no item of {id_!r:.200}; it may have expired. Write a new message.")
     if len(items) > 1:
         names = " and ".join(sorted(item["event_type"] for item in items))
-        raise Refused(f"{names} have messages with that id; name one: mailroom send mail --from-message …")
+        raise Refused(
+            f"{names} have messages with that id; name the channel: mailroom send mail --from-message …"
+        )
     copied = {name: value for name, value in original(items[0]).items() if name not in _NOT_COPIED}
     return {**copied, "id": f"{_AGAIN.sub('', id_.replace('#', '-'))[:_COPIED_ID]}-again-{_random()}"}
 

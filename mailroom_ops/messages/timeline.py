@@ -37,7 +37,7 @@ _MEANING = {
     "bounced": "The recipient's server refused it permanently.",
     "complained": "It was delivered, and its recipient complained.",
     "failed": "It was not sent.",
-    "suppressed": "It was not sent, because its recipient may not get it.",
+    "suppressed": "It was not sent, because its recipient is not allowed to get it.",
     "cancelled": "It was cancelled before it was sent.",
 }
 
@@ -67,7 +67,7 @@ def meaning(message: MessageStatus) -> str:
         return f"{', '.join(f'{count:,} {status}' for status, count in counts.most_common())}."
     sentence = channel.sent if channel and message.status == "sent" else _MEANING.get(message.status, "")
     if message.waits_for:
-        return "It may not be sent yet."
+        return "It has to wait, and is not sent yet."
     if (message.error or {}).get("code") == "unless":
         sentence = "It was not sent, because a condition of its unless was fulfilled."
     if (message.error or {}).get("code") == "outcome_unknown":
@@ -106,7 +106,7 @@ def _steps(message: MessageStatus, now_s: float) -> Iterator[Step]:
     for name, title, detail, kind in (
         ("startedAt", "sending began", f"try {attempt}" if attempt > 1 else "", ""),
         ("submittedAt", "submitted", f"to {_provider(message)}", ""),
-        ("unsettled_since", "in doubt", f"{provider} may have it from a try after that", "bad"),
+        ("unsettled_since", "in doubt", f"a try since then may have reached {provider}", "bad"),
         ("dead_lettered_at", "dead letter", "given up after too many tries", "bad"),
         (ERASED_AT, "erased", f"by {operator}" if operator else "", ""),
     ):

@@ -32,7 +32,8 @@ _UNTIL = {
     SEND_AT: "for its send_at, {}",
     "outside_window": "until its window opens, {}",
     "day_used_up": "for the daily quota, and is tried again about {}",
-    "provider_refuses": "until its provider accepts messages, and is tried about {}: see the dead letters",
+    "provider_refuses": "until its provider accepts messages, and is tried about {}; the dead letters show "
+    "why the provider refuses messages",
     "paused": "for its campaign's run: mailroom campaign status shows who has paused the run, and why",
 }
 _DAY = 86_400
@@ -44,7 +45,7 @@ class Turn(Struct, frozen=True):
     """Position of a message among the messages that wait for a channel's daily quota."""
 
     before: int
-    """Number of messages that were put earlier."""
+    """Number of waiting messages that were put earlier."""
     more: bool
     """Whether the count ended at its limit, so that more messages may wait before this one."""
     until: float

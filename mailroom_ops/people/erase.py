@@ -38,7 +38,7 @@ GOES = {
 _CHOICES = (
     "{count} opt-outs and suppressions of the recipient are erased too. After that, a campaign or an "
     "application that still has the recipient can send messages to it again. Delete the recipient there "
-    "first, or keep the choices with --keep-choices."
+    "first, or keep opt-outs and suppressions with --keep-choices."
 )
 
 
@@ -55,7 +55,8 @@ def erase(
     ],
     stage: Stage = "dev",
     channel: Annotated[
-        str, typer.Option(help="The channel, if its recipients are of another kind, such as chat ids.")
+        str,
+        typer.Option(help="A channel of your own, if the recipient is of another kind, such as a chat id."),
     ] = "",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the data found; erase nothing.")] = False,
@@ -68,10 +69,11 @@ def erase(
 ) -> None:
     """Erase a recipient, in all spellings, from the data that a stage stores for over a month.
 
-    The command deletes messages to this recipient only, cancels waiting ones, and removes the recipient from
-    messages to several. The ledger keeps each emptied item until its retention ends, so that no late copy is
-    sent. A message that a worker is sending at this moment is not erased, but printed. The command also
-    prints when other places delete their data. Exit code 1: something is left; run the command again later.
+    The command deletes messages to this recipient alone, cancels them first if they wait, and removes
+    the recipient from messages to several. The ledger keeps each emptied item until its retention ends, so
+    that no late copy of the message is sent. A message that a worker is sending at this moment is not erased,
+    but printed. The command also prints when other places, such as backups, delete their data. Exit code 1:
+    some data is left; run the command again later.
     You can run it at any time. For logs and backups, see `mailroom docs erase-a-person`.
 
     Example: mailroom erase ada@example.com --stage prod
@@ -114,7 +116,8 @@ def take_stock(survey_run: ErasureRun) -> Survey:
 
 
 def _beside_messages(run: ErasureRun) -> Iterator[ErasurePlace]:
-    """Erase or count the person's entries in the tables of choices and in the table `search`."""
+    """Erase the person's opt-outs, suppressions and rows of the table `search`, or count them if `run.apply`
+    is false."""
     for table in CHOICES:
         yield erase_choices(run, table)
     yield erase_rows(run)
@@ -126,8 +129,8 @@ def carry_out(survey_run: ErasureRun, first: Survey) -> Erased:
     messages = MessageErasure(run)
     messages.erase(first.messages)
     ses = lift_from_provider(run)
-    # Choices and the rows of the table `search` are erased last: once the messages are erased, a late record
-    # of the ledger's stream cannot create new rows of a message.
+    # The rows of the table `search` are erased after the messages: a late record of the ledger's stream
+    # cannot create new rows for a message that is erased.
     for place in (*messages.places.values(), *_beside_messages(run)):
         first.places[place.place].erased += place.erased
         first.places[place.place].kept = place.kept
@@ -171,8 +174,8 @@ def _progress(data: StageData, *, quiet: bool) -> Iterator[None]:
 def _question(first: Survey, stage: str, keep_choices: bool) -> str:
     messages = first.messages
     whole, shared = len(messages.keys("whole")), len(messages.keys("part")) + len(messages.keys("mention"))
-    sentence = f"Delete {whole} messages of {stage} and remove the recipient from {shared} shared ones"
-    return f"{sentence}; opt-outs and suppressions stay?" if keep_choices else f"{sentence}?"
+    sentence = f"Delete {whole} messages of {stage} and remove the recipient from {shared} messages to others"
+    return f"{sentence}, and keep opt-outs and suppressions?" if keep_choices else f"{sentence}?"
 
 
 def _show_first(first: Survey) -> None:
@@ -203,5 +206,6 @@ def _show(answer: Erased) -> None:
     for expiry in answer.goes:
         print_line(f"{expiry.what}: remaining data of this recipient is deleted by {short(expiry.by)}.")
     screen.print(
-        f"{answer.left} entries left in {answer.stage}; mail provider's list: {answer.ses.replace('_', ' ')}."
+        f"{answer.left} entries left in {answer.stage}; mail provider's suppression list: "
+        f"{answer.ses.replace('_', ' ')}."
     )

@@ -5,12 +5,12 @@ from mailroom_ops.people.stage_data import ErasurePlace, ErasureRun
 from mailroom_ops.people.suppressions import FAULTS, Lists, ProvidersList
 
 CHOICES = {"preferences": ("recipient", "topic"), "suppressions": ("recipient", "channel")}
-"""Key attributes of the tables of choices, by table."""
+"""Key attributes of the tables of opt-outs and suppressions, by table."""
 
 
 def erase_choices(run: ErasureRun, table: str) -> ErasurePlace:
-    """Erase or count the person's entries in one of the tables in CHOICES, including entries that were
-    lifted."""
+    """Erase the person's entries in one of the tables in CHOICES, or count them if `run.apply` is false.
+    Entries of lifted suppressions are included."""
     place = ErasurePlace(table)
     for image in run.data.scan(table):
         recipient = image.get("recipient", {}).get("S", "")
@@ -35,5 +35,5 @@ def lift_from_provider(run: ErasureRun) -> ProvidersList:
     try:
         return Lists(run.data.session, run.data.stage).lift_from_provider(run.person.recipient)
     except FAULTS as error:
-        run.leave("provider", "its own suppression list", f"it refused: {error}; run this again")
+        run.leave("provider", "its own suppression list", f"was not changed: {error}; run this again")
         return "failed"

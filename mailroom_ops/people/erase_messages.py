@@ -1,5 +1,6 @@
-"""Finds a person's messages in both tables, and erases them. Messages only to the person are deleted; the
-recipient is removed from messages to several, and mentions are removed from messages to others.
+"""Finds a person's messages in the mailbox and the ledger, and erases them. Messages whose only recipient is
+the person are deleted. From messages to several recipients, the person is removed; from messages to others,
+mentions of the person are removed.
 
 The order of the steps lets the next run find the data that an interrupted run has left. First a waiting
 message is cancelled in the ledger. Then its objects in the payload bucket and its content in the table
@@ -36,13 +37,13 @@ from mailroom_ops.shared.tables import key_of
 
 _ROLES: tuple[Role, ...] = ("part", "whole")
 AHEAD = AHEAD_SECONDS + 60
-"""Seconds before `send_at` from which on `release` may already have read the mailbox item of a waiting
-message again, with a margin for differences between clocks."""
+"""Seconds before a waiting message's `send_at` from which on the function `release` may already have read its
+mailbox item and queued it, with a margin for differences between clocks."""
 _ON_ITS_WAY = "has no outcome yet ({}); run this again when it has one"
 _CHANGED = "was changed during the erasure; run this again"
 _NO_END = (
     "goes to others and mentions the person; it has no outcome in the ledger, so it is not changed: see "
-    "`mailroom status`, then delete the item or run this again"
+    "`mailroom status`, then delete its mailbox item, or run this again when it has an outcome"
 )
 _MAYBE_QUEUED = (
     "goes to others as well and may be in a stream or a queue with this recipient, because it has no ledger "
@@ -54,8 +55,8 @@ _HIDES_ALL = (
     "run this again when it has an outcome"
 )
 SETTLED_AFTER = 15 * 60
-"""Seconds after the put of an object after which its producer has put the items that need it too, with a
-margin for differences between clocks."""
+"""Seconds after the put of an object within which its producer also puts the items that need the object, with
+a margin for differences between clocks."""
 _SHARED = "is needed by messages to others as well, so it stays; check its content"
 _CONTENT = (
     "is named by a hash of its content, so messages to others may need the same object: it stays until the "
@@ -87,8 +88,8 @@ class FoundMessage(Struct):
 
 
 class FoundMessages(Struct):
-    """Messages that concern the person. `ids` are the ids of messages that contain the recipient, each with
-    the time (epoch seconds) at which its ledger item expires."""
+    """Messages that concern the person. `ids` has each message id that contains the recipient, with the time
+    (epoch seconds) at which its ledger item expires."""
 
     found: dict[Key, FoundMessage]
     ids: dict[str, int]
@@ -120,7 +121,7 @@ def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: P
     if person.is_in(key.id) or (theirs and person.may_be_in(key.id)):
         messages.ids[key.id] = int(image["ttl"]["N"]) if "ttl" in image else 0
     if role == "mention" and ERASED_AT in image and not mentioned_beside_keys(image, person):
-        return  # an earlier erasure left only its key
+        return  # it was erased before: only its key still mentions the person
     if role is not None:
         message = messages.found.setdefault(key, FoundMessage())
         message.ledger = role
@@ -183,8 +184,8 @@ class MessageErasure:
             self._mention(key)
 
     def _settle(self, key: Key) -> bool:
-        """Cancel a message only to the person, unless it has an outcome or a worker is sending it. Return
-        whether it has an outcome now."""
+        """Cancel a message whose only recipient is the person, unless it has an outcome or a worker is
+        sending it. Return whether it has an outcome now."""
         item = self._data.item("ledger", key)
         if item is not None and "completedAt" in item:
             return True
@@ -199,7 +200,8 @@ class MessageErasure:
 
     def _whole(self, key: Key) -> None:
         item = self._data.item("ledger", key)
-        # The contents are erased first, because the next run finds a message by its items in the tables.
+        # The content is erased first: if this run is interrupted, the next run finds the message by its items
+        # in the ledger and the mailbox.
         self.places["contents"].erased += self._contents.erase(key)
         if item is not None:
             if not self._erasure.empty(key, plain(item), self._data.caller):

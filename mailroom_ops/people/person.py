@@ -26,10 +26,10 @@ mention: it is to others, and mentions the person."""
 KEYS = ("id", "event_type")
 PEOPLE = ("to", "email", "cc", "bcc", "recipients")
 """Attributes that name a message's recipients, in the mailbox or in the ledger. In `recipients`, they are the
-keys of a map. In an item with `to`, `email` is not a recipient, but any other text."""
+keys of a map. If an item has `to`, its `email` is an ordinary text, not a recipient."""
 PERSONAL = tuple(name for name, each in CHANNELS.items() if each.personal)
-"""Channels whose items have their recipients only in the attributes PEOPLE. Items of other channels also have
-them in the attributes that the contract lists in `addressing`."""
+"""Channels whose items name recipients only in the attributes PEOPLE. Items of other channels also name
+recipients in the attributes that the channel's contract lists in `addressing`."""
 WHERE = ("line", "endpoint_arn")
 """Attributes of the ledger for the destination of a message with one recipient."""
 _NOTHING: Value = {"NULL": True}
@@ -47,7 +47,7 @@ class Person:
 
     def __init__(self, typed: str, region: str = "", channel: str = "") -> None:
         if channel and channel not in CONTRACTS:
-            raise Refused(f"there is no channel {channel!r:.40}; there are: {', '.join(CONTRACTS)}")
+            raise Refused(f"--channel: {channel!r:.40} is not a channel; use one of {', '.join(CONTRACTS)}")
         if channel in PERSONAL:
             raise Refused(
                 "--channel is for channels of your own. A person is erased from "
@@ -92,7 +92,7 @@ class Person:
         return any(form in id_.casefold() for form in forms)
 
     def out_of(self, text: str) -> str:
-        """Return the text without the person's spellings."""
+        """Return the text with ERASED in place of each mention of the person."""
         return self._pattern.sub(ERASED, text)
 
 
@@ -152,9 +152,9 @@ def mentioned_beside_keys(image: Image, person: Person) -> bool:
 
 
 def without(image: Image, person: Person) -> dict[str, Value]:
-    """Return an item without this recipient, and without mentions of the person except in its key. If a mail
-    loses its last recipient in `to`, its recipients in `cc` move to `to`. Recipients in `bcc` are never made
-    visible."""
+    """Return an item without the person as a recipient, and without mentions of the person except in its
+    key. If a mail loses its last recipient in `to`, its recipients in `cc` move to `to`. Recipients in `bcc`
+    are never made visible."""
     new_image: dict[str, Value] = {}
     whom, names = _whom(image), _names(image, person)
     for name, value in image.items():
@@ -170,8 +170,8 @@ def without(image: Image, person: Person) -> dict[str, Value]:
 
 
 def hides_all(image: Image, person: Person) -> bool:
-    """Return whether a mail without this recipient would have only recipients in `bcc`, and could not be
-    sent."""
+    """Return whether a mail, once the person is removed, would have only recipients in `bcc`, and could not
+    be sent."""
     return _lost_its_to(image, without(image, person))
 
 
@@ -256,7 +256,8 @@ def _people(name: str, value: Value) -> Iterator[str]:
 
 
 def _others(name: str, value: Value, person: Person) -> Value | None:
-    """Return the value of an attribute of recipients without this person, or None if none is left."""
+    """Return the value of an attribute that names recipients, without this person. If no recipient is left,
+    return None, or an empty map for the attribute `recipients`."""
     if name == "recipients" and "M" in value:
         return {"M": {to: entry for to, entry in value["M"].items() if not person.is_named_by(to)}}
     if "L" in value:

@@ -17,8 +17,8 @@ _NATIONAL = re.compile(r"[\d\s().\-/]+")
 
 def forms_at(session: "boto3.Session", stage: str, typed: str) -> tuple[str, ...]:
     """Return the forms of a recipient, the canonical form first: see `forms_of`. The stage's default region
-    is read from AWS only for a telephone number without a country code. Raises NotDeployed, and Refused for a
-    text that no recipient can be."""
+    is read from AWS only for a telephone number without a country code. Raises NotDeployed, and Refused if
+    the text cannot be a recipient."""
     if not can_be_key(typed):
         raise Refused(f"{typed!r:.80} is not a recipient; use a mail address, a number or an ARN.")
     region = ""

@@ -42,7 +42,7 @@ app = typer.Typer(no_args_is_help=True, help="Show the suppression list; add and
 CHANNELS = tuple(
     channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees
 )
-"""Channels whose recipients can be on the list."""
+"""Channels whose recipients can be on the suppression list."""
 FAULTS = (ClientError, BotoCoreError, *RESEND_FAULTS)
 """Exceptions that `lift_from_provider` raises."""
 Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, or an ARN.")]
@@ -88,7 +88,7 @@ class SuppressedRecipient(Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """Reason in words, after the channel's name."""
+        """Reason in words."""
         return WHY[self.reason]
 
 
@@ -161,7 +161,8 @@ class Lists:
         return " and ".join(self.providers)
 
     def lift_from_provider(self, recipient: str) -> Literal["lifted", "not_listed"]:
-        """Remove an address from the own list of each mail provider, which all stages in the account share.
+        """Remove an address from each mail provider's own suppression list, which all stages in the account
+        share.
 
         Raises one of FAULTS if a provider does not remove it; the other provider is asked as well.
         """
@@ -227,7 +228,7 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     if entries or as_json:
         print_answer(SuppressionsAnswer(stage, entries), _print_reasons, as_json=as_json)
     else:
-        print_line(f"{recipient} is not on the list of {stage}.")
+        print_line(f"{recipient} is not on the suppression list of {stage}.")
     raise typer.Exit(0 if entries else 1)
 
 
@@ -243,7 +244,7 @@ def add(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Add a recipient to the suppression list: it gets no messages on the channel until it is lifted.
+    """Add a recipient to the suppression list: it gets no messages on the channel until you lift it.
 
     For a single topic, use mailroom preferences opt-out. Exit code 1: the recipient was on the list already.
 
@@ -291,7 +292,7 @@ def lift(
     ses: ProvidersList = "not_asked"
     lifted: list[SuppressedRecipient] = []
     if not entries:
-        print_line(f"{recipient} is not on the {channel} list of {stage}.", console=say)
+        print_line(f"{recipient} is not on the suppression list of {stage} for {channel}.", console=say)
     if entries or channel == "mail":
         if not yes:
             typer.confirm(_question(channel, lists, stage, listed=bool(entries)), abort=True, err=as_json)
@@ -312,7 +313,9 @@ def _lift_from_provider(lists: Lists, recipient: str, say: Terminal) -> Provider
     try:
         result = lists.lift_from_provider(recipient)
     except FAULTS as error:
-        print_line(f"{lists.provider} did not remove {recipient} from its list: {error}", console=say)
+        print_line(
+            f"{lists.provider} did not remove {recipient} from its suppression list: {error}", console=say
+        )
         say.print("While it is listed there, mails to it bounce: run this command again.", soft_wrap=True)
         return "failed"
     words = "was removed from" if result == "lifted" else "was not on"
@@ -322,9 +325,10 @@ def _lift_from_provider(lists: Lists, recipient: str, say: Terminal) -> Provider
 
 def _question(channel: str, lists: Lists, stage: str, *, listed: bool) -> str:
     if channel != "mail":
-        return f"Remove it from the {channel} list of {stage}?"
+        return f"Remove it from the suppression list of {stage} for {channel}?"
     from_provider = f"from {lists.provider}'s own list"
-    whole = f"Remove it from the mail list of {stage} and {from_provider}, which the whole account shares?"
+    ours = f"Remove it from the suppression list of {stage} for mail"
+    whole = f"{ours} and {from_provider}, which the whole account shares?"
     return whole if listed else f"Remove it {from_provider}?"
 
 

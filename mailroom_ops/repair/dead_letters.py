@@ -210,7 +210,7 @@ def _print_letters(answer: DeadLettersShown) -> None:
     for letter in answer.letters:
         _print(letter)
     if not answer.letters:
-        screen.print(f"No such dead letter among the {answer.looked_at} of {answer.stage}.")
+        screen.print(f"No such dead letter among the {answer.looked_at} that were read in {answer.stage}.")
     if answer.incomplete:
         print_line(
             f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too many, or "

@@ -31,7 +31,7 @@ JUDGED_BY = ("status", "updatedAt", "scheduledFor", "startedAt", "completedAt", 
 
 DAY = 86_400.0
 _DEPLOYED_SECONDS = 3_600.0
-"""Maximum number of seconds between the creation of both tables by one deployment."""
+"""Maximum number of seconds by which one deployment creates the ledger later than the mailbox."""
 _LONGEST_WAIT_SECONDS = 43_200.0
 """Maximum visibility timeout of SQS, 12 hours. No wait that can be set is longer."""
 PATIENCE_SECONDS = 900.0
@@ -156,13 +156,13 @@ class Judge(Struct, frozen=True):
         begun_at = ledger.get("submittedAt" if "provider_id" in ledger else "startedAt", 0) / 1000
         until = begun_at + now_s - self.free_since(ledger["event_type"], now_s)
         if until > now_s:
-            reason = f"a worker may be sending it, or its line be busy, until {short(iso(until))}"
+            reason = f"a worker may be sending it, or its fax line may be busy, until {short(iso(until))}"
             return f"{status}: {reason}; run this again after that time"
         return ""
 
     def free_since(self, event_type: str, now_s: float) -> float:
-        """Return a time (epoch seconds): an attempt that was started before it has neither a running worker
-        nor a busy fax line any more."""
+        """Return a time (epoch seconds). An attempt that was started before this time has neither a running
+        worker nor a busy fax line any more."""
         return now_s - self.lease_seconds - (self.line_seconds if event_type == "fax" else 0.0)
 
 

@@ -1,8 +1,11 @@
 """Puts messages back into their usual queues, or hands them to their usual functions. This module does not
-write to the ledger.
+write to the ledger. There are three routes:
 
-dispatch a put, as the stream shows it ─▶ queue, wait, or failed with a reason outcomes a change of a fax's
-ledger item ─▶ retry queue queue the mailbox's item and its attempt ─▶ the queue of its channel
+dispatch     The function `dispatch` gets the mailbox item as a stream record of a put. It queues the message,
+             makes it wait, or records why it failed.
+outcomes     The function `outcomes` gets a stream record of a change of a fax's ledger item. It queues the
+             fax's next attempt.
+queue        The mailbox item and the number of its next attempt are sent to the queue of its channel.
 
 Even if a route is used repeatedly, or the message is still on its way, the message is not sent twice:
 
@@ -103,7 +106,9 @@ class Requeuer:
         if message.expired(now_s):
             raise Invalid("expires_at", f"{message.expires_at} is past")
         if (message.due() or 0) > now_s:
-            raise Invalid("send_at", f"{message.send_at} is in the future; only a new id can wait for it")
+            raise Invalid(
+                "send_at", f"{message.send_at} is in the future; only a message with a new id can wait for it"
+            )
         return message
 
     def entry(self, reference: str, item: Item, attempt: int) -> tuple[str, Entry]:

@@ -49,9 +49,9 @@ _UNREACHED = ("undelivered", "bounced", "suppressed")
 
 
 class ResentMessage(Struct, frozen=True):
-    """Result for one message, or the expected result in a dry run. `status` is the message's status before,
-    and `attempt` the number of its next attempt. The result `unqueued` means that the message was reopened,
-    or may have been, and is not in a queue: `resend` or `repair` queues it."""
+    """Result for one message, or the expected result in a dry run. `status` is the message's status before
+    the command, and `attempt` the number of its next attempt. The result `unqueued` means that the
+    message was reopened, or may have been, and is not in a queue: `resend` or `repair` queues it."""
 
     id: str
     event_type: str
@@ -62,7 +62,7 @@ class ResentMessage(Struct, frozen=True):
     may_arrive_twice: bool = False
 
     def refused(self, reason: str) -> "ResentMessage":
-        """Return the result for a message that was not changed for this reason."""
+        """Return the result for a message that was left unchanged, with the reason."""
         return ResentMessage(self.id, self.event_type, self.status, "refused", reason)
 
 
@@ -214,7 +214,7 @@ class Resender:
         """Return the judgement, or a refusal if the content cannot be sent."""
         # Under a new id the ledger does not prevent a second arrival, so the reason is repeated.
         prefix = f"{judgement.why}; " if judgement.twice else ""
-        anew = f"{prefix}to send it after all, put it there under a new id"
+        anew = f"{prefix}to send it after all, put it into the mailbox under a new id"
         if content is None:
             return Judgement(go=False, why=f"its item is no longer in the mailbox; {anew}")
         try:

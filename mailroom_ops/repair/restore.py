@@ -57,7 +57,8 @@ class Restored(Struct, frozen=True):
     unknown: int
     """Number of mailbox messages, restored by this run or an earlier one, without a ledger item."""
     unknown_file: str
-    """File with their ids and event_types, a JSON object a line; empty if there are none."""
+    """File with the ids and event_types of the `unknown` messages, a JSON object a line; empty if there are
+    none."""
     too_large: list[Key]
     """Messages of the mailbox that were not restored, because their items would be too large with the
     attribute `restored_id`."""
@@ -167,7 +168,7 @@ def _unknown(client: "DynamoDBClient", ledger: str, items: Iterable[Item]) -> li
 def _show(answer: Restored, *, first: Sequence[Key]) -> None:
     print_line(
         f"{answer.copied:,} of {answer.read:,} items of {answer.source} were copied into the {answer.table} "
-        f"of {answer.stage}; the other items were not lost."
+        f"of {answer.stage}; {answer.kept:,} items were not lost."
     )
     if answer.too_large:
         print_line(

@@ -1,2 +1,2 @@
-"""Commands for the first steps: `new` makes a folder, `init` a stage; also `docs`, `schema`,
-`webhook-key`."""
+"""Commands for the first steps: `new` makes a project folder, and `init` writes the settings of a stage. Also
+`update`, `docs`, `schema` and `webhook-key`."""

@@ -13,7 +13,8 @@ class CdkJson:
     """File cdk.json. If it is missing or empty, it is written with the content that the CDK needs."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises Refused if it is not JSON, or if its section for stages is missing."""
+        """Read the file. Raises Refused if it is not JSON, or if its section for stages is missing
+        or invalid."""
         self._path = path
         try:
             text = path.read_text("utf-8") if path.exists() else ""
@@ -25,7 +26,8 @@ class CdkJson:
         stages = _stages(self._document)
         if stages is None:
             raise Refused(
-                f'{path} has no section for stages. Add "mailroom": {{}} to its "context", or remove {path}.'
+                f"{path} has no section for stages, or one that is not an object of objects. Add "
+                f'"mailroom": {{}} to its "context", or correct it there, or remove {path}.'
             )
         self.stages = stages
 

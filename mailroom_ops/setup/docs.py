@@ -108,6 +108,6 @@ def _show(matches: list[Section]) -> None:
     if len(matches) > 1:
         print_lines("\n".join(f"mailroom docs {match.word}" for match in matches))
     elif (file := pages()[matches[0].page]).suffix == ".md":
-        screen.print(Markdown(matches[0].text, hyperlinks=False))  # links lead to other pages of `docs`
+        screen.print(Markdown(matches[0].text, hyperlinks=False))  # links name files, not web pages
     else:
         print_lines(file.read_text())

@@ -15,7 +15,7 @@ from mailroom_stacks.paths import PROJECT
 
 
 def new(
-    folder: Annotated[Path, typer.Argument(help="The folder to make. It must not exist, or be empty.")],
+    folder: Annotated[Path, typer.Argument(help="The folder to make. It must be empty or not exist yet.")],
     *,
     wheel: Annotated[
         Path | None, typer.Option(help="Mailroom's wheel; default: the file of the installed version.")
@@ -40,7 +40,8 @@ def update(
 ) -> None:
     """Pin this folder to another version of Mailroom, in vendor/ and requirements.txt.
 
-    Exit code 2: the file is not a wheel of Mailroom, or requirements.txt does not name Mailroom once.
+    Exit code 2: the file is not a wheel of Mailroom, or requirements.txt does not name Mailroom in
+    exactly one line.
 
     Example: mailroom update mailroom_cdk-0.4.0-py3-none-any.whl
     """

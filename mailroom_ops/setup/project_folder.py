@@ -9,7 +9,8 @@ from zipfile import BadZipFile, ZipFile
 TEMPLATE = "mailroom_ops/setup/project/"
 """Path of the folder's files in the wheel."""
 LOCK = "mailroom_ops/setup/requirements.txt"
-"""Path in the wheel of the lock file of all packages that it needs. It must not change between releases."""
+"""Path in the wheel of the lock file of all packages that it needs. This path must not change between
+releases."""
 PINNED = re.compile(r"^(\./vendor/mailroom_cdk-|mailroom-cdk\[).*", re.MULTILINE)
 """Line of requirements.txt that names Mailroom's version."""
 INSTALL = "pip install --require-hashes -r requirements.txt"

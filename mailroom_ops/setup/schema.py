@@ -18,7 +18,7 @@ def schema(
     ] = None,
     *,
     event: Annotated[
-        bool, typer.Option("--event", help="Print the schema of the detail of events on EventBridge.")
+        bool, typer.Option("--event", help="Print the schema of the field detail of events on EventBridge.")
     ] = False,
 ) -> None:
     """Print the JSON Schema of a mailbox item or of an event.
@@ -30,7 +30,7 @@ def schema(
     Example: mailroom schema mail > mail.schema.json
     """
     if (channel is not None) == event:
-        raise typer.BadParameter("name a channel, or use --event.")
+        raise typer.BadParameter("name a channel or use --event, but not both.")
     if channel is not None and channel not in CONTRACTS:
         raise typer.BadParameter(f"no channel {channel!r}; there are: {', '.join(CONTRACTS)}")
     document = schema_of_event() if channel is None else schema_of(channel)

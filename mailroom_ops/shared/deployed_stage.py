@@ -66,8 +66,8 @@ def unprocessed_bucket(stage: str, account: str, region: str) -> str:
 
 
 def caller(session: "boto3.Session") -> str:
-    """Return the operator's identity, the ARN of the credentials. It is stored with starts, stops, resends
-    and erasures."""
+    """Return the operator's identity: the ARN of the credentials. Commands store it with the operator's
+    changes, such as a resend or an erasure."""
     return str(session.client("sts").get_caller_identity()["Arn"])
 
 

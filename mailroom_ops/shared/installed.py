@@ -1,5 +1,5 @@
 """Installs programs that are not packages of this Python environment: the CDK's command line, and the
-emulator. Each is installed below .local, from a lock file in this package."""
+emulator of AWS for the local stage. Each is installed below .local, from a lock file in this package."""
 
 import hashlib
 import subprocess

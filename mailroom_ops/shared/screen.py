@@ -98,7 +98,7 @@ def sentences_of(error: Exception, stage: str) -> list[str]:
             part = f"such table, function, bucket or queue of {stage} ({error.operation_name})"
             return [f"{NotDeployed(part)}"]
         case UnprocessedKeys():
-            return ["DynamoDB throttled, and did not return all items. Run the command again."]
+            return ["DynamoDB throttled the requests, and did not return all items. Run the command again."]
         case _ if type(error).__name__ == "ResponseParserError":
             return ["The response is not from AWS: check AWS_ENDPOINT_URL, and whether there is a proxy."]
         case ValueError() if not isinstance(error, BotoCoreError):

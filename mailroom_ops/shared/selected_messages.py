@@ -23,7 +23,7 @@ class MessageRef(Struct, frozen=True):
             raise Refused(f"No message can have the id {self.id!r:.60}; an id has 1 to {MAX_ID_BYTES} bytes.")
         if not can_be_key(self.id, self.event_type):
             raise Refused(
-                f"channel: {self.event_type!r:.60} is no channel's name; leave it out for all channels."
+                f"channel: {self.event_type!r:.60} cannot be a channel; leave it out for all channels."
             )
 
 

@@ -1,5 +1,5 @@
-"""A deployed stage as commands that repair need it: clients, settings of `dispatch`, and reads of both
-tables."""
+"""Access to a deployed stage for commands that repair messages: AWS clients, the settings of the function
+`dispatch`, and reads of the mailbox and the ledger."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ Requeuer."""
 
 
 class StoredMessage(Struct, frozen=True):
-    """A message's items in both tables, each None if missing."""
+    """Items of a message in the ledger and the mailbox, each None if missing."""
 
     key: Key
     ledger: Item | None
@@ -45,7 +45,7 @@ class StoredMessage(Struct, frozen=True):
 
 def awaits_queuing(item: Item) -> bool:
     """Return whether a message was reopened and its new attempt has not started, so that its queue message
-    may be missing. False for faxes, whose queue messages the ledger's stream causes."""
+    may be missing. Always false for faxes, which the function `outcomes` queues after the ledger's change."""
     return item.get("status") == "retrying" and "startedAt" not in item and item["event_type"] != "fax"
 
 

@@ -60,8 +60,8 @@ class TemplateFolder:
         self._previews = Previews(root, mail_senders=(), published=published)
 
     def all(self) -> list[TemplateName]:
-        """Return all templates, sorted. Folders whose names begin with _ are left out: templates share their
-        files."""
+        """Return all templates, sorted. Folders whose names begin with _ are left out: they have files that
+        several templates use."""
         files = {channel: self.root.glob(f"{channel}/[!_]*/{file}") for channel, file in TOP.items()}
         return sorted(TemplateName(channel, path.parent.name) for channel in files for path in files[channel])
 

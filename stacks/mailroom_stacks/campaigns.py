@@ -220,8 +220,8 @@ the same time."""
 def _schedule(
     scope: Construct, settings: Settings, collect: Worker, campaigns: Sequence[EnabledCampaign]
 ) -> None:
-    """Create the schedules, which send each campaign's name and the scheduled time to the collect queue. If
-    sending fails, they send them to its dead-letter queue."""
+    """Create the schedules, which send each campaign's name and the scheduled time to the queue of `collect`.
+    If sending fails, EventBridge Scheduler sends the message to that queue's dead-letter queue."""
     name = settings.name("campaigns")
     group = scheduler.CfnScheduleGroup(scope, "Group", name=name)
     role = scheduler_role(scope, name, [collect.queue.queue_arn, collect.dead_letters.queue_arn])
@@ -270,7 +270,7 @@ def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant
     """Yield the permission to read the secrets of databases."""
     arns = [settings.databases[name].secret_arn for name in databases]
     if arns:
-        # The end of an ARN does not show whether it includes the random suffix of Secrets Manager: a secret's
-        # own name may be prod/app-reader.
+        # The end of an ARN does not show whether it includes the random suffix of Secrets Manager, a hyphen
+        # and six characters: the name of a secret may have the same form, such as prod/app-reader.
         either = {*arns, *(f"{arn}{UNKNOWN_SUFFIX}" for arn in arns)}
         yield Grant(["secretsmanager:GetSecretValue"], sorted(either))

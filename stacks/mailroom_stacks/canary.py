@@ -15,7 +15,7 @@ from mailroom_stacks.settings.monitoring import CANARY_ALARM, CANARY_MINUTES
 from mailroom_stacks.settings.settings import Settings
 
 CANARIES_MISSED = 3
-"""Number of consecutive canaries that must be missing: one or two may be late."""
+"""Number of consecutive canaries that must be missing before the alarm rings: one or two may be late."""
 
 
 def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function) -> None:
@@ -38,7 +38,7 @@ def put_canaries(scope: Construct, settings: Settings, release: lambda_.Function
         f"to {address}, which the stage sends every {CANARY_MINUTES} minutes. Other mails are probably "
         "not delivered either, or Mailroom does not receive the provider's events.",
         next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, 'release')} "
-        "(which canaries?)",
+        "(which canaries were put?)",
     )
     delivered = counted(settings, "feedback", "CanaryDelivered")
     missing, number = TreatMissingData.BREACHING, CANARIES_MISSED

@@ -42,13 +42,13 @@ class Needs:
     """Name, without .py, of the file in lambdas/ for the provider, if it differs from the channel's setting
     `handler`."""
     by_number: bool = False
-    """Whether a look-up queries the ledger for the messages to a number, to find out to which message a
-    message at the provider belongs."""
+    """Whether a look-up of a message at the provider queries the ledger for other messages to the same
+    number, to exclude the ids that the provider gave to them."""
 
 
 class ChannelsStack(StageStack):
-    """Stack of all channels in the setting `channels`. NEEDS has what certain channels need besides their
-    settings there."""
+    """Stack of all channels in the setting `channels`. NEEDS has the further permissions and settings of
+    mail, SMS and push."""
 
     def __init__(
         self,
@@ -200,8 +200,8 @@ class ChannelsStack(StageStack):
 
 
 class RowSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """Settings of a sender of the project's own channel. Its handler reads them with its own type, which has
-    the same names."""
+    """Settings of the sender of a project's own channel. The channel's handler reads them with a type of the
+    project, which has fields with the same names."""
 
     provider_url: str = ""
     provider_secret_arn: str = ""
@@ -303,8 +303,8 @@ def _to_endpoints(applications: list[str]) -> list[Grant]:
 
 def _sms(stack: ChannelsStack, fallback: str) -> Needs:
     """Return the needs of SMS: templates, and those of the provider, which is `fallback` or, if that is
-    empty, the first provider. Media need no further permission: Twilio
-    gets presigned URLs of media in the payload bucket, and AWS reads media with the sender's permissions."""
+    empty, the first provider. Media need no further permission: Twilio gets presigned URLs of media in the
+    payload bucket, and AWS reads media with the sender's permissions."""
     sms = stack.settings.sms
     assert sms is not None  # a validation rule rejects a channel without its section
     section = sms.by_provider[fallback or sms.provider]
@@ -372,7 +372,7 @@ def _identity(sender: str) -> tuple[str, str, str]:
     if sender.startswith("phone-"):
         return "phone-number", sender, ""
     if sender.lstrip("+").isdigit():
-        return "phone-number", "*", "A number's ARN contains its id; use the id or ARN as sender for it."
+        return "phone-number", "*", "A number's ARN contains its id: to avoid *, use the id or ARN as sender."
     return "sender-id", f"{sender}/*", "A sender id is registered once for each country that it sends to."
 
 
@@ -383,8 +383,8 @@ permissions."""
 
 
 TWO_PROVIDERS_END = (
-    "A sender of the fallback sends a message back only to the provider of a try of unknown outcome, which "
-    "keeps the message until that outcome is known."
+    "The fallback's sender returns a message only to the queue of a provider with a try of unknown outcome, "
+    "and the message stays there until that outcome is known."
 )
 MEDIA_SECONDS = 3_600
 """Seconds for which a provider may fetch a fax's PDF or an SMS's media from the payload bucket by a presigned

@@ -55,8 +55,8 @@ class DeployStack(StageStack):
             publish(self, DeployReaderRoleArn=reader.role_arn)
 
     def _warn_of_the_default_bootstrap(self, settings: Settings) -> None:
-        """Warn if the stage is deployed by the account's default bootstrap, unless the settings or the
-        context set a qualifier."""
+        """Warn if neither the settings nor the context set a qualifier, because the account's default
+        bootstrap then deploys the stage."""
         if not self._qualifier:
             Annotations.of(self).add_warning_v2(
                 "mailroom:default-bootstrap",

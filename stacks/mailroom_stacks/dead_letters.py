@@ -68,7 +68,7 @@ class DeadLettersStack(StageStack):
                 function="dead-letters",
                 timeout_seconds=settings.times.dead_letters_timeout,
                 remedy="The dead letters are not examined, so their causes stay unknown. They stay in "
-                "their queues: fix the cause in the log of dead-letters, and wait for its next invocation.",
+                "their queues: fix the error in the log of dead-letters, and wait for its next invocation.",
                 grants=[
                     Grant(
                         [f"sqs:{action}" for action in look],

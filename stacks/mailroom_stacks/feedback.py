@@ -57,7 +57,7 @@ class FeedbackStack(StageStack):
                 self,
                 settings,
                 "resend",
-                'Credentials of Resend: {"api_key", "webhook_secret"}, the second of the webhook to the API',
+                'Credentials of Resend: {"api_key", "webhook_secret"}; the secret signs the events',
                 issuer="Resend",
             )
         if settings.sms_configuration_set:
@@ -180,8 +180,8 @@ def _pair(
 
 def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
     """Create the configuration set `name`, whose events go to `topic`. Text messages that people send to the
-    account's numbers may go there too. AWS does not document which resource publishes those, so the policy is
-    that of "Topic policies for Amazon SNS topics" in the service's user guide."""
+    account's numbers may go there too. AWS does not document which resource publishes these texts, so the
+    policy is that of "Topic policies for Amazon SNS topics" in the service's user guide."""
     kind = smsvoice.CfnConfigurationSet
     topic.let_publish("sms-voice.amazonaws.com", stack.format_arn(service="sms-voice", resource="*"))
     configuration_set = kind(

@@ -62,12 +62,12 @@ class MonitoringStack(StageStack):
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
         for topic in (begins, ends):
             topic.let_publish("cloudwatch.amazonaws.com", alarms)
-        # Each new alarm changes from no data to OK, about 70 alarms in a new stage, which needs no
-        # notification. No alarm of a stage changes from ALARM to no data, because each defines the treatment
-        # of missing data.
+        # Each new alarm changes from no data to OK, which needs no notification: a new stage has about 70
+        # alarms. No alarm of a stage changes from ALARM to no data, because each defines the treatment of
+        # missing data.
         rang = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.string_filter(allowlist=["ALARM"]))
-        # AWS Health's events do not have this field. An incident service would open an incident for them that
-        # no alarm ends.
+        # Events of AWS Health do not have the field AlarmName, so the filter keeps them from the URLs: an
+        # incident service would open an incident for such an event, and no end of an alarm would close it.
         alarm = sns.FilterOrPolicy.filter(sns.SubscriptionFilter.exists_filter())
         for url in settings.monitoring.urls:
             begins.add_subscription(
@@ -98,7 +98,8 @@ class MonitoringStack(StageStack):
 
     def _drops(self, settings: Settings) -> None:
         """Create one alarm for everything that AWS services drop between the parts of a stage and report only
-        as a metric. It is one alarm, although CloudWatch charges for each of its metrics."""
+        as a metric. Separate alarms would cost the same, because CloudWatch charges for each metric of an
+        alarm."""
         failed = "NumberOfNotificationsFailed"
         rule = {"RuleName": settings.name("dead-letters-schedule")}
         dropped = {

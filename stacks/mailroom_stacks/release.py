@@ -44,7 +44,8 @@ class Release(Construct):
         line_arns: Sequence[str],
     ) -> None:
         """`dispatch` has the settings of the function `dispatch` and `grants` its permissions, which this
-        function needs as well. `line_arns` are the queues of messages that wait for a daily limit."""
+        function needs as well. `line_arns` are the ARNs of the bulk queues, whose lengths limit how many
+        messages are released."""
         super().__init__(scope, "Release")
         lines = {
             row.event_type: LineSettings(
@@ -66,8 +67,8 @@ class Release(Construct):
                 function=FUNCTION,
                 timeout_seconds=TIMEOUT_SECONDS,
                 memory_mb=settings.release.memory_mb,
-                remedy="Waiting messages are not queued until it succeeds. Nothing is lost: it is invoked "
-                "again each minute.",
+                remedy="Waiting messages are not queued until the function succeeds. Nothing is lost: it is "
+                "invoked again each minute.",
                 comes_back_seconds=MINUTE,
                 grants=[
                     *grants,
@@ -110,7 +111,7 @@ def _every_minute(
         scope,
         f"Every-{kind}-{value}",
         rule_name=settings.name(f"{FUNCTION}-{kind}-{value}"),
-        description=f"Releases the messages that waited, of {kind} {value}",
+        description=f"Queues the due messages of {kind} {value}",
         schedule=events.Schedule.rate(Duration.minutes(1)),
         targets=[
             # A failed invocation is not retried: the invocation of the next minute continues its work.

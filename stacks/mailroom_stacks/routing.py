@@ -64,8 +64,8 @@ def index_messages(settings: Settings, search: Search, ledger: StreamTable) -> S
     campaigns = sorted(settings.campaigns.enabled)
     filters = [
         '{"eventName":["INSERT"]}',
-        # A claim may have other recipients than the wait before it, and search keeps rows of failed messages
-        # for longer, so both changes are indexed again.
+        # A message may have other recipients at its claim than at the beginning of its wait, and search keeps
+        # rows of failed messages for longer, so both changes are indexed again.
         _changes(status=["sending", *FAILED]),
     ]
     if campaigns:  # to count the outcomes of campaigns' messages
@@ -130,8 +130,8 @@ def _event_source(settings: Settings) -> str:
 
 
 class RoutingStack(StageStack):
-    """Functions `dispatch`, which reads the mailbox's stream, `outcomes`, which reads the ledger's stream,
-    and `release`, which queues messages after a wait."""
+    """Functions `dispatch`, which reads the mailbox's stream, `outcomes` and, for the setting `search`,
+    `index-messages`, which read the ledger's stream, and `release`, which queues messages after a wait."""
 
     def __init__(
         self,

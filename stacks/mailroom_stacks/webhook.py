@@ -17,7 +17,8 @@ from mailroom_stacks.settings.settings import Settings
 from mailroom_stacks.settings.webhook import webhook_rules
 
 QUIET_PERIODS = 12
-"""Number of periods of five minutes that are added to the longest wait between two tries."""
+"""Number of periods of five minutes that the alarm of failing webhooks looks at, in addition to the longest
+wait between two tries."""
 
 SIGNING_OVERLAP_SECONDS = 86_400
 """Seconds for which requests are also signed with the previous value of the signing secret, so that receivers
@@ -25,8 +26,8 @@ have time to change their keys."""
 
 
 class WebhookStack(StageStack):
-    """Queue, sender and secret of webhooks. The queue is fair to endpoints: the group of a message is the
-    host of its URL."""
+    """Queue, sender and secret of webhooks. The queue is a fair queue of SQS, in which the group of a message
+    is the host of its URL, so that an endpoint that is down does not delay webhooks to others."""
 
     def __init__(self, scope: Construct, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(scope, settings, "webhook")
@@ -87,8 +88,9 @@ class WebhookStack(StageStack):
 
 
 def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
-    """Create an alarm that rings from the first late try that fails, until no such try has failed for longer
-    than the longest wait between two tries. An endpoint that fails for days thus causes only one alarm."""
+    """Create an alarm that rings from the first failure of a try whose number exceeds `tries_that_may_fail`,
+    until no such try has failed for longer than the longest wait between two tries. An endpoint that fails
+    for days thus causes only one alarm."""
     webhook = settings.webhook
     longest = max(*webhook.delays_seconds, settings.times.retry_after_cap)
     periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS

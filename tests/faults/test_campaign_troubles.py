@@ -344,7 +344,7 @@ def test_a_chunk_is_composed_by_a_later_invocation_if_too_little_time_is_left(
             "the secret of database 'app' is not a login",
         ),
         (ConnectError("database 'app' gave no connection within 12 s"), "database 'app' gave no connection"),
-        (refused("SlowDown", 503), "AWS refused SendEmail (SlowDown): grant collect this call, or correct"),
+        (refused("SlowDown", 503), "AWS refused SendEmail (SlowDown): allow collect to call it, or correct"),
         (ValueError("ada@example.com"), "ValueError"),
         (KeyError("ada@example.com"), "KeyError"),
     ],

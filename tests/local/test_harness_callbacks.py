@@ -54,7 +54,7 @@ def test_callbacks_may_arrive_in_another_order_than_that_of_their_timestamps() -
         (ALL[1:], "7: no callback 'tmp_fail'."),
         (
             [told(nth, what, 9 - nth) for nth, what in enumerate(WANTED)],
-            "The timestamps of the callbacks about 7 have another order.",
+            "The callbacks about 7 have timestamps in another order than expected.",
         ),
         ([*ALL, told(9, WANTED[0])], "7 had 4 different callbacks instead of 3."),
         (

@@ -71,7 +71,7 @@ def test_a_fault_of_the_program_is_raised_and_not_taken_for_a_refusal_of_aws() -
 
 def test_unprocessed_keys_are_reported_as_throttling(capsys: pytest.CaptureFixture[str]) -> None:
     said = stderr_of(UnprocessedKeys("DynamoDB left 3 keys out"), capsys)
-    assert "DynamoDB throttled, and did not return all items. Run the command again." in said
+    assert "DynamoDB throttled the requests, and did not return all items. Run the command again." in said
 
 
 def test_a_response_that_aws_did_not_send_leads_to_the_endpoint_setting(

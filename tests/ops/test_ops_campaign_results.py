@@ -174,7 +174,8 @@ def test_a_rate_at_the_limit_of_ses_is_marked(bounced: int, *, bad: bool) -> Non
         (
             [["0001-01-01", 100]],
             30,
-            "Until about 2026-11-23 15:15:00 UTC, if nothing else is sent. 30 wait for the daily quota.",
+            "Sending takes until about 2026-11-23 15:15:00 UTC, if nothing else is sent. "
+            "30 wait for the daily quota.",
         ),
     ],
 )

@@ -56,14 +56,14 @@ def test_a_start_requires_a_confirmation(world: World) -> None:
 def test_the_question_before_a_start_contains_the_room_left_in_the_day(world: World) -> None:
     world.limited(2_000, sent=300)
     result = run("start", "weekly", typed="n\n")
-    assert "? The daily limit allows 1,500 now; the rest follow later." in result.stderr
+    assert "? The daily limit allows 1,500 recipients now; the rest follow later." in result.stderr
 
 
 def test_a_restart_of_a_run_keeps_its_scheduled_time(world: World) -> None:
     world.collected()
     result = run("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
-    assert f"Continue weekly in dev, run {RUN}, which has put 38 messages?" in result.stderr
+    assert f"Continue weekly in dev, run {RUN}, which has put 38 messages into the mailbox?" in result.stderr
     assert "continues" in result.stdout
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (RUN, "2026-11-21T13:59:00Z")

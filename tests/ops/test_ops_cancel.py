@@ -39,7 +39,7 @@ def test_a_message_that_does_not_wait_is_not_cancelled(stage: RepairStage) -> No
     stage.failed("m")
     result = run("m")
     assert result.exit_code == 2
-    assert "m is not cancelled: it is failed and does not wait" in " ".join(result.stderr.split())
+    assert "m is not cancelled: the message is failed and does not wait" in " ".join(result.stderr.split())
 
 
 def test_an_unknown_message_is_refused(stage: RepairStage) -> None:

@@ -80,7 +80,7 @@ def test_a_waiting_message_shows_its_reason_and_can_be_cancelled(
     due = "2099-11-21T09:00:00Z"
     stage.know("m", status="scheduled", scheduledFor=due, wait=wait, to="ada@example.com")
     page = message(browser, "m")
-    assert "It may not be sent yet." in page.words
+    assert "It has to wait, and is not sent yet." in page.words
     assert "It waits until its window opens, 2099-11-21 09:00:00 UTC." in page.words
     assert ("Cancel …" in page.words, "Repair …" in page.words) == (True, False)
     stage.know("n", status="scheduled", scheduledFor="2026-11-21T09:00:00Z")
@@ -562,7 +562,7 @@ def test_the_listed_failures_are_resent_except_those_that_may_arrive_twice(
     done = browser.post("/failures/resend?since=24h", plan.hidden())
     assert done.headers["location"] == "/failures?since=24h&done=1&left=0"
     assert [each["id"] for each in stage.bodies("mail")] == ["a"]
-    assert "1 of them are in their queues again." in browser.get(done.headers["location"]).words
+    assert "1 of the messages are in their queues again." in browser.get(done.headers["location"]).words
     again = browser.post("/failures/resend?since=24h", plan.hidden())
     assert len(stage.bodies("mail")) == 1 or again.headers["location"].endswith("done=1&left=0")
 
@@ -677,7 +677,7 @@ def test_a_queue_has_one_redrive_by_either_name_which_shows_its_progress_and_can
     gate.set()
     browser.site.jobs[RedriveJob, "mail"].wait()
     ended = browser.get("/dead-letters/redrive", queue="mail", run="1").words
-    assert "It was stopped. 20 were moved back before that." in ended
+    assert "The redrive was stopped. 20 dead letters were moved back before that." in ended
     assert len(stage.bodies("mail-dlq")) == 10
 
 

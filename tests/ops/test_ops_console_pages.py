@@ -84,7 +84,9 @@ def test_a_search_for_one_dead_letter_can_be_stopped(
     gate.set()
     browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
     assert len(calls) == 1
-    assert "It was stopped. 0 were moved" in browser.get(started.headers["location"]).words
+    assert (
+        "The redrive was stopped. 0 dead letters were moved" in browser.get(started.headers["location"]).words
+    )
 
 
 def test_a_failed_redrive_reports_the_number_of_moved_letters(
@@ -104,7 +106,7 @@ def test_a_failed_redrive_reports_the_number_of_moved_letters(
     browser.site.jobs[dead_letters.RedriveJob, "mail"].wait()
     words = browser.get(started.headers["location"]).words
     assert "ServiceUnavailable" in words
-    assert "10 were moved back before that." in words
+    assert "10 dead letters were moved back before that." in words
 
 
 def test_a_redrive_of_many_more_letters_than_were_shown_is_refused_and_shows_the_new_number(

@@ -97,7 +97,7 @@ def test_a_suppression_is_lifted_with_a_reason_after_its_consequences_were_shown
     stage.ses.listed.add(ADA)
     plan = browser.get("/people/change", do="lift", recipient=ADA, channel="mail", why="new mailbox")
     assert "ada@example.com gets mail of this stage again, until" in plan.words
-    assert "the mail provider's own list too" in plan.words
+    assert "the mail provider's own suppression list too" in plan.words
     assert stage.ses.listed == {ADA}
     done = browser.post("/people/change", plan.hidden())
     assert "ada@example.com gets mail again." in browser.get(done.headers["location"]).words

@@ -76,7 +76,10 @@ def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> No
 @pytest.mark.usefixtures("stage")
 def test_an_unknown_dead_letter_exits_with_1() -> None:
     result = run(app, "show", "nobody")
-    assert (result.exit_code, result.stdout) == (1, "No such dead letter among the 0 of dev.\n")
+    assert (result.exit_code, result.stdout) == (
+        1,
+        "No such dead letter among the 0 that were read in dev.\n",
+    )
 
 
 def test_a_body_is_printed_only_with_its_option(stage: Stage) -> None:

@@ -316,7 +316,7 @@ def test_a_call_that_aws_forbids_is_a_warning_with_the_missing_action(answers: d
     answers["sesv2.GetAccount"] = "AccessDeniedException"
     found = [each for each in looked(Aws(answers)) if each.state != "ok"]
     assert {each.check for each in found} == {"account", "quota"}
-    assert {each.sentence for each in found} == {"Could not check: needs sesv2:GetAccount."}
+    assert {each.sentence for each in found} == {"Could not check: the credentials need sesv2:GetAccount."}
     assert {each.state for each in found} == {"warning"}
 
 

@@ -134,8 +134,8 @@ def test_opted_out_and_left_out_recipients_are_listed_by_key(world: World) -> No
     world.functions.answers["compose"] = lambda _: answer
     result = run()
     assert result.exit_code == 0
-    assert "Of the first 3, opted out: u-1" in result.stdout
-    assert "Of the first 3, left out by the campaign: u-2, u-3" in result.stdout
+    assert "Of the first 3 recipients, opted out: u-1" in result.stdout
+    assert "Of the first 3 recipients, left out by the campaign: u-2, u-3" in result.stdout
 
 
 def test_an_empty_audience_composes_nothing(world: World) -> None:
@@ -152,7 +152,7 @@ def test_an_audience_whose_page_leads_to_itself_is_refused(world: World) -> None
     world.functions.answers["collect"] = lambda _: page
     result = run()
     assert result.exit_code == 2
-    assert "Page 2 of the audience is followed by itself: its order is not stable." in result.stderr
+    assert "Pages 2 and 3 of the audience have the same cursor, so its order is not stable." in result.stderr
 
 
 @pytest.mark.parametrize(

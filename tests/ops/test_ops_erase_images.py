@@ -41,7 +41,7 @@ def test_an_address_that_contains_the_persons_address_belongs_to_another_person(
             (text, "", "is not a mail address, a number")
             for text in ("ada", "ada@", "555-1234", "", "1" * 20)
         ),
-        ("12345", "pigeon", "there is no channel 'pigeon'; there are: mail, sms"),
+        ("12345", "pigeon", "--channel: 'pigeon' is not a channel; use one of mail, sms"),
         ("ada@example.com", "mail", "leave --channel out"),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_part_of_an_address_finds_no_message_and_the_output_explains_it(stage:
     know(stage, "m-1")
     index(stage.dynamodb)
     result = run("find", text)
-    assert (result.exit_code, "type the whole one, not a part." in result.stdout) == (1, True)
+    assert (result.exit_code, "type the whole address or number, not a part." in result.stdout) == (1, True)
     assert "not a part" not in run("find", "eve@example.com").stdout
 
 

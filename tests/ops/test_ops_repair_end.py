@@ -64,7 +64,7 @@ def test_a_fax_can_be_ended_only_after_its_line_must_be_free(stage: RepairStage)
     code, answer = ended("f", "--as", "failed")
     assert (code, answer["repaired"]) == (1, {})
     assert answer["messages"][0]["why"].startswith(
-        "sending: a worker may be sending it, or its line be busy, until 20"
+        "sending: a worker may be sending it, or its fax line may be busy, until 20"
     )
     stage.know("f", "fax", **FAX, submittedAt=ago(2 * HOUR + 1_600))
     assert ended("f", "--as", "failed")[0] == 0

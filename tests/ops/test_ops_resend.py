@@ -251,8 +251,8 @@ def test_a_list_of_another_stage_or_a_truncated_list_on_standard_input_is_refuse
     [
         ("", None, "the id ''; an id has 1 to 180 bytes"),
         ("x" * 2_049, "mail", "an id has 1 to 180 bytes"),
-        ("m", "", "channel: '' is no channel's name"),
-        ("m", "x" * 1_025, "is no channel's name"),
+        ("m", "", "channel: '' cannot be a channel"),
+        ("m", "x" * 1_025, "cannot be a channel"),
     ],
     ids=["empty id", "long id", "empty channel", "long channel"],
 )

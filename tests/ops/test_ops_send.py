@@ -114,8 +114,8 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
     (("push", "--to", "token", "--set", "title=T"), "event_type: 'push' is not allowed here"),
     (("mail", *HELLO, "--set", "headers=x"), "--set headers: is not JSON"),
     (("mail", *HELLO, "--set", "x"), "--set 'x' is not a pair"),
-    (("fxa", *HELLO), "The channel is missing."),
-    (HELLO, "The channel is missing."),
+    (("fxa", *HELLO), "The channel is missing or unknown."),
+    (HELLO, "The channel is missing or unknown."),
     (("mail", "--file", "/nowhere.json"), "/nowhere.json cannot be read"),
     (("mail", *HELLO, "--stage", "prod"), "mailroom-prod-messages-api"),
 ]

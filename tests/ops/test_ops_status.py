@@ -169,7 +169,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
             for status, code, words in (
                 ("failed", "invalid", "under a new id"),
                 ("failed", "expired", "expires_at"),
-                ("failed", "content_gone", "whether the message was cancelled"),
+                ("failed", "content_gone", "still wants it to be sent, put it under a new id."),
                 ("failed", "outcome_unknown", "ask the recipient"),
                 ("failed", "rejected", "mailroom resend m --channel mail --stage dev"),
                 ("suppressed", "opted_out", "mailroom preferences show"),

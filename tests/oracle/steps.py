@@ -1,4 +1,4 @@
-"""Random calls of the ledger's verbs, and an engine's side of them."""
+"""Random calls of the ledger's operations, called verbs here, and their execution on an engine."""
 
 import itertools
 import random
@@ -156,21 +156,21 @@ class Side:
         return plain(self.image(key))
 
     def image(self, key: Key) -> dict[str, Any]:
-        """Return the same item in DynamoDB's form."""
+        """Return the item with a key in DynamoDB's form, or an empty dictionary as `item` does."""
         if not 0 < len(key.id) < len(TOO_LONG):
             return {}
         response = self._client.get_item(TableName=LEDGER, Key=where(key), ConsistentRead=True)
         return dict(response.get("Item", {}))
 
     def seen(self, call: Call) -> dict[str, Any]:
-        """Return an item as an operator's page shows it: read now, or at an earlier look."""
+        """Return the call's item as an operator's page shows it: read now if `fresh`, or else earlier."""
         if call.fresh or call.message.key not in self._seen:
             self._seen[call.message.key] = self.item(call.message.key)
         return self._seen[call.message.key]
 
     def claim_of(self, call: Call) -> Claimed:
-        """Return one of the claims so far, which may be of another message. Before the first claim, return
-        one that was never made."""
+        """Return one of the claims so far, which may be of another message. Before the first claim, return a
+        claim that does not exist in the ledger."""
         if not self.claims:
             return Claimed(call.message.key, "never")
         return self.claims[-1 - call.held % len(self.claims)]
@@ -182,8 +182,8 @@ class Side:
         return Wait(message, reason, due, self.ledger.new_token(), put_at, lines_up=lines_up, new=new)
 
     def version(self, call: Call) -> str:
-        """Return the version of the wait that somebody has seen; if the item does not wait, a version that
-        was never made."""
+        """Return the version of the wait in the item that `seen` returns. If that item does not wait, return
+        a version that does not exist."""
         return str(self.seen(call).get("wait", {}).get("version", "never"))
 
     def row(self, call: Call) -> WaitingRow:
@@ -207,7 +207,8 @@ def _repeated(side: Side, call: Call) -> Any:
 
 
 def _claim_new(side: Side, call: Call) -> Any:
-    # No worker names a key twice: there DynamoDB Local writes the first before it refuses, and AWS nothing.
+    # Each key occurs once, as in a worker's request. If a key occurs twice, the engines differ: DynamoDB
+    # Local writes the first item before it refuses the request, and AWS writes nothing.
     messages = {message.key: message for message in (call.message, *call.others)}
     return side.ledger.claim_new([side.new_claim(call, message) for message in messages.values()])
 
@@ -218,14 +219,14 @@ def _hold(side: Side, call: Call, *, new: bool) -> Any:
 
 
 def _rows(side: Side, call: Call) -> Any:
-    """Return the entries of the index. Entries of the same time come in any order."""
+    """Return the entries of the index, sorted, because the order of entries of the same time is undefined."""
     until = side.clock.now + max(call.moment, 0)
     due = [row for shard in range(SHARDS) for row in side.waits.due(shard, until)]
     return sorted([*due, *side.waits.line("mail")], key=repr), side.waits.before("mail", int(until))
 
 
 def _of_budget(change: Callable[[Budget, Call], Any]) -> Callable[["Side", Call], Any]:
-    """Return a verb that calls the budget, and answers with the item that the call left as well."""
+    """Return a verb that calls the budget, and returns the result and the budget's item after the call."""
     return lambda side, call: (change(side.budget, call), side.budget_item())
 
 
@@ -344,7 +345,7 @@ VERBS: dict[str, Callable[[Side, Call], Any]] = {
         side.ledger.ids_on_line(LINE, (side.clock.now + min(call.moment, 0)) * 1000)
     ),
 }
-"""Verbs of the comparison, by their names in the table of a run."""
+"""Verbs of the comparison, by their names in the table that a run prints."""
 _OFTEN = {
     "claim": 5,
     "claim_new": 3,
@@ -362,7 +363,7 @@ def calls(seed: int) -> Iterator[tuple[Call, float]]:
     for number in itertools.count():
         life = f"{seed}-{number // A_LIFE}"
         (verb,) = draw.choices([*VERBS], weights)
-        # moto looks at no key's length.
+        # Only `claim_new` gets messages that DynamoDB refuses: moto does not check the length of keys.
         wrong, several = verb == "claim_new", verb in ("claim_new", "hold, new", "hold", "contents")
         further = tuple(_message(draw, life, wrong) for _ in range(draw.choice((0, 0, 1, 3)) * several))
         yield (

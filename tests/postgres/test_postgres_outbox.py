@@ -92,7 +92,7 @@ def test_a_row_that_can_never_be_put_is_marked_with_its_reason_and_does_not_bloc
     assert (summary.accepted, summary.refused, summary.conflict) == (2, 1, 1)
     assert world.rows() == [
         ("order-1", True, None),
-        (None, False, "id: is missing, or not a string; add it"),
+        (None, False, "id: is missing or not a string; add it as a string"),
         ("order-1", False, "id: is used for another message; use a new one"),
         ("order-2", True, None),
     ]

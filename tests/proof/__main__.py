@@ -1,5 +1,6 @@
-"""`make proof`: stop each sender at each of its calls, and print how the mails ended. Do the same for each
-way to commit an order with its message. Writes lab/bench/proof.json and lab/bench/proof_orders.json."""
+"""`make proof`: kill each sender at each of its calls, and print how the mails ended. Then kill an
+application at each of its calls, for each way to commit an order with its message. Writes
+lab/bench/proof.json and lab/bench/proof_orders.json."""
 
 import json
 import os
@@ -23,7 +24,7 @@ PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
 def main() -> None:
     command = [str(PYTHON), "-m", "tests.proof.durable"]
     try:
-        # That environment has no package of ours.
+        # Mailroom is not installed in that environment.
         variables = {**os.environ, "PYTHONPATH": str(LIBRARY)}
         durable = subprocess.run(command, cwd=REPOSITORY, env=variables, stdout=subprocess.PIPE, check=True)
         results = in_a_process("tests.proof.senders") | json.loads(durable.stdout)
@@ -55,7 +56,7 @@ def _check(counts: dict[str, Counts], by_time: dict[str, dict[str, Counts]]) -> 
     }
     for label, (_stops, *faults) in ((label, ends.values()) for label, ends in promises.items()):
         if any(faults):
-            sys.exit(f"{label}: each count but the stops should be 0")
+            sys.exit(f"{label}: all counts in the table except `stops` must be 0")
     for trouble in TWO_PROVIDERS:
         ends = counts[f"mailroom_{trouble}"]
         if ends["sent_twice"] or ends["lost"]:

@@ -1,4 +1,4 @@
-"""Counts how mails end if a sender dies, by a trial for each place at which it can die."""
+"""Counts how mails end if a sender dies, with a trial for each point: before and after each of its calls."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ class Trial(Protocol):
         """Return the mails in the dead-letter queue."""
 
     def failures(self) -> dict[str, bool]:
-        """Return the mails with a recorded failure, and whether it is unknown if the mail was sent."""
+        """Return the mails with a recorded failure, each with True if it is unknown whether it was sent."""
 
 
 def count(begin: Callable[[], Trial], at_once: int = 1) -> Counts:

@@ -1,8 +1,8 @@
 """Counts how mails end with AWS's SDK for durable functions, on the SDK's local runner.
 
-A dispatcher starts one durable execution for each message, by the message's name.
-Its only step sends the mail. A stop kills the process that makes the call: no later call of that process
-reaches the outside. Like Lambda, the runner then invokes the function again.
+A dispatcher starts one durable execution for each message, with the message's name. The execution's only step
+sends the mail. A stop kills the process that makes the call: no later call of that process reaches the
+outside. Like Lambda, the runner then invokes the function again.
 """
 
 import json
@@ -35,7 +35,7 @@ AT_MOST_ONCE = StepConfig(
 
 
 class Died(Exception):
-    """Exception by which the runner learns that a process died."""
+    """Exception that reports to the runner that a process died."""
 
 
 class Process:
@@ -58,7 +58,7 @@ class Process:
 
 
 class Checkpoints:
-    """Service of the SDK's checkpoints. Each checkpoint is a call to the outside."""
+    """Wrapper of the SDK's checkpoint service, which makes each checkpoint a call to the outside."""
 
     def __init__(self, service: Any, process: Process) -> None:
         self._service, self._process = service, process
@@ -117,7 +117,8 @@ class Durable:
 
         def send(name: str) -> str:
             if not step_began:
-                # The SDK does not wait for the first checkpoint. A mail takes longer than a checkpoint.
+                # The SDK runs the step without waiting for the first checkpoint. The mail waits for it here,
+                # because in reality sending a mail takes longer than a checkpoint.
                 checkpoints.tried.wait()
             ses = process.call("send_email", self.ses.send_email, Destination={"ToAddresses": [name]})
             return str(ses["MessageId"])
@@ -150,5 +151,5 @@ if __name__ == "__main__":
         "durable": Durable,
         "durable_at_most_once": partial(Durable, AT_MOST_ONCE),
     }
-    # A runner waits more than it works.
+    # Many runners work at once, because a runner mostly waits.
     print(json.dumps({name: count(begin, at_once=32) for name, begin in variants.items()}))

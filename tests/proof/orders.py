@@ -1,4 +1,5 @@
-"""Counts orders without a message and messages without an order, if an application dies between the two.
+"""Counts orders without a message and messages without an order, if an application dies while it writes the
+order and sends the message.
 
 The process of the application dies once, before or after one of its calls to the outside. After that, the
 request is not repeated, as with a web request, or it is repeated, as with a queue.
@@ -84,7 +85,7 @@ class Shop(World):
 
 def _in_one(shop: Shop) -> None:
     entry = MailboxWriter(shop.dynamodb, "mailbox").entry(mail(ORDER))
-    # If the table has the order, the mailbox has its message.
+    # The transaction is cancelled if the table has the order already. Then the mailbox has its message too.
     with suppress(shop.dynamodb.exceptions.TransactionCanceledException):
         shop.tables.transact_write_items(TransactItems=[shop.order(), entry])
 
@@ -109,8 +110,8 @@ WAYS: dict[str, Callable[[], Shop]] = {
 
 
 def count(begin: Callable[[], Shop], *, again: bool) -> Counts:
-    """Return how often an order or a message was alone, and a message was sent twice, summed over all
-    stops."""
+    """Return how often an order had no message, a message had no order, and a message was sent twice, summed
+    over all stops."""
     whole = begin()
     whole.ask()
     total: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Senders of the proof, Mailroom and the bench's baselines, in the world of the crash tests.
+"""Senders of the proof, Mailroom and the bench's baselines, in the simulated AWS of the crash tests.
 
 Import it in a function's environment: `lab.bench.functions.in_a_process`.
 """
@@ -63,7 +63,7 @@ class Mailroom(World):
 
 
 class Baseline(Mailroom):
-    """Sender of the bench, in the place of the worker."""
+    """Baseline of the bench, which replaces the worker."""
 
     def __init__(self, sender: ModuleType, trouble: Trouble | None = None) -> None:
         super().__init__(trouble=trouble)

@@ -92,6 +92,6 @@ def test_a_stage_with_simulators_needs_a_valid_address(told: object) -> None:
     with pytest.raises(SettingsError) as refused:
         with_providers(load(STAGES, "local"), told)
     assert str(refused.value) == (
-        f"mailroom.local.sms.base_url: is 'providers', and the context's providers is {told!r}; run the app "
-        "with -c providers=http://HOST:PORT."
+        "mailroom.local.sms.base_url: is 'providers', which needs a URL in the context key providers, not "
+        f"{told!r}; run the app with -c providers=http://HOST:PORT."
     )

@@ -58,8 +58,9 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
             "channels.mail.lanes.bulk.maximum_concurrency",
             1000,
             "channels.mail.lanes.bulk.maximum_concurrency: with 1000 workers, each waits 2000 s between "
-            "submits; this, submit_seconds 10 and 5 s to record must be under timeout_seconds 60 in total; "
-            "lower it, or raise timeout_seconds or channels.mail.messages_per_second.",
+            "submits; this wait, submit_seconds 10 and 5 s to record the outcome must be under "
+            "timeout_seconds 60 in total; lower it, or raise timeout_seconds or "
+            "channels.mail.messages_per_second.",
         ),
         (
             "channels.mail.longest_throttling_seconds",
@@ -72,13 +73,13 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
             "retention.mailbox_days",
             28,
             "retention.mailbox_days: 28 would lose the item of a message that can still be redelivered; use "
-            "29 or more (14 in the fax queue + 14 in the dead-letter queue + 1), or null.",
+            "29 or more (14 in the fax or another queue + 14 in the dead-letter queue + 1), or null.",
         ),
         (
             "retention.payload_days",
             28,
             "retention.payload_days: 28 would lose the content of a message that can still be redelivered; "
-            "use 29 or more (14 in the fax queue + 14 in the dead-letter queue + 1).",
+            "use 29 or more (14 in the fax or another queue + 14 in the dead-letter queue + 1).",
         ),
         (
             "channels.mail.lanes.normal",
@@ -255,6 +256,6 @@ def test_a_template_with_an_unknown_filter_stops_synth_with_its_file_and_line(tm
     with pytest.raises(SettingsError) as refused:
         synthesize({"stage": "dev", "mailroom": STAGES}, templates=tmp_path / "templates")
     assert str(refused.value) == (
-        "templates/mail/receipt/body.html:2 uses the filter 'currency', which is unknown: "
-        "`mailroom docs write-templates`"
+        "templates/mail/receipt/body.html:2 uses the filter 'currency', which is unknown; "
+        "see `mailroom docs write-templates`"
     )

@@ -219,8 +219,8 @@ def test_a_stage_with_twilios_simulator_needs_a_valid_address() -> None:
     with pytest.raises(SettingsError) as refused:
         with_providers(load(stages, "dev"), "127.0.0.1:4711")
     assert str(refused.value) == (
-        "mailroom.dev.sms.base_url: is 'providers', and the context's providers is '127.0.0.1:4711'; run the "
-        "app with -c providers=http://HOST:PORT."
+        "mailroom.dev.sms.base_url: is 'providers', which needs a URL in the context key providers, not "
+        "'127.0.0.1:4711'; run the app with -c providers=http://HOST:PORT."
     )
 
 

@@ -141,8 +141,8 @@ def _finder(settings: MessagesApiSettings, clock: Clock) -> Finder | None:
 
 
 def _prefix(settings: MessagesApiSettings, event: Mapping[str, Any]) -> str | None:
-    """Return the prefix that the keys of objects must have in a request of this caller, or None for a caller
-    that may not use objects."""
+    """Return the prefix that the keys of S3 objects must have in a request of this caller, or None for a
+    caller that may not use objects. The prefix is empty if the settings contain no prefixes."""
     if not settings.payload_prefixes:
         return ""
     return settings.payload_prefixes.get(_caller(settings.caller_claim, event))

@@ -34,8 +34,8 @@ class Caller(Struct, frozen=True):
     clock: Clock = time.time
 
     def named(self, entry: Any) -> Any:
-        """Return the entry, with the default sender if it lacks `from`. Otherwise the payload could contain a
-        sender that the caller may not use."""
+        """Return the entry. If the caller's senders are limited, a mail without `from` gets the default
+        sender, because its payload could otherwise set a sender that the caller may not use."""
         if self.senders is None or not self.default or not isinstance(entry, dict):
             return entry
         nameless = entry.get("event_type") == "mail" and entry.get("from") is None
@@ -51,7 +51,9 @@ class Caller(Struct, frozen=True):
             return
         used = ", ".join(self.senders) or "none"
         if message.from_ is None:
-            raise Invalid("from", f"is missing, but its caller may not use the default; use one of {used}")
+            raise Invalid(
+                "from", f"is missing, but its caller may not use the default sender; use one of {used}"
+            )
         if bare(message.from_) not in self.senders:
             raise Invalid("from", f"is not a sender that its caller may use; use one of {used}")
 
@@ -101,7 +103,9 @@ def caller_of(settings: MessagesApiSettings, name: Callable[[], str], clock: Clo
         return ANYBODY
     limit = settings.callers.get(caller := name())
     if limit is None:
-        raise ApiError(HTTPStatus.FORBIDDEN, "the caller is not in api.callers; add it there")
+        raise ApiError(
+            HTTPStatus.FORBIDDEN, "the caller is not in the stage's setting api.callers; add it there"
+        )
     senders = None if limit.senders is None else [bare(sender) for sender in limit.senders]
     default = settings.mail_senders[0] if settings.mail_senders else ""
     may_use = default if senders is not None and bare(default) in senders else ""

@@ -1,5 +1,5 @@
 """Messages in the HTTP API: validates them and puts them into the mailbox, returns their statuses, and
-cancels waiting ones."""
+cancels waiting messages."""
 
 import time
 from collections import Counter
@@ -40,14 +40,14 @@ _METRICS: dict[Result, str] = {
 
 
 class Intake(Struct, frozen=True):
-    """Accepts the messages of requests. A repeated request has the same results as the first one, even after
-    a crash."""
+    """Accepts the messages of requests. Repeating a request is safe, even after a crash: a message that is in
+    the mailbox is not put again."""
 
     validator: Validator
     writer: MailboxWriter
     previews: "Callable[[], Previews] | None" = None
-    """Function that returns the previews, which render messages as their senders do; None to skip this
-    check."""
+    """Function that returns the previews, which check and render messages as the sender functions do; None to
+    skip this check."""
     workers: int = WORKERS
 
     def take(self, entries: Sequence[Any], prefix: str | None, caller: Caller = ANYBODY) -> list[EntryAnswer]:
@@ -96,9 +96,10 @@ class Intake(Struct, frozen=True):
             return _faulty("refused", entry, "item", str(fault))
 
     def _unused(self, message: Message, *, alone: bool) -> list[str]:
-        """Check a message as its sender does, and return its attributes without an effect. A single message
-        (`alone`) is rendered. Of the messages of a list only the names are checked, and the result is empty.
-        If a template cannot be read, the check is left to the sender. Raises Invalid."""
+        """Check a message as its sender function does, and return its attributes without an effect. A single
+        message (`alone`) without a payload is rendered. Any other message is checked by `Previews.check`
+        without rendering, and the result is empty. If a template cannot be read, the check is left to the
+        sender function. Raises Invalid."""
         if self.previews is None:
             return []
         try:
@@ -137,8 +138,9 @@ def _recipients(messages: Iterable[Message]) -> int:
 
 
 def _with_prefix(entry: Any, prefix: str | None) -> Any:
-    """Return the entry, with `payload_prefix` if it has a `payload_ref`. The sender checks the objects in the
-    payload against the prefix, because the caller can change the payload until it is read."""
+    """Return the entry, with `payload_prefix` if it has a `payload_ref`. The sender function checks the
+    objects that the payload names against the prefix, because the caller can change the payload until it is
+    read."""
     if prefix and isinstance(entry, dict) and entry.get("payload_ref") is not None:
         return {**entry, "payload_prefix": prefix}
     return entry
@@ -162,8 +164,8 @@ def _result(entry: Mapping[str, Any], put: PutResult, unused: list[str]) -> Entr
     key = Key(entry["id"], entry["event_type"])
     match put.state:
         case "accepted" | "existed":
-            # If the SDK has repeated the put because the first response was lost, the message is new although
-            # it existed, so it is counted in the caller's budget.
+            # If the SDK repeated the put because the first response was lost, the repeated put found the item
+            # of the first one. The message is new nevertheless, so it is counted in the caller's budget.
             return EntryAnswer(
                 "accepted" if put.repeated else put.state,
                 key.id,
@@ -243,7 +245,7 @@ class States(Struct, frozen=True):
 
 
 def _past(status: MessageStatus) -> ApiError:
-    detail = f"it is {status.status} and does not wait; only a waiting message can be cancelled"
+    detail = f"the message is {status.status} and does not wait; only a waiting message can be cancelled"
     return ApiError(HTTPStatus.CONFLICT, detail, message_status=status.status)
 
 

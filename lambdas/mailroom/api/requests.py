@@ -61,7 +61,7 @@ def _body(event: Mapping[str, Any]) -> dict[str, Any]:
             )
         return read(request.text(MAX_BODY_BYTES))
     except HttpError as fault:
-        limit = f"; send at most {MAX_BODY_BYTES} bytes, in several requests" if fault.status == 413 else ""
+        limit = f"; send at most {MAX_BODY_BYTES} bytes in one request" if fault.status == 413 else ""
         raise ApiError(HTTPStatus(fault.status), f"{fault}{limit}") from None
     except Malformed as fault:
         raise ApiError(HTTPStatus.BAD_REQUEST, f"{fault}") from None
@@ -69,7 +69,7 @@ def _body(event: Mapping[str, Any]) -> dict[str, Any]:
 
 _WITH_ID = re.compile(r"GET /messages/(?P<found>.+)|POST /messages/(?P<cancelled>.+)/cancel", re.DOTALL)
 _UNSAFE = re.compile(r".*[/?%\\].*|\.{1,2}", re.DOTALL)
-"""Pattern of ids that a path would change, or that would result in another path."""
+"""Pattern of ids that would be changed in a path, or that would result in another path."""
 
 
 def route_of(event: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 _CONNECT_SECONDS = 2.0
 MAX_IDLE_SECONDS = 5.0
-"""Seconds after the beginning of the last request, after which a connection is replaced. A new connection
-costs a few milliseconds of CPU time."""
+"""Maximum number of seconds since a connection's last request began. An older connection is replaced. A new
+connection costs a few milliseconds of CPU time."""
 
 
 def _config(read_seconds: float, attempts: int) -> Config:
@@ -39,8 +39,8 @@ def _config(read_seconds: float, attempts: int) -> Config:
         read_timeout=read_seconds,
         max_pool_connections=16,  # enough for the HTTP API, which puts up to 16 items at a time
         retries={"mode": "standard", "total_max_attempts": attempts},
-        # botocore does not check the parameters of each request, because mypy checks them by the types of the
-        # services.
+        # botocore does not check the parameters of each request, because mypy checks them against boto3's
+        # type stubs.
         parameter_validation=False,
         # The user agent is fixed. Otherwise botocore would build its long default twice for every request,
         # which takes a fifth of a call's CPU time.

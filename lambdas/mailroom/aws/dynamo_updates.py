@@ -94,8 +94,8 @@ def update(
     """Call UpdateItem, and return the item before or after the update, as `returns` requires, in plain
     Python. Raises ConditionFailed.
 
-    `#ttl` in an expression is the attribute `ttl`, unless `names` gives another attribute for `#ttl`:
-    DynamoDB reserves the word ttl
+    In an expression, `#name` is an alias of the attribute `name`, unless `names` contains another attribute
+    for this alias. An attribute such as `ttl` needs an alias, because DynamoDB reserves the word
     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html).
     """
     request: dict[str, Any] = {

@@ -70,7 +70,7 @@ def _text(path: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Invalid(path, "holds half of a surrogate pair, which is invalid in UTF-8") from None
+        raise Invalid(path, "holds half of a surrogate pair, which is invalid in UTF-8; remove it") from None
     return text
 
 

@@ -80,7 +80,7 @@ def batches(
 def send(client: "SQSClient", url: str, entries: Sequence[Entry]) -> set[str]:
     """Send the entries, and return the references of those that failed.
 
-    An entry that fails in its batch is tried a second time by itself.
+    An entry that fails in its batch is tried a second time in a separate call.
     """
     failed: set[str] = set()
     for batch in batches(entries, lambda entry: entry.size):

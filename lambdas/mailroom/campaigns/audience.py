@@ -42,7 +42,7 @@ class Recipient(Struct, frozen=True):
 
 class Fault(Struct, frozen=True):
     """Reason why an entry of an audience is invalid and gets no message. No field contains a value of the
-    entry."""
+    entry, except for its key."""
 
     where: str
     """Position of the entry, such as line 17."""
@@ -206,8 +206,8 @@ def check_columns(columns: Iterable[str], needed: Iterable[str]) -> None:
 
 
 def name_of(values: Mapping[str, Any], key: str, otherwise: str) -> str:
-    """Return the description of a database row's position for a fault: its key if logs may contain the key,
-    or else `otherwise`."""
+    """Return the description of a database row's position for a fault: the row's key if it is a number, a
+    UUID, or a short printable text, or else `otherwise`."""
     value = values.get(key)
     valid = isinstance(value, int | UUID) or (isinstance(value, str) and 0 < len(value) <= MAX_KEY_BYTES)
     return f"key {value!s}" if valid and str(value).isprintable() else otherwise

@@ -61,8 +61,8 @@ LOOK_BACK = 0
 have failed."""
 LOOKS = 6
 """Maximum number of further checks of a first page whose messages still lack an outcome. The first check is
-FIRST_LOOK_SECONDS after the page, the next as much later. Then the wait doubles each time, so that the last
-check is about a quarter of an hour after the page."""
+FIRST_LOOK_SECONDS after the page, and the second is as many seconds after the first. Then the wait doubles
+each time, so that the last check is about a quarter of an hour after the page."""
 FIRST_LOOK_SECONDS = 15
 Source = Callable[[Definition], Audience]
 
@@ -330,7 +330,7 @@ def _reason(error: Exception) -> str:
     other errors only the class is named, because their texts may quote a query."""
     if isinstance(error, ClientError):
         code, call = error.response["Error"]["Code"], error.operation_name
-        return f"AWS refused {call} ({code}): grant collect this call, or correct the name in campaign.toml"
+        return f"AWS refused {call} ({code}): allow collect to call it, or correct the name in campaign.toml"
     if isinstance(error, (ConnectError, LookupError)) and not isinstance(error, KeyError):
         return str(error)
     return type(error).__name__

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 _PRESENT = ("accepted", "existed", "conflict")
-"""States of items that are in the mailbox now. An accepted item may have been in the mailbox before the run
-was stopped, and may have expired since."""
+"""Results of a put after which the item is in the mailbox. Even a message whose put was `accepted` may have
+been cancelled when the run was stopped: its earlier item in the mailbox may have expired since."""
 PUTS_AT_ONCE = 8
 """Number of concurrent puts, because DynamoDB does not support batches of conditional puts."""
 _METRICS = {

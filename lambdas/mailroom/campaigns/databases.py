@@ -1,8 +1,8 @@
 """Connections to the databases in a stage's settings. A connection is opened for one page or one chunk, which
 takes about 30 ms.
 
-A reused connection would have to be tested, because a function is frozen between invocations, and its session
-settings would have to be reset.
+A reused connection would have to be tested, because a function is frozen between invocations, and the
+connection's session settings would have to be reset.
 
 Only a function with databases imports this module, because psycopg takes longer to load than all of Mailroom.
 Each running function has at most one connection to a database at a time, so the database's connection limit

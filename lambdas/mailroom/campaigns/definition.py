@@ -112,12 +112,14 @@ class Modules(Struct, frozen=True):
     loaded: dict[str, ModuleType] = {}
 
     def recipients(self, definition: Definition, page: Page) -> Found:
-        """Return a page of the campaign's own audience. Raises Invalid if the module lacks the function, or
-        returns something else."""
+        """Return a page of the campaign's own audience. Raises Invalid if the module lacks the function
+        `recipients`, or if the function does not return a Found."""
         module = self._module(definition)
         function = getattr(module, "recipients", None)
         if function is None:
-            raise Invalid("audience.kind", f"is module, but {definition.module} has no recipients(page)")
+            raise Invalid(
+                "audience.kind", f"is module, but {definition.module} has no recipients(page); add it"
+            )
         answer = function(page)
         if not isinstance(answer, Found):
             raise Invalid(f"{definition.module}: recipients", f"returned {type(answer).__name__}; use Found")
@@ -132,7 +134,7 @@ class Modules(Struct, frozen=True):
         composed = function(recipients)
         field = f"{definition.module}: compose"
         if not isinstance(composed, Mapping):
-            raise Invalid(field, f"returned {type(composed).__name__}; use a mapping by key")
+            raise Invalid(field, f"returned {type(composed).__name__}; use a mapping by the recipients' keys")
         # Unknown keys are an error: a module that confuses 7 with "7" would otherwise silently leave out all
         # people.
         unknown = composed.keys() - set(recipients.keys)
@@ -143,7 +145,7 @@ class Modules(Struct, frozen=True):
     def _module(self, definition: Definition) -> ModuleType:
         path = definition.module
         if path is None:
-            raise Invalid("audience.kind", "is module, but the campaign's folder has no campaign.py")
+            raise Invalid("audience.kind", "is module, but the campaign's folder has no campaign.py; add it")
         if path not in self.loaded:
             name = "campaign_" + definition.name.replace("-", "_")
             spec = importlib.util.spec_from_file_location(name, self.root / path)

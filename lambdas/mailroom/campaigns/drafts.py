@@ -23,7 +23,7 @@ Item = dict[str, Any]
 ADDRESS = frozenset({"to", "email", "platform", "time_zone", "locale"})
 """Attributes of a message that a column of an audience may set. A column with the name of another attribute
 (`bcc`, `headers`) is dropped, because the author of a file may not be authorized to set it. All other columns
-are variables of the template. An empty cell of these attributes counts as missing."""
+are variables of the template. An empty cell in such a column counts as missing."""
 
 COPIES = frozenset({"cc", "bcc"})
 
@@ -193,7 +193,10 @@ def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:
         raise Invalid(field, f"returned {type(composed).__name__} for a key; use a mapping of attributes")
     if definition.topic is not None and (copies := COPIES & composed.keys()):
         # A copy would contain the opt-out link of the other recipient.
-        raise Invalid(field, f"set {' and '.join(sorted(copies))}, but a mail with a topic has one recipient")
+        raise Invalid(
+            field,
+            f"set {' and '.join(sorted(copies))}, but a mail with a topic has one recipient; leave them out",
+        )
     item: Item = {}
     for name, value in composed.items():
         try:

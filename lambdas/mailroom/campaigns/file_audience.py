@@ -140,7 +140,10 @@ class S3Object:
             return Invalid(LOCATION, f"{self._location} does not exist; put the file there")
         if status == HTTPStatus.FORBIDDEN:
             # S3 refuses a request for a missing object as well, if the caller may not list the bucket.
-            words = "does not exist, or collect may not read its bucket or KMS key; put it there, or allow it"
+            words = (
+                "does not exist, or collect may not read its bucket or KMS key; put the file there, or allow "
+                "collect to read it"
+            )
             return Invalid(LOCATION, f"{self._location} {words}")
         return error
 

@@ -70,9 +70,9 @@ class Lines:
         self._at = 0
         self._line = start.line
         self.unclosed = 0
-        """Offset up to which an earlier search for a closing quote has failed. Before this offset an entry
-        has only one line. Otherwise a file in which each line opens a quote would be read again for each
-        line."""
+        """Offset up to which an earlier search for a closing quote has failed. Entries before this offset are
+        read as single lines. Otherwise, in a file in which each line opens a quote, the search would be
+        repeated for each line."""
 
     def skip_mark_of_utf8(self) -> None:
         """Skip the byte order mark that some programs write before the first line. Raises Invalid if the

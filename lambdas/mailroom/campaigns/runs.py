@@ -53,8 +53,8 @@ class Run(Struct, frozen=True, kw_only=True):
     from an earlier run of the same name."""
     id_secret: str
     """Secret of 128 random bits in hexadecimal, created by the first start. Whoever has the secret could
-    compute the ids of the run's messages, and put messages with these ids first. So no id, queue message or
-    command contains it."""
+    compute the ids of the run's messages, and put other messages with these ids before the run does. So no
+    id, queue message or command contains the secret."""
     starts: tuple[str, ...] = ()
     """Ids of all starts of the run."""
     next_page: int = 1
@@ -224,7 +224,7 @@ class Runs(Struct, frozen=True):
     ) -> bool:
         """Start a run, or restart it from its first page; pages of an earlier start are then not collected
         any more. The first start decides the run's time and its ids. `by` is the operator, or empty for a
-        schedule. `templates` has the meaning of the field of `Run`. Returns False if this start was recorded
+        schedule. `templates` is stored as `Run.templates`. Returns False if this start was recorded
         before."""
         return self._try(
             campaign,

@@ -13,8 +13,8 @@ class Estimate(Struct, frozen=True, kw_only=True):
     """Estimate of the time and the money that one message takes, for the commands `plan` and `cost`."""
 
     latency: float = 0.1
-    """Seconds that a sender with a whole vCPU takes for one message: the wait for the provider's response,
-    and the writes into the ledger."""
+    """Seconds that a sender function with a whole vCPU takes for one message: the wait for the provider's
+    response, and the writes into the ledger."""
     computing: float = 0.005
     """Seconds of `latency` in which the vCPU is busy. The default is the benchmark's result for a mail
     (`cpu_ms_a_mail`)."""
@@ -50,9 +50,9 @@ class Channel(Struct, frozen=True, kw_only=True):
     delayable: bool = True
     """Whether the channel's queue can delay a message; a FIFO queue cannot."""
     message: str = ""
-    """Word for one message in texts for people, such as "text"; if empty, the channel's name is used."""
+    """Word for one message in sentences for users, such as "text"; if empty, the channel's name is used."""
     messages: str
-    """Word for several messages in texts for people, such as "Texts"."""
+    """Word for several messages in sentences for users, such as "Texts"."""
     example: Mapping[str, str] = {}
     """Initial values of the local stage's form for a new message, by attribute."""
     rendered: bool = False
@@ -69,8 +69,8 @@ class Channel(Struct, frozen=True, kw_only=True):
     estimate: Estimate = Estimate()
     checks: Mapping[str, str] | None = None
     """Checks that the command `doctor` makes, by name. If None, `doctor` only checks that the secrets of the
-    senders can be read."""
+    sender functions can be read."""
     simulator: str = ""
-    """Class of the provider's simulator, whose only argument is the local stage's inbox. The constant
-    `SECRET` in its module holds the credentials that the simulator accepts. Further parts that the simulators
-    of the built-in channels have in common are in mailroom_local/providers."""
+    """Name (`module:class`) of the class of the provider's simulator. The class has one argument, the local
+    stage's inbox. The constant `SECRET` in its module holds the credentials that the simulator accepts. Empty
+    for the built-in channels, whose simulators are in mailroom_local/providers."""

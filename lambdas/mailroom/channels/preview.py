@@ -1,5 +1,5 @@
-"""Previews: messages rendered by the same code as in a stage's senders, but not sent. Payloads in the payload
-bucket are not read."""
+"""Previews: messages rendered by the same code as in a stage's sender functions, but not sent. Payloads in
+the payload bucket are not read."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 EXAMPLE_LINK = "https://example.com/unsubscribe/made-up"
-"""Placeholder for the recipient's opt-out link, which only the sender can sign."""
+"""Placeholder for the recipient's opt-out link, which only a sender function can sign."""
 
 
 class Preview(Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class Stage(Protocol):
 
 
 class Previews:
-    """Renders and checks messages as the senders of one stage would."""
+    """Renders and checks messages as the sender functions of one stage would."""
 
     def __init__(
         self,
@@ -124,8 +124,8 @@ class Previews:
         )
 
     def look(self, message: Message) -> Preview:
-        """Check and render the message. Raises Invalid in the same cases as the message's sender would. If
-        the content is in a payload, the message is checked, and the preview is empty."""
+        """Check and render the message. Raises Invalid in the same cases as the sender function would. If the
+        content is in a payload, the message is checked, and the preview is empty."""
         message = self._bound(message)
         self._check(message)
         self._payloads.require_all(message)
@@ -229,7 +229,7 @@ class _NamesAlone(Payloads):
 
     def require_all(self, message: Message) -> None:
         """Raise Invalid for an object that is missing or too large. If S3 refuses the request, the object is
-        not checked here, but later by the sender."""
+        not checked here, but later by the sender function."""
         if self._client is not None and self._bucket:
             with suppress(ClientError):
                 super().require_all(message)

@@ -149,7 +149,8 @@ class Engine:
             if not self._environment.eval_expr(f"name is {kind}", name=word):
                 place = f"{name}:{line}"
                 problem = (
-                    f"{place} uses the {kind} {word!r:.60}, which is unknown: `mailroom docs write-templates`"
+                    f"{place} uses the {kind} {word!r:.60}, which is unknown; "
+                    "see `mailroom docs write-templates`"
                 )
                 raise TemplateFault("template", problem, place)
         for argument, line in from_variables(source):

@@ -21,8 +21,9 @@ _MAX_KEY_BYTES = 1024
 
 
 def values_in(content: bytes) -> int:
-    """Return the maximum number of values in a JSON text. Each value except the outermost follows one of
-    these characters. Strings may contain them too, so the result may be too high."""
+    """Return the maximum number of values in a JSON text: the number of the characters `[`, `{` and `,`. Each
+    value except the outermost follows one of them. Strings may contain them too, so the result may be too
+    high."""
     return sum(map(content.count, (b"[", b"{", b",")))
 
 

@@ -96,39 +96,43 @@ class Cause(Struct, frozen=True):
 
     code: str
     message: str
-    """Sentence for people, which ends with the next step."""
+    """Sentence for operators, which ends with the next step."""
 
 
 _UNRECORDED = Cause(
-    "unrecorded", "a provider's event is not in the ledger; see the log of feedback, then redrive it"
+    "unrecorded", "a provider's event is not in the ledger; see the log of `feedback`, then redrive it"
 )
-_SUPERSEDED = Cause("superseded", "a later attempt at its message has begun: this is an old copy; delete it")
+_SUPERSEDED = Cause(
+    "superseded", "its attempt has ended, and a later one follows: this is an old copy; delete it"
+)
 _UNCLAIMED = Cause(
     "unclaimed",
-    "no worker has claimed its message: the function failed before, or could not reach the ledger; "
+    "no worker has claimed its message: the function failed before the claim, or did not reach the ledger; "
     "see the log of the function, then redrive it",
 )
 _UNKNOWN = Cause(
     "outcome_unknown",
-    "a worker claimed its message and recorded no outcome, so it may have been sent; see the log of the "
-    "sender, then redrive it: the next worker looks for evidence first",
+    "a worker claimed its message and recorded no outcome, so the message may have been sent; see the log of "
+    "the sender function, then redrive it: the next worker looks for evidence first",
 )
 _UNSENT = Cause(
-    "unsent", "workers returned it unsent and recorded no reason; see the sender's log, then redrive it"
+    "unsent",
+    "workers returned it to its queue unsent and recorded no reason; see the sender function's log, "
+    "then redrive it",
 )
 
 _TROUBLE = "{}; fix the cause, then redrive it"
 _TROUBLES_IN_DOUBT = {
     "in_doubt": "{}, and it is not resent automatically; ask the provider, then settle it, or redrive it to "
     "send it once more",
-    "no_outcome": "a try ended without an outcome ({}), so it may have been sent; redrive it when "
-    "the problem is solved: the next worker looks for evidence first",
-    "look_up_failed": "the look-up of an earlier try at the provider failed ({}), so it may have been sent; "
-    "redrive it when the problem is solved",
+    "no_outcome": "a try ended without an outcome ({}), so the message may have been sent; redrive it "
+    "when the problem is solved: the next worker looks for evidence first",
+    "look_up_failed": "the look-up of an earlier try at the provider failed ({}), so the message may have "
+    "been sent; redrive it when the problem is solved",
 }
 _TROUBLES = {
-    "retry": "not accepted in all its tries: {}; redrive it when the problem is solved",
-    "unprepared": "its request could not be prepared ({}); see the sender's log, then redrive it",
+    "retry": "not accepted in any of its tries: {}; redrive it when the problem is solved",
+    "unprepared": "its request could not be prepared ({}); see the sender function's log, then redrive it",
     **_TROUBLES_IN_DOUBT,
 }
 """Sentences by the code in the ledger attribute `trouble`, the reason why a message was not sent."""
@@ -140,7 +144,8 @@ def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
     match subject.kind:
         case "malformed":
             return Cause(
-                "malformed", f"not a valid message: {subject.detail}; find its sender, then delete it"
+                "malformed",
+                f"not a valid message: {subject.detail}; find the program that sent it, then delete it",
             )
         case "event":
             return _UNRECORDED
@@ -193,7 +198,7 @@ def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:
     if dead_letter.queue.startswith("collect-"):
         sentence = f"a page of campaign {subject.detail}, was not collected; see `mailroom campaign status`"
         return Cause("uncollected", f"{sentence}; fix the cause, then redrive it, or start the run again")
-    sentence = f"people of campaign {subject.detail}, were not all composed; see the log of compose"
+    sentence = f"people of campaign {subject.detail}, were not all composed; see the log of `compose`"
     return Cause("uncomposed", f"{sentence}, fix the cause, then redrive it: no person gets a second message")
 
 

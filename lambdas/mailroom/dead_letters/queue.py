@@ -85,7 +85,7 @@ class DeadLetterQueue:
         self._long_poll = long_poll
         self._held: dict[str, str] = {}
         self._skipped: set[str] = set()
-        """Ids of further dead letters that `receive` does not return."""
+        """Ids of further dead letters that `receive` does not return, such as redriven ones."""
         self._emptied = False
         self._crowded = False
         self.name = name

@@ -51,8 +51,8 @@ M_contra = TypeVar("M_contra", bound=Message, contravariant=True)
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)
 
-_HELD = "an earlier try may have reached the provider, so it is not sent again ({})"
-_USED_UP = "the provider's daily quota is used up; the message waits until it is not"
+_HELD = "an earlier try may have reached the provider, so the message is not sent again ({})"
+_USED_UP = "the provider's daily quota is used up; the message waits until there is capacity again"
 _PAUSED = "the campaign run of the message is paused"
 _IN_DOUBT = "in_doubt"
 """Code in the ledger attribute `trouble` while a message whose outcome is unknown waits for its resend."""
@@ -509,8 +509,8 @@ class Delivery(Generic[M, R]):
 
     def _not_ready(self, claim: Claimed, message: M, reason: NotReady, record: QueueRecord) -> Result:
         self._timing.answered(claim.key, reason.outcome)
-        # If the account was opened, the cause is in the message's content, such as the key of opt-out links.
-        # The other provider could not send the message either.
+        # If the account was opened, something else that the request needs is missing, such as the key that
+        # signs opt-out links. The other provider could not send the message either.
         choice = self._other if isinstance(self._session, Refusal) else self._no_other
         return self._not_sent(claim, message, reason.outcome, record, choice)
 
@@ -547,7 +547,8 @@ class Delivery(Generic[M, R]):
         self._tally.note("ToOtherProvider", "it goes to the other provider", reason=explanation)
         result = self._release(claim, self._other.hand_over(), code, reason)
         if claim.redriven:
-            # The claim has removed this mark, by which the other provider's sender knows of the redrive.
+            # The claim has removed `dead_lettered_at`. The other provider's sender needs the attribute to
+            # recognise a message that an operator has redriven.
             self._ledger.dead_lettered(claim.key)
         return result
 

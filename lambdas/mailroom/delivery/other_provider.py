@@ -17,7 +17,7 @@ from mailroom.message.outcome import DayUsedUp, Outcome, Refusal, Rejected, Retr
 
 REFUSED_IN_A_ROW = 3
 """Number of consecutive refusals after which a sender submits only the first message of each batch, until the
-provider refuses none. So a provider that refuses everything is asked by single messages."""
+provider does not refuse one. So a provider that refuses everything gets only one message of each batch."""
 
 
 class OtherProviderChoice:
@@ -45,8 +45,9 @@ class OtherProviderChoice:
         """Return the claim with the tries of the sender's own provider. Return None if the other provider
         has to find out the outcome of an earlier try.
 
-        The oldest try of unknown outcome decides. The other provider's senders have found that try as well
-        and moved the message, so a later try of theirs is only a claim whose worker crashed before the move.
+        The provider of the oldest try of unknown outcome decides. If it is the sender's own provider, the
+        other provider's senders only move the message back. So a later try of the other provider is only a
+        claim whose worker crashed before it moved the message.
         """
         if self._other is None or not claim.unsettled:
             return claim
@@ -66,11 +67,12 @@ class OtherProviderChoice:
             self._refused = 0
 
     def withheld(self) -> Refusal | None:
-        """Return the reason why a message is not submitted now: the provider has refused the messages before
-        it, and a message of the batch asks it already. Returns None if the message may be submitted.
+        """Return the reason why a message is not submitted now: the provider has refused the latest messages,
+        and another message of the batch already tests whether it still refuses. Returns None if the message
+        may be submitted.
 
-        If the provider's daily quota is used up, this message moves at once too. Any other refusal becomes a
-        Retry.
+        If the provider's daily quota is used up, the reason is DayUsedUp, so that the message moves to the
+        other provider at once. Any other refusal becomes a Retry.
         """
         if not self.is_fallback or self._refused < REFUSED_IN_A_ROW or not self._asked:
             self._asked = True

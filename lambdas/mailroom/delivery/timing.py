@@ -44,8 +44,8 @@ class SendingTime:
     If a provider refuses most bulk messages because of the configuration, new bulk messages wait, so that a
     campaign does not end as thousands of dead letters. Messages that were received before are still
     submitted. They show when the provider accepts messages again, or they become dead letters, which set off
-    an alarm. Each environment of the function decides by the messages that it has submitted, so this costs no
-    further call.
+    an alarm. Each execution environment of the Lambda function decides by the messages that it has submitted,
+    so this costs no further call.
 
     A message waits only if it was certainly not sent. This is a condition of the write that holds it, which
     precedes any claim. Any other message is claimed first, and waits only if evidence shows that no try has
@@ -66,7 +66,8 @@ class SendingTime:
             of_day = (settings.budget or settings.channel, settings.per_day, settings.reserve, tools.clock)
             self._budget = Budget(tools.dynamodb, settings.budgets_table, *of_day)
         self._second = math.ceil(1 / settings.pace_seconds) if settings.pace_seconds else 0
-        """Maximum number of recipients that this worker reaches in a second."""
+        """Maximum number of messages that this worker submits in a second. If the worker needs a second grant
+        within a second, it reserves at least this number of recipients."""
         self._asked_at = 0.0
         self._left = Grant(0, 0)
         """Recipients that the budget has granted to this worker and that are not used yet. Batches of the
@@ -82,8 +83,8 @@ class SendingTime:
         self._closed_until = 0.0
         provider = settings.other_provider
         self._lines_up = self._bulk and self._budget is not None and (not provider or provider.is_fallback)
-        """Whether messages that wait for the daily budget are sent in the order in which they were put. The
-        messages of a fallback are not: after a wait, its first provider is asked again."""
+        """Whether messages that wait for the daily budget are sent in the order in which they were put. This
+        is false for the sender of a fallback: after a wait, its messages go to the first provider again."""
         self._closes = self._bulk and not (provider and provider.is_fallback)
         """Whether new messages wait if the provider refuses most of them. They do not if they go to another
         provider instead."""
@@ -213,7 +214,8 @@ class SendingTime:
         return None
 
     def _day_wait(self, message: Message, record: QueueRecord) -> Wait:
-        """Return the wait for the daily quota or budget: in line, or until a later try."""
+        """Return the wait for the daily quota or budget: until the budget has capacity for the message, or
+        for USED_UP_SECONDS."""
         due = self._tools.clock() + (0 if self._lines_up else USED_UP_SECONDS)
         return self._wait(message, record, DAY_USED_UP, due)
 
@@ -350,5 +352,6 @@ def _place(entry: Entry, moment: float) -> int:
 def _larger_than_day(message: Message, part: int) -> Invalid:
     return Invalid(
         "to",
-        f"has {message.recipient_count} recipients, more than bulk may reach in a day ({part}); use fewer",
+        f"has {message.recipient_count} recipients, but bulk messages may reach only {part} in a day; "
+        "use fewer",
     )

@@ -254,7 +254,7 @@ class Received(NamedTuple):
     record: Mapping[str, Any]
     """Record in the form of an event from Lambda."""
     entry: Read | None
-    """Key and message of the record; None if its body lacks a valid key."""
+    """Parsed record, including the message; None if the body lacks a valid key."""
 
 
 class Worker:
@@ -314,7 +314,8 @@ class Worker:
     def _handed_over(self, batch: Sequence[Received], results: Sequence[Result]) -> list[Result]:
         """Send the records with the result HandOver to their other queue, and return the results of all
         records: DONE for a record that was sent, and otherwise the wait until the next try. The queue deletes
-        a record only afterwards, so after a crash both queues have it, and the claim decides."""
+        a record only afterwards, so after a crash both queues have it. Then the ledger's claim prevents a
+        second send."""
         entries: dict[str, list[queues.Entry]] = {}
         for received, result in zip(batch, results, strict=True):
             if isinstance(result, HandOver) and received.entry is not None:
@@ -328,8 +329,8 @@ class Worker:
         ]
 
     def _after_move(self, received: Received, unsent: Container[str]) -> Result:
-        """Return the result of a record that was to be sent to another queue. `unsent` has the ids of those
-        that were not."""
+        """Return the result of a record that was to be sent to another queue. `unsent` contains the ids of
+        the records that were not sent."""
         if received.entry is None or received.record["messageId"] not in unsent:
             return DONE
         return ComeBack(self._delivery.retry_wait(received.entry.record.receives))
@@ -412,8 +413,9 @@ class Worker:
 
 
 def _entry(record: Mapping[str, Any], read: QueueRecord) -> queues.Entry:
-    """Return a record for another queue. The time from which the delay of its message counts stays, and shows
-    that the ledger has an item of the message."""
+    """Return the entry by which a record is sent to another queue. The time from which the message's delay
+    counts does not change. Because the entry has this time, the receiver knows that the ledger has an item of
+    the message (see `QueueRecord.fresh`)."""
     times = {queues.PUT_AT: read.put_at, queues.DUE_AT: read.due_at or read.put_at}
     attributes = {name: str(int(time)) for name, time in times.items() if time is not None}
     return queues.Entry(record["messageId"], record["body"], attributes, group=read.group)

@@ -1,9 +1,9 @@
 """Function `release`: every minute it puts waiting messages into their queues, if they are due or the daily
 budget has capacity for them.
 
-A round handles one shard of the messages that are due, or the messages of one channel that wait for the daily
-budget. A message is put into its queue before its mark is removed. After a crash in between it is queued
-twice, and the claim drops the second copy.
+A round is one invocation. It handles one shard of the messages that are due, or the messages of one channel
+that wait for the daily budget. A message is put into its queue before its mark is removed. After a crash in
+between it is queued twice, and the claim drops the second copy.
 """
 
 import math
@@ -51,15 +51,18 @@ wait during the round."""
 _THREADS = 8
 _LATE_SECONDS = 3600
 """Seconds after the `send_at` of a missing item within which the item counts as deleted by its producer, and
-not as expired because of a delay of `release`. A million messages of the same minute take longer than a
-minute."""
+not as expired because of a delay of `release`. The time is much longer than the minute between two
+rounds, because `release` needs several rounds for a million messages that are due in the same minute."""
 _TAKEN_BACK = "the item was deleted from the mailbox before its send_at"
 _GONE = (
     "the item was missing in the mailbox when it was read more than 1 hour after send_at: it had expired, "
     "or its producer had deleted it; if it is still wanted, put it under a new id"
 )
-_NO_CONTENT = "its content was deleted before its wait ended, more than a year after it began; put it again"
-_NO_LANE = "its lane {!r} of {} does not exist any more; put it again in another lane"
+_NO_CONTENT = (
+    "its content was deleted before its wait ended, more than a year after the wait began; "
+    "put the message under a new id"
+)
+_NO_LANE = "its lane {!r} of {} does not exist any more; put the message under a new id in another lane"
 _NO_LIMIT = (("0001-01-01", 10**12),)
 """`per_day` of a channel whose daily limit was removed while messages waited for it."""
 
@@ -188,8 +191,8 @@ class Release(Struct, frozen=True):
                 if start and not in_time():
                     return
                 batch = fitting[start : start + BATCH]
-                # `line_at` is raised before the messages are queued, because their worker asks the budget for
-                # them as soon as they are in its queue.
+                # `line_at` of the budget is raised before the messages are queued: their worker asks the
+                # budget for recipients at once, and gets none for messages that were put after `line_at`.
                 budget.move_line(batch[-1].at)
                 self._hand_over(batch)
             paced -= len(fitting)
@@ -210,9 +213,9 @@ class Release(Struct, frozen=True):
         self, channel: str, part: int, room: int, paced: int, in_time: Callable[[], bool]
     ) -> tuple[list[WaitingRow], WaitingRow | None]:
         """Return the rows that may be queued now, in the order in which their messages were put, and the
-        first row after them. They have at most `room` recipients, and there are at most `paced` rows. A
-        message with more recipients than `part`, the largest daily budget, never fits; it is queued as well,
-        and its worker ends it as failed."""
+        first row after them. The rows to be queued have at most `room` recipients together, and there are at
+        most `paced` of them. A message with more recipients than `part`, the largest daily budget, never
+        fits; it is queued as well, and its worker ends it as failed."""
         fitting: list[WaitingRow] = []
         rows = self.waits.line(channel)
         while batch := [*islice(rows, BATCH)]:

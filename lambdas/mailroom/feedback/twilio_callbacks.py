@@ -261,9 +261,9 @@ def _origins(url: str) -> tuple[str, str]:
 def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
     """Return the origins of the host under which API Gateway received the request.
 
-    These are accepted besides the stage's public URL: callbacks about messages sent before a change of the
-    public URL are signed with the previous URL, which may have this host. The host is the API's default host
-    or one of its custom domains, independent of the request's headers. Accepting the host is safe, because a
-    valid signature still requires the auth token.
+    These origins are accepted besides the stage's public URL: callbacks about messages sent before a change
+    of the public URL are signed with the previous URL, which may have this host. The host is the API's
+    default host or one of its custom domains, independent of the request's headers. Accepting the host is
+    safe, because a valid signature still requires the auth token.
     """
     return _origins(f"https://{request.host}") if request.host else ()

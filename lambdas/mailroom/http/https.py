@@ -76,8 +76,8 @@ class AnswerTooLong(HTTPException):
 
 
 class BoundedStream(io.RawIOBase):
-    """Stream of the bytes from a socket, with a maximum number and a deadline, even if they arrive one by
-    one."""
+    """Stream of the bytes from a socket, with a maximum number of bytes and a deadline. The deadline holds
+    even if the bytes arrive one by one."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline, room: int) -> None:
         self._sock = sock

@@ -114,8 +114,8 @@ class UrlPolicy:
         networks: Iterable[str] = (),
         resolve: Resolve = resolve,
     ) -> None:
-        """`schemes` and `ports` are the allowed ones; if `ports` is empty, any port is allowed. `networks`
-        (CIDR blocks) are allowed even if they are not public.
+        """Create the policy. `schemes` and `ports` are the allowed schemes and ports; if `ports` is empty,
+        any port is allowed. `networks` (CIDR blocks) are allowed even if they are not public.
 
         Raises ValueError for an invalid CIDR block.
         """
@@ -197,7 +197,7 @@ class UrlPolicy:
         if _in(address, _NEVER):
             return "is link-local or a cloud's metadata service, which is never allowed; use a public host"
         if _in(address, _CARRIERS) or address.packed[8:12] in _ISATAP:
-            return "contains another address, as in 6to4 and Teredo, which is never allowed; use that address"
+            return "contains an IPv4 address, as in 6to4 and Teredo, which is never allowed; use that address"
         if _in(address, _NOT_PUBLIC) and not _in(address, self._networks):
             return "is not public; use a host on the internet, or add its network to allowed_networks"
         return None

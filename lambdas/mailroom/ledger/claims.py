@@ -60,16 +60,17 @@ class Claimed(Struct, frozen=True):
     trouble: dict[str, str] = {}
     """Reason why the latest try did not send the message, or why its outcome is unknown: {code, message}."""
     settled: bool = False
-    """Whether all tries in the ledger item can have sent the message only once."""
+    """True if there are earlier tries, and all tries together have certainly sent the message at most once.
+    `Ledger.complete` then removes the tries from the ledger item."""
 
     def after(self, evidence: Evidence) -> "Claimed":
         """Return the claim after evidence about its earlier tries. The tries are removed if the evidence
         proves that none of them reached the provider."""
         if isinstance(evidence, NotFound):
             return structs.replace(self, unsettled=(), settled=bool(self.unsettled))
-        # A provider accepts an identical request with the same idempotency key only once, so a Repeatable
-        # settles all earlier tries. Look-ups and checkpoints prove nothing about tries at other accounts, so
-        # a Sent settles the tries only if all were made at one account.
+        # A provider accepts an identical request with the same idempotency key only once. So after a
+        # Repeatable, all tries together send one message. Look-ups and checkpoints prove nothing about tries
+        # at other accounts. So after a Sent, this is certain only if all tries were made at one account.
         one_send = isinstance(evidence, Repeatable) or (
             isinstance(evidence, Sent) and len(self.accounts) == 1
         )

@@ -1,8 +1,9 @@
 """Contents of messages that wait. They have a separate table, because ledger items change more often, and a
 write of a large item costs more.
 
-The content of a message that a sender holds is stored, because the message's mailbox item may
-be deleted meanwhile. Only the function `release` reads the content, when the message goes to its queue.
+If a sender finds that a message has to wait, the content of the message is stored here, because its mailbox
+item may be deleted meanwhile. Only the function `release` reads the content, when the message goes to its
+queue. If `dispatch` lets a message wait for its `send_at`, `release` reads the mailbox item again instead.
 """
 
 import zlib

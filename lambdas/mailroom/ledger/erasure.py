@@ -2,8 +2,8 @@
 deleted.
 
 A copy of a message may be in a queue for weeks. The key, the status and `completedAt` of the ledger item
-prevent that this copy is sent. So these attributes stay until the item's `ttl`, and the attributes about the
-person are removed.
+prevent this copy from being sent. So these attributes stay until the item's `ttl`, and the attributes about
+the person are removed.
 """
 
 from collections.abc import Mapping

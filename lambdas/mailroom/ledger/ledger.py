@@ -78,7 +78,7 @@ NO_RESPONSE = "no_outcome"
 """Code of `trouble` if a submit ended without a response."""
 _CLAIM_OVER = ("startedAt", "unsettled_tries")
 """Attributes that are removed when the outcome of every try of the message is known."""
-_SETTLED_BY_OPERATOR = "an operator settled it as failed, because its outcome could not be found out"
+_SETTLED_BY_OPERATOR = "an operator recorded it as failed, because its outcome could not be found out"
 
 
 class NewClaim(NamedTuple):
@@ -221,8 +221,8 @@ class Ledger(LedgerTable):
         line: str | None = None,
     ) -> None:
         """Record that the provider has accepted the message. If an event has recorded the acceptance already,
-        add only the facts that the item lacks. More than one try stays in `unsettled_tries` only if the
-        message may have arrived twice; a single try may stay.
+        add only the facts that the item lacks. After this write, `unsettled_tries` contains more than one try
+        only if the message may have arrived twice.
 
         `line` is the recipient's telephone number, if `ids_on_line` has to find the message by that number.
         """
@@ -273,8 +273,9 @@ class Ledger(LedgerTable):
         return items_of(self._client, self._table, keys)
 
     def cut_off(self, keys: Iterable[Key]) -> set[Key]:
-        """Return the keys of the messages whose claim was neither released nor explained by `doubt`. Their
-        function timed out or crashed, it still runs, or the message has ended. Raises UnprocessedKeys."""
+        """Return the keys of the messages whose claim was neither released nor explained by `doubt`. The
+        function that claimed such a message timed out, crashed or still runs, or the message has ended.
+        Raises UnprocessedKeys."""
         return {
             key
             for key, item in self.items(keys).items()

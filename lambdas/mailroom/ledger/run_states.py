@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STOPPED = "stopped"
 """State of a stopped run, and the code in the `error` of a message that was cancelled because its run was
 stopped."""
-REASON = "its campaign run was stopped before it was sent; it is sent if the run is restarted"
+REASON = "its campaign run was stopped before the message was sent; a restart of the run sends it"
 """Reason, for people, why a message of a stopped run was cancelled."""
 FRESH_SECONDS = 5.0
 """Seconds for which a run that is neither stopped nor paused is not read again."""

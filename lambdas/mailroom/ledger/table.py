@@ -32,8 +32,8 @@ FIRST = "(attribute_not_exists(attempts) OR attempts = :ended)"
 NEXT = "attempts = :ended"
 """Condition for a later attempt: the attempt before it has ended, and no later attempt has."""
 STANDS = "#wait.version = :version"
-"""Condition: the message still has the mark with the caller's version, because no later hold has replaced it.
-Each hold writes a new version."""
+"""Condition: the message still has the mark with the caller's version, because no later call of `Waits.hold`
+has replaced it. Each call writes a new version."""
 WAITS = f"#status = :waits AND {STANDS}"
 """Condition: the message waits, and its mark has the caller's version. A message waits only while its status
 is `scheduled`."""

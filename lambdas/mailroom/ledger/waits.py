@@ -60,7 +60,7 @@ class Wait(Struct, frozen=True):
     due: float
     """Time in epoch seconds before which the message is not sent."""
     version: str
-    """Id of this wait; each hold of a message has a new id."""
+    """Id of this wait: a message that has to wait once more gets a new id."""
     put_at: float | None = None
     """Time in epoch seconds when the message was put into the mailbox, if that time is known."""
     window: Window | None = None
@@ -103,8 +103,8 @@ class Waits(LedgerTable):
         """Mark messages that may not be sent yet. Messages that are not in the ledger yet are inserted by one
         call for every 25; each other message takes one call.
 
-        The client must never repeat a call. A late repeat could replace a newer mark by an older one, whose
-        content is already deleted. A later hold replaces an earlier mark.
+        A mark replaces an earlier mark of the message. So the DynamoDB client must not retry: a late retry
+        could replace a newer mark by an older one, whose content is already deleted.
 
         Returns for each message whether it waits now. It does not wait if it has ended, if it is claimed, if
         it may have been sent, or if it is a copy of an earlier attempt. Raises the client's errors; then some
@@ -161,9 +161,9 @@ class Waits(LedgerTable):
 
     def due(self, shard: int, until: float, *, lines_up: bool = False) -> Iterator[WaitingRow]:
         """Yield the messages of a shard that are due at `until` (epoch seconds) or before, in the order of
-        their due times. Messages that then wait for the daily budget are in separate lists, which `lines_up`
-        selects: millions of them may have a window that opens in the same minute, and must not delay other
-        messages. Pages are read on demand."""
+        their due times. Messages that have to wait for the daily budget once they are due are in separate
+        lists, which `lines_up` selects: millions of them may have a window that opens in the same minute, and
+        must not delay other messages. Pages are read on demand."""
         name = "lines_up" if lines_up else "due"
         return self._rows(f"{name}#{shard}", "waits_at <= :at", math.floor(until))
 

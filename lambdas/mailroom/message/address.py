@@ -45,8 +45,8 @@ def split(text: str) -> tuple[str, str]:
     """Split `a@b.example` or `Name <a@b.example>` into the display name (or "") and the bare address.
 
     A name may be quoted (RFC 5322) and encoded (RFC 2047), like the output of `email.utils.formataddr`. The
-    returned domain is in ASCII (IDNA 2008). Raises ValueError with the valid form: SES accepts only ASCII
-    before the @, and RFC 5321 allows 64 characters there and 254 in all.
+    returned domain is in ASCII (IDNA 2008). Raises ValueError with the valid form. SES accepts only ASCII
+    before the @. RFC 5321 allows 64 characters before the @, and 254 in all.
     """
     if has_control(text):
         raise ValueError("holds a line break or control character; use one line of plain text")

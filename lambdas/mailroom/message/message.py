@@ -28,9 +28,9 @@ MAX_ATTEMPT = 999_999_999
 _FORM = re.compile(r"([A-Za-z0-9_-]{2,240})(?:\.([1-9][0-9]{0,8}))?", re.ASCII)
 
 MAX_REF_BYTES = len("s3://") + 63 + len("/") + 1024
-"""Maximum number of bytes of a `payload_ref`, by the longest bucket name and the longest object key. A ledger
-item stores the `payload_ref` of a fax, which may come from a queue, whose messages are larger than any
-item."""
+"""Maximum number of bytes of a `payload_ref`, by the longest bucket name and the longest object key. The
+limit is needed because the ledger stores the `payload_ref` of a fax, and a queue message may be larger than
+any DynamoDB item."""
 
 MAX_TIME = 64
 """Maximum number of characters of a time. A time with microseconds and an offset has half as many, but Python
@@ -192,8 +192,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """Whether messages may have a `window`. False for a channel whose messages take so long that the window
     may close during the transmission."""
     hints: ClassVar[Mapping[str, str]] = {}
-    """Remedies by attribute. The remedy is added to the error message if a map in the attribute lacks a name
-    or has an unknown name."""
+    """Remedies by attribute. The remedy is added to the error message if a map in the attribute lacks a
+    required field or has an unknown field."""
 
     id: Annotated[str, Meta(description=f"chosen by the producer; 1 to {MAX_ID_BYTES} bytes of UTF-8")]
     """Id that the producer chose: with `event_type`, the key of the message."""
@@ -389,7 +389,7 @@ class Message(Struct, frozen=True, kw_only=True):
         if due is not None and expiry is not None and due >= expiry:
             raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
         if due is not None and self.ttl is not None and self.ttl <= due:
-            raise Invalid("ttl", "is not after send_at; the item would be deleted before it is sent")
+            raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
         self._check_window()

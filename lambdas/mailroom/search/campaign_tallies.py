@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 UNDER_WAY = ("sending", "retrying")
-"""Statuses that are not counted, because they soon change. Waiting messages are counted as well."""
+"""Statuses that are not counted, because they soon change. Messages with any other status are counted, also
+waiting ones (`scheduled`)."""
 SLOTS = 8
 """Number of items of a tally. Each worker chooses one at random, so that workers that count at the same time
 seldom write the same item."""
@@ -83,7 +84,7 @@ class Tallies:
                 if all([self._write(tally, part) for part in parts]):  # noqa: C419 - each of them is written
                     break
             else:
-                raise Contention(f"a part of {tally} was not counted, because others count it too")
+                raise Contention(f"a part of {tally} was not counted, because other workers count it too")
 
     def of_run(self, campaign: str, run: str, begun_at: int) -> Counter[str]:
         """Return the number of messages by status, for the run that began at `begun_at` (epoch seconds)."""

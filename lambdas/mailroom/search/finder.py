@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 PAGE = 50
 """Maximum number of messages in a page."""
 SECONDS = 2.0
-"""Seconds after which a page ends even if it is not full. A filter that few messages match takes long."""
+"""Seconds after which a page ends even if it is not full, because the search takes long if few messages match
+the filter."""
 
 
 class Filter(Struct, frozen=True):

@@ -90,8 +90,8 @@ class Rows(Struct, frozen=True):
 
     def of(self, item: Mapping[str, Any]) -> list[Row]:
         """Return the rows of a ledger item in plain Python, except for the run's row. The list is empty for
-        an erased item, for an item of an earlier version without an outcome, and for a canary, because
-        hundreds of canaries a day would hide the newest messages. Raises InvalidSecret and botocore's
+        an erased item, for an item without a time (see `_put`), and for a canary, because hundreds of
+        canaries a day would hide the newest messages. Raises InvalidSecret and botocore's
         errors."""
         put = _put(item)
         if put is None or ERASED_AT in item or item["id"].startswith(CANARY):
@@ -120,7 +120,8 @@ def _recipients(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _put(item: Mapping[str, Any]) -> str | None:
-    """Return the sort key of an item's rows, or None for an item without a time, such as an expired one."""
+    """Return the sort key of an item's rows. Returns None for an item without `putAt` and `history`, such as
+    the {} in place of an expired item."""
     history = item.get("history") or ()
     put_ms = item.get("putAt") or (history[0]["at"] if history else None)
     if put_ms is None:

@@ -45,7 +45,7 @@ class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rena
 
     @property
     def token(self) -> str | None:
-        """Unverified token in the path; None for the path of a feature that is switched off."""
+        """Unverified token in the path; None if the path is a route of a provider that is switched off."""
         return (self.path_parameters or {}).get("token")
 
     def fields(self) -> dict[str, str]:
@@ -82,9 +82,9 @@ class Unsubscribe:
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Return a page with a status. 200: the page shows the recipient's choice. 404: the token is invalid.
-        410: the feature is switched off. 400, 405, 413 and 415: the request is not one that Mailroom's pages
-        make. 503: the table cannot be reached. 500: the secret cannot be read. After 500 and 503 the choice
-        is unchanged."""
+        410: the path is a route of a provider that is switched off. 400, 405, 413 and 415: the request is not
+        one that Mailroom's pages make. 503: the table of choices cannot be reached. 500: the secret cannot be
+        read. After 500 and 503 the choice is unchanged."""
         page = Page(self._settings)
         try:
             request = http_event.read(event, UnsubscribeRequest)

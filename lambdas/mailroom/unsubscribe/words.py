@@ -19,9 +19,9 @@ class Words(Struct, frozen=True, kw_only=True):
     opted_in_title: str = "You are subscribed"
     opted_in: str = "{recipient} gets messages about “{topic}”."
     unknown_title: str = "This link does not work"
-    unknown: str = "Perhaps it was cut off on its way: please open it from the mail itself, whole."
+    unknown: str = "Perhaps the link is incomplete: please open it directly from the mail."
     refused_title: str = "That did not work"
-    refused: str = "Please open the link in the mail again, and use the button there."
+    refused: str = "Please open the link in the mail again, and use the button on the page."
     failed_title: str = "Please try again"
     failed: str = (
         "We could not reach our records, and nothing has been changed. Please try again in a minute."

@@ -5,20 +5,22 @@
 - MiniStack accepts any key: another user of the machine could create a function, which would run as the user
   who started the stage. This application accepts only the stage's own key, except for requests that AWS does
   not authenticate either: the routes of the HTTP API, whose functions check the caller. Functions get the
-  same key.
+  stage's key as their credentials.
 - MiniStack's CloudFormation rejects alarms on metric math. Here such an alarm is replaced by an alarm on its
   first metric; its name, ARN and outputs stay the same. MiniStack does not evaluate alarms here: it does not
   distinguish metrics with the same name, so a slow function would trigger the alarms of all functions. The
   pump evaluates the alarms for which a local stage has data.
-- MiniStack generates another secret at each start, so receivers would need a new webhook key. Here a
-  generated secret is derived from the stage's key and the secret's name, in letters and digits: it is the
-  same after `down` and `up`.
+- MiniStack generates secrets at random at each start, so receivers of webhooks would need a new key after
+  each start. Here a generated secret is derived from the stage's key and the secret's name, in letters and
+  digits, so it is the same after `down` and `up`.
 - MiniStack unpacks a function's code again for each worker, a thousand files and more, which takes its one
   core for up to half a second. Here the code is unpacked once, and the workers' folders are links to it.
-  Functions do not write to this folder, which is read-only on AWS. The comment of an archive is the path of a
-  folder with more of the code, which is copied, because that folder may be removed while the stage runs.
+  Functions do not write to this folder, which is read-only on AWS. The comment of an archive may be the path
+  of a folder that contains the code (see `Asset.content` in stage/deploy.py). That folder is copied, because
+  it may be removed while the stage runs.
 
-prompt.py saves time too. This folder runs with the emulator's own Python and packages.
+prompt.py removes MiniStack's delays between polls. The modules beside this file run in the emulator's own
+virtual environment.
 """
 
 import hashlib

@@ -28,7 +28,7 @@ from mailroom_stacks.settings.sentences import SettingsError
 LATEST = 10
 RECENT_SECONDS = 6 * 86_400
 """Seconds after a run within which the start of another run has to be confirmed: less than a week, so that
-weekly campaigns start without it."""
+weekly campaigns start without a confirmation."""
 
 
 class RunRow(Progress, frozen=True):
@@ -127,7 +127,7 @@ def start(site: Site, request: Request) -> Answer:
             if job is None or job.running or job.answer is None or job.starting.run != request["run"]:
                 raise Refused("This start has not been checked by a dry run. Look first, then start.")
             if _recent(site, job.starting) is not None and request.typed("typed") != name:
-                raise Refused(f"Another run was sent some days ago. To start this one too, type {name}.")
+                raise Refused(f"Another run was sent in the last 6 days. To start this one too, type {name}.")
             del site.jobs[StartJob, name]
             _campaigns(site).start(job.starting)
             return Goto(link("/campaigns", campaign=name))
@@ -149,7 +149,7 @@ def start(site: Site, request: Request) -> Answer:
 
 
 def frame(site: Site, request: Request) -> Answer:
-    """Return the HTML of a message of a dry run, for its frame; empty if the dry run is over."""
+    """Return the HTML of a message of a dry run, for its frame; empty if the dry run lacks the message."""
     job = site.job(StartJob, request["campaign"])
     samples = job.answer.samples if job is not None and job.answer is not None else []
     return Frame(next((sample.html for sample in samples if sample.id == request["id"]), ""))
@@ -191,8 +191,8 @@ def failures(site: Site, request: Request) -> Answer:
 
 
 def _recent(site: Site, starting: RunStart) -> Run | None:
-    """Return the latest other run of the last days that has put messages: a new run sends to the same people
-    again. Return None if the start continues an earlier run."""
+    """Return the latest other run of the last RECENT_SECONDS that has put messages: a new run sends to the
+    same people again. Return None if the start continues an earlier run."""
     if starting.known is not None:
         return None
     since = site.clock() - RECENT_SECONDS

@@ -38,13 +38,15 @@ class RedriveJob(Job):
 
     def remains(self) -> list[str]:
         """Return a sentence with the number of moved letters."""
-        return [f"{self.done} were moved back before that. A few more may be in both queues."]
+        return [f"{self.done} dead letters were moved back before that. A few more may be in both queues."]
 
     def _move(self) -> None:
         try:
             self.answer = self._planned.run(self._advance)
         except Stopped:
-            self.sentences = [f"It was stopped. {self.done} were moved back before that."]
+            self.sentences = [
+                f"The redrive was stopped. {self.done} dead letters were moved back before that."
+            ]
 
     def _advance(self, done: int, total: int | None = None, name: str | None = None) -> None:  # noqa: ARG002
         self.done, self.total = done, max(done, total or self.total)
@@ -70,7 +72,7 @@ class DeadLettersRedrive(View, frozen=True):
 
 
 def show(site: Site, request: Request) -> Answer:
-    """Show the numbers of all queues, and the letters and causes of the selected one."""
+    """Show the number of dead letters in each queue, and the letters and causes of the selected queue."""
     queues = _queues(site)
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(lambda queue: count_letters(queues, queue, 0), queues.named(None)))

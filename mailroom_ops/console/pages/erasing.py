@@ -1,4 +1,4 @@
-"""Job that erases a person: first it searches for the data, then, after a confirmation, it erases them."""
+"""Job that erases a person: it searches for the data, and then, after a confirmation, erases the data."""
 
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class EraseJob(Job):
-    """Search for a person's data, and their erasure. `survey` is the result of the search, and `answer` that
-    of the erasure; each is None before its end. `step` is the table that is read, and `read` the number of
-    items read so far."""
+    """Search for a person's data, and the erasure of the data. `survey` is the result of the search, and
+    `answer` that of the erasure; each is None before its end. `step` is the table that is read, and `read`
+    the number of items read so far."""
 
     def __init__(self, session: "boto3.Session", stage: str, recipient: str) -> None:
         super().__init__(stage)

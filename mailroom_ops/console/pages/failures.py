@@ -136,7 +136,7 @@ def _found(site: Site, request: Request) -> tuple[list[Failure], bool]:
 def newest(
     items: Iterator[dict[str, Any]], failure_filter: FailureFilter, limit: int
 ) -> tuple[list[Failure], bool]:
-    """Return the failures that match a filter among the first items, and whether there are further items."""
+    """Return the failures that match a filter among the first `limit` items, and whether there are more."""
     failures = [failure_of(item, full=True) for item in itertools.islice(items, limit)]
     return [failure for failure in failures if failure_filter.takes(failure)], next(items, None) is not None
 

@@ -1,5 +1,5 @@
-"""Form for each channel, made from its JSON Schema. Before it sends, it shows the item and the command that
-does the same."""
+"""Page for sending a message: a form for each channel, made from the channel's JSON Schema. Before it sends
+the message, it shows the item, and the AWS CLI command that puts the item."""
 
 import json
 import os

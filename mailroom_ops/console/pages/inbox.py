@@ -1,4 +1,4 @@
-"""Pages of the local stage's inbox, which show messages that the simulated providers accepted as recipients
+"""Pages of the local stage's inbox: messages that the simulated providers accepted, shown as their recipients
 see them."""
 
 import hmac
@@ -46,8 +46,8 @@ class Group(Struct, frozen=True):
 
 
 class ReceivedWebhook(Struct, frozen=True):
-    """Last request to the stage's webhook receiver with a webhook-id. `tries` is the number of requests with
-    this id among the newest; `url` is the page of the message."""
+    """Last of the requests to the stage's webhook receiver that have the same webhook-id. `tries` is their
+    number among the newest requests; `url` is the page of the message."""
 
     at: str
     path: str
@@ -162,7 +162,8 @@ def _fetch(path: str, **query: str | int) -> Any:
     providers = os.environ.get("MAILROOM_PROVIDERS", "")
     if not providers.startswith("http://127.0.0.1:"):
         raise Refused(
-            "Only the local stage has an inbox: `mailroom up`, then `. .local/env` before `mailroom console`."
+            "Only the local stage has an inbox: run `mailroom up`, then `. .local/env`, then "
+            "`mailroom console`."
         )
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:

@@ -48,7 +48,8 @@ _BUTTONS: dict[Cure, dict[str, str]] = {
 }
 _VERBS: dict[Action, str] = {"resend": "Send again", "repair": "Repair", "cancel": "Cancel"}
 _LISTED = ("bounced", "complained", "suppressed")
-"""Statuses for which the recipient's page shows the suppressions and opt-outs."""
+"""Statuses for which the page of a message links to the recipients' pages, which show suppressions and
+opt-outs."""
 _DONE = {
     "resend": "It is on its way again.",
     "repair": "You have repaired it.",
@@ -65,7 +66,7 @@ class Message(View, frozen=True):
     followed_by: list[MessageStatus]
     advice: list[str]
     listed: list[str]
-    """Recipients with a suppression or an opt-out."""
+    """Recipients who may have a suppression or an opt-out."""
     meaning: str
     steps: list[Step]
     source: str | None
@@ -193,8 +194,8 @@ def repair(site: Site, request: Request) -> Answer:
     ((judgement,),) = repairs.judged(candidates)
     diagnosis, message = judgement
     in_doubt = {"startedAt", "unsettled_tries", "provider_id"} & (message.ledger or {}).keys()
-    # A message that is recorded as sent by mistake is lost, so the cure `end` is offered only if the outcome
-    # is in doubt, or if there is no other cure.
+    # A message that is recorded as sent by mistake is lost, so the cure `end`, which records an outcome,
+    # is offered only if the outcome is in doubt, or if there is no other cure.
     offered = [cure for cure in diagnosis.cures if cure != "end" or in_doubt or diagnosis.cures == ("end",)]
     cures = {name: text for cure in offered for name, text in _BUTTONS[cure].items()}
     if request.form is not None:
@@ -209,7 +210,9 @@ def repair(site: Site, request: Request) -> Answer:
         return _refuse(request, "repair", problem) if problem else _done(request, "repair")
     sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
-        sentences.append("The ledger may have forgotten it: if it was sent before, it is sent again.")
+        sentences.append(
+            "Its record in the ledger may have expired: if it was sent before, it is sent again."
+        )
     ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
     if not ending and diagnosis.not_ended:
         sentences.append(f"Its outcome cannot be recorded yet: {diagnosis.not_ended}.")
@@ -224,7 +227,9 @@ def cancel(site: Site, request: Request) -> Answer:
     try:
         message = states.of(id_, channel)
         waits = cancellation.waits(message, site.clock())
-        not_waiting = f"it is {message.status} and does not wait; only a waiting message can be cancelled"
+        not_waiting = (
+            f"the message is {message.status} and does not wait; only a waiting one can be cancelled"
+        )
         if request.form is not None:
             if waits:
                 _require_unchanged(request, "cancel", digest)
@@ -237,7 +242,7 @@ def cancel(site: Site, request: Request) -> Answer:
     if not waits:
         return _plan(request, "cancel", [f"{not_waiting.capitalize()}."], None)
     sentences = [
-        "It ends as cancelled, and is not sent. If it has a callback URL, a callback is sent to it.",
+        "It ends as cancelled, and is not sent. If it has a callback URL, a callback is sent to the URL.",
         "To send it after all, put it under a new id.",
     ]
     return _plan(request, "cancel", sentences, {"seen": digest})
@@ -341,6 +346,6 @@ def _refuse(request: Request, action: Action, reason: str) -> NoReturn:
 
 
 def _require_unchanged(request: Request, action: Action, digest: str) -> None:
-    """Raise Refused if the message has changed since the page with the form."""
+    """Raise Refused if the message has changed since the page with the form was shown."""
     if digest != request["seen"]:
         _refuse(request, action, "it has changed since it was shown; look again")

@@ -59,7 +59,10 @@ class PeopleErase(View, frozen=True):
     job: EraseJob | None
 
 
-_PROVIDERS_LIST = "It is removed from the mail provider's own list too, which the account's stages share."
+_PROVIDERS_LIST = (
+    "The address is removed from the mail provider's own suppression list too, which all stages in the "
+    "account share."
+)
 
 
 def show(site: Site, request: Request) -> Answer:
@@ -99,8 +102,8 @@ def change(site: Site, request: Request) -> Answer:
 
 
 def erase(site: Site, request: Request) -> Answer:
-    """Show the data that a stage has of a person, and then erase it, with the confirmation of `mailroom
-    erase`."""
+    """Show the data that a stage has of a person, and then erase it, if the user has typed the recipient as a
+    confirmation."""
     recipient = request.typed("recipient")
     if not recipient:
         raise Refused("The recipient is missing. Find the person first.")
@@ -110,7 +113,7 @@ def erase(site: Site, request: Request) -> Answer:
             if job is None or job.survey is None or job.running:
                 raise Refused("The data has not been searched yet. Look first, then erase.")
             if request.typed("typed") != recipient:
-                raise Refused(f"typed: is not {recipient}. Type the recipient as it is in the title.")
+                raise Refused(f"The typed text is not {recipient}. Type the recipient as it is in the title.")
             job.erase(keep_choices=bool(request["keep"]))
         elif job is None or not job.running:
             site.jobs[EraseJob, recipient] = EraseJob(site.session, site.stage, recipient)
@@ -123,7 +126,8 @@ def _lift(site: Site, request: Request) -> str:
     entries = lists.find(request.typed("recipient"), (channel,))
     ses = ""
     if channel == "mail":
-        # SES's list comes first: otherwise a bounce of the next mail would suppress the recipient again.
+        # The provider's list comes first: otherwise a bounce of the next mail would suppress the recipient
+        # again.
         try:
             lists.lift_from_provider(request.typed("recipient"))
         except FAULTS:

@@ -45,7 +45,9 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
     except LookupError:
         yield failed("Twilio's secret has no value.", put)
     except RequestFailed as trouble:
-        yield failed(f"Twilio cannot be reached: {trouble}.", "Check the network here, and sms.base_url.")
+        yield failed(
+            f"Twilio cannot be reached: {trouble}.", "Check this machine's network, and sms.base_url."
+        )
     else:
         if sending[0] == 200:
             yield ok("Twilio accepts the credentials for sending.")
@@ -113,10 +115,11 @@ def _aws_numbers(pages: Iterable[Any], sender: str) -> Iterator[CheckFinding]:
         yield failed(f"AWS has no number for the sender {name} in this region.", _AWS_CONSOLE)
     for number in numbers:
         if number["TwoWayEnabled"]:
-            yield ok(f"AWS passes on the texts to {number['PhoneNumber']}, such as STOP.")
+            yield ok(f"AWS passes on texts that people send to {number['PhoneNumber']}, such as STOP.")
         else:
             unread = (
-                f"AWS does not pass on the texts to {number['PhoneNumber']}, so a STOP to it is not read."
+                f"AWS does not pass on texts that people send to {number['PhoneNumber']}, so a STOP to it is "
+                "not read."
             )
             yield warning(unread, "Enable two-way SMS, as in: mailroom docs settings")
 
@@ -141,7 +144,7 @@ def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
         attributes = answer["Attributes"]
         if attributes.get("Enabled", "true").lower() != "true":
             fix = (
-                "Put valid credentials, then: aws sns set-platform-application-attributes "
+                "Put valid credentials into it, then: aws sns set-platform-application-attributes "
                 f"--platform-application-arn {arn} --attributes Enabled=true"
             )
             yield failed(f"The platform application {name} is disabled.", fix)
@@ -176,7 +179,7 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
         except NotReady as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
         except NotSent as trouble:
-            yield failed(f"{settings.fax_provider} {trouble}.", "Check fax.base_url.")
+            yield failed(f"{settings.fax_provider} {trouble}.", "Check the setting fax.base_url.")
         except OutcomeUnknown as trouble:
             yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
         else:

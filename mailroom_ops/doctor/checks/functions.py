@@ -31,7 +31,8 @@ def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
-    """Check which recipients the senders may reach: all in production, a list in any other stage."""
+    """Check which recipients the senders may reach: everybody in production, and in any other stage only
+    recipients that the settings allow."""
     if stage.local:
         yield skipped("The local stage sends only to simulators.")
         return
@@ -71,7 +72,9 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
     sentence = (
         f"The stage may run {together:,} functions at once; the account has {free:,} unreserved of {total:,}."
     )
-    yield ok(sentence) if together < free else warning(f"{sentence} Others may be throttled.", _QUOTA)
+    yield (
+        ok(sentence) if together < free else warning(f"{sentence} Other functions may be throttled.", _QUOTA)
+    )
     yield from _as_watched(stage, total)
     for source in stage.sources:
         reserved = client.get_function_concurrency(FunctionName=f"{stage.prefix}{source.function}").get(

@@ -101,7 +101,7 @@ def _rate(stage: ExaminedStage, rate: float | None, limit: float) -> CheckFindin
         return ok(f"The senders send at most {speed_of(rate)} mails a second, and SES accepts {limit:g}.")
     key = f"{_section(stage)}.messages_per_second"
     sentence = (
-        f"The senders may send {speed_of(rate)} mails a second; SES accepts {limit:g} and throttles others."
+        f"The senders may send {speed_of(rate)} mails a second; SES accepts {limit:g} and throttles the rest."
     )
     if stage.local:
         return skipped(f"{sentence} The local simulator has no such limit.")
@@ -182,7 +182,8 @@ def _verified(address: str, name: str, identity: Identity | None) -> CheckFindin
     if identity is None:
         domain = address.rpartition("@")[2]
         return failed(
-            f"{address} is not an identity of SES here, nor is its domain: SES sends no mail from it.",
+            f"{address} is not an identity of SES in this account and region, nor is its domain: SES sends "
+            "no mail from it.",
             f"aws sesv2 create-email-identity --email-identity {domain}",
         )
     if identity.get("VerifiedForSendingStatus"):

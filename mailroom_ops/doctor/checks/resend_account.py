@@ -20,8 +20,8 @@ suppressed after bounces and complaints."""
 
 
 def or_by_resend(by_provider: Run) -> Callable[[Run], Run]:
-    """Return a decorator for a check of SES. If Resend sends the stage's mails, `by_provider` runs instead,
-    and if both do, `by_provider` runs as well."""
+    """Return a decorator for a check of SES. If Resend sends the stage's mails, the check `by_provider` runs
+    instead. If SES and Resend both send mails, both checks run."""
 
     def of(by_ses: Run) -> Run:
         @wraps(by_ses)
@@ -110,7 +110,9 @@ def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield ok("Resend posts the events about the stage's mails to its API.")
         elif answer:
             missing = ", ".join(sorted(NEEDED - reported))
-            yield failed(f"Resend posts no {missing} to {url}.", "Create it: https://resend.com/webhooks")
+            yield failed(
+                f"Resend posts no {missing} to {url}.", "Create this webhook: https://resend.com/webhooks"
+            )
 
 
 def _account(stage: ExaminedStage) -> ResendAccount:

@@ -36,7 +36,8 @@ KEPT_BUNDLED = 4
 """Maximum number of cached assemblies with bundles. Each has about 90 MB, a hundred times as much as one
 without bundles."""
 Synthesize = Callable[[Mapping[str, object], str, Path], object]
-"""Function that writes the cloud assembly of a context to a folder, with the campaigns of another folder."""
+"""Function of a context, an output folder and a folder of campaigns, which writes the cloud assembly to the
+output folder."""
 _STARTED = time.time()
 
 

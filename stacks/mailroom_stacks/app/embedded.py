@@ -35,8 +35,8 @@ class Grantable:
 
 class Mailroom(Stage):
     """A `cdk.Stage` in another app that contains all Mailroom stacks, with the same stack names as in
-    Mailroom's own app. The checks of cdk-nag and the stage's tags, bootstrap and boundary apply only to these
-    stacks.
+    Mailroom's own app. The checks of cdk-nag and the stage's tags, bootstrap and permissions boundary apply
+    only to these stacks.
 
     Templates and campaigns are in the folder of the app's cdk.json, as in a project of Mailroom alone.
     """

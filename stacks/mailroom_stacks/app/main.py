@@ -35,8 +35,8 @@ def main() -> None:
 
 def _notes(folder: Path) -> Iterator[str]:
     """Yield the infos and warnings about the stacks in `folder`, as the CDK's command line shows them. They
-    are read from the assembly's files, because those that jsii returns depend on the imported modules of the
-    CDK."""
+    are read from the assembly's files, because the metadata that jsii returns depends on which modules of the
+    CDK are imported."""
     for artifact in json.loads((folder / "manifest.json").read_text())["artifacts"].values():
         if "additionalMetadataFile" in artifact:
             metadata = json.loads((folder / artifact["additionalMetadataFile"]).read_text())

@@ -50,7 +50,7 @@ BY_HANDLER = {
     ),
 }
 """Globs of unused files and folders in the folder of installed packages, by handler. A glob that ends with a
-slash matches only folders. To ship a package after all, change one line."""
+slash matches only folders. To include a file in the bundle after all, remove its glob."""
 
 
 def prune(packages: Path, patterns: tuple[str, ...]) -> None:
@@ -67,7 +67,7 @@ PYTHON = "3.14"  # Lambda's newest version; a bundle for `host` has the version 
 # Options with which uv installs only locked packages: no further dependencies, no file with another hash, no
 # source build.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
-REFUSED = """Is a hash missing or different? If you changed the *.in file beside it, run `make lock`.
+REFUSED = """Is a hash missing or different? If you changed the *.in file of this lock file, run `make lock`.
 If not, the registry returned another file than the locked one: do not deploy it."""
 REQUIREMENTS = (PROJECT / "requirements", LAMBDAS / "requirements")
 """Folders with the lock files of handlers' packages. A lock file of the project overrides one of Mailroom."""

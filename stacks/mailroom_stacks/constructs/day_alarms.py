@@ -1,5 +1,5 @@
-"""Alarms of the daily limit of a channel: an urgent one if messages with codes wait, and a warning for office
-hours if only bulk messages wait."""
+"""Alarms of the daily limit of a channel: an urgent alarm if messages of the lane `normal` wait, such as
+login codes, and a warning for office hours if only bulk messages wait."""
 
 from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import MathExpression
@@ -35,8 +35,9 @@ def _codes_wait(scope: Construct, settings: Settings, row: LaneRow) -> None:
     text = AlarmText(
         subject=row.budget,
         kind=PAGE,
-        meaning=f"The provider's daily quota of {row.budget} is used up, so that even codes wait. Each "
-        "message is retried every 15 minutes and does not become a dead letter; bulk messages are not sent.",
+        meaning=f"The provider's daily quota of {row.budget} is used up, so even messages of the lane normal "
+        "wait, such as codes. Each message is retried every 15 minutes and does not become a dead letter; "
+        "bulk messages are not sent.",
         next_step=f"mailroom doctor --stage {settings.stage}, request a higher quota, and see "
         f"{read_log(settings, row.function)}",
     )
@@ -50,8 +51,8 @@ def _bulk_waits(scope: Construct, settings: Settings, row: LaneRow) -> None:
     text = AlarmText(
         subject=row.budget,
         kind=f"{PAGE}-warning",
-        meaning=f"Bulk messages or campaigns wait for the daily limit of {row.budget}; codes do not wait. "
-        "The waiting messages are sent automatically as soon as the limit allows.",
+        meaning=f"Bulk messages or campaigns wait for the daily limit of {row.budget}; messages of the lane "
+        "normal do not wait. The waiting messages are sent automatically as soon as the limit allows.",
         next_step=f"mailroom doctor --stage {settings.stage} (until when bulk messages wait), and no action "
         "if they may wait until then",
     )

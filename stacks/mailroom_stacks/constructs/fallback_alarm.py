@@ -1,5 +1,5 @@
-"""Alarm that rings if a channel's second provider sends messages. The failure of the first provider makes no
-dead letters then, whose alarm would ring."""
+"""Alarm that rings if messages move to a channel's second provider. They do not become dead letters, so
+the alarms of dead-letter queues do not report the failure of the first provider."""
 
 from dataclasses import replace
 
@@ -9,8 +9,9 @@ from mailroom_stacks.constructs.stage_alarm import AlarmText, counted, read_log,
 from mailroom_stacks.settings.settings import Settings
 
 PERIODS, AT_LEAST = 12, 3
-"""Number of latest periods of five minutes that the alarm looks at, and in how many of them messages must
-move: a short throttling rings no alarm, and a stage with few messages is warned as well."""
+"""Number of latest periods of five minutes that the alarm looks at, and number of these periods in which
+messages must move to the second provider. The alarm does not ring for a short throttling, but also rings for
+a stage with few messages."""
 
 
 def watch_fallbacks(scope: Construct, settings: Settings) -> None:

@@ -96,9 +96,9 @@ class FunctionSpec:
     @property
     def periods(self) -> int:
         """Number of latest periods that the alarm looks at. They must contain three failures of a single
-        record that always fails. Its third invocation begins after two waits and ends, which is when it
-        counts, before a third wait has passed. One more period is needed because the first invocation may
-        begin at the end of a period."""
+        record that always fails. Its third invocation begins after two waits, and ends before a third wait
+        has passed. One more period is needed because the first invocation may begin at the end of a
+        period."""
         waits = AGAIN_AND_AGAIN * self.comes_back_seconds
         return max(self.at_least, math.ceil(waits / FIVE_MINUTES) + 1)
 
@@ -204,7 +204,7 @@ class HandlerFunction(Construct):
     def _watch(self, settings: Settings, spec: FunctionSpec) -> None:
         """Create the alarm of errors. Missing data means that the function was not invoked."""
         name = spec.function
-        back = "Its records are retried; after the last try they are stored, and nothing is lost."
+        back = "Failed invocations are retried; records that fail at each try are stored, and none is lost."
         ends = [back if spec.comes_back_seconds else "", spec.remedy]
         text = AlarmText(
             subject=name,

@@ -87,8 +87,9 @@ class ApiStage:
     def open(
         self, behind: HttpLambdaIntegration, methods: Sequence[str], path: str, part: str, reason: str
     ) -> None:
-        """Add routes without an authorizer; `reason` is why they need none. Each route has its own throttling
-        limits, those of `part`, so that a flood of requests to one route does not affect others."""
+        """Add routes without an authorizer; `reason` is why they need none. Each route has separate
+        throttling limits, which are `part` of `Api.throttles`, so that a flood of requests to one route does
+        not affect others."""
         throttle = self._throttles[part]
         limits = {"ThrottlingRateLimit": throttle.rate, "ThrottlingBurstLimit": throttle.burst}
         for method in methods:
@@ -104,9 +105,9 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
     """Create an alarm that rings at the first server error, of a function or of API Gateway itself."""
     text = AlarmText(
         kind="api-5xx",
-        meaning="The API responds to requests with 5xx. Producers can retry their requests, and the page "
-        "asks recipients who opt out to retry. Twilio retries a status callback for a few seconds; then the "
-        "status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS rejects a request.",
+        meaning="The API responds to requests with 5xx. Producers can retry their requests, and the page of "
+        "unsubscribe links asks recipients to retry. Twilio retries a status callback for a few seconds; "
+        "then the status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS rejects a request.",
         next_step=f"aws logs tail {access_log(settings)} --since 1h (which route?), then the log "
         "of messages-api, of unsubscribe, of twilio-callbacks or of resend-mail-events",
     )

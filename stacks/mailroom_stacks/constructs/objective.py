@@ -16,8 +16,8 @@ quarter of an hour; few slow messages only if they add up to an hour in six."""
 
 
 def watch_objective(scope: Construct, settings: Settings) -> None:
-    """Create both alarms of each normal lane. A message that has moved to a second provider is always late,
-    and `fallback-used-warning` tells of it."""
+    """Create both alarms of each normal lane. Lanes of second providers are left out: a message that has
+    moved to a second provider is always late, and the alarm `fallback-used-warning` reports it."""
     for row in settings.lane_rows():
         if row.name != "normal":
             continue

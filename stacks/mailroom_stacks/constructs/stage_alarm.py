@@ -88,7 +88,7 @@ class StageAlarm:
 
     about: AlarmText
     metric: Drawable
-    """Metric that dashboards draw: the alarm's own metric, or the argument `drawn`."""
+    """Metric that dashboards draw: the alarm's own metric, or the argument `drawn` of `stage_alarm`."""
     threshold: float
     by_name: cloudwatch.IAlarm
     """Alarm, imported by its name. A reference would make the stack of a dashboard depend on the stack of the
@@ -109,8 +109,8 @@ class StageAlarm:
         )
 
 
-# Alarms by stage. A walk through the construct tree would not find all alarms and functions: jsii returns a
-# construct that Python has released as an instance of its base class, which would be missing without an
+# Alarms by stage. A walk through the construct tree would not find all alarms and functions: if Python has
+# released a construct, jsii returns it as an instance of its base class, so the walk would skip it without an
 # error.
 _alarms = WeakKeyDictionary[IConstruct, list[StageAlarm]]()
 

@@ -80,7 +80,8 @@ class StreamReader(Construct):
             "Mapping",
             function_name=self.function.function_name,
             event_source_arn=work.table.table_stream_arn,
-            # In a local stage, the pump reads the stream instead of the mapping, which is disabled.
+            # In a local stage the mapping is disabled, and a program reads the stream instead: the pump in
+            # mailroom_local/pump.
             enabled=not settings.is_local,
             starting_position="TRIM_HORIZON",
             filter_criteria=mapping.FilterCriteriaProperty(
@@ -156,7 +157,7 @@ class StreamReader(Construct):
             kind="iterator-age",
             meaning=f"{name} is over {BEHIND_SECONDS} s behind its table: records fail and are retried, "
             "which delays later records of their shard, or the table is written faster than it is read. The "
-            "stream deletes records after a day. If it is not read at all, this alarm does not ring.",
+            "stream deletes records after a day. If nothing reads the stream, this alarm does not ring.",
             next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization. "
             "For records that the stream has deleted: mailroom repair --scan --stage "
             f"{settings.stage}",

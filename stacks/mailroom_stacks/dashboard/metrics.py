@@ -26,7 +26,7 @@ def of_kind(stage: IConstruct, *kinds: str) -> list[StageAlarm]:
 
 
 class StageMetrics:
-    """Metrics of a stage with labels. Each method returns the metrics of one question."""
+    """Metrics of a stage with labels. Each method returns the metrics for one graph."""
 
     def __init__(self, stage: IConstruct, settings: Settings) -> None:
         self._stage, self._settings = stage, settings

@@ -1,6 +1,6 @@
-"""IAM actions that the resources of a stage need: those of the handlers of their types, without the actions
-for properties that the stage's resources do not have. AWS publishes the resource types and the IAM actions;
-cfn-lint contains both."""
+"""IAM actions that a deployment of a stage's resources needs: the actions that CloudFormation lists for the
+handlers of each resource type, without the actions for properties that the stage's resources do not have. AWS
+publishes the resource types and the IAM actions; cfn-lint contains both."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase

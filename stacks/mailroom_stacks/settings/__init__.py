@@ -1,2 +1,2 @@
-"""Settings of a stage, from `cdk.json`: context `mailroom`, then the name of the stage. Each file has one
-section, with its model, the numbers derived from it, and its rules."""
+"""Settings of a stage, from `cdk.json`: context `mailroom`, then the name of the stage. A file for each topic
+has the models of the topic's sections, the numbers derived from them, and their rules."""

@@ -64,8 +64,8 @@ MESSAGES_MB = 512
 """Memory of the function that accepts messages and reports their status, in MiB."""
 PUBLIC_SHARE = 0.2
 """Share of `requests_per_second` and `burst` for the public routes: unsubscribe links, incoming text
-messages, and Resend's events, which Resend repeats. Each of these routes gets an equal part. The API of
-messages has its own share, so a flood of requests to public routes cannot use up its capacity."""
+messages, and Resend's events, which Resend sends again after a 429. Each of these routes gets an equal part.
+The routes for messages have a separate share, so a flood of requests to public routes cannot use it up."""
 CALLBACKS_SHARE = 0.3
 """Share of `requests_per_second` and `burst` for Twilio's status callbacks."""
 PUBLIC_ROUTES = 5
@@ -82,7 +82,7 @@ class Throttle:
 
 
 class Api(Section):
-    """Settings of the HTTP API, and of the function that receives Twilio's callbacks."""
+    """Settings of the HTTP API and its functions."""
 
     public_url: str | None = Field(default=None, pattern=rf"^({ORIGIN}|{PROVIDERS_AT_SYNTH})$")
     """Base URL of the API if it has its own domain: https, without a path. null means API Gateway's domain;

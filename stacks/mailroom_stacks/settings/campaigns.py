@@ -33,4 +33,5 @@ class Campaigns(Section):
 
 
 COLLECTORS = 2
-"""Number of pages of audiences that are read at a time, each for the run of another campaign."""
+"""Maximum number of pages of audiences that are read at a time. The pages of one run are read one after the
+other."""

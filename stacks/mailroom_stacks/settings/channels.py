@@ -43,8 +43,8 @@ class Lane(Section):
     """Queue of a channel, with its share of the channel's rate."""
 
     maximum_concurrency: int = Field(default=2, ge=2, le=1000)
-    """Maximum number of functions at a time. After a submit, each waits for this number divided by the lane's
-    rate."""
+    """Maximum number of functions at a time. After a submit, each function waits for this number of seconds,
+    divided by the lane's rate (`messages_per_second` x `share`)."""
     share: float = Field(ge=0.01, le=1)
     """Share of `messages_per_second` for this lane."""
     reserve: float = Field(default=0, ge=0, le=0.95)
@@ -67,10 +67,11 @@ class Fallback(Section):
     `per_day`."""
     after_tries: int = Field(default=3, ge=1, le=10)
     """Number of receives from the queue after which a message goes to the second provider, if the first has
-    certainly not sent it: throttled, paused, refused credentials, or out of reach."""
+    certainly not sent it: it throttled the request, paused the account, rejected the credentials, or could
+    not be reached."""
     after_seconds: int = Field(default=60, ge=1, le=3600)
-    """Seconds from the first receive after which a message goes to the second provider before that number of
-    receives, if the first has certainly not sent it."""
+    """Seconds from the first receive after which a message goes to the second provider even before
+    `after_tries` receives, if the first provider has certainly not sent it."""
     when_day_used_up: bool = False
     """Whether a message goes to the second provider at once if the first responds that its daily quota is
     used up. If false, the message waits for the quota."""
@@ -97,8 +98,8 @@ class Channel(HttpProvider):
     """Seconds for which the provider may throttle requests before messages become dead letters."""
     timeout_seconds: int = Field(default=60, ge=13, le=900)
     """Time-out of the sender function. The visibility timeout of its queue is six times as long. Before you
-    lower it, pause the lanes until running invocations have ended: they could run for longer than the new,
-    shorter lease."""
+    lower it, pause the lanes until running invocations have ended: they could run for longer than the
+    lease of a claim, which becomes shorter too."""
     memory_mb: int = Field(default=MEMORY_MB, ge=128, le=10_240)
     """Memory of a sender function, in MiB. It gets more if large attachments or several messages at a time
     need more."""
@@ -170,7 +171,7 @@ class LaneRow:
     memory_mb: int
     """Memory of the sender function, in MiB."""
     fallback: str = ""
-    """Name of the second provider, if the row is its queue of the lane."""
+    """Name of the second provider, if the row is for the lane's queue at that provider; otherwise empty."""
 
     @property
     def queue(self) -> str:
@@ -215,8 +216,8 @@ def fallback_lane(lane: str) -> str:
 def lane_rows(
     channels: Mapping[str, Channel], mail: Mail, times: Times, fallbacks: Mapping[str, str]
 ) -> Iterator[LaneRow]:
-    """Yield every lane of every channel, and once more those of the channels in `fallbacks`, which has the
-    names of second providers by channel."""
+    """Yield a row for each lane of each channel, and a further row for each lane of a channel in `fallbacks`,
+    which has the names of second providers by channel."""
     for event_type, channel in channels.items():
         rules = queue_rules(
             times,
@@ -271,7 +272,7 @@ the senders of mail, sms and push do not read a secret of their channel."""
 SENDER_MB = 220
 """Memory of a sender function, in MiB: 60 for the function itself, and the rest for the largest payload that
 it reads. That is 10 MiB of text at four bytes per character and 150,000 values, encoded once more to measure
-it."""
+its size."""
 ITEM_MB = 32
 """Memory, in MiB, of a message whose content is in its mailbox item; each thread needs as much. A rendering
 takes up to 31 MiB if its output is refused for its size, and the request of a mail with the largest HTML and
@@ -312,7 +313,7 @@ def channels_faults(
         limits = f"{key}.fallback.messages_per_second" if row.fallback else f"{key}.messages_per_second"
         yield from _pace(f"{key}.lanes.{row.lane}", row, times, limits)
     if mail.fallback == mail.provider:
-        yield f"mail.fallback: {mail.fallback!r} is mail.provider already; use the other one, or null."
+        yield f"mail.fallback: {mail.fallback!r} is mail.provider already; use the other provider, or null."
 
 
 def _channel(key: str, channel: Channel) -> Iterator[str]:
@@ -377,7 +378,7 @@ def _pace(key: str, row: LaneRow, times: Times, rate: str) -> Iterator[str]:
     if row.batch_size < 1:
         yield (
             f"{key}.maximum_concurrency: with {row.polling.maximum_concurrency} workers, each waits "
-            f"{number(row.pace)} s between submits; this, submit_seconds {row.channel.submit_seconds} and "
-            f"{times.record} s to record must be under timeout_seconds {row.channel.timeout_seconds} in "
-            f"total; lower it, or raise timeout_seconds or {rate}."
+            f"{number(row.pace)} s between submits; this wait, submit_seconds {row.channel.submit_seconds} "
+            f"and {times.record} s to record the outcome must be under timeout_seconds "
+            f"{row.channel.timeout_seconds} in total; lower it, or raise timeout_seconds or {rate}."
         )

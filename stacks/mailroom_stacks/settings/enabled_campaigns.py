@@ -42,7 +42,9 @@ class EnabledCampaign:
     folder: Path
     stage: str
     overrides: Mapping[str, Any]
+    """Settings of the campaign that the stage overrides in cdk.json."""
     chosen: Campaign
+    """Settings of campaign.toml, with `overrides` applied."""
 
     @property
     def module(self) -> str | None:

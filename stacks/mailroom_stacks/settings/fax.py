@@ -37,8 +37,8 @@ class Fax(HttpProvider):
     calls_per_second: float = Field(default=1, ge=0.1, le=1000)
     """Submits per second that the provider allows, over all workers."""
     on_unknown: OnUnknown = "hold"
-    """Action after a crash if several faxes at the provider may be the message: resend or hold, as for a
-    channel."""
+    """Action after a crash if the provider has several faxes that may be the message: resend or hold, as in
+    `on_unknown` of a channel."""
     max_attempts: int = Field(default=20, ge=1, le=100)
     """Maximum number of attempts, for example if a line is busy."""
     retry_delay_seconds: int = Field(default=600, ge=1, le=43_200)
@@ -71,10 +71,10 @@ class FaxRules(QueueRules):
     lease        ├── function time-out ──┼─ margin ─┤            then the next worker may claim
         visibility   ├── lease ─────────────────────────┼─ margin ─┤ then the queue delivers again
 
-    The visibility timeout is shorter than six function time-outs, which AWS recommends: a record that is not
-    visible locks its line, and after a crash it would do so for an hour and a half. The recommendation leaves
-    time for throttled invocations. With one record per invocation and limited concurrency these are rare, and
-    each costs one of the receives in CRASH_ALLOWANCE.
+    The visibility timeout is shorter than the six function time-outs that AWS recommends: a record that is
+    not visible locks its line, and after a crash it would do so for an hour and a half. The recommendation
+    leaves time for throttled invocations. With one record per invocation and limited concurrency they are
+    rare, and each costs one of the receives in CRASH_ALLOWANCE.
     """
 
     last_submit_receive: int

@@ -58,8 +58,8 @@ def with_providers(settings: Settings, providers: object) -> Settings:
             return section
         if not (isinstance(providers, str) and _ORIGIN.fullmatch(providers)):
             raise SettingsError(
-                f"mailroom.{settings.stage}.{path}.{setting}: is {PROVIDERS_AT_SYNTH!r}, and the context's "
-                f"{PROVIDERS_AT_SYNTH} is {providers!r}; run the app with -c "
+                f"mailroom.{settings.stage}.{path}.{setting}: is {PROVIDERS_AT_SYNTH!r}, which needs a URL "
+                f"in the context key {PROVIDERS_AT_SYNTH}, not {providers!r}; run the app with -c "
                 f"{PROVIDERS_AT_SYNTH}=http://HOST:PORT."
             )
         return section.model_copy(update={setting: f"{providers}/{name}"})

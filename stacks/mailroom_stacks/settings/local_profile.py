@@ -1,5 +1,5 @@
-"""Defaults of a local stage that differ from those of a stage on AWS: waits that take minutes there take
-seconds here."""
+"""Defaults of a local stage that differ from the defaults of a stage on AWS: waits of seconds instead of
+minutes."""
 
 from collections.abc import Mapping
 from typing import Any

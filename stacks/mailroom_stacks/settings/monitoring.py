@@ -13,14 +13,15 @@ LONGEST_MINUTES = 20_160
 QUEUE_ALARMS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
 """Kinds of the alarms of each queue, which show whether messages are delivered."""
 CANARY_ALARM = "canary-missing"
-"""Kind of the alarm that every stage with a canary has."""
+"""Kind of the alarm for missing canary mails, which a stage with a canary has at each level of monitoring."""
 CANARY_MINUTES = 5
 """Minutes between two canary mails."""
 BOUNCE_RATE_WARNING, BOUNCE_RATE = 0.02, 0.05
 """Shares of mails that bounce permanently. The first is for an early warning, and at the second SES reviews
 the account. SES computes the share over a representative volume."""
 COMPLAINT_RATE_WARNING, COMPLAINT_RATE = 0.0008, 0.001
-"""Shares of mails that recipients complain about, with the same two meanings."""
+"""Shares of mails that recipients report as spam: for an early warning, and at which SES reviews the
+account."""
 NEARLY_ALL = 0.8
 """Share of the account's concurrency quota at which an alarm rings."""
 
@@ -30,7 +31,8 @@ class Monitoring(Section):
 
     level: Literal["full", "minimal"] = "full"
     """full has all alarms, dashboards and metrics. minimal has only the alarms of queues and of the canary,
-    no dashboards, no metrics of the streams' event source mappings, and keys that are not rotated."""
+    no dashboards, no notifications of AWS Health, no metrics of the streams' event source mappings, and keys
+    that are not rotated."""
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Mail addresses that get notifications of alarms. SNS first sends each address a mail to confirm the
     subscription."""
@@ -43,8 +45,8 @@ class Monitoring(Section):
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
     """Lambda's concurrency quota of the account in this region. An alarm rings at 80 %."""
     canary: bool = False
-    """Whether a mail is sent to the provider's test address every 5 minutes. Alarms ring if none is
-    delivered, or if normal messages are accepted late: `mailroom docs codes-late`."""
+    """Whether a mail is sent to the provider's test address every 5 minutes. Alarms ring if none of these
+    mails is delivered, or if messages of a lane `normal` are accepted late: `mailroom docs codes-late`."""
 
     @property
     def is_full(self) -> bool:

@@ -6,7 +6,7 @@ from mailroom_stacks.settings.queues import Stream
 
 
 class Outcomes(Stream):
-    """Function that turns changes of the ledger into callbacks, further attempts and events."""
+    """Function that turns changes of the ledger into callbacks, further attempts of faxes, and events."""
 
     event_bus: str | None = Field(
         default=None,

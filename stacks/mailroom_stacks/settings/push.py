@@ -14,8 +14,8 @@ _TOPIC = rf"^{_SNS}:[A-Za-z0-9_-]{{1,256}}$"
 
 
 class Push(Section):
-    """Targets of push messages: platform applications and topics of SNS. They are created outside of
-    Mailroom, and contain the credentials."""
+    """Targets of push messages: platform applications and topics of SNS, which are created outside of
+    Mailroom. A platform application contains the credentials of FCM or Apple."""
 
     platform_applications: dict[
         Annotated[str, Field(pattern=_NAME)], Annotated[str, Field(pattern=_APPLICATION)]

@@ -30,8 +30,8 @@ class Stream(Section):
 
 
 LEAST_LEDGER_DAYS = REMEMBERED_SECONDS // 86_400
-"""Days for which every ledger keeps an item at least, whatever `ledger_days` is now. An item expires by the
-setting at its last write, so the current setting does not show which items have expired."""
+"""Minimum number of days for which every ledger keeps an item, whatever `ledger_days` is now. An item expires
+by the setting at its last write, so the current setting does not show which items have expired."""
 
 
 UNPROCESSED_DAYS = 30
@@ -86,7 +86,7 @@ one more receive is added for each other message of a batch."""
 
 @dataclass(frozen=True)
 class Waits:
-    """Waits in seconds after each receive of a record that did not finish it: base, 2·base, 4·base … cap."""
+    """Waits in seconds after each receive that did not finish a record: base, 2·base, 4·base … cap."""
 
     base: int
     cap: int
@@ -187,7 +187,7 @@ def retention_faults(keep: Retention, *, fax: bool, queues: int = 1) -> Iterator
     another."""
     in_queue = max(keep.days_of(fifo=fax), keep.queue_days * queues)
     need = in_queue + DEAD_LETTER_DAYS + MARGIN_DAYS
-    queue = "in the fax queue" if fax else "of queue_days"
+    queue = "in the fax or another queue" if fax else "in its queues, by queue_days"
     remedy = (
         f"of a message that can still be redelivered; use {need} or more ({in_queue} {queue} + "
         f"{DEAD_LETTER_DAYS} in the dead-letter queue + {MARGIN_DAYS})"

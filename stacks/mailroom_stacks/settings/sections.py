@@ -13,11 +13,11 @@ DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 PROVIDERS_AT_SYNTH = "providers"
 """Placeholder of a base URL that is only set when the app runs, by `-c providers=URL`."""
 MEMORY_MB = 256
-"""Memory in MiB of a function whose memory no setting determines."""
+"""Default memory of a function, in MiB."""
 OnUnknown = Literal["resend", "hold"]
 """Actions after a crash that leaves no evidence of whether a message was sent."""
-# Credentials are sent to these URLs, so plain HTTP is allowed only for servers on this machine, in stage
-# local.
+# Credentials are sent to these URLs, so plain HTTP is allowed only for servers on this machine, in a local
+# stage.
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
 LOOPBACK = r"http://127\.0\.0\.1:[0-9]+"
 BASE_URL = rf"^(({ORIGIN}|{LOOPBACK})(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"
@@ -47,4 +47,5 @@ class HttpProvider(Section):
 
     base_url: str | None = Field(default=None, pattern=BASE_URL)
     """URL of the provider's API if it is not the default URL: https, without a slash at the end. For a local
-    stage also http://127.0.0.1:PORT, or providers for a URL below that of the option -c providers=URL."""
+    stage also http://127.0.0.1:PORT, or the word providers: the URL of the option -c providers=URL, followed
+    by the name of the provider or channel."""

@@ -60,7 +60,7 @@ class Settings(Section):
     retention: Retention = Retention()
     deployment: Deployment = Deployment()
     deploy: Deploy | None = None
-    """Trust in a CI system that deploys the stage; null creates no roles for one."""
+    """Trust in a CI system that deploys the stage; null creates no roles for a CI system."""
 
     @property
     def is_local(self) -> bool:
@@ -134,7 +134,7 @@ def settings_faults(settings: Settings) -> Iterator[str]:
         yield from canary_faults(settings.monitoring, settings.channels, settings.mail, settings.recipients)
     yield from api_faults(settings.api)
     if settings.sms:
-        # The emulator does not throttle callbacks, so stage local needs no check of their rate.
+        # The emulator does not throttle callbacks, so a local stage needs no check of their rate.
         row = None if settings.is_local else settings.channels.get("sms")
         yield from sms_faults(settings.sms, settings.api, row)
     yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring)

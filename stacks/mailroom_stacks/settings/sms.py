@@ -98,7 +98,7 @@ def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
     """Yield violations of the rules of the section `sms`. `row` is the setting `channels.sms`, or None if the
     rate of its status callbacks need not be checked."""
     if sms.fallback == sms.provider:
-        yield f"sms.fallback: {sms.fallback!r} is sms.provider already; use the other one, or null."
+        yield f"sms.fallback: {sms.fallback!r} is sms.provider already; use the other provider, or null."
     elif sms.fallback is not None and sms.fallback_sender is None:
         yield "sms.fallback_sender: is missing; use a number of yours in E.164, such as +12025550123."
     for key, section in zip(("sms.sender", "sms.fallback_sender"), sms.by_provider.values(), strict=False):
@@ -133,7 +133,8 @@ CALLBACKS = 5
 
 def _callbacks(api: Api, messages_per_second: float, section: str) -> Iterator[str]:
     """Yield a violation if status callbacks could be throttled: Twilio does not repeat a callback that got
-    the response 429. The rate is a setting in the section of channels.sms."""
+    the response 429. `section` is the part of channels.sms with the setting `messages_per_second`: empty, or
+    `fallback.`"""
     coming = CALLBACKS * messages_per_second
     if api.throttles["callbacks"].rate < coming:
         enough = ceil(round(ceil(coming) / CALLBACKS_SHARE, 6))

@@ -64,7 +64,7 @@ class Unsubscribe(Section):
         default_factory=dict, max_length=500
     )
     """Titles and brands of topics on the page, by the topics of messages. A topic without an entry is shown
-    as messages have it."""
+    unchanged."""
 
     def page(self) -> dict[str, object]:
         """Return the settings that differ from the built-in page, in the form that the function reads."""

@@ -27,8 +27,9 @@ COUNTED_RECEIVES = 3
 
 
 def waiting_seconds(settings: Settings, queue: str) -> int:
-    """Return the age in seconds of the oldest message in `queue` (its short name) at which an alarm rings. It
-    is the setting, or else the usual threshold, which is higher if messages wait in the queue by design."""
+    """Return the age in seconds of the oldest message in `queue` (its short name) at which an alarm rings:
+    the setting `monitoring.waiting_minutes`, or else the usual threshold, which is higher if messages wait in
+    the queue by design."""
     minutes = settings.monitoring.waiting_minutes.get(queue)
     if minutes is not None:
         return minutes * 60

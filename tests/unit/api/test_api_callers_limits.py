@@ -273,7 +273,7 @@ def test_a_caller_without_an_entry_in_the_settings_gets_403_for_every_request(
     refused = api.ask(event(method, url, "no JSON", authorizer=caller))
     assert (refused.status, refused.json["detail"]) == (
         403,
-        "the caller is not in api.callers; add it there",
+        "the caller is not in the stage's setting api.callers; add it there",
     )
     assert api.get("/messages/m-1", authorizer=by("codes")).json["status"] == "ready"
 
@@ -291,7 +291,11 @@ def test_a_caller_with_an_entry_may_read_and_cancel_the_messages_of_another_call
     ("caller", "changes", "problem"),
     [
         ("shop", {"from": "post@example.com"}, "is not a sender that its caller may use; use one of shop@"),
-        ("shop", {}, "is missing, but its caller may not use the default; use one of shop@example.com"),
+        (
+            "shop",
+            {},
+            "is missing, but its caller may not use the default sender; use one of shop@example.com",
+        ),
         ("shop", {"from": "Shop <SHOP@example.com>"}, ""),
         ("news", {"from": "post@example.com"}, ""),
         ("news", {}, ""),

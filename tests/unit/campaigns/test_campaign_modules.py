@@ -51,7 +51,7 @@ def test_a_campaign_without_a_file_or_without_compose_composes_no_attributes(tmp
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "has no recipients(page)"),
+        ("", "has no recipients(page); add it"),
         ("def recipients(page): return []", "recipients: returned list; use Found"),
     ],
 )
@@ -69,7 +69,7 @@ def test_an_audience_from_code_needs_a_file() -> None:
 @pytest.mark.parametrize(
     ("composed", "problem"),
     [
-        ("[{}]", "returned list; use a mapping by key"),
+        ("[{}]", "returned list; use a mapping by the recipients' keys"),
         ("{1: {}, 2: {}}", "returned 2 unknown keys; use the keys of the recipients"),
         ("{'1': {}, '99': {}}", "returned 1 unknown keys"),
     ],

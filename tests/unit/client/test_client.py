@@ -135,7 +135,7 @@ def test_without_the_parameter_payload_days_the_client_assumes_the_default_of_th
     aws: Aws,
 ) -> None:
     large = item(text="x" * 500_000, send_at=iso(time.time() + 76 * 86400))
-    assert Mailroom("test").send(large).error.startswith("send_at: is after the 75 days")
+    assert Mailroom("test").send(large).error.startswith("send_at: is over 75 days ahead")
 
 
 def test_the_client_uses_the_account_and_region_of_the_boto3_session_passed_to_it(aws: Aws) -> None:

@@ -165,7 +165,7 @@ def test_large_content_that_would_be_deleted_before_its_send_at_is_refused(
     assert "payload_ref" in lightened(bounded, text=LARGE, send_at=iso(latest))
     count = aws.s3.list_objects_v2(Bucket=BUCKET)["KeyCount"]
     with pytest.raises(
-        Invalid, match=r"^send_at: is after the 75 days for which large content is stored; "
+        Invalid, match=r"^send_at: is over 75 days ahead, the longest wait of a large item; "
     ) as refused:
         lightened(bounded, text=LARGE + "y", send_at=iso(latest + 1))
     assert refused.value.field == "send_at"

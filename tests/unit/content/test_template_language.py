@@ -181,7 +181,7 @@ def test_an_unknown_filter_or_test_is_reported_with_its_line_even_in_a_branch_th
 ) -> None:
     shelf.put("a", text=f"\n{{# {source[kind]} #}}{{% if false %}}\n{source[kind]}{{% endif %}}")
     (fault,) = engine_of(shelf.root).faults()
-    problem = f"uses the {kind} 'nosuch', which is unknown: `mailroom docs write-templates`"
+    problem = f"uses the {kind} 'nosuch', which is unknown; see `mailroom docs write-templates`"
     assert fault.sentence == f"a/body.txt:3 {problem}"
 
 

@@ -73,11 +73,11 @@ def test_the_cause_of_a_dead_lettered_third_attempt_depends_on_how_many_attempts
         (TROUBLE, "the sender is not verified; fix the cause, then redrive it"),
         (
             {"code": "retry", "message": "HTTP 429"},
-            "not accepted in all its tries: HTTP 429; redrive it when the problem is solved",
+            "not accepted in any of its tries: HTTP 429; redrive it when the problem is solved",
         ),
         (
             {"code": "unprepared", "message": "ClientError"},
-            "its request could not be prepared (ClientError); see the sender's log, then redrive it",
+            "its request could not be prepared (ClientError); see the sender function's log, then redrive it",
         ),
         ({"code": "new", "message": "{braces} stay"}, "{braces} stay; fix the cause, then redrive it"),
     ],
@@ -114,7 +114,7 @@ def test_the_cause_of_a_dead_lettered_callback_has_the_receivers_last_response(
 
 def test_the_cause_of_a_malformed_dead_letter_describes_the_problem() -> None:
     assert cause({}, Subject("malformed", detail="no `id`")) == Cause(
-        "malformed", "not a valid message: no `id`; find its sender, then delete it"
+        "malformed", "not a valid message: no `id`; find the program that sent it, then delete it"
     )
 
 

@@ -310,7 +310,7 @@ def test_a_mail_to_more_recipients_than_bulks_part_of_the_day_fails_and_others_a
     assert bulk.handle(to_many(19, "large"), to_many(18, "all")) == {}
     error = aws.item("large")["error"]
     assert (error["code"], error["field"]) == ("invalid", "to")
-    assert "19 recipients, more than bulk may reach in a day (18)" in error["message"]
+    assert "19 recipients, but bulk messages may reach only 18 in a day" in error["message"]
     assert bulk.submitted == ["all"]
 
 

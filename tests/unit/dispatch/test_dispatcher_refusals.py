@@ -41,7 +41,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a reserved header": (
         {"headers": {"Bcc": "b@example.com"}},
-        "headers.Bcc: is a reserved header; use the item's own attributes, or another name",
+        "headers.Bcc: is a reserved header; use an attribute of the item, such as subject, or another name",
     ),
     "a template's name that is a path": (
         {"template": "../x", "text": ..., "subject": ...},

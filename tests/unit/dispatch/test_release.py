@@ -158,7 +158,7 @@ def test_a_message_whose_lane_was_removed_fails_with_its_reason(waiting: Waiting
     waiting.hold("m-2", OUTSIDE_WINDOW, NOW)
     waiting.release_due()
     assert waiting.aws.item()["error"]["message"] == (
-        "its lane 'bulk' of mail does not exist any more; put it again in another lane"
+        "its lane 'bulk' of mail does not exist any more; put the message under a new id in another lane"
     )
     assert len(waiting.sent) == 1
     assert (waiting.marked, waiting.held) == ([], [])

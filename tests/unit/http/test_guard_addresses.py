@@ -98,7 +98,7 @@ NEVER_SENTENCE = (
     "use a public host"
 )
 CARRIER_SENTENCE = (
-    "an address of a.example contains another address, as in 6to4 and Teredo, which is never allowed; "
+    "an address of a.example contains an IPv4 address, as in 6to4 and Teredo, which is never allowed; "
     "use that address"
 )
 EVERYTHING = ("0.0.0.0/0", "::/0", "169.254.169.254/32", "fd00:ec2::254/128")

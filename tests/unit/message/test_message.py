@@ -126,7 +126,7 @@ def test_a_message_that_would_expire_before_its_send_at_is_refused(send_at: str)
 
 def test_a_mailbox_item_whose_ttl_is_before_its_send_at_is_refused() -> None:
     refusal = problem(send_at="2026-11-22T00:00:00Z", ttl=1_795_251_600)
-    assert refusal == ("ttl", "is not after send_at; the item would be deleted before it is sent")
+    assert refusal == ("ttl", "is not after send_at; the item would be deleted before its message is sent")
 
 
 # Other attributes

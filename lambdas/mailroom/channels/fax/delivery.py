@@ -185,8 +185,8 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
 
     def look_up_wait(self, record: QueueRecord) -> ComeBack:
         """Return the wait after a failed look-up. The wait is only the usual back-off, because the fax blocks
-        its line during the wait. With these waits, the receives in which a fax may be submitted last longer
-        than a usual outage of the provider."""
+        its line during the wait. Together, the waits between the receives in which a fax may be submitted
+        are longer than a usual outage of the provider."""
         return ComeBack(self.retry_wait(record.receives))
 
     def _time_to_poll(self, record: QueueRecord) -> bool:

@@ -12,7 +12,7 @@ from mailroom.message.address import has_control
 from mailroom.message.message import DEFAULT_TEMPLATE, MAX_SUBJECT, Templated
 
 MAX_OWN_HEADERS = 12
-"""Maximum number of headers in an item. SES v2 allows 15 headers in a mail. The sender adds X-Correlation-ID,
+"""Maximum number of headers in an item. SES v2 allows 15 headers in a mail. Mailroom adds X-Correlation-ID,
 and two more headers to a mail with a topic."""
 HEADER_NAME = re.compile(r"[!-9;-@A-~]{1,126}")
 MAX_HEADER_VALUE = 995
@@ -32,8 +32,8 @@ _RESERVED_PREFIXES = ("content-", "x-ses-", "resent-", "arc-")
 
 
 def check_headers(headers: dict[str, Any], *, topical: bool = False) -> None:
-    """Raise Invalid for a header that SES refuses, that contains a line break, or that only the sender may
-    set. If the mail is `topical` (is about a topic), only the sender may set the opt-out headers."""
+    """Raise Invalid for a header that SES refuses, that contains a line break, or that only Mailroom may set.
+    If the mail is `topical` (is about a topic), only Mailroom may set the opt-out headers."""
     if len(headers) > MAX_OWN_HEADERS:
         raise Invalid("headers", f"has {len(headers)} entries; use at most {MAX_OWN_HEADERS}")
     if len({name.lower() for name in headers}) < len(headers):
@@ -50,7 +50,7 @@ def _name_fault(name: str, *, topical: bool) -> str | None:
     if not HEADER_NAME.fullmatch(name):
         return "is not a header's name; use printable ASCII without a colon or space"
     if lower in _RESERVED or lower.startswith(_RESERVED_PREFIXES):
-        return "is a reserved header; use the item's own attributes, or another name"
+        return "is a reserved header; use an attribute of the item, such as subject, or another name"
     if topical and lower in _OF_TOPICS:
         return "is set by Mailroom in a mail with a topic; remove it or the topic"
     return None
@@ -58,7 +58,7 @@ def _name_fault(name: str, *, topical: bool) -> str | None:
 
 def _value_fault(value: Any) -> str | None:
     if not isinstance(value, str):
-        return "is not a string; use one"
+        return "is not a string; use a string"
     if not HEADER_VALUE.fullmatch(value):
         return "is not a header value; use 1 to 995 printable ASCII characters"
     return None
@@ -246,14 +246,14 @@ class Mail(Templated, frozen=True, kw_only=True):
         for index, attachment in enumerate(self.attachments):
             if end := UNSUPPORTED.search(attachment.filename or attachment.ref):
                 name = f"attachments[{index}].filename"
-                raise Invalid(name, f"{end[0]} is refused by providers; send a link")
+                raise Invalid(name, f"{end[0]} is refused by providers; send a link to the file")
             if attachment.content_id is None:
                 continue
             name = f"attachments[{index}].content_id"
             if not _CONTENT_ID.fullmatch(attachment.content_id):
                 raise Invalid(name, "must be 1 to 78 letters, digits or .-_@ characters, like logo")
             if attachment.content_id in content_ids:
-                raise Invalid(name, f"{attachment.content_id} is used by another attachment; use each once")
+                raise Invalid(name, f"{attachment.content_id} is used by another attachment; use another id")
             content_ids.add(attachment.content_id)
 
     def check_images(self, html: str | None) -> None:
@@ -261,7 +261,8 @@ class Mail(Templated, frozen=True, kw_only=True):
         content_ids = {attachment.content_id for attachment in self.attachments}
         if missing := set(_CID.findall(html or "")) - content_ids:
             raise Invalid(
-                "attachments", f"the HTML refers to cid:{min(missing):.78}, and none has this content_id"
+                "attachments",
+                f"the HTML refers to cid:{min(missing):.78}, but no attachment has this content_id",
             )
 
     def _check_content(self) -> None:

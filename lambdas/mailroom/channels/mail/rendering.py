@@ -188,7 +188,9 @@ def _unsubscribe(link: str | None) -> dict[str, str]:
 def _attachment(name: str, attachment: Attachment, content: bytes) -> LoadedAttachment:
     filename = attachment.filename or attachment.ref.rsplit("/", 1)[-1]
     if address.has_control(filename) or not 1 <= len(filename) <= 255:
-        raise Invalid(f"{name}.filename", "has control characters or is over 255 long; use another one")
+        raise Invalid(
+            f"{name}.filename", "has control characters, or not 1 to 255 characters; use another name"
+        )
     kind = attachment.content_type or _guessed(filename) or "application/octet-stream"
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"{name}.content_type", "is not a media type; use one like application/pdf")

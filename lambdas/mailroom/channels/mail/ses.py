@@ -25,7 +25,7 @@ class SesMail(WithoutLookUp):
 
     provider = "ses"
     account = "ses"
-    """Account in claims. The name tells a try at SES from a try at the channel's other provider."""
+    """Name of the account in claims. The name distinguishes a try at SES from a try at Resend."""
     contract = Mail
 
     def __init__(self, client: "SESV2Client", renderer: MailRenderer, configuration_set: str) -> None:

@@ -101,7 +101,7 @@ class Push(Message, frozen=True, kw_only=True):
 
     def _check_token(self) -> None:
         if not _TOKEN.fullmatch(self.recipient):
-            raise Invalid("to", "is not a device token; use the one of the device, without spaces")
+            raise Invalid("to", "is not a device token; use up to 1024 ASCII characters without spaces")
         if self.applications is None:
             return
         if not self.applications:

@@ -193,12 +193,14 @@ class SnsPush(WithoutLookUp):
         if endpoint is None:
             if message.recipient not in self._topics:
                 raise Invalid(
-                    "to", "is not one of this stage's topics; ask for it to be added, or use another"
+                    "to", "is not one of this stage's topics; ask an operator to add it, or use another topic"
                 )
             return tuple(PLATFORMS)
         application = f"{endpoint['start']}app/{endpoint['platform']}/{endpoint['name']}"
         if application not in self._applications.values():
-            raise Invalid("to", "is an endpoint of an application that this stage lacks; use another")
+            raise Invalid(
+                "to", "is an endpoint of an application that this stage lacks; use another endpoint"
+            )
         return (endpoint["platform"],)
 
     def _check_region(self, arn: str) -> None:
@@ -252,8 +254,8 @@ def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """Classify any other error response of SNS: the message or its token is invalid, or a setting of the
-    stage is invalid."""
+    """Classify an error response of SNS by its cause: either the message or its token is invalid, or a
+    setting of the stage is invalid."""
     text = error.response["Error"].get("Message", "")
     own = code_of(error) in _INVALID and _OWN_WORDS.match(text) is not None
     return refused(error, reason_of(error), own=own)

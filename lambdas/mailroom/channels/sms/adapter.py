@@ -77,7 +77,7 @@ class SmsAdapter(ProviderAdapter[SmsProvider, Sms]):
     def _request(self, message: Sms, media: tuple[str, ...]) -> SmsRequest:
         templates = None if message.template is None else self._templates
         text = text_of(message, templates, strict=self._settings.unknown == "refuse")
-        # Segments are only counted without media: a message with media is billed as one and not split.
+        # Segments are counted only if there are no media: a message with media is billed as one message.
         most = self._settings.max_segments
         name = "text" if message.template is None else "template"
         return SmsRequest(
@@ -142,9 +142,10 @@ def text_delivery(
     may have the same number and text, so the provider's ids that the ledger stores for other messages to the
     number are excluded.
 
-    `line_seconds` sets how far back the ids of other messages are read. The times in the ledger are from
-    Mailroom's clock, and are written after a message was submitted. The hour beyond the maximum difference
-    between the clocks is a generous margin on purpose: if the id of another message were not read, the
-    look-up could return that message, and the requested message would never be sent.
+    The ids are read from `line_seconds` before the earlier try on: the maximum difference between Mailroom's
+    clock and the provider's clock, and an hour more. The times in the ledger are from Mailroom's clock, and
+    are written after a message was submitted. The hour is a generous margin on purpose: if the id of another
+    message were not read, the look-up could return that message, and the requested message would never be
+    sent.
     """
     return to_people(settings, adapter, tools, line_seconds=settings.clock_skew_seconds + _HOUR)

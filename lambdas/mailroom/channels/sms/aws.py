@@ -44,8 +44,8 @@ class AwsSms(Struct, frozen=True):
             return not_sent("AWS End User Messaging", error, refusal_of)
 
     def find(self, request: SmsRequest, since: float, other_ids: Container[str]) -> Evidence:  # noqa: ARG002 - the service does not list messages
-        """Return Unknowable. AWS cannot look a message up, and the ledger does not contain an event which
-        proves that AWS accepted the message."""
+        """Return Unknowable, because AWS cannot look a message up. A look-up is made only if the ledger
+        contains no event which proves that AWS accepted the message."""
         return Unknowable()
 
     def _send(self, request: SmsRequest) -> Sent:

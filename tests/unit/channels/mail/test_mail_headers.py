@@ -45,7 +45,7 @@ def test_a_mail_with_an_invalid_header_name_is_refused(name: str) -> None:
 )
 def test_a_reserved_header_name_is_refused_in_upper_and_lower_case(name: str) -> None:
     for spelling in (name, name.lower(), name.upper()):
-        sentence = "is a reserved header; use the item's own attributes, or another name"
+        sentence = "is a reserved header; use an attribute of the item, such as subject, or another name"
         assert problem(headers={spelling: "y"}) == (f"headers.{spelling}", sentence)
 
 
@@ -64,7 +64,7 @@ def test_a_producer_may_set_list_id_and_list_help_headers_in_any_mail() -> None:
 @pytest.mark.parametrize("value", [5, {"a": "b"}, None, ["a"]])
 def test_a_header_value_that_is_not_a_string_is_refused(value: Any) -> None:
     assert problem(headers={"X-Team": value})[0] == "headers.X-Team"
-    assert problem(headers={"X-Team": value})[1].startswith("is not a string; use one")
+    assert problem(headers={"X-Team": value})[1].startswith("is not a string; use a string")
 
 
 def test_a_header_given_twice_in_different_case_is_refused() -> None:

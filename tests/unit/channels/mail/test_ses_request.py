@@ -101,7 +101,7 @@ def attached(
 
 BASE64 = {"ContentTransferEncoding": "BASE64"}
 BILL = f"s3://{BUCKET}/bills/7.pdf"
-BAD_NAME = "attachments[0].filename: has control characters or is over 255"
+BAD_NAME = "attachments[0].filename: has control characters, or not 1 to 255 characters"
 BAD_TYPE = "attachments[0].content_type: is not a media type; use one like"
 
 
@@ -174,7 +174,7 @@ def test_an_attachment_that_the_html_shows_as_an_image_is_sent_inline(aws: Aws) 
     "html", ['<img src="cid:logos">', "<td background=cid:Logo>", "<p style='background: url(cid:x)'>"]
 )
 def test_a_mail_is_refused_if_the_html_shows_an_image_that_is_not_attached(aws: Aws, html: str) -> None:
-    with pytest.raises(Invalid, match=r"the HTML refers to cid:\w+, and none has this content_id"):
+    with pytest.raises(Invalid, match=r"the HTML refers to cid:\w+, but no attachment has this content_id"):
         attached(aws, LOGO, html=html)
 
 

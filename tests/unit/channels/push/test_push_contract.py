@@ -71,7 +71,7 @@ def test_a_pushs_content_may_be_a_title_a_body_data_or_a_payload(changes: dict[s
 
 
 NO_ARN = "to: is not the ARN of a platform endpoint or topic of SNS"
-NO_TOKEN = "to: is not a device token; use the one of the device"
+NO_TOKEN = "to: is not a device token; use up to 1024 ASCII characters without spaces"
 
 
 @pytest.mark.parametrize(
