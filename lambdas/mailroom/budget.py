@@ -162,7 +162,7 @@ class Budget:
             else:
                 return
         raise Contention(
-            f"other workers changed the budget at each of {_TRIES} tries; {sent} recipients not counted"
+            f"others changed the budget at each of {_TRIES} tries; {sent} recipients not counted"
         )
 
     def close(self) -> None:

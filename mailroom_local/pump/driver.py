@@ -281,11 +281,7 @@ def die(trouble: threading.ExceptHookArgs) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--emulator", required=True, help="URL of the emulator")
-    parser.add_argument(
-        "--log",
-        type=Path,
-        help="the emulator's log; the pump puts the metrics in it to the emulator's CloudWatch",
-    )
+    parser.add_argument("--log", type=Path, help="the emulator's log, from which metrics are read")
     options = parser.parse_args()
     threading.excepthook = die
     if options.log:

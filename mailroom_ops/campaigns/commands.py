@@ -59,9 +59,7 @@ def start(
     name: Name,
     stage: Stage = "dev",
     *,
-    run: Annotated[
-        str | None, typer.Option(help=f"{RUN} Default: a new run, named after the minute.")
-    ] = None,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Default: a new run, named by its minute.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Start a new run with the name in --run.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")

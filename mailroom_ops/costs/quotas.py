@@ -70,8 +70,7 @@ def quotas_of(settings: Settings, templates: Sequence[Mapping[str, Any]]) -> Ite
     workers = sum(map(_functions_at_once, _mappings(templates)))
     below_alarm = -(-workers * settings.monitoring.concurrency_quota // settings.monitoring.many_functions)
     reason = (
-        f"{workers:,} functions at once, with {SHARDS} shards a stream; the alarm rings at four fifths of "
-        "the quota"
+        f"{workers:,} functions at once, with {SHARDS} shards a stream; an alarm rings at 80 % of the quota"
     )
     # Service Quotas rejects a request for less than the default.
     functions = max(below_alarm, LAMBDA_DEFAULT)

@@ -95,6 +95,4 @@ def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
         )
     if stage.local and _UNKNOWN.search(code):
         return skipped(f"The emulated AWS does not support {operation}.")
-    return failed(
-        f"AWS answered {operation} with {code}.", "See the service in the AWS console, or run doctor again."
-    )
+    return failed(f"AWS answered {operation} with {code}.", "See the AWS console, or run doctor again.")

@@ -253,9 +253,7 @@ def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None)
         raise Refused(f"The mailbox has no item of {id_!r:.200}; it may have expired. Write a new message.")
     if len(items) > 1:
         names = " and ".join(sorted(item["event_type"] for item in items))
-        raise Refused(
-            f"{names} have messages with that id; name the channel: mailroom send mail --from-message …"
-        )
+        raise Refused(f"{names} have messages with that id; say which: mailroom send mail --from-message …")
     copied = {name: value for name, value in original(items[0]).items() if name not in _NOT_COPIED}
     return {**copied, "id": f"{_AGAIN.sub('', id_.replace('#', '-'))[:_COPIED_ID]}-again-{_random()}"}
 

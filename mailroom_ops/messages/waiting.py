@@ -32,8 +32,7 @@ _UNTIL = {
     SEND_AT: "for its send_at, {}",
     "outside_window": "until its window opens, {}",
     "day_used_up": "for the daily quota, and is tried again about {}",
-    "provider_refuses": "until its provider accepts messages, and is tried about {}; the dead letters show "
-    "why the provider refuses messages",
+    "provider_refuses": "until its provider accepts messages, and is tried about {}; dead letters show why",
     "paused": "for its campaign's run: mailroom campaign status shows who has paused the run, and why",
 }
 _DAY = 86_400

@@ -106,9 +106,7 @@ class Requeuer:
         if message.expired(now_s):
             raise Invalid("expires_at", f"{message.expires_at} is past")
         if (message.due() or 0) > now_s:
-            raise Invalid(
-                "send_at", f"{message.send_at} is in the future; only a message with a new id can wait for it"
-            )
+            raise Invalid("send_at", f"{message.send_at} is in the future; put the message under a new id")
         return message
 
     def entry(self, reference: str, item: Item, attempt: int) -> tuple[str, Entry]:

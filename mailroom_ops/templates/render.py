@@ -20,9 +20,7 @@ from mailroom_ops.shared.screen import (
 from mailroom_ops.templates.folder import TO, Item, TemplateFolder, TemplateName
 from mailroom_stacks.paths import TEMPLATES
 
-Channel = Annotated[
-    str | None, typer.Option(help=f"The channel ({', '.join(TO)}), if both have the template.")
-]
+Channel = Annotated[str | None, typer.Option(help=f"Channel ({', '.join(TO)}) if both have the template.")]
 
 
 def render(

@@ -195,7 +195,7 @@ def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:
         # A copy would contain the opt-out link of the other recipient.
         raise Invalid(
             field,
-            f"set {' and '.join(sorted(copies))}, but a mail with a topic has one recipient; leave them out",
+            f"leave out {' and '.join(sorted(copies))}: a mail with a topic has one recipient",
         )
     item: Item = {}
     for name, value in composed.items():

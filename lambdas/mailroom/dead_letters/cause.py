@@ -102,9 +102,7 @@ class Cause(Struct, frozen=True):
 _UNRECORDED = Cause(
     "unrecorded", "a provider's event is not in the ledger; see the log of `feedback`, then redrive it"
 )
-_SUPERSEDED = Cause(
-    "superseded", "its attempt has ended, and a later one follows: this is an old copy; delete it"
-)
+_SUPERSEDED = Cause("superseded", "its attempt has ended, and a later one follows: delete this old copy")
 _UNCLAIMED = Cause(
     "unclaimed",
     "no worker has claimed its message: the function failed before the claim, or did not reach the ledger; "
@@ -117,8 +115,7 @@ _UNKNOWN = Cause(
 )
 _UNSENT = Cause(
     "unsent",
-    "workers returned it to its queue unsent and recorded no reason; see the sender function's log, "
-    "then redrive it",
+    "workers returned it unsent and recorded no reason; see the sender function's log, then redrive it",
 )
 
 _TROUBLE = "{}; fix the cause, then redrive it"

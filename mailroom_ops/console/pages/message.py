@@ -210,9 +210,7 @@ def repair(site: Site, request: Request) -> Answer:
         return _refuse(request, "repair", problem) if problem else _done(request, "repair")
     sentences = [f"It is {message.key.event_type} {request['id']}: {SENTENCES[diagnosis.state]}."]
     if diagnosis.twice:
-        sentences.append(
-            "Its record in the ledger may have expired: if it was sent before, it is sent again."
-        )
+        sentences.append("Its ledger item may have expired: if it was sent before, it is sent again.")
     ending = [f"As {word}: {follows}" for word, follows in FOLLOWS.items()] if "end" in offered else []
     if not ending and diagnosis.not_ended:
         sentences.append(f"Its outcome cannot be recorded yet: {diagnosis.not_ended}.")

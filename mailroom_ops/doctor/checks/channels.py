@@ -45,9 +45,7 @@ def _twilio(stage: ExaminedStage, variables: Variables) -> Iterator[CheckFinding
     except LookupError:
         yield failed("Twilio's secret has no value.", put)
     except RequestFailed as trouble:
-        yield failed(
-            f"Twilio cannot be reached: {trouble}.", "Check this machine's network, and sms.base_url."
-        )
+        yield failed(f"Twilio cannot be reached: {trouble}.", "Check your network, and sms.base_url.")
     else:
         if sending[0] == 200:
             yield ok("Twilio accepts the credentials for sending.")

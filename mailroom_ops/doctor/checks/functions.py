@@ -72,9 +72,7 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
     sentence = (
         f"The stage may run {together:,} functions at once; the account has {free:,} unreserved of {total:,}."
     )
-    yield (
-        ok(sentence) if together < free else warning(f"{sentence} Other functions may be throttled.", _QUOTA)
-    )
+    yield ok(sentence) if together < free else warning(f"{sentence} Others may be throttled.", _QUOTA)
     yield from _as_watched(stage, total)
     for source in stage.sources:
         reserved = client.get_function_concurrency(FunctionName=f"{stage.prefix}{source.function}").get(

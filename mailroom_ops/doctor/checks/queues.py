@@ -39,9 +39,7 @@ def outages(stage: ExaminedStage) -> Iterator[CheckFinding]:
     common = outages_among(finder.newest(size=SAMPLE).messages)
     for outage in common:
         fix = f"mailroom list --channel {outage.channel} --status sending --stage {stage.name}"
-        yield failed(
-            outage.sentence, f"Correct what the response names, or wait for the provider. The messages: {fix}"
-        )
+        yield failed(outage.sentence, f"Correct what the response names, or wait for the provider: {fix}")
     if not common:
         yield ok(f"No trouble keeps {OUTAGE} or more of the newest {SAMPLE} messages from being sent.")
 

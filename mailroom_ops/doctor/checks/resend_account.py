@@ -111,7 +111,7 @@ def webhook(stage: ExaminedStage) -> Iterator[CheckFinding]:
         elif answer:
             missing = ", ".join(sorted(NEEDED - reported))
             yield failed(
-                f"Resend posts no {missing} to {url}.", "Create this webhook: https://resend.com/webhooks"
+                f"Resend posts no {missing} to {url}.", "Add the webhook: https://resend.com/webhooks"
             )
 
 
