@@ -3,7 +3,9 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lab.harness import callbacks
@@ -37,6 +39,8 @@ MOST_EVENTS = 10_000
 """What CloudWatch Logs answers at most."""
 FLUSH_SECONDS = 10.0
 """Seconds without an expected line after which a function is invoked, so that the emulator reads it."""
+FLUSHES = 6
+"""Number of these invocations at once, enough for all processes of a function."""
 LATE_MILLISECONDS = 2_000
 """How much later than its time a line may be written."""
 
@@ -232,15 +236,18 @@ class Pipeline(StageClient):
         """Wait until the function has logged a line with these words. The lines of an invocation are in the
         log when the invocation has ended, which is after the message's end.
 
-        On a busy machine the emulator may read a line only at the next invocation. So after FLUSH_SECONDS the
-        function is invoked without records.
+        On a busy machine the emulator may read a line only at the next invocation of the process that wrote
+        it. So after FLUSH_SECONDS the function is invoked without records, as often at once as it may have
+        processes: the emulator would run each of several invocations in a row in the first process.
         """
         invoke_at = time.monotonic() + FLUSH_SECONDS
 
         def logged() -> bool:
             nonlocal invoke_at
             if time.monotonic() > invoke_at:
-                self.functions.invoke(FunctionName=function, Payload=b'{"Records": []}')
+                invoke = partial(self.functions.invoke, FunctionName=function)
+                with ThreadPoolExecutor(FLUSHES) as threads:
+                    [*threads.map(lambda body: invoke(Payload=body), [b'{"Records": []}'] * FLUSHES)]
                 invoke_at = time.monotonic() + FLUSH_SECONDS
             return self.logged(function, *words)
 
