@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lab.harness import callbacks
@@ -40,7 +39,7 @@ MOST_EVENTS = 10_000
 FLUSH_SECONDS = 10.0
 """Seconds without an expected line after which a function is invoked, so that the emulator reads it."""
 FLUSHES = 6
-"""Number of these invocations at once, enough for all processes of a function."""
+"""Number of invocations at once that reach all processes of a function."""
 LATE_MILLISECONDS = 2_000
 """How much later than its time a line may be written."""
 
@@ -237,21 +236,28 @@ class Pipeline(StageClient):
         log when the invocation has ended, which is after the message's end.
 
         On a busy machine the emulator may read a line only at the next invocation of the process that wrote
-        it. So after FLUSH_SECONDS the function is invoked without records, as often at once as it may have
-        processes: the emulator would run each of several invocations in a row in the first process.
+        it. Invocations in a row would all run in the first process. So after FLUSH_SECONDS all processes are
+        invoked at once.
         """
         invoke_at = time.monotonic() + FLUSH_SECONDS
 
         def logged() -> bool:
             nonlocal invoke_at
             if time.monotonic() > invoke_at:
-                invoke = partial(self.functions.invoke, FunctionName=function)
-                with ThreadPoolExecutor(FLUSHES) as threads:
-                    [*threads.map(lambda body: invoke(Payload=body), [b'{"Records": []}'] * FLUSHES)]
+                self._invoke_all_processes(function)
                 invoke_at = time.monotonic() + FLUSH_SECONDS
             return self.logged(function, *words)
 
         until(logged, seconds, lambda: f"{function} has not logged {words}")
+
+    def _invoke_all_processes(self, function: str) -> None:
+        """Invoke a function without records, FLUSHES times at once."""
+
+        def invoke(_: int) -> object:
+            return self.functions.invoke(FunctionName=function, Payload=b'{"Records": []}')
+
+        with ThreadPoolExecutor(FLUSHES) as threads:
+            list(threads.map(invoke, range(FLUSHES)))  # raises the errors of the threads
 
     def _logged(self, function: str) -> set[str]:
         """All of a function's lines. Only what is new is asked for: whole logs would be the load."""
