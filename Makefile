@@ -31,10 +31,10 @@ help: ## list the targets
 setup: .venv/.ready ## install everything into this folder
 	@$(PY) -m mailroom_local.stage
 
-.venv/.ready: requirements-dev.txt pyproject.toml
+.venv/.ready: requirements.txt requirements-dev.txt pyproject.toml
 	@python3 -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Mailroom needs Python 3.11 or newer; this is " + sys.version.split()[0])'
 	@test -x $(PY) || python3 -m venv .venv
-	@test -x $(UV) || sed -n '/^uv==/,/[^\\]$$/p' requirements-dev.txt | $(PY) -m pip install $(LOCKED) --disable-pip-version-check -r /dev/stdin || $(REFUSED)
+	@test -x $(UV) || sed -n '/^uv==/,/[^\\]$$/p' requirements.txt | $(PY) -m pip install $(LOCKED) --disable-pip-version-check -r /dev/stdin || $(REFUSED)
 	@$(UV) pip sync $(LOCKED) --python $(PY) requirements-dev.txt || $(REFUSED)
 	@$(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) --editable .
 	@touch $@
@@ -193,15 +193,20 @@ oracle: .venv/.ready .local/oracle/.ready ## compare the tests' double of Dynamo
 	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m tests.oracle
 	@test -n "$(SHORT)" || LIKE_MOTO=1 $(SIDE_BY_SIDE) tests/unit tests/ops
 
-# The development set is resolved first, because packages in both sets must have the same version, and boto3
-# and jsii have only a few versions of python-dateutil in common.
-COMPILE = $(UV) pip compile --quiet --generate-hashes --universal --python-version 3.11 --custom-compile-command "make lock"
-lock: ## resolve all requirements files again, and write the lock files
-	$(COMPILE) requirements-dev.in lambdas/requirements/*.in -o requirements-dev.txt
-	$(COMPILE) -c requirements-dev.txt --extra local --extra test pyproject.toml -o mailroom_ops/setup/requirements.txt
+# requirements.txt is the one place of pins: its own is the only resolution that pyproject.toml's ranges decide, and
+# the other files take its versions. A version changes only if its range or its pin does, or if UPGRADE names the
+# package: make lock UPGRADE="pydantic uv".
+COMPILE = $(UV) pip compile --quiet --generate-hashes --universal --python-version 3.11 \
+	--custom-compile-command "make lock" $(addprefix --upgrade-package ,$(UPGRADE))
+LOCKED_NAMES = $$(sed -n 's/^\([a-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.txt)
+lock: ## resolve all requirements files again, and write the lock files; UPGRADE names packages to upgrade
+	$(COMPILE) --extra local --extra test pyproject.toml -o requirements.txt
+	$(COMPILE) $(LOCKED_NAMES) requirements-dev.in -o requirements-dev.txt
+	sed -i.old '1i\
+	-r requirements.txt' requirements-dev.txt && rm requirements-dev.txt.old
+	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements.txt $$f -o $${f%.in}.txt; done
 	$(COMPILE) mailroom_local/requirements.in -o mailroom_local/requirements.txt
 	for f in requirements/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
-	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix mailroom_ops/deploying
 
 wheel: sbom ## build dist/: the wheel that a team installs, the SBOM, and SHA256SUMS for the attestation of a release

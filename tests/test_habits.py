@@ -22,7 +22,8 @@ TEAMS = sorted((ROOT / "mailroom_ops/setup/project/.github/workflows").glob("*.y
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 FUNCTIONS = sorted(ROOT.glob("lambdas/requirements/*.in"))
-FOLDERS_LOCK = ROOT / "mailroom_ops" / "setup" / "requirements.txt"
+PINS = ROOT / "requirements.txt"
+"""Lock of the CDK app and the commands, from which the other locks take their versions."""
 REQUIREMENTS = sorted(
     [*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *ROOT.glob("requirements/*.in"), *FUNCTIONS]
 )
@@ -207,11 +208,11 @@ def test_what_is_installed_is_what_is_pinned(wanted: Path) -> None:
 
 @pytest.mark.parametrize(
     "wanted",
-    [*(file.with_suffix(".txt") for file in REQUIREMENTS), FOLDERS_LOCK],
+    [*(file.with_suffix(".txt") for file in REQUIREMENTS), PINS],
     ids=lambda file: str(file.relative_to(ROOT)),
 )
 def test_a_lock_has_hashes_of_every_package_and_names_no_registry(wanted: Path) -> None:
-    lock = wanted.read_text()
+    lock = wanted.read_text().removeprefix("-r requirements.txt\n")
     assert "://" not in lock
     assert "-url" not in lock
     packages = re.split(r"\n(?=\S)", lock.replace("\\\n", ""))
@@ -230,7 +231,7 @@ def test_setting_up_refuses_a_package_whose_hash_is_missing_or_wrong(
 ) -> None:
     for folder in ("requirements", ".venv/bin"):
         (tmp_path / folder).mkdir(parents=True)
-    for name in ("requirements-dev.txt", "pyproject.toml", ".venv/.ready"):
+    for name in ("requirements.txt", "requirements-dev.txt", "pyproject.toml", ".venv/.ready"):
         (tmp_path / name).touch()
     (tmp_path / ".venv" / "bin" / "uv").symlink_to(ROOT / ".venv" / "bin" / "uv")
     (tmp_path / "requirements" / "checkov.txt").write_text(f"six==1.17.0{hashes}\n")
@@ -260,11 +261,20 @@ def test_whatever_the_makefile_installs_it_installs_by_hash() -> None:
         assert line.endswith("|| $(REFUSED)"), line
 
 
-@pytest.mark.parametrize("wanted", FUNCTIONS, ids=lambda file: file.stem)
-def test_tests_have_the_packages_that_a_function_has(wanted: Path) -> None:
-    installed = dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text()))
-    pins = PINNED.findall(wanted.read_text())
-    assert {name: installed.get(name) for name, _ in pins} == dict(pins)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda file: file.stem)
+def test_a_function_has_the_versions_of_requirements_txt_and_pins_none_itself(function: Path) -> None:
+    locked = PINNED.findall(function.with_suffix(".txt").read_text())
+    assert locked
+    assert {*locked} <= {*PINNED.findall(PINS.read_text())}
+    assert PINNED.findall(function.read_text()) == []
+
+
+def test_the_packages_of_development_are_those_of_requirements_txt_and_tools_which_it_does_not_have() -> None:
+    first, *_ = (ROOT / "requirements-dev.txt").read_text().splitlines()
+    assert first == "-r requirements.txt"
+    tools = dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text()))
+    assert {"mypy", "ruff"} <= tools.keys()
+    assert tools.keys() & dict(PINNED.findall(PINS.read_text())).keys() == set()
 
 
 def test_updates_find_every_file_of_pins_and_no_lock() -> None:
@@ -274,6 +284,7 @@ def test_updates_find_every_file_of_pins_and_no_lock() -> None:
     ]
     for file in REQUIREMENTS:
         assert any(pattern.search(str(file.relative_to(ROOT))) for pattern in patterns), file
+    assert "pep621" in configuration["enabledManagers"]  # the ranges of pyproject.toml
     rules = configuration["packageRules"]
     (off,) = (each for each in rules if each.get("enabled") is False)
     assert (off["matchManagers"], off["matchFileNames"]) == (["pip_requirements"], ["**/*.txt"])
@@ -311,20 +322,12 @@ def test_every_target_is_phony_and_says_what_it_does() -> None:
 
 def test_the_wheels_extras_allow_the_versions_that_were_tried() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    installed = dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text()))
+    installed = dict(PINNED.findall(PINS.read_text()))
     wanted = [Requirement(each) for extra in extras.values() for each in extra]
     assert len(wanted) > 20
     for each in wanted:
         assert each.name == "mailroom-cdk" or each.specifier.contains(installed[each.name]), each
         assert each.name == "mailroom-cdk" or "<" in str(each.specifier), each
-
-
-def test_a_folders_lock_has_what_its_extras_name_in_the_versions_that_were_tried() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    locked = dict(PINNED.findall(FOLDERS_LOCK.read_text()))
-    wanted = {Requirement(each).name for extra in ("deploy", "local", "test") for each in extras[extra]}
-    assert wanted - {"mailroom-cdk"} <= {*locked}
-    assert locked.items() <= dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text())).items()
 
 
 def test_the_changelog_knows_the_version() -> None:

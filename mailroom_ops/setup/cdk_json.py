@@ -34,7 +34,7 @@ class CdkJson:
     def write(self, stage: str, section: Mapping[str, Any]) -> None:
         """Replace the section of a stage, and keep the other content of the file. Raises Refused if the file
         cannot be written."""
-        document = self._document or {"app": "python app.py", "context": {"stage": stage}}
+        document = self._document or {"app": "python3 app.py", "context": {"stage": stage}}
         context = {**document["context"], "mailroom": {**self.stages, stage: section}}
         text = json.dumps({**document, "context": context}, indent=2, ensure_ascii=False)
         write_whole(self._path, f"{text}\n".encode())

@@ -48,7 +48,7 @@ def test_a_file_without_settings_gets_every_setting_that_the_cdk_needs(
         file.write_text(content)
     assert run("--stage", "trial", *MAIL).exit_code == 0
     document = json.loads(file.read_text())
-    assert document == {"app": "python app.py", "context": {"stage": "trial", "mailroom": stages(file)}}
+    assert document == {"app": "python3 app.py", "context": {"stage": "trial", "mailroom": stages(file)}}
     assert stages(file) == {
         "trial": {
             "channels": {

@@ -1,4 +1,4 @@
-"""Main program of a project's app.py: python app.py -c stage=dev"""
+"""Main program of a project's app.py: python3 app.py -c stage=dev"""
 
 import argparse
 import json
