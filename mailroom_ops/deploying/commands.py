@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
-from mailroom_ops.deploying import cdk
+from mailroom_ops.costs.configured_lanes import read_settings
+from mailroom_ops.deploying import cdk, preparing
 from mailroom_ops.deploying.destroying import empty_what_goes
 from mailroom_ops.deploying.judgement import losses, readable
+from mailroom_ops.deploying.preparing import IdentityKind
+from mailroom_ops.doctor.report import State
+from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import WrittenStage, Yes
-from mailroom_ops.shared.screen import print_line, print_lines, refusals
+from mailroom_ops.shared.screen import at_a_terminal, aws_faults, errors, print_line, print_lines, refusals
 from mailroom_stacks.paths import PROJECT
 
 OUTPUT = PROJECT / "cdk.out"
@@ -23,6 +27,7 @@ WHAT_TO_DO = (
     "If a setting is the cause, undo its change, or first move the "
     "data: `mailroom docs deploy-update-go-back#taking-parts-out`."
 )
+WAIT = "Wait until SES has verified the senders?"
 NO_LOSS = "No table, queue, bucket or secret would be replaced or deleted."
 
 
@@ -69,18 +74,67 @@ def deploy(
     import_existing: Annotated[
         bool, typer.Option(help="Import the tables and buckets that a destroyed stage left behind.")
     ] = False,
+    bootstrap: Annotated[
+        bool,
+        typer.Option("--bootstrap", help="Run `cdk bootstrap` first, if it is needed."),
+    ] = False,
+    identity: Annotated[
+        IdentityKind | None,
+        typer.Option(help="Create missing identities of senders in SES, for the address or for its domain."),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="After the deployment, wait until SES has verified the senders.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run `mailroom doctor` afterwards, as always at a terminal.")
+    ] = False,
 ) -> None:
-    """Deploy a stage with the credentials of the environment. Run `mailroom diff` first.
+    """Deploy a stage with the credentials of the environment, and check it. Before an update, run `mailroom
+    diff`.
+
+    If the account and region lack the CDK's bootstrap, or a sender lacks an identity in SES, the command
+    offers to create it. Without a terminal it creates only what an option names. Then it deploys the stacks,
+    runs `mailroom doctor`, and prints a command that sends a first message.
+
+    Exit code 1: a stack could not be deployed, or a check of `doctor` failed. 2: nothing was deployed.
 
     Example: mailroom deploy --stage dev
     """
-    importing = ["--import-existing-resources"] if import_existing else []
+    again = f"mailroom deploy --stage {stage}"
     with refusals():
         stacks = _stacks(stage)
+    with aws_faults(stage):
+        clients = preparing.clients_of(OUTPUT)
+        preparing.bootstrap_if_missing(clients, OUTPUT, again, unasked=bootstrap)
+        addresses = preparing.addresses_at_ses(read_settings(stage))
+        unverified = preparing.unverified_identities(clients("sesv2"), addresses, again, identity)
         # The three stacks of senders may take half an hour each, so they are deployed at the same time. The
         # CDK cannot do so if it has to ask for approval.
         at_once = ["--concurrency", "3"] if approval == "never" else []
-        _cdk("deploy", "--app", str(OUTPUT), "--require-approval", approval, *at_once, *importing, *stacks)
+        importing = ["--import-existing-resources"] if import_existing else []
+        options = ("--app", str(OUTPUT), "--require-approval", approval, *at_once, *importing)
+        if code := cdk.run("deploy", *options, *stacks).returncode:
+            print_line(f"Remove the cause, then go on with: {again}", console=errors)
+            raise typer.Exit(code)
+        if unverified and (wait or (at_a_terminal() and typer.confirm(WAIT, default=False, err=True))):
+            preparing.wait_until_verified(clients("sesv2"), unverified)
+        state = _check(stage) if check or at_a_terminal() else "skipped"
+    for address in addresses[:1]:
+        words = "--id first-1 --subject Hello --text 'It works.' --wait"
+        print_line(f"Next: mailroom send mail --to {address} {words} --stage {stage}")
+    raise typer.Exit(1 if state == "failed" else 0)
+
+
+def _check(stage: str) -> State:
+    """Print the findings of `doctor` about a stage, and return the worst state."""
+    # These imports load the packages for SES and Twilio, which the other commands do not need.
+    from mailroom_ops.doctor.checks import SUBJECTS
+    from mailroom_ops.doctor.doctor import show
+    from mailroom_ops.doctor.run import examine
+
+    diagnosis = examine(aws_session(), stage, SUBJECTS, quiet=False)
+    show(diagnosis)
+    return diagnosis.state
 
 
 def bootstrap(

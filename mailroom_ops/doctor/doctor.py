@@ -51,7 +51,7 @@ def doctor(
     subjects = _subjects(only)
     with aws_faults(stage):
         diagnosis = examine(aws_session(), stage, subjects, quiet=as_json)
-    print_answer(diagnosis, _show, as_json=as_json)
+    print_answer(diagnosis, show, as_json=as_json)
     raise typer.Exit(1 if diagnosis.state == "failed" else 0)
 
 
@@ -68,7 +68,7 @@ def _subjects(only: str) -> list[str]:
 _STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
 
 
-def _show(diagnosis: Diagnosis) -> None:
+def show(diagnosis: Diagnosis) -> None:
     """Print a table of the findings, then the fixes, unwrapped so that they can be copied."""
     place = f"account {diagnosis.account}, {diagnosis.region}"
     print_line(f"Stage {diagnosis.stage}, {place}", "bold")

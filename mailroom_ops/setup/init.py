@@ -16,11 +16,8 @@ from mailroom_stacks.settings.load import load, load_campaigns
 from mailroom_stacks.settings.sentences import SettingsError
 
 NEXT = """
-Next:
-  mailroom synth --stage {stage}       # checks settings, templates and campaigns
-  mailroom bootstrap --stage {stage}   # once for each account and region
-  mailroom deploy --stage {stage}      # with AWS credentials in the environment
-  mailroom doctor --stage {stage}      # lists what is missing: verified senders, credentials, confirmations
+Next, with AWS credentials and AWS_REGION in the environment:
+  mailroom deploy --stage {stage}   # offers what the account lacks, deploys, and checks the stage
 When the first deployment has worked, protect the tables, and deploy again:
   mailroom init --stage {stage} --set deployment.deletion_protection=true"""
 

@@ -218,7 +218,7 @@ def test_a_further_setting_is_json_or_text(file: Path, text: str, value: object)
 def test_the_answer_names_the_next_commands(file: Path) -> None:
     words = run("--stage", "trial", *MAIL).stdout
     commands = re.findall(r"^  mailroom (\w+) --stage trial", words, re.MULTILINE)
-    assert commands == ["synth", "bootstrap", "deploy", "doctor", "init"]
+    assert commands == ["deploy", "init"]
 
 
 def test_a_command_without_a_terminal_asks_no_question(

@@ -10,6 +10,7 @@ from mailroom.clock import iso
 from mailroom_ops.doctor.checks import resend_account as resend
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from mailroom_ops.doctor.report import CheckFinding, failed, ok, skipped, warning
+from mailroom_ops.shared.identities import Identity, identity_of
 from mailroom_ops.shared.times import short, speed_of
 from mailroom_stacks.settings.channels import OF_FALLBACK
 from mailroom_stacks.settings.monitoring import (
@@ -154,28 +155,19 @@ def _share(stage: ExaminedStage, metric: str) -> float | None:
 
 
 _IDENTITIES = "https://console.aws.amazon.com/ses/home#/identities"
-Identity = dict[str, Any]
 
 
 @resend.or_by_resend(resend.domains)
 def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Check the identity of each sender: the address, its domain or a parent domain."""
-    addresses = stage.mail_addresses
-    identities: dict[str, Identity | None] = {}
-    for address in addresses:
-        labels = address.rpartition("@")[2].split(".")
-        # Identities that may cover the address: the address itself, its domain, and the parents of the domain
-        # without the top-level domain, which cannot be an identity.
-        names = (address, *(".".join(labels[index:]) for index in range(len(labels) - 1)))
-        for name in names:
-            if name not in identities:
-                identities[name] = stage.call("sesv2", "get_email_identity", EmailIdentity=name)
-        # SES uses the most specific identity: a verified domain does not help an address that failed.
-        name = next((candidate for candidate in names if identities[candidate] is not None), "")
-        yield _verified(address, name, identities[name] if name else None)
-    for name, identity in identities.items():
+    domains: dict[str, Identity] = {}
+    for address in stage.mail_addresses:
+        name, identity = identity_of(stage.client("sesv2"), address)
+        yield _verified(address, name, identity)
         if identity is not None and "@" not in name:
-            yield _signed(name, identity.get("DkimAttributes", {}))
+            domains[name] = identity
+    for name, identity in domains.items():
+        yield _signed(name, identity.get("DkimAttributes", {}))
 
 
 def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:

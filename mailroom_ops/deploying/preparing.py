@@ -1,0 +1,149 @@
+"""What a first deployment needs besides the stacks: the CDK's bootstrap, and identities in SES from which the
+stage may send. `deploy` offers each, and does nothing unasked."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from email.utils import parseaddr
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import typer
+from botocore.exceptions import ClientError
+
+from mailroom_ops.deploying import cdk
+from mailroom_ops.shared.deployed_stage import aws_session
+from mailroom_ops.shared.identities import dkim_records, identity_of
+from mailroom_ops.shared.screen import Refused, at_a_terminal, print_lines, status
+from mailroom_stacks.settings.settings import Settings
+
+IdentityKind = Literal["address", "domain"]
+"""Kind of an identity: SES mails a link to an address, and looks for the DKIM records of a domain."""
+DEFAULT_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
+"""Name of the SSM parameter with the version of the CDK's default bootstrap."""
+POLL_SECONDS = 10
+
+
+Clients = Callable[[str], Any]
+"""Function that returns the client of a service, by its name."""
+
+
+def clients_of(assembly: Path) -> Clients:
+    """Return clients in the region of an assembly's stacks, which is by default that of the environment."""
+    region = _stacks(assembly)[0]["environment"].rpartition("/")[2]
+    return partial(aws_session().client, region_name=None if region == "unknown-region" else region)
+
+
+def bootstrap_if_missing(clients: Clients, assembly: Path, again: str, *, unasked: bool) -> None:
+    """Run `cdk bootstrap` if the account and region lack the bootstrap that the assembly's stacks need: after
+    a question, or `unasked`. `again` is the command that goes on. Raises Refused if nobody allows it, or if
+    it fails, and botocore's errors."""
+    needs = [stack["properties"] for stack in _stacks(assembly)]
+    parameter, ssm = needs[0]["bootstrapStackVersionSsmParameter"], clients("ssm")
+    if _version(ssm, parameter) >= max(need["requiresBootstrapStackVersion"] for need in needs):
+        return
+    account, region = clients("sts").get_caller_identity()["Account"], ssm.meta.region_name
+    state = f"Account {account} has no bootstrap of the CDK in {region}, or one that is too old"
+    if parameter != DEFAULT_BOOTSTRAP:
+        page = "mailroom docs deploy-from-ci#what-a-deployment-may-do"
+        raise Refused(f"{state}: {parameter}. Nothing was deployed. Create it as in `{page}`, then: {again}")
+    question = (
+        f"{state}. `cdk bootstrap` creates a bucket, and roles, of which CloudFormation's has "
+        "AdministratorAccess. Run it now?"
+    )
+    if not unasked and not (at_a_terminal() and typer.confirm(question, default=True, err=True)):
+        raise Refused(f"{state}. Nothing was deployed. Go on with: {again} --bootstrap")
+    if cdk.run("bootstrap", f"aws://{account}/{region}").returncode:
+        raise Refused(f"Nothing was deployed. Remove the cause, then go on with: {again}")
+
+
+def _stacks(assembly: Path) -> list[dict[str, Any]]:
+    """Return the manifest's entries of the stacks that the bootstrap's roles deploy."""
+    artifacts = json.loads((assembly / "manifest.json").read_text())["artifacts"].values()
+    stacks = (artifact for artifact in artifacts if artifact["type"] == "aws:cloudformation:stack")
+    return [stack for stack in stacks if "bootstrapStackVersionSsmParameter" in stack["properties"]]
+
+
+def _version(ssm: Any, parameter: str) -> float:
+    """Return the version of a bootstrap, 0 if there is none. Return infinity if the credentials may not read
+    it, such as those of CI: then the CDK reads it, with a role of the bootstrap."""
+    try:
+        return float(ssm.get_parameter(Name=parameter)["Parameter"]["Value"])
+    except ssm.exceptions.ParameterNotFound:
+        return 0
+    except ClientError as error:
+        _require_denied(error)
+        return float("inf")
+
+
+def _require_denied(error: ClientError) -> None:
+    """Raise the error again, unless the credentials lack the permission for the request."""
+    if "AccessDenied" not in error.response["Error"]["Code"]:
+        raise error
+
+
+def addresses_at_ses(settings: Settings) -> list[str]:
+    """Return the addresses from which the stage sends mails by SES."""
+    by_ses = "mail" in settings.channels and "ses" in settings.mail.providers
+    return [parseaddr(sender)[1] for sender in settings.mail.senders] if by_ses else []
+
+
+def unverified_identities(
+    ses: Any, addresses: Sequence[str], again: str, kind: IdentityKind | None
+) -> list[str]:
+    """Create the missing identities of addresses, of the given `kind` or after a question. Print how to
+    verify each identity that SES has not verified, and return the names of these identities. `again` is the
+    command that creates identities later. Raises botocore's errors."""
+    names = []
+    try:
+        for address in addresses:
+            name, identity = identity_of(ses, address)
+            if identity is None and (choice := kind or _chosen_kind(address)):
+                name = address if choice == "address" else address.rpartition("@")[2]
+                identity = ses.create_email_identity(EmailIdentity=name)
+            if identity is None:
+                print_lines(f"{address} has no identity in SES. To create it: {again} --identity address")
+            elif not identity.get("VerifiedForSendingStatus") and name not in names:
+                print_lines("\n".join(_how_to_verify(name, identity)))
+                names.append(name)
+    except ClientError as error:
+        _require_denied(error)  # `doctor` also reports senders that SES does not know
+    return names
+
+
+def _chosen_kind(address: str) -> str:
+    """Ask for the kind of a new identity. Return an empty text if none is chosen, or without a terminal."""
+    question = (
+        f"SES has no identity for {address} in this region. Create one for the address (SES mails a link to "
+        "it), for its domain (you add records to DNS), or none?"
+    )
+    answer = typer.prompt(question, "address", value_proc=_kind, err=True) if at_a_terminal() else "none"
+    return "" if answer == "none" else answer
+
+
+def _kind(answer: str) -> str:
+    if answer not in (*get_args(IdentityKind), "none"):
+        raise typer.BadParameter("Answer address, domain or none.")
+    return answer
+
+
+def _how_to_verify(name: str, identity: dict[str, Any]) -> list[str]:
+    if "@" not in name:
+        return [f"Add these records to the DNS of {name}:", *dkim_records(name, identity["DkimAttributes"])]
+    if identity.get("VerificationStatus") == "FAILED":
+        resend = f"aws ses verify-email-identity --email-address {name}"
+        return [f"The link that SES mailed to {name} has expired. For another one: {resend}"]
+    return [f"SES has mailed a link to {name}, from Amazon Web Services. Follow it within a day."]
+
+
+def wait_until_verified(ses: Any, names: Sequence[str], sleep: Callable[[float], None] = time.sleep) -> None:
+    """Wait until SES has verified the identities, or has given up: an address after a day, a domain after
+    three days. Then print how to start again."""
+    for name in names:
+        with status(f"waiting until SES has verified {name}", quiet=False):
+            while not (identity := ses.get_email_identity(EmailIdentity=name))["VerifiedForSendingStatus"]:
+                if identity["VerificationStatus"] == "FAILED":
+                    print_lines("\n".join(_how_to_verify(name, identity)))
+                    break
+                sleep(POLL_SECONDS)

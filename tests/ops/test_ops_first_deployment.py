@@ -1,0 +1,267 @@
+"""`deploy` in each state of an account: what it offers, what it does, and what it leaves as it was."""
+
+import itertools
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from mailroom_ops import cli
+from mailroom_ops.deploying import commands, preparing
+from mailroom_ops.doctor.report import Diagnosis
+from mailroom_ops.doctor.report import State as CheckState
+from mailroom_ops.shared.identities import dkim_records
+from tests.support.ops.doctor import ACCOUNT, REGION, Answer, Aws
+
+SENDER, DOMAIN = "mailroom@example.com", "example.com"
+"""The sender of the tests' stage."""
+CURRENT = 33
+NEEDED = 6
+VERIFIED: dict[str, Any] = {"VerifiedForSendingStatus": True, "VerificationStatus": "SUCCESS"}
+PENDING: dict[str, Any] = {
+    "VerifiedForSendingStatus": False,
+    "VerificationStatus": "PENDING",
+    "DkimAttributes": {"Status": "PENDING", "Tokens": ["a1", "b2"], "SigningHostedZone": "dkim.example.net"},
+}
+FAILED = {**PENDING, "VerificationStatus": "FAILED"}
+BOOTSTRAPS = {"none": 0, "old": NEEDED - 1, "lowest": NEEDED, "current": CURRENT, "unreadable": None}
+IDENTITIES = {
+    "none": None,
+    "pending": PENDING,
+    "failed": FAILED,
+    "verified": VERIFIED,
+    "unreadable": "denied",
+}
+OPTIONS = ((), ("--identity", "domain"), ("--bootstrap", "--identity", "address"))
+PEOPLE = ("absent", "agreeing", "declining")
+
+
+class State(NamedTuple):
+    """Account, options and person before the command."""
+
+    bootstrap: str = "current"
+    identity: str = "verified"
+    options: tuple[str, ...] = ()
+    person: str = "absent"
+
+    @property
+    def questions(self) -> list[str]:
+        """The questions that a person at a terminal is asked, in order."""
+        bootstrap = self.bootstrap in ("none", "old") and "--bootstrap" not in self.options
+        identity = self.identity == "none" and "--identity" not in self.options
+        asked = {"bootstrap": bootstrap, "identity": identity, "wait": True}
+        return [question for question, needed in asked.items() if needed]
+
+
+class World:
+    """Account and the CDK's program, with what the command did to them."""
+
+    def __init__(self, state: State, codes: Mapping[str, int]) -> None:
+        """`codes` has the exit codes of the CDK's commands that fail."""
+        self._state, self._codes = state, codes
+        identity = IDENTITIES[state.identity]
+        self.identities = {} if identity is None else {SENDER: identity}
+        self.bootstraps: list[str] = []
+        self.deployments: list[tuple[str, ...]] = []
+        self.checks: list[str] = []
+
+    def examine(self, _: object, stage: str, *__: object, **___: object) -> Diagnosis:
+        """Examine a stage as `doctor` does."""
+        self.checks.append(stage)
+        state: CheckState = "failed" if "doctor" in self._codes else "ok"
+        return Diagnosis(stage, ACCOUNT, REGION, "", state, {state: 1}, [])
+
+    def find(self, parameters: dict[str, Any]) -> dict[str, Any] | str:
+        """Answer GetEmailIdentity."""
+        if self._state.identity == "unreadable":
+            return "AccessDeniedException"
+        return self.identities.get(parameters["EmailIdentity"], "NotFoundException")
+
+    def create(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Answer CreateEmailIdentity."""
+        self.identities[parameters["EmailIdentity"]] = PENDING
+        return {"VerifiedForSendingStatus": False, "DkimAttributes": PENDING["DkimAttributes"]}
+
+    def version(self, _: dict[str, Any]) -> dict[str, Any] | str:
+        """Answer GetParameter."""
+        number = CURRENT if self.bootstraps else BOOTSTRAPS[self._state.bootstrap]
+        if number is None:
+            return "AccessDeniedException"
+        return {"Parameter": {"Value": f"{number}"}} if number else "ParameterNotFound"
+
+    def cdk(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `cdk bootstrap` or `cdk deploy`."""
+        code = self._codes.get(command, 0)
+        if command == "deploy":
+            self.deployments.append(arguments)
+        elif not code:
+            self.bootstraps.append(arguments[0])
+        return subprocess.CompletedProcess([], code)
+
+
+@pytest.fixture
+def assembly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder with the manifest of one stack, as the CDK writes it."""
+    monkeypatch.setattr(commands, "OUTPUT", tmp_path)
+    monkeypatch.setattr(commands, "_stacks", lambda stage: [f"mailroom-{stage}-mailbox"])
+    return write_manifest(tmp_path)
+
+
+def write_manifest(folder: Path, parameter: str = preparing.DEFAULT_BOOTSTRAP, region: str = "") -> Path:
+    stack = {
+        "type": "aws:cloudformation:stack",
+        "environment": f"aws://unknown-account/{region or 'unknown-region'}",
+        "properties": {
+            "bootstrapStackVersionSsmParameter": parameter,
+            "requiresBootstrapStackVersion": NEEDED,
+        },
+    }
+    roles = {"type": "aws:cloudformation:stack", "environment": "aws://unknown/unknown", "properties": {}}
+    assets = {"type": "cdk:asset-manifest", "properties": stack["properties"]}
+    artifacts = {"assets": assets, "mailroom-dev-deploy": roles, "mailroom-dev-mailbox": stack}
+    (folder / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
+    return folder
+
+
+AGREED = {"bootstrap": "y\n", "identity": "address\n", "wait": "n\n"}
+DECLINED = {"bootstrap": "n\n", "identity": "none\n", "wait": "n\n"}
+
+
+def run(
+    state: State, monkeypatch: pytest.MonkeyPatch, codes: Mapping[str, int] | None = None
+) -> tuple[Result, World]:
+    """Run `deploy` in a state of the account."""
+    world = World(state, codes or {})
+    answers: dict[str, Answer] = {
+        "ssm.GetParameter": world.version,
+        "sts.GetCallerIdentity": {"Account": ACCOUNT, "Arn": f"arn:aws:iam::{ACCOUNT}:user/ada"},
+        "sesv2.GetEmailIdentity": world.find,
+        "sesv2.CreateEmailIdentity": world.create,
+    }
+    monkeypatch.setattr(preparing, "aws_session", lambda: Aws(answers))
+    monkeypatch.setattr("mailroom_ops.deploying.cdk.run", world.cdk)
+    monkeypatch.setattr("mailroom_ops.doctor.run.examine", world.examine)
+    for module in (commands, preparing):
+        monkeypatch.setattr(module, "at_a_terminal", lambda: state.person != "absent")
+    replies = AGREED if state.person == "agreeing" else DECLINED
+    typed = "".join(replies[question] for question in state.questions)
+    return CliRunner().invoke(cli.app, ["deploy", *state.options], input=typed), world
+
+
+@pytest.mark.usefixtures("assembly")
+@pytest.mark.parametrize("bootstrap", BOOTSTRAPS)
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_a_deployment_creates_only_what_is_missing_and_allowed(
+    bootstrap: str, identity: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for options, person in itertools.product(OPTIONS, PEOPLE):
+        state = State(bootstrap, identity, options, person)
+        result, world = run(state, monkeypatch)
+        missing = bootstrap in ("none", "old")
+        allowed = "--bootstrap" in options or person == "agreeing"
+        assert world.bootstraps == ([f"aws://{ACCOUNT}/{REGION}"] if missing and allowed else []), state
+        deploys = allowed or not missing
+        assert bool(world.deployments) == deploys, state
+        assert result.exit_code == (0 if deploys else 2), (state, result.output)
+        kind = options[-1] if "--identity" in options else "address" if person == "agreeing" else ""
+        created = {"address": {SENDER: PENDING}, "domain": {DOMAIN: PENDING}, "": {}}[kind]
+        before = {} if IDENTITIES[identity] is None else {SENDER: IDENTITIES[identity]}
+        assert world.identities == (created if identity == "none" and deploys else before), state
+        assert world.checks == (["dev"] if deploys and person != "absent" else []), state
+        if not deploys:
+            assert (
+                "Nothing was deployed. Go on with: mailroom deploy --stage dev --bootstrap" in result.stderr
+            )
+
+
+@pytest.mark.usefixtures("assembly")
+def test_the_command_says_how_to_verify_an_identity_that_ses_has_not_verified(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    link, _ = run(State(identity="pending"), monkeypatch)
+    assert f"SES has mailed a link to {SENDER}" in link.stdout
+    expired, _ = run(State(identity="failed"), monkeypatch)
+    assert f"aws ses verify-email-identity --email-address {SENDER}" in expired.stdout
+    domain, _ = run(State(identity="none", options=("--identity", "domain")), monkeypatch)
+    assert "  a1._domainkey.example.com  CNAME  a1.dkim.example.net\n" in domain.stdout
+    unasked, _ = run(State(identity="none"), monkeypatch)
+    assert f"{SENDER} has no identity in SES" in unasked.stdout
+    assert "mailroom deploy --stage dev --identity address" in unasked.stdout
+
+
+def test_ses_response_without_a_hosted_zone_means_the_zone_of_all_older_regions() -> None:
+    assert [*dkim_records("a.example", {"Tokens": ["t"]})] == [
+        "  t._domainkey.a.example  CNAME  t.dkim.amazonses.com"
+    ]
+
+
+@pytest.mark.usefixtures("assembly")
+@pytest.mark.parametrize(
+    ("failing", "bootstrap", "code", "deployments"),
+    [("bootstrap", "none", 2, 0), ("deploy", "current", 1, 1)],
+)
+def test_a_failed_step_ends_the_command_with_the_command_that_goes_on(
+    failing: str, bootstrap: str, code: int, deployments: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = State(bootstrap, options=("--bootstrap", "--check"))
+    result, world = run(state, monkeypatch, {failing: 1})
+    assert (result.exit_code, len(world.deployments), world.checks) == (code, deployments, [])
+    assert "go on with: mailroom deploy --stage dev" in result.stderr
+    again, later = run(State(bootstrap, options=("--bootstrap", "--check")), monkeypatch)
+    assert (again.exit_code, later.checks) == (0, ["dev"])
+
+
+def test_a_bootstrap_of_the_stages_own_is_never_created_with_the_rights_of_the_default_one(
+    assembly: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_manifest(assembly, "/cdk-bootstrap/mailprod/version")
+    result, world = run(State("none", options=("--bootstrap",)), monkeypatch)
+    assert (result.exit_code, world.bootstraps, world.deployments) == (2, [], [])
+    assert "mailroom docs deploy-from-ci#what-a-deployment-may-do" in result.stderr
+
+
+def test_the_account_is_examined_in_the_region_that_the_settings_name(assembly: Path) -> None:
+    write_manifest(assembly, region="eu-south-1")
+    assert preparing.clients_of(assembly)("ssm").meta.region_name == "eu-south-1"
+
+
+@pytest.mark.usefixtures("assembly")
+def test_a_deployed_stage_with_a_failed_check_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, world = run(State(options=("--check",)), monkeypatch, {"doctor": 1})
+    assert (result.exit_code, len(world.deployments)) == (1, 1)
+
+
+@pytest.mark.usefixtures("assembly")
+def test_the_last_line_is_a_command_that_sends_a_mail_to_the_senders_own_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result, _ = run(State(options=("--check",)), monkeypatch)
+    *_, last = result.stdout.splitlines()
+    assert last.startswith(f"Next: mailroom send mail --to {SENDER} ")
+    assert last.endswith("--stage dev")
+
+
+def waiting(statuses: Iterator[str], sleeps: list[float]) -> None:
+    answers: dict[str, Answer] = {
+        "sesv2.GetEmailIdentity": lambda _: {
+            **PENDING,
+            "VerificationStatus": (status := next(statuses)),
+            "VerifiedForSendingStatus": status == "SUCCESS",
+        }
+    }
+    preparing.wait_until_verified(Aws(answers).client("sesv2"), [SENDER], sleeps.append)
+
+
+@pytest.mark.parametrize("end", ["SUCCESS", "FAILED"])
+def test_a_wait_ends_once_ses_has_verified_the_sender_or_given_up(
+    end: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sleeps: list[float] = []
+    statuses = iter(["PENDING", "TEMPORARY_FAILURE", end])
+    waiting(statuses, sleeps)
+    assert (sleeps, [*statuses]) == ([preparing.POLL_SECONDS] * 2, [])
+    assert ("has expired" in capsys.readouterr().out) == (end == "FAILED")
