@@ -155,15 +155,16 @@ def _pair(
     # All metrics of an expression have its period, so `rate` is the highest rate of the last 24 hours:
     # CloudWatch's window slides unless an alarm requests another (EvaluationWindow of PutMetricAlarm).
     hourly = metric("AWS/SES", f"Reputation.{of}Rate", "Maximum", period=HOUR).with_(label=f"{of.lower()}s")
+    day = Duration.days(1)
     rate = MathExpression(
         # SES does not include canaries in its rates, but may count them as sent, so the threshold includes
         # them.
         expression=f"IF(sent >= {LEAST_MAILS + settings.monitoring.canaries_a_day}, rate, 0)",
         using_metrics={
-            "rate": hourly,
-            "sent": metric("AWS/SES", "Send", "Sum"),
+            "rate": hourly.with_(period=day),
+            "sent": metric("AWS/SES", "Send", "Sum").with_(period=day),
         },
-        period=Duration.days(1),
+        period=day,
     )
     kind = f"ses-{of.lower()}-rate"
     for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
