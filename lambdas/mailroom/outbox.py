@@ -17,6 +17,8 @@ from mailroom.client import Mailroom, SendResult, Summary
 if TYPE_CHECKING:
     from psycopg import Connection
 
+__all__ = ["relay"]
+
 TABLE = """
 CREATE TABLE mailroom_outbox (
   row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

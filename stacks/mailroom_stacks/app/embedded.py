@@ -14,6 +14,8 @@ from mailroom_stacks.constructs.storage import bucket_name
 from mailroom_stacks.dashboard import StageMetrics
 from mailroom_stacks.settings.load import load, load_campaigns, with_providers
 
+__all__ = ["Grantable", "Mailroom"]
+
 
 class Grantable:
     """Table or bucket of the stage, imported by name, so that a stack that uses it does not depend on a stack
