@@ -23,7 +23,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or different? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry returned another file than the locked one: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy destroy sbom policy test update browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff deploy destroy sbom policy test update browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -66,9 +66,6 @@ synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the C
 
 diff: .venv/.ready ## show what a deployment of STAGE would change on AWS; fails if it would remove a resource with data
 	@$(MAILROOM) diff --stage "$$STAGE"
-
-bootstrap: .venv/.ready ## prepare the account and region for deployments, once
-	@$(MAILROOM) bootstrap --stage "$$STAGE"
 
 deploy: .venv/.ready ## deploy STAGE with the credentials of the environment; IMPORT=1 imports the resources that a destroyed stage retained
 	@$(MAILROOM) deploy --stage "$$STAGE" --approval $(APPROVAL) $(if $(IMPORT),--import-existing)

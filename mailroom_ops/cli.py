@@ -46,7 +46,6 @@ PANELS = {
     },
     "Deploying": {
         "synth": "mailroom_ops.deploying.commands:synth",
-        "bootstrap": "mailroom_ops.deploying.commands:bootstrap",
         "diff": "mailroom_ops.deploying.commands:diff",
         "deploy": "mailroom_ops.deploying.commands:deploy",
         "destroy": "mailroom_ops.deploying.commands:destroy",

@@ -1,4 +1,4 @@
-"""The commands `synth`, `diff`, `deploy`, `bootstrap` and `destroy`, which run the CDK's commands on a stage,
+"""The commands `synth`, `diff`, `deploy` and `destroy`, which run the CDK's commands on a stage,
 and `cdk`."""
 
 import json
@@ -135,21 +135,6 @@ def _check(stage: str) -> State:
     diagnosis = examine(aws_session(), stage, SUBJECTS, quiet=False)
     show(diagnosis)
     return diagnosis.state
-
-
-def bootstrap(
-    arguments: Annotated[
-        list[str] | None, typer.Argument(help="Options of `cdk bootstrap`, after --, such as --qualifier.")
-    ] = None,
-    *,
-    stage: WrittenStage = "dev",
-) -> None:
-    """Prepare an account and region for deployments, once, by `cdk bootstrap`.
-
-    Example: mailroom bootstrap --stage dev
-    """
-    with refusals():
-        _cdk("bootstrap", "-c", f"stage={stage}", *(arguments or ()))
 
 
 def destroy(stage: WrittenStage = "dev", *, yes: Yes = False) -> None:

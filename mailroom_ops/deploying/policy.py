@@ -23,7 +23,7 @@ def policy(
         ),
     ] = None,
 ) -> None:
-    """Write the IAM policies that deploying a stage needs, for `mailroom bootstrap`: files in
+    """Write the IAM policies that deploying a stage needs, for `cdk bootstrap`: files in
     .local/policy/STAGE, execution-1.json and so on.
 
     Example: mailroom policy --stage prod

@@ -14,7 +14,7 @@ from tests.support.ops.subcommands import subcommands
 
 NO_ANSWER = {
     *("console", "schema", "new", "up", "down", "inbox"),
-    *("synth", "bootstrap", "diff", "deploy", "destroy", "policy", "cdk"),
+    *("synth", "diff", "deploy", "destroy", "policy", "cdk"),
     *("docs", "update", "init"),
 }
 """A server has none. What `schema` prints is JSON, and its own schema's is the standard's. The CDK's command

@@ -29,7 +29,7 @@ SOURCES = (
 """Places in the wheel, each with its folder in the repository and the files of that."""
 RUN = re.compile(r"^ +(?:- run: )?((?:mailroom|python) .*?)(?: 2>&1.*)?$", re.MULTILINE)
 """A command of a workflow, without the pipe behind it."""
-NEEDING_A_STAGE = {"up", "down", "bootstrap", "diff", "deploy", "doctor", "update"}
+NEEDING_A_STAGE = {"up", "down", "diff", "deploy", "doctor", "update"}
 
 MOST_FILES = 6
 TYPES = ROOT / ".local" / "types-of-a-channel"
