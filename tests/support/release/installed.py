@@ -15,7 +15,16 @@ from tests.support import ROOT
 
 UV = str(Path(sys.executable).with_name("uv"))
 SOURCES = (
-    *("lambdas", "stacks", "mailroom_ops", "mailroom_local", "docs", "pyproject.toml", "LICENSE", "requirements.txt"),
+    *(
+        "lambdas",
+        "stacks",
+        "mailroom_ops",
+        "mailroom_local",
+        "docs",
+        "pyproject.toml",
+        "LICENSE",
+        "requirements.txt",
+    ),
     *(page.name for page in ROOT.glob("*.md")),
 )
 """Files and folders of the repository that the wheel is built from."""

@@ -1,0 +1,205 @@
+"""The commands that README, tutorials and pages on deploying and own channels print, run as they are printed.
+
+Commands that need AWS run against the emulator. NOT_RUN names each command that does not run here, with the
+reason; a command that is neither run nor named there fails a test.
+"""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from mailroom_local import processes
+from mailroom_local.aws import Endpoints
+from mailroom_local.stage import emulator
+from mailroom_local.stage.workspace import Workspace
+from tests.support import ROOT
+from tests.support.printed import Command, clone, commands_of, run, variables_of
+from tests.support.release.installed import build, copy_sources, link_caches
+from tests.support.stacks.page_blocks import blocks, rows
+
+README = "README.md"
+MESSAGE, STAGE = "docs/tutorial/first-message.md", "docs/tutorial/first-stage.md"
+DEPLOYING, CI = "docs/how-to/deploy-update-go-back.md", "docs/how-to/deploy-from-ci.md"
+CHANNEL = "docs/how-to/add-a-channel.md"
+PAGES = (README, MESSAGE, STAGE, DEPLOYING, CI, CHANNEL)
+
+NESTED = "a test within a test; CI runs it by itself"
+FUNCTIONS = (
+    "needs running functions: the bundles of a stage on AWS are for AWS's processors and Python. "
+    "tests/pipeline and tests/update run these commands on the local stage"
+)
+DESTRUCTIVE = "changes resources of a stage with a fault, or a stage that is taken apart; needs one on AWS"
+PLACEHOLDER = "has a placeholder, which the reader replaces"
+FIRST_MAIL = 'mailroom send mail --id first-1 --to ada@example.com --subject Hello --text "It works."'
+REGION_TYPE = "--type RESOURCE --type-name AWS::SES::ConfigurationSet --query TypeName"
+REGION = "the emulator has one region"
+NOT_RUN: dict[str, str] = {
+    "make demo": NESTED,
+    "make test": NESTED,
+    "mailroom rehearse --stage dev": FUNCTIONS,
+    "mailroom rehearse --stage dev --json > rehearsal.json": FUNCTIONS,
+    f"{FIRST_MAIL} --wait --stage dev": FUNCTIONS,
+    "mailroom status first-1 --stage dev": FUNCTIONS,
+    "mailroom console --stage dev": "serves until Ctrl-C; tests/browser and tests/ops open its pages",
+    "export AWS_REGION=eu-central-1": REGION,
+    f"aws cloudformation describe-type {REGION_TYPE}": "the emulator does not list the types of a region",
+    "git revert COMMIT": PLACEHOLDER,
+    "mailroom diff --stage prod": "follows `git revert`",
+    "mailroom deploy --stage prod": "follows `git revert`",
+    **dict.fromkeys(
+        (
+            command.name
+            for command in commands_of(DEPLOYING)
+            if command.section in ("### Taking parts out", "## Stopping at once", "## Restoring a table")
+        ),
+        DESTRUCTIVE,
+    ),
+    **dict.fromkeys(
+        (command.name for command in commands_of(CI) if command.name != "mailroom policy --stage prod"),
+        "needs IAM's roles and policies, which the emulator does not enforce, and a CI system",
+    ),
+}
+"""Commands that do not run here, by their text, with the reason."""
+
+
+class Shell(NamedTuple):
+    """Sections of a page whose commands a reader types in one shell."""
+
+    page: str
+    sections: tuple[str, ...]
+    folder: str = "mailroom"
+    """Folder in which the shell begins: `mailroom` and `cdk` are fresh clones."""
+    on_aws: bool = False
+    """Whether the shell has credentials of AWS, here of an empty account of the emulator."""
+    before: str = ":"
+    """Command that the prose of the page tells to run first."""
+    after: str = ":"
+    """Command that ends what the others have started."""
+
+
+ACTIVATE = ". .venv/bin/activate"
+OVERVIEW = "# Deploy, update, go back"
+SHELLS = (
+    Shell(README, ("## Try it",), after="make down"),
+    Shell(README, ("## Deploy it",), on_aws=True),
+    Shell(
+        MESSAGE,
+        (
+            "## Make a folder",
+            "## Start the local stage",
+            "## Send a mail",
+            "## Edit a template",
+            "## Receive a callback",
+        ),
+        after="mailroom down",
+    ),
+    Shell(STAGE, ("## Deploy", "## The rehearsal", "### The report"), "shop", on_aws=True, before=ACTIVATE),
+    Shell(DEPLOYING, (OVERVIEW,), "release"),
+    Shell(DEPLOYING, ("## With the CDK alone",), "cdk", on_aws=True),
+    Shell(
+        DEPLOYING, ("## The first deployment", "## Updating", "## Rolling back"), "release/mail", on_aws=True
+    ),
+    Shell(CI, ("# Deploy from CI", "## What a deployment may do"), before=ACTIVATE),
+    Shell(CHANNEL, ("## Its test",), "shop", before=ACTIVATE, after="mailroom down"),
+)
+"""All shells, in the order in which a reader opens them. Later ones use the folders that earlier ones
+made."""
+
+
+def commands(shell: Shell) -> list[Command]:
+    """Return the commands of a shell that run, each once: a page repeats some of them for another moment."""
+    listed = (command for command in commands_of(shell.page) if command.section in shell.sections)
+    return [*{command.name: command for command in listed if command.name not in NOT_RUN}.values()]
+
+
+def test_each_command_is_run_or_listed_with_the_reason() -> None:
+    printed = [command for page in PAGES for command in commands_of(page)]
+    typed = {(command.page, command.name) for shell in SHELLS for command in commands(shell)}
+    for command in printed:
+        runs, listed = (command.page, command.name) in typed, command.name in NOT_RUN
+        assert runs != listed, f"{command.page}, {command.section}: {command.name}"
+    assert NOT_RUN.keys() <= {command.name for command in printed}, (
+        "NOT_RUN has a command that no page prints"
+    )
+
+
+def test_the_printed_version_of_the_cdks_command_line_is_the_locked_one() -> None:
+    pins = json.loads((ROOT / "mailroom_ops" / "deploying" / "package.json").read_text())["dependencies"]
+    installing = [each.name for each in commands_of(DEPLOYING) if each.name.startswith("npm install")]
+    assert installing == [f"npm install --global aws-cdk@{pins['aws-cdk']}"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with two fresh clones and the files of a release."""
+    place = tmp_path_factory.mktemp("printed")
+    for name in ("mailroom", "cdk"):
+        link_caches(clone(place / name))
+    release = place / "release"
+    wheel = build(ROOT, release)
+    sums = subprocess.run(["sha256sum", wheel.name], cwd=release, capture_output=True, text=True, check=True)
+    (release / "SHA256SUMS").write_text(sums.stdout)
+    return place
+
+
+@pytest.fixture(scope="module")
+def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return variables_of(tmp_path_factory.mktemp("home"))
+
+
+@contextmanager
+def account(folder: Path) -> Iterator[dict[str, str]]:
+    """Yield the variables of an empty account of the emulator."""
+    (port,) = processes.free_ports(1)
+    url = f"http://127.0.0.1:{port}"
+    process = emulator.start(Workspace(folder), port, Endpoints(url, providers=url))
+    try:
+        yield Endpoints(url, url).variables() | {"CDK_HOME": str(folder / "cdk")}
+    finally:
+        process.stop()
+
+
+def prepare(shell: Shell, place: Path) -> None:
+    """Do what the page tells beside its commands."""
+    folder = place / shell.folder
+    if not (folder / ".local").exists() and (folder / "cdk.json").exists():
+        link_caches(folder)
+    if "## Updating" in shell.sections:
+        next_release(place, folder / "mailroom_cdk-0.4.0-py3-none-any.whl")
+    if shell.page == CHANNEL:
+        for path, text in blocks():
+            (folder / path).parent.mkdir(exist_ok=True)
+            (folder / path).write_text(text)
+        settings = json.loads((folder / "cdk.json").read_text())
+        for stage, channels in rows().items():
+            settings["context"]["mailroom"][stage]["channels"] |= channels
+        (folder / "cdk.json").write_text(json.dumps(settings))
+
+
+def next_release(place: Path, wheel: Path) -> None:
+    """Build the wheel that the page updates to."""
+    sources = place / "next"
+    copy_sources(sources)
+    version = sources / "stacks" / "version_of_the_wheel.py"
+    version.write_text(version.read_text().replace('"0.3.0"', '"0.4.0"'))
+    shutil.copyfile(build(sources, place / "dist"), wheel)
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: f"{shell.page}, {shell.sections[0]}")
+def test_the_commands_of_a_page_succeed_in_order(
+    shell: Shell, place: Path, variables: dict[str, str], tmp_path: Path
+) -> None:
+    folder = place / shell.folder
+    assert folder.is_dir(), f"the shells before this one make {folder.name}: run the whole file"
+    prepare(shell, place)
+    if not shell.on_aws:
+        run(commands(shell), folder, variables, shell.before, shell.after)
+        return
+    with account(tmp_path) as of_account:
+        run(commands(shell), folder, variables | of_account, shell.before, shell.after)
