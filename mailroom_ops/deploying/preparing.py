@@ -54,8 +54,8 @@ def bootstrap_if_missing(clients: Clients, assembly: Path, again: str, *, unaske
     )
     if not unasked and not (at_a_terminal() and typer.confirm(question, default=True, err=True)):
         raise Refused(f"{state}. Nothing was deployed. Go on with: {again} --bootstrap")
-    if cdk.run("bootstrap", f"aws://{account}/{region}").returncode:
-        raise Refused(f"Nothing was deployed. Remove the cause, then go on with: {again}")
+    if cdk.run("bootstrap", "--app", str(assembly), f"aws://{account}/{region}").returncode:
+        raise Refused(f"Nothing was deployed. Remove the cause, then go on with: {again} --bootstrap")
 
 
 def _stacks(assembly: Path) -> list[dict[str, Any]]:

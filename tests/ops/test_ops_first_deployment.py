@@ -99,7 +99,7 @@ class World:
         if command == "deploy":
             self.deployments.append(arguments)
         elif not code:
-            self.bootstraps.append(arguments[0])
+            self.bootstraps.append(arguments[-1])
         return subprocess.CompletedProcess([], code)
 
 
