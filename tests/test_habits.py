@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
+from version_of_the_wheel import NUMBER
 
 from tests.support import ROOT
 
@@ -61,6 +62,21 @@ def test_a_workflow_calls_makes_targets_and_only_such_that_there_are(workflow: P
         called = re.findall(r"\bmake ([a-z]+)", script)
         assert called, script
         assert {*called} <= TARGETS
+
+
+def test_a_release_has_the_wheel_of_its_tag_so_that_a_wheel_of_another_version_fails() -> None:
+    (release,) = (each for each in WORKFLOWS if each.stem == "release")
+    *_, step = steps(release)
+    script = f'gh() {{ printf "%s\\n" "$@"; }}\n{step["run"]}'
+    command = ["bash", "-e", "-c", script]
+    ended = subprocess.run(
+        command, env={"GITHUB_REF_NAME": "v9.9.9"}, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.splitlines()[-3:] == [
+        "dist/mailroom_cdk-9.9.9-py3-none-any.whl",
+        "dist/mailroom.cdx.json",
+        "dist/SHA256SUMS",
+    ]
 
 
 @each_workflow
@@ -328,9 +344,8 @@ def test_a_folders_lock_has_what_its_extras_name_in_the_versions_that_were_tried
 
 
 def test_the_changelog_knows_the_version() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     changes = (ROOT / "CHANGELOG.md").read_text()
-    assert re.search(rf"^## \[{re.escape(version)}\]", changes, re.MULTILINE)
+    assert re.search(rf"^## \[{re.escape(NUMBER)}\]", changes, re.MULTILINE)
     assert "## [Unreleased]" in changes
 
 

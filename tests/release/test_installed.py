@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
+from version_of_the_wheel import version
 
 from mailroom_ops.setup.docs import pages
 from tests.support import ROOT
@@ -133,8 +134,13 @@ def test_the_wheel_contains_the_pages_of_the_repository(environment: Environment
     assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
+def test_the_name_of_the_wheel_has_the_version_of_its_commit(environment: Environment) -> None:
+    assert environment.wheel.name == f"mailroom_cdk-{version(ROOT)}-py3-none-any.whl"
+    assert environment.answer("mailroom", "--version") == f"mailroom {version(ROOT)}\n"
+
+
 def test_a_second_build_of_a_commit_has_the_same_bytes(environment: Environment, tmp_path: Path) -> None:
-    copy_sources(tmp_path)
+    copy_sources(tmp_path, environment.version)
     assert build(tmp_path, tmp_path / "dist").read_bytes() == environment.wheel.read_bytes()
 
 
