@@ -125,10 +125,17 @@ def test_a_deployment_waits_for_its_stages_environment_and_for_the_tests() -> No
     assert "permissions" not in jobs["test"]  # the workflow's own: no token for AWS
 
 
-def test_a_teams_stage_is_deployed_in_its_environment_and_prod_after_dev() -> None:
-    _, stage, both = map(parsed, TEAMS)
-    dev, prod = both["jobs"]["dev"], both["jobs"]["prod"]
-    assert (dev["with"], prod["with"], prod["needs"]) == ({"stage": "dev"}, {"stage": "prod"}, "dev")
+def test_a_teams_stages_are_deployed_in_their_environments_one_after_the_other_until_one_fails() -> None:
+    _, stage, every = map(parsed, TEAMS)
+    deploy = every["jobs"]["deploy"]
+    assert deploy["strategy"] == {
+        "max-parallel": 1,
+        "fail-fast": True,
+        "matrix": {"stage": "${{ fromJSON(needs.stages.outputs.stages) }}"},
+    }
+    assert (deploy["needs"], deploy["if"]) == ("stages", "needs.stages.outputs.stages != '[]'")
+    assert every["jobs"]["stages"]["outputs"] == {"stages": "${{ steps.stages.outputs.stages }}"}
+    assert deploy["with"] == {"stage": "${{ matrix.stage }}"}
     assert stage["jobs"]["deploy"]["environment"] == "${{ inputs.stage }}"
 
 
@@ -160,7 +167,9 @@ def test_no_workflow_takes_text_of_others_into_a_script() -> None:
     """A branch's name or a title can be a command."""
     for workflow in (*WORKFLOWS, *TEAMS):
         for step in steps(workflow):
-            assert not re.search(r"\$\{\{\s*(github\.event|github\.head_ref|inputs)", step.get("run", ""))
+            assert not re.search(
+                r"\$\{\{\s*(github\.event|github\.head_ref|inputs|needs|vars)", step.get("run", "")
+            )
 
 
 def test_pre_commit_accepts_its_configuration() -> None:
