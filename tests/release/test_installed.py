@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,8 @@ print(json.dumps({
 }))
 """
 STAGE = "mailroom-dev"
+CONFLICT = "six==1.16.0 --hash=sha256:8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b01111771326f8aa26e0254\n"
+"""A package of a team in another version than that of the lock."""
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +74,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     environment = install(tmp_path_factory.mktemp("installed"))
     link_caches(environment.team)
     return environment
+
+
+@pytest.fixture(scope="module")
+def later_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a later version with the same code."""
+    sources = tmp_path_factory.mktemp("later")
+    copy_sources(sources, "9.9.9")
+    return build(sources, sources / "dist")
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +162,36 @@ def test_an_installed_package_makes_the_same_folder_as_its_wheel(
     again = _files(tmp_path / "again")
     assert Path("vendor", environment.wheel.name) in again
     assert [file for file in again if again[file] != new_files[file]] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda text: text, ""),
+        (lambda text: text + CONFLICT, "your requirements are unsatisfiable"),
+        (lambda text: text + "tomli==2.0.1\n", "must have a hash, but none were provided for: tomli==2.0.1"),
+        (lambda text: text.replace("-r vendor/requirements.txt\n", ""), "no trusted hash was provided for"),
+    ],
+    ids=["of a new folder", "another version", "no hash", "no lock"],
+)
+def test_an_update_changes_a_folder_only_if_its_requirements_can_be_installed(
+    environment: Environment, later_wheel: Path, tmp_path: Path, change: Callable[[str], str], problem: str
+) -> None:
+    """Packages that are installed already do not hide a problem that a new environment would have."""
+    team = tmp_path / "team"
+    environment.answer("mailroom", "new", str(team), cwd=tmp_path)
+    requirements = team / "requirements.txt"
+    requirements.write_text(change(requirements.read_text()))
+    before = _files(team)
+    updated = environment.run("mailroom", "update", str(later_wheel), cwd=team)
+    if problem:
+        assert updated.returncode == 2
+        assert problem in updated.stderr
+        assert "Nothing was changed. Correct requirements.txt" in updated.stderr
+        assert _files(team) == before
+    else:
+        assert (updated.returncode, updated.stderr) == (0, "")
+        assert Path("vendor", later_wheel.name) in _files(team)
 
 
 def test_the_commands_of_a_new_folder_that_need_no_account_succeed(

@@ -172,9 +172,13 @@ def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_dou
     copy_sources(tmp_path, "9.9.9")
     with (tmp_path / "lambdas" / "send_mail_resend.py").open("a") as handler:
         handler.write("# Another release.\n")
+    with (tmp_path / "mailroom_ops/setup/project/README.md").open("a") as page:
+        page.write("Another release.\n")
     wheel = build(tmp_path, tmp_path / "dist")
     assert environment.answer("python", "-c", PUT, variables=stage) == "200\n"
-    environment.answer("mailroom", "update", str(wheel))
+    updated = environment.answer("mailroom", "update", str(wheel))
+    assert updated.splitlines()[:2] == ["Changed: README.md", "Changed: requirements.txt"]
+    assert (team / "README.md").read_text().endswith("Another release.\n")
     environment.install()
     assert environment.answer("mailroom", "--version") == "mailroom 9.9.9\n"
     assert "The messages are preserved." in environment.answer("mailroom", "up")
