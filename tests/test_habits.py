@@ -327,6 +327,15 @@ def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
     assert '--cloudformation-execution-policies "$policies"' in block
 
 
+def test_make_new_without_a_folder_prints_how_to_name_it(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    for name in ("requirements-dev.txt", "pyproject.toml", ".venv/.ready"):
+        (tmp_path / name).touch()
+    command = ["make", "--file", str(ROOT / "Makefile"), "new", "FOLDER="]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "make new FOLDER=../mail" in ended.stderr) == (2, True)
+
+
 def test_every_target_is_phony_and_says_what_it_does() -> None:
     phony = {name for line in re.findall(r"^\.PHONY: (.*)", MAKEFILE, re.MULTILINE) for name in line.split()}
     assert phony == TARGETS

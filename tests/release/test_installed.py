@@ -145,6 +145,14 @@ def test_the_wheel_contains_the_pages_of_the_repository(environment: Environment
     assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
+def test_the_command_that_makes_a_folder_without_a_wheel_prints_how_to_run_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mailroom_ops.setup", str(tmp_path / "mail")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "is not a wheel of Mailroom" in ended.stderr
+    assert "PYTHONPATH=<wheel> python3 -P -m mailroom_ops.setup FOLDER" in ended.stderr
+
+
 def test_the_name_of_the_wheel_has_the_version_of_its_commit(environment: Environment) -> None:
     assert environment.wheel.name == f"mailroom_cdk-{version(ROOT)}-py3-none-any.whl"
     assert environment.answer("mailroom", "--version") == f"mailroom {version(ROOT)}\n"
@@ -153,6 +161,16 @@ def test_the_name_of_the_wheel_has_the_version_of_its_commit(environment: Enviro
 def test_a_second_build_of_a_commit_has_the_same_bytes(environment: Environment, tmp_path: Path) -> None:
     copy_sources(tmp_path, environment.version)
     assert build(tmp_path, tmp_path / "dist").read_bytes() == environment.wheel.read_bytes()
+
+
+def test_make_new_makes_the_same_folder_from_this_code_in_any_place(
+    new_files: dict[Path, bytes], tmp_path: Path
+) -> None:
+    folder = tmp_path / "a folder's; name"
+    command = ["make", "--silent", "new", f"FOLDER={folder}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert _files(folder) == new_files
 
 
 def test_an_installed_package_makes_the_same_folder_as_its_wheel(

@@ -73,9 +73,10 @@ def install(folder: Path) -> Environment:
     bare = [sys.executable, "-m", "venv", "--without-pip", str(folder / "bare")]
     _succeed(bare, folder)
     alone = {**_variables(folder), "PYTHONPATH": str(wheel)}
-    new = [str(folder / "bare" / "bin" / "python"), "-m", "mailroom_ops.setup", "mail"]
-    _succeed(new, folder, alone)
+    python = str(folder / "bare" / "bin" / "python")
     environment = Environment(folder / "mail", wheel)
+    # In the repository, Python without -P would import the repository's package.
+    _succeed([python, "-P", "-m", "mailroom_ops.setup", str(environment.team)], ROOT, alone)
     _succeed([UV, "venv", "--quiet", "--python", sys.executable, ".venv"], environment.team)
     environment.install()
     return environment
