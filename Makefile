@@ -2,9 +2,9 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 STAGE ?= dev
-# Recipes read STAGE from the environment, so that a name that somebody enters in CI cannot become a shell
-# command.
-export STAGE
+# Recipes read STAGE and FOLDER from the environment, so that a name that somebody enters in CI cannot become a
+# shell command.
+export STAGE FOLDER
 PY := .venv/bin/python
 UV := .venv/bin/uv
 MAILROOM := .venv/bin/mailroom
@@ -23,7 +23,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or different? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry returned another file than the locked one: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff deploy destroy sbom policy test update browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff deploy destroy sbom policy test update browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock new wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -205,6 +205,11 @@ lock: ## resolve all requirements files again, and write the lock files; UPGRADE
 	$(COMPILE) mailroom_local/requirements.in -o mailroom_local/requirements.txt
 	for f in requirements/*.in; do $(COMPILE) $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix mailroom_ops/deploying
+
+new: .venv/.ready ## make a folder with stages of your own from this code: make new FOLDER=../mail
+	@test -n "$$FOLDER" || { echo 'Name a folder that does not exist yet: make new FOLDER=../mail' >&2; exit 2; }
+	@rm -rf .local/wheel && $(PY) -m hatchling build -t wheel -d .local/wheel
+	@PYTHONPATH=$$(echo .local/wheel/*.whl) $(PY) -P -m mailroom_ops.setup "$$FOLDER"
 
 wheel: sbom ## build dist/: the wheel that a team installs, the SBOM, and SHA256SUMS for the attestation of a release
 	@rm -rf dist && $(PY) -m hatchling build -t wheel

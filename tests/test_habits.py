@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
+from version_of_the_wheel import NUMBER
 
 from tests.support import ROOT
 
@@ -64,6 +65,21 @@ def test_a_workflow_calls_makes_targets_and_only_such_that_there_are(workflow: P
         assert {*called} <= TARGETS
 
 
+def test_a_release_has_the_wheel_of_its_tag_so_that_a_wheel_of_another_version_fails() -> None:
+    (release,) = (each for each in WORKFLOWS if each.stem == "release")
+    *_, step = steps(release)
+    script = f'gh() {{ printf "%s\\n" "$@"; }}\n{step["run"]}'
+    command = ["bash", "-e", "-c", script]
+    ended = subprocess.run(
+        command, env={"GITHUB_REF_NAME": "v9.9.9"}, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.splitlines()[-3:] == [
+        "dist/mailroom_cdk-9.9.9-py3-none-any.whl",
+        "dist/mailroom.cdx.json",
+        "dist/SHA256SUMS",
+    ]
+
+
 @each_workflow
 def test_an_action_is_pinned_by_its_commit_and_says_its_version(workflow: Path) -> None:
     used = re.findall(r"uses: (.*)", workflow.read_text())
@@ -110,10 +126,17 @@ def test_a_deployment_waits_for_its_stages_environment_and_for_the_tests() -> No
     assert "permissions" not in jobs["test"]  # the workflow's own: no token for AWS
 
 
-def test_a_teams_stage_is_deployed_in_its_environment_and_prod_after_dev() -> None:
-    _, stage, both = map(parsed, TEAMS)
-    dev, prod = both["jobs"]["dev"], both["jobs"]["prod"]
-    assert (dev["with"], prod["with"], prod["needs"]) == ({"stage": "dev"}, {"stage": "prod"}, "dev")
+def test_a_teams_stages_are_deployed_in_their_environments_one_after_the_other_until_one_fails() -> None:
+    _, stage, every = map(parsed, TEAMS)
+    deploy = every["jobs"]["deploy"]
+    assert deploy["strategy"] == {
+        "max-parallel": 1,
+        "fail-fast": True,
+        "matrix": {"stage": "${{ fromJSON(needs.stages.outputs.stages) }}"},
+    }
+    assert (deploy["needs"], deploy["if"]) == ("stages", "needs.stages.outputs.stages != '[]'")
+    assert every["jobs"]["stages"]["outputs"] == {"stages": "${{ steps.stages.outputs.stages }}"}
+    assert deploy["with"] == {"stage": "${{ matrix.stage }}"}
     assert stage["jobs"]["deploy"]["environment"] == "${{ inputs.stage }}"
 
 
@@ -145,7 +168,9 @@ def test_no_workflow_takes_text_of_others_into_a_script() -> None:
     """A branch's name or a title can be a command."""
     for workflow in (*WORKFLOWS, *TEAMS):
         for step in steps(workflow):
-            assert not re.search(r"\$\{\{\s*(github\.event|github\.head_ref|inputs)", step.get("run", ""))
+            assert not re.search(
+                r"\$\{\{\s*(github\.event|github\.head_ref|inputs|needs|vars)", step.get("run", "")
+            )
 
 
 def test_pre_commit_accepts_its_configuration() -> None:
@@ -313,6 +338,15 @@ def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
     assert '--cloudformation-execution-policies "$policies"' in block
 
 
+def test_make_new_without_a_folder_prints_how_to_name_it(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    for name in ("requirements-dev.txt", "pyproject.toml", ".venv/.ready"):
+        (tmp_path / name).touch()
+    command = ["make", "--file", str(ROOT / "Makefile"), "new", "FOLDER="]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "make new FOLDER=../mail" in ended.stderr) == (2, True)
+
+
 def test_every_target_is_phony_and_says_what_it_does() -> None:
     phony = {name for line in re.findall(r"^\.PHONY: (.*)", MAKEFILE, re.MULTILINE) for name in line.split()}
     assert phony == TARGETS
@@ -331,9 +365,8 @@ def test_the_wheels_extras_allow_the_versions_that_were_tried() -> None:
 
 
 def test_the_changelog_knows_the_version() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     changes = (ROOT / "CHANGELOG.md").read_text()
-    assert re.search(rf"^## \[{re.escape(version)}\]", changes, re.MULTILINE)
+    assert re.search(rf"^## \[{re.escape(NUMBER)}\]", changes, re.MULTILINE)
     assert "## [Unreleased]" in changes
 
 

@@ -35,8 +35,8 @@ def beside(program: str) -> str:
     return str(Path(sys.executable).with_name(program))
 
 
-def run_locked(*command: str) -> None:
-    """Run an installer. Raises Refused with its output if it fails."""
+def run_locked(*command: str, remedy: str = REFUSED) -> None:
+    """Run an installer. Raises Refused with its output and a remedy if it fails."""
     process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     if process.returncode:
-        raise Refused(f"{(process.stderr or process.stdout).strip()}\n{REFUSED}")
+        raise Refused(f"{' '.join((process.stderr or process.stdout).split())} {remedy}")

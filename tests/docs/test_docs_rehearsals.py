@@ -56,6 +56,12 @@ def test_the_newest_release_comes_first(tmp_path: Path) -> None:
     assert [row.split()[1] for row in table(tmp_path).splitlines()[2:]] == ["0.10.0", "0.3.0"]
 
 
+def test_a_report_of_a_build_that_is_not_a_release_is_refused(tmp_path: Path) -> None:
+    reported(tmp_path, "0.3.0.dev1554+ga0666ab3")
+    with pytest.raises(ValueError, match="is not of a release"):
+        table(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "step", "problem"),
     [

@@ -1,27 +1,50 @@
-"""`new` and `update`: a folder is written from a wheel, and pinned to it and to its lock."""
+"""`new` and `update`: a folder is written from a wheel, and follows another wheel."""
 
 import hashlib
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from zipfile import ZipFile, ZipInfo
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
-from mailroom_ops.setup.project_folder import LOCK, TEMPLATE
+from mailroom_ops.setup import new, project_folder
+from mailroom_ops.setup.project_folder import LOCK, TEMPLATE, UNPINNED
+from mailroom_ops.shared.screen import Refused
 from tests.support import ROOT
 
 LOCKED = "boto3==1 --hash=sha256:0\n"
+FILES: dict[str, bytes] = {
+    str(file.relative_to(ROOT / TEMPLATE)): file.read_bytes()
+    for file in sorted((ROOT / TEMPLATE).rglob("*"))
+    if file.is_file() and "__pycache__" not in file.parts
+}
+"""The files of a new folder."""
+CHANGED = b"changed by the release\n"
+OWN = b"changed by the team\n"
+NEXT = ["  pip install --require-hashes -r requirements.txt", "  mailroom diff --stage dev"]
+IN_TEMPLATE = ("same", "changed", "removed", "added")
+"""Kinds of difference between the templates of two wheels in a file."""
+IN_FOLDER = ("same", "changed", "removed")
+"""Ways in which a team treats a file. For a file that the other wheel adds, they say whether the team has the
+file already."""
 
 
-def wheel(folder: Path, number: str, lock: str = LOCKED) -> Path:
+def wheel(
+    folder: Path, number: str, lock: str = LOCKED, files: Mapping[str, bytes] = FILES, comment: bytes = b""
+) -> Path:
     """Write a small wheel, which has all that a folder is made of."""
     file = folder / f"mailroom_cdk-{number}-py3-none-any.whl"
     with ZipFile(file, "w") as archive:
+        archive.comment = comment
         archive.writestr(ZipInfo(LOCK), lock)  # without the time of now: the same content has one hash
-        for name in ("requirements.txt", "templates/mail/welcome/body.txt"):
-            archive.write(ROOT / TEMPLATE / name, TEMPLATE + name)
+        for name, content in files.items():
+            archive.writestr(ZipInfo(TEMPLATE + name), content)
     return file
 
 
@@ -30,12 +53,26 @@ def run(*arguments: object) -> Result:
 
 
 @pytest.fixture
-def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, bytes]]:
+    """The folders that `update` has checked: this resolves no requirements."""
+    checked: list[dict[str, bytes]] = []
+    monkeypatch.setattr(new, "check_installable", lambda folder: checked.append(content(folder)))
+    return checked
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: list[dict[str, bytes]]) -> Path:
     """A new folder of version 1, in which commands run."""
     team = tmp_path / "team"
     assert run("new", team, "--wheel", wheel(tmp_path, "1")).exit_code == 0
-    monkeypatch.setattr("mailroom_ops.setup.new.PROJECT", team)
+    monkeypatch.setattr(new, "PROJECT", team)
     return team
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the content of a folder's files, by their names."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 def requirements(team: Path) -> list[str]:
@@ -66,13 +103,17 @@ def test_a_new_folder_has_the_wheel_its_hash_and_the_lock_of_its_packages(tmp_pa
     assert requirements(team) == pinned(wheel(tmp_path, "1"))
     assert vendored(team) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
     assert (team / "vendor" / "requirements.txt").read_text() == LOCKED
-    assert (team / "templates/mail/welcome/body.txt").is_file()
+    assert {*content(team)} - {*FILES} == {f"vendor/{name}" for name in vendored(team)}
 
 
-def test_an_installation_without_its_wheel_names_the_missing_option(tmp_path: Path) -> None:
+def test_a_folder_makes_another_folder_from_its_own_wheel(tmp_path: Path, team: Path) -> None:
+    assert run("new", tmp_path / "another").exit_code == 0
+    assert content(tmp_path / "another") == content(team)
+
+
+def test_a_place_without_a_wheel_names_the_missing_option(tmp_path: Path) -> None:
     refused = run("new", tmp_path / "team")
-    assert refused.exit_code == 2
-    assert f"--wheel mailroom_cdk-{version('mailroom-cdk')}-py3-none-any.whl" in refused.stderr
+    assert (refused.exit_code, "--wheel FILE" in refused.stderr) == (2, True)
     assert not (tmp_path / "team").exists()
 
 
@@ -88,29 +129,76 @@ def test_an_update_replaces_the_wheel_and_the_lock_and_leaves_packages_of_the_te
     assert (team / "vendor" / "requirements.txt").read_text() == "boto3==2 --hash=sha256:2\n"
 
 
-def test_a_version_that_a_registry_gives_is_updated_in_the_same_line(tmp_path: Path, team: Path) -> None:
-    (team / "requirements.txt").write_text("mailroom-cdk[local,test]==1 --hash=sha256:0\n")
-    newer = wheel(tmp_path, "2")
+def test_a_changed_template_of_the_requirements_replaces_them_or_is_left_to_a_team_with_packages_of_its_own(
+    tmp_path: Path, team: Path
+) -> None:
+    template = {**FILES, "requirements.txt": FILES["requirements.txt"] + b"--no-index\n"}
+    newer = wheel(tmp_path, "2", files=template)
     assert run("update", newer).exit_code == 0
-    assert requirements(team) == pinned(newer)[:1]
+    assert requirements(team) == [*pinned(newer), "--no-index"]
+    own = "six==1 --hash=sha256:1"
+    with (team / "requirements.txt").open("a") as file:
+        file.write(f"{own}\n")
+    older = wheel(tmp_path, "1")
+    updated = run("update", older)
+    assert (updated.exit_code, "\n---no-index\n" in updated.stdout) == (1, True)
+    assert requirements(team) == [*pinned(older), "--no-index", own]
+
+
+def test_the_difference_that_is_left_to_the_team_is_that_of_the_template(tmp_path: Path, team: Path) -> None:
+    (team / "app.py").write_bytes(OWN)
+    (team / ".gitignore").write_bytes(OWN)
+    template = {**FILES, "app.py": FILES["app.py"] + CHANGED}
+    del template[".gitignore"]
+    lines = run("update", wheel(tmp_path, "2", files=template)).stdout.splitlines()
+    head = lines.index("Change by hand:")
+    removed = [f"-{line}" for line in FILES[".gitignore"].decode().splitlines()]
+    assert lines[head + 1 : head + 4 + len(removed)] == [
+        "--- .gitignore",
+        "+++ /dev/null",
+        f"@@ -1,{len(removed)} +0,0 @@",
+        *removed,
+    ]
+    assert lines[-5:] == [" main()", f"+{CHANGED.decode().strip()}", "Next:", *NEXT]
+    assert OWN.decode().strip() not in lines
+
+
+def test_a_version_that_a_registry_gives_is_updated_in_the_same_line_and_no_file_is_replaced(
+    tmp_path: Path, team: Path
+) -> None:
+    (team / "vendor" / "mailroom_cdk-1-py3-none-any.whl").unlink()
+    (team / "requirements.txt").write_text(
+        FILES["requirements.txt"]
+        .decode()
+        .replace(UNPINNED.decode(), "mailroom-cdk[local,test]==1 --hash=sha256:0")
+    )
+    (team / "app.py").unlink()
+    newer = wheel(tmp_path, "2", files={**FILES, "README.md": CHANGED, "added.txt": CHANGED})
+    updated = run("update", newer)
+    assert requirements(team) == pinned(newer)
+    assert (team / "README.md").read_bytes() == FILES["README.md"]
+    assert {"app.py", "added.txt"} & {*content(team)} == set()
+    assert (updated.exit_code, updated.stdout.count("--- ")) == (1, 1)
+    assert f"\n+{CHANGED.decode()}" in updated.stdout
 
 
 def test_a_wheel_that_lies_in_vendor_already_is_pinned_and_stays(tmp_path: Path, team: Path) -> None:
     newer = wheel(team / "vendor", "2")
     assert run("update", newer).exit_code == 0
     assert requirements(team) == pinned(newer)
+    assert vendored(team) == [newer.name, "requirements.txt"]
 
 
-@pytest.mark.parametrize("content", [None, "no archive", LOCK], ids=["lacking", "no archive", "another's"])
+@pytest.mark.parametrize("text", [None, "no archive", LOCK], ids=["lacking", "no archive", "another's"])
 def test_a_file_other_than_a_wheel_of_mailroom_changes_no_requirement(
-    tmp_path: Path, team: Path, content: str | None
+    tmp_path: Path, team: Path, text: str | None
 ) -> None:
     other = tmp_path / "other.whl"
-    if content == LOCK:
+    if text == LOCK:
         with ZipFile(other, "w") as archive:
             archive.writestr("other/__init__.py", "")
-    elif content:
-        other.write_text(content)
+    elif text:
+        other.write_text(text)
     refused = run("update", other)
     assert (refused.exit_code, "is not a wheel of Mailroom" in refused.stderr) == (2, True)
     assert requirements(team) == pinned(wheel(tmp_path, "1"))
@@ -126,6 +214,164 @@ def test_requirements_that_do_not_name_mailroom_once_are_refused(
     refused = run("update", wheel(tmp_path, "2"))
     assert (refused.exit_code, "must name Mailroom in one line" in refused.stderr) == (2, True)
     assert vendored(team) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
+
+
+def test_another_wheel_of_the_pinned_version_is_refused_because_pip_would_not_install_it(
+    tmp_path: Path, team: Path
+) -> None:
+    before = content(team)
+    assert run("update", wheel(tmp_path, "1")).exit_code == 0
+    refused = run("update", wheel(tmp_path, "1", comment=b"another"))
+    assert (refused.exit_code, "Build another commit" in refused.stderr) == (2, True)
+    assert content(team) == before
+
+
+def test_requirements_that_cannot_be_installed_change_no_file(
+    tmp_path: Path, team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: Path) -> None:
+        raise Refused("six==1 and six==2 are unsatisfiable")
+
+    monkeypatch.setattr(new, "check_installable", refuse)
+    before = content(team)
+    refused = run("update", wheel(tmp_path, "2", "boto3==2\n", files={**FILES, "README.md": CHANGED}))
+    assert (refused.exit_code, refused.stderr) == (2, "six==1 and six==2 are unsatisfiable\n")
+    assert content(team) == before
+
+
+def test_the_requirements_are_checked_with_every_file_that_they_may_name(
+    tmp_path: Path, team: Path, checked: list[dict[str, bytes]]
+) -> None:
+    (team / "constraints.txt").write_text("six<2\n")
+    (team / "vendor" / "ours-1.whl").write_text("a wheel of the team")
+    assert run("update", wheel(tmp_path, "2", lock="boto3==2\n")).exit_code == 0
+    (copy,) = checked
+    after = content(team)
+    assert (
+        copy.items()
+        >= {
+            name: text for name, text in after.items() if name.startswith("vendor/") or "/" not in name
+        }.items()
+    )
+
+
+def state_before(name: str, in_template: str, in_folder: str) -> bytes | None:
+    """Return the content of a file in the folder before the update. None: it does not exist."""
+    if in_folder == "changed":
+        return OWN
+    if in_template == "added":
+        return CHANGED if in_folder == "same" else None
+    return None if in_folder == "removed" else FILES[name]
+
+
+def state_after(name: str, in_template: str, in_folder: str) -> tuple[bytes | None, str]:
+    """Return the model of an update: the content of a file, and its mention in the output."""
+    before = state_before(name, in_template, in_folder)
+    match in_template, in_folder:
+        case ("same", _) | (_, "removed") if in_template != "added":
+            return before, "none"
+        case ("added", "same"):
+            return before, "none"
+        case ("changed", "same") | ("added", "removed"):
+            return CHANGED, "changed"
+        case _:
+            return before, "difference"
+
+
+PLAIN = tuple(name for name in FILES if name != "requirements.txt")
+
+
+def assert_like_the_model(team: Path, place: Path, states: Mapping[str, tuple[str, str]]) -> None:
+    """Update a folder of version 1, in which each file has a state, and compare it with the model."""
+    base = {name: text for name, text in FILES.items() if states.get(name, ("same",))[0] != "added"}
+    template = {name: text for name, text in FILES.items() if states.get(name, ("same",))[0] != "removed"}
+    template |= {name: CHANGED for name, (kind, _) in states.items() if kind in ("changed", "added")}
+    project_folder.make(team, wheel(place, "1", files=base))
+    for name, (in_template, in_folder) in states.items():
+        before = state_before(name, in_template, in_folder)
+        (team / name).unlink(missing_ok=True)
+        if before is not None:
+            (team / name).parent.mkdir(parents=True, exist_ok=True)
+            (team / name).write_bytes(before)
+    newer = wheel(place, "2", files=template)
+    updated = run("update", newer)
+    expected = {name: state_after(name, *state) for name, state in states.items()}
+    after = content(team)
+    assert {name: after.get(name) for name in states} == {name: text for name, (text, _) in expected.items()}
+    assert {name: after[name] for name in FILES if name not in states and name != "requirements.txt"} == {
+        name: FILES[name] for name in FILES if name not in states and name != "requirements.txt"
+    }
+    lines = updated.stdout.splitlines()
+    changed = [name for name, (_, mention) in sorted(expected.items()) if mention == "changed"]
+    assert [line.removeprefix("Changed: ") for line in lines if line.startswith("Changed: ")] == [
+        *changed,
+        "requirements.txt",
+    ]
+    differences = [name for name, (_, mention) in sorted(expected.items()) if mention == "difference"]
+    assert [line.removeprefix("--- ") for line in lines if line.startswith("--- ")] == differences
+    assert (updated.exit_code, "Change by hand:" in lines) == (int(bool(differences)), bool(differences))
+    assert requirements(team) == pinned(newer)
+
+
+@pytest.mark.parametrize(("in_template", "in_folder"), [*product(IN_TEMPLATE, IN_FOLDER)])
+def test_each_file_follows_the_template_unless_the_team_has_changed_or_removed_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    checked: list[dict[str, bytes]],
+    in_template: str,
+    in_folder: str,
+) -> None:
+    monkeypatch.setattr(new, "PROJECT", tmp_path / "team")
+    assert_like_the_model(tmp_path / "team", tmp_path, dict.fromkeys(PLAIN, (in_template, in_folder)))
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    states=st.fixed_dictionaries(
+        dict.fromkeys(PLAIN, st.tuples(st.sampled_from(IN_TEMPLATE), st.sampled_from(IN_FOLDER)))
+    )
+)
+def test_files_in_different_states_follow_the_template_independently(
+    tmp_path_factory: pytest.TempPathFactory,
+    checked: list[dict[str, bytes]],
+    states: dict[str, tuple[str, str]],
+) -> None:
+    place = tmp_path_factory.mktemp("drawn")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(new, "PROJECT", place / "team")
+        assert_like_the_model(place / "team", place, states)
+
+
+def test_an_update_that_was_interrupted_at_any_file_ends_like_a_whole_one_if_it_is_repeated(
+    tmp_path: Path, checked: list[dict[str, bytes]]
+) -> None:
+    template = {**{name: text + CHANGED for name, text in FILES.items()}, "added.txt": CHANGED}
+    older, newer = wheel(tmp_path, "1"), wheel(tmp_path, "2", "boto3==2\n", files=template)
+    project_folder.make(tmp_path / "whole", older)
+    project_folder.update(tmp_path / "whole", newer, lambda _: None)
+    whole = content(tmp_path / "whole")
+    for number in range(len(template) + 2):
+        team = tmp_path / f"team{number}"
+        project_folder.make(team, older)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(Path, "write_bytes", writing(team, number))
+            with pytest.raises(InterruptedError):
+                project_folder.update(team, newer, lambda _: None)
+        _, differences = project_folder.update(team, newer, lambda _: None)
+        assert (content(team), differences) == (whole, [])
+
+
+def writing(team: Path, number: int) -> Callable[[Path, bytes], None]:
+    """Return a function that writes files, and that is interrupted after a number of files of the folder."""
+    places = iter(range(number))
+
+    def write(file: Path, text: bytes) -> None:
+        if team in file.parents and next(places, None) is None:
+            raise InterruptedError
+        with file.open("wb") as stream:
+            stream.write(text)
+
+    return write
 
 
 def test_the_version_option_prints_the_version_of_the_package() -> None:

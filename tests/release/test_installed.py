@@ -7,11 +7,13 @@ import shlex
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
+from version_of_the_wheel import version
 
 from mailroom_ops.setup.docs import pages
 from tests.support import ROOT
@@ -63,6 +65,8 @@ print(json.dumps({
 }))
 """
 STAGE = "mailroom-dev"
+CONFLICT = "six==1.16.0 --hash=sha256:8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b01111771326f8aa26e0254\n"
+"""A package of a team in another version than that of the lock."""
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +74,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     environment = install(tmp_path_factory.mktemp("installed"))
     link_caches(environment.team)
     return environment
+
+
+@pytest.fixture(scope="module")
+def later_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a later version with the same code."""
+    sources = tmp_path_factory.mktemp("later")
+    copy_sources(sources, "9.9.9")
+    return build(sources, sources / "dist")
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +145,32 @@ def test_the_wheel_contains_the_pages_of_the_repository(environment: Environment
     assert environment.answer("python", "-c", script, cwd=tmp_path).split() == [*pages()]
 
 
+def test_the_command_that_makes_a_folder_without_a_wheel_prints_how_to_run_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mailroom_ops.setup", str(tmp_path / "mail")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "is not a wheel of Mailroom" in ended.stderr
+    assert "PYTHONPATH=<wheel> python3 -P -m mailroom_ops.setup FOLDER" in ended.stderr
+
+
+def test_the_name_of_the_wheel_has_the_version_of_its_commit(environment: Environment) -> None:
+    assert environment.wheel.name == f"mailroom_cdk-{version(ROOT)}-py3-none-any.whl"
+    assert environment.answer("mailroom", "--version") == f"mailroom {version(ROOT)}\n"
+
+
 def test_a_second_build_of_a_commit_has_the_same_bytes(environment: Environment, tmp_path: Path) -> None:
-    copy_sources(tmp_path)
+    copy_sources(tmp_path, environment.version)
     assert build(tmp_path, tmp_path / "dist").read_bytes() == environment.wheel.read_bytes()
+
+
+def test_make_new_makes_the_same_folder_from_this_code_in_any_place(
+    new_files: dict[Path, bytes], tmp_path: Path
+) -> None:
+    folder = tmp_path / "a folder's; name"
+    command = ["make", "--silent", "new", f"FOLDER={folder}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert _files(folder) == new_files
 
 
 def test_an_installed_package_makes_the_same_folder_as_its_wheel(
@@ -145,6 +180,36 @@ def test_an_installed_package_makes_the_same_folder_as_its_wheel(
     again = _files(tmp_path / "again")
     assert Path("vendor", environment.wheel.name) in again
     assert [file for file in again if again[file] != new_files[file]] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda text: text, ""),
+        (lambda text: text + CONFLICT, "your requirements are unsatisfiable"),
+        (lambda text: text + "tomli==2.0.1\n", "must have a hash, but none were provided for: tomli==2.0.1"),
+        (lambda text: text.replace("-r vendor/requirements.txt\n", ""), "no trusted hash was provided for"),
+    ],
+    ids=["of a new folder", "another version", "no hash", "no lock"],
+)
+def test_an_update_changes_a_folder_only_if_its_requirements_can_be_installed(
+    environment: Environment, later_wheel: Path, tmp_path: Path, change: Callable[[str], str], problem: str
+) -> None:
+    """Packages that are installed already do not hide a problem that a new environment would have."""
+    team = tmp_path / "team"
+    environment.answer("mailroom", "new", str(team), cwd=tmp_path)
+    requirements = team / "requirements.txt"
+    requirements.write_text(change(requirements.read_text()))
+    before = _files(team)
+    updated = environment.run("mailroom", "update", str(later_wheel), cwd=team)
+    if problem:
+        assert updated.returncode == 2
+        assert problem in updated.stderr
+        assert "Nothing was changed. Correct requirements.txt" in updated.stderr
+        assert _files(team) == before
+    else:
+        assert (updated.returncode, updated.stderr) == (0, "")
+        assert Path("vendor", later_wheel.name) in _files(team)
 
 
 def test_the_commands_of_a_new_folder_that_need_no_account_succeed(

@@ -21,8 +21,8 @@ HEAD = """\
 
 
 def table(folder: Path) -> str:
-    """Return the table of the reports in a folder. Raises ValueError for a report that is not of the release
-    that its file names, or that has an address or the number of an account."""
+    """Return the table of the reports in a folder. Raises ValueError for a report that is not of a
+    release, or not of the release that its file names, or that has an address or the number of an account."""
     files = sorted(folder.glob("*.json"), key=_number, reverse=True)
     return HEAD + "\n".join(map(_row, files)) if files else NONE
 
@@ -34,6 +34,9 @@ def page(text: str, folder: Path = FOLDER) -> str:
 
 
 def _number(file: Path) -> list[int]:
+    """Return the number of a report's release. Raises ValueError for the report of another build."""
+    if not re.fullmatch(r"\d+(\.\d+)*", file.stem):
+        raise ValueError(f"{file.name}: is not of a release, such as 0.3.0; rehearse with a release's wheel")
     return [int(part) for part in file.stem.split(".")]
 
 

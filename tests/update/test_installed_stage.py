@@ -169,19 +169,18 @@ print(Mailroom("local").send_many(items).accepted)
 def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_doubles_none_of_200_messages(
     environment: Environment, team: Path, stage: dict[str, str], tmp_path: Path
 ) -> None:
-    copy_sources(tmp_path)
-    project = (tmp_path / "pyproject.toml").read_text()
-    number = environment.answer("mailroom", "--version").split()[1]
-    (tmp_path / "pyproject.toml").write_text(
-        project.replace(f'version = "{number}"', f'version = "{number}.1"')
-    )
+    copy_sources(tmp_path, "9.9.9")
     with (tmp_path / "lambdas" / "send_mail_resend.py").open("a") as handler:
         handler.write("# Another release.\n")
+    with (tmp_path / "mailroom_ops/setup/project/README.md").open("a") as page:
+        page.write("Another release.\n")
     wheel = build(tmp_path, tmp_path / "dist")
     assert environment.answer("python", "-c", PUT, variables=stage) == "200\n"
-    environment.answer("mailroom", "update", str(wheel))
+    updated = environment.answer("mailroom", "update", str(wheel))
+    assert updated.splitlines()[:2] == ["Changed: README.md", "Changed: requirements.txt"]
+    assert (team / "README.md").read_text().endswith("Another release.\n")
     environment.install()
-    assert environment.answer("mailroom", "--version") == f"mailroom {number}.1\n"
+    assert environment.answer("mailroom", "--version") == "mailroom 9.9.9\n"
     assert "The messages are preserved." in environment.answer("mailroom", "up")
     until(lambda: len(kept(stage)) == 200, 60, lambda: f"{len(kept(stage))} arrived")
     assert {*Counter(kept(stage)).values()} == {1}

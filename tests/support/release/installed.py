@@ -28,6 +28,7 @@ SOURCES = (
     *(page.name for page in ROOT.glob("*.md")),
 )
 """Files and folders of the repository that the wheel is built from."""
+VERSION_FILE = "stacks/version_of_the_wheel.py"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Environment:
 
     team: Path
     wheel: Path
+
+    @property
+    def version(self) -> str:
+        """Version in the name of the wheel."""
+        return self.wheel.name.split("-")[1]
 
     def run(
         self, *words: str, cwd: Path | None = None, variables: Mapping[str, str] | None = None
@@ -76,9 +82,10 @@ def install(folder: Path) -> Environment:
     bare = [sys.executable, "-m", "venv", "--without-pip", str(folder / "bare")]
     _succeed(bare, folder)
     alone = {**_variables(folder), "PYTHONPATH": str(wheel)}
-    new = [str(folder / "bare" / "bin" / "python"), "-m", "mailroom_ops.setup", "mail"]
-    _succeed(new, folder, alone)
+    python = str(folder / "bare" / "bin" / "python")
     environment = Environment(folder / "mail", wheel)
+    # In the repository, Python without -P would import the repository's package.
+    _succeed([python, "-P", "-m", "mailroom_ops.setup", str(environment.team)], ROOT, alone)
     _succeed([UV, "venv", "--quiet", "--python", sys.executable, ".venv"], environment.team)
     environment.install()
     return environment
@@ -99,8 +106,9 @@ def build(sources: Path, output: Path) -> Path:
     return wheel
 
 
-def copy_sources(folder: Path) -> None:
-    """Copy to a folder what the wheel is built from, with other times of change."""
+def copy_sources(folder: Path, version: str) -> None:
+    """Copy to a folder what the wheel is built from, with other times of change. The copy gets a version,
+    because it has no commit."""
     for name in SOURCES:
         if (ROOT / name).is_dir():
             shutil.copytree(
@@ -111,6 +119,7 @@ def copy_sources(folder: Path) -> None:
             )
         else:
             shutil.copyfile(ROOT / name, folder / name)
+    (folder / VERSION_FILE).write_text(f'__version__ = "{version}"\n')
 
 
 def _share_bytecode(packages: Path) -> None:

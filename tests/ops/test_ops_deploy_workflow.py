@@ -1,0 +1,138 @@
+"""The workflow that deploys a new folder: its script chooses the stages that the variable names."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.support import ROOT
+
+WORKFLOW = ROOT / "mailroom_ops/setup/project/.github/workflows/deploy.yml"
+STAGES: Mapping[str, Any] = {"dev": {}, "prod": {"profile": "deployed"}, "local": {"profile": "local"}}
+NAMES = (
+    "dev",
+    "prod",
+    "local",
+    "laptop",
+    "devel",
+    "de",
+    "d",
+    "Dev",
+    "dev,prod",
+    "$(touch x)",
+    "'",
+    '"; exit 0',
+    "[]",
+)
+
+pytestmark = pytest.mark.process
+
+
+class Result(NamedTuple):
+    """Outcome of the workflow's script."""
+
+    code: int
+    output: str
+    """Text in the file GITHUB_OUTPUT."""
+    errors: str
+
+
+def run(stages: Mapping[str, Any], variable: str) -> Result:
+    """Run the script as a runner does, in a folder with the settings of these stages."""
+    (script,) = (
+        step for step in yaml.safe_load(WORKFLOW.read_text())["jobs"]["stages"]["steps"] if "run" in step
+    )
+    assert script["env"] == {"DEPLOY_STAGES": "${{ vars.DEPLOY_STAGES }}"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "cdk.json").write_text(json.dumps({"context": {"mailroom": stages}}))
+        output = folder / "output"
+        output.touch()
+        done = subprocess.run(
+            ["bash", "-e", "-c", script["run"]],
+            cwd=folder,
+            env={"PATH": path, "GITHUB_OUTPUT": str(output), "DEPLOY_STAGES": variable},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert sorted(file.name for file in folder.iterdir()) == ["cdk.json", "output"]
+        return Result(done.returncode, output.read_text(), done.stderr)
+
+
+def matrix(output: str) -> list[str]:
+    """Return the stages of the job's matrix, which GitHub reads from the output."""
+    name, _, value = output.removesuffix("\n").partition("=")
+    assert (name, "\n" in value) == ("stages", False)
+    stages: list[str] = json.loads(value)
+    return stages
+
+
+@pytest.mark.parametrize(
+    ("variable", "stages"),
+    [
+        ("dev", ["dev"]),
+        ("dev prod", ["dev", "prod"]),
+        ("prod", ["prod"]),
+        ("prod dev", ["prod", "dev"]),
+        ("  dev   prod\t", ["dev", "prod"]),
+        ("dev prod dev", ["dev", "prod"]),
+    ],
+)
+def test_exactly_the_named_stages_are_deployed_in_the_order_of_the_variable(
+    variable: str, stages: list[str]
+) -> None:
+    assert matrix(run(STAGES, variable).output) == stages
+
+
+@pytest.mark.parametrize("variable", ["", "   "])
+def test_an_empty_variable_deploys_no_stage_and_succeeds(variable: str) -> None:
+    # The condition of the job that deploys compares with this text.
+    assert run(STAGES, variable) == Result(0, "stages=[]\n", "")
+
+
+@pytest.mark.parametrize("name", ["devel", "local", "dev,prod"])
+def test_a_name_that_is_not_a_stage_on_aws_fails_with_a_sentence_about_it_and_the_stages(name: str) -> None:
+    assert run(STAGES, f"prod {name}") == Result(
+        1,
+        "",
+        f"The variable DEPLOY_STAGES names {name}, which is not a stage of cdk.json for AWS. "
+        "Write names of these stages, separated by spaces: dev, prod.\n",
+    )
+
+
+@settings(max_examples=60)
+@given(
+    names=st.lists(st.sampled_from(NAMES), max_size=4),
+    spaces=st.sampled_from([" ", "  ", "\t", "\n"]),
+    profiles=st.dictionaries(
+        st.sampled_from(["dev", "prod", "local", "laptop"]), st.sampled_from([None, "deployed", "local"])
+    ),
+)
+@example(names=["laptop"], spaces=" ", profiles={"laptop": "local"})
+@example(names=["local"], spaces=" ", profiles={"local": "deployed"})
+def test_a_drawn_variable_leads_to_the_named_stages_or_to_an_error(
+    names: list[str], spaces: str, profiles: dict[str, str | None]
+) -> None:
+    stages = {name: {"profile": profile} if profile else {} for name, profile in profiles.items()}
+    variable = spaces.join(names)
+    on_aws = [name for name, profile in profiles.items() if name != "local" and profile != "local"]
+    words = variable.split()
+    result = run(stages, variable)
+    if all(word in on_aws for word in words):
+        assert (result.code, result.errors) == (0, "")
+        assert matrix(result.output) == sorted(set(words), key=words.index)
+    else:
+        assert (result.code, result.output) == (1, "")
+        unknown = next(word for word in words if word not in on_aws)
+        assert f"names {unknown}, which is not a stage" in result.errors
