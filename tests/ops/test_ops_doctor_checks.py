@@ -304,6 +304,15 @@ def test_the_stages_daily_limit_is_reported_with_the_time_at_which_bulk_continue
     assert found.fix == ("" if state == "ok" else "See `mailroom docs day-used-up`.")
 
 
+def test_a_channel_with_one_lane_needs_no_reserve_of_its_daily_limit(answers: dict[str, Answer]) -> None:
+    functions = copy.deepcopy(answers["lambda.ListFunctions"])
+    assert isinstance(functions, dict)
+    for function in functions["Functions"]:
+        function["Environment"]["Variables"].pop("RESERVE", None)
+    answers["lambda.ListFunctions"] = functions
+    assert [each.state for each in looked(Aws(answers), ["mail"]) if each.check == "day"] == ["ok"]
+
+
 def test_the_accounts_quota_is_not_compared_with_settings_that_could_not_be_read(
     answers: dict[str, Answer],
 ) -> None:

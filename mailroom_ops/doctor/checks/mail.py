@@ -60,7 +60,8 @@ def day(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Report how much of the stage's daily limit is used, and until when bulk messages wait."""
     lanes = [variables for variables in stage.senders("mail").values() if "PER_DAY" in variables]
     for name, variables in {lane.get("BUDGET", "mail"): lane for lane in lanes}.items():
-        per_day, reserve = json.loads(variables["PER_DAY"]), float(variables["RESERVE"])
+        # A stack leaves out variables with default values.
+        per_day, reserve = json.loads(variables["PER_DAY"]), float(variables.get("RESERVE", 0))
         table, client = variables["BUDGETS_TABLE"], stage.client("dynamodb")
         budget = Budget(client, table, name, per_day, reserve, stage.clock)
         (used, _), room = budget.spent(), budget.room()
