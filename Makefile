@@ -23,7 +23,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or different? If you changed a *.in file or package.json, run `make lock`.' \
 	'If not, the registry returned another file than the locked one: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff deploy destroy sbom policy test update browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock new wheel clean
+.PHONY: help setup cdk demo up down inbox synth diff deploy destroy sbom policy test printed update browser screenshots dashboards quick fuzz check ratchet audit format hooks schema site docs bench proof chaos oracle short lock new wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -91,13 +91,16 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 # other two processes take about the same time, and only one of them imports the CDK, which takes seconds.
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 IGNORE = $(patsubst %,--ignore %,$(1))
-NOT_IN_TEST = tests/browser tests/update tests/audit
+NOT_IN_TEST = tests/browser tests/update tests/audit tests/printed
 OF_A_STAGE = tests/pipeline
 WITH_CDK = tests/ops tests/stacks tests/unit
 OTHERS = tests $(call IGNORE,$(NOT_IN_TEST) $(OF_A_STAGE) $(WITH_CDK))
 test: setup cdk ## run the tests, or only those in TESTS
 	@$(if $(TESTS),$(PY) -m pytest $(call IGNORE,$(NOT_IN_TEST)) $(TESTS),$(SIDE_BY_SIDE) '$(OF_A_STAGE)' '$(WITH_CDK)' '$(OTHERS)')
-	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update and tests/audit: `make update`, `make audit`.'
+	@echo 'Not run: tests/browser, which needs a Chromium: `make browser`. tests/update, tests/audit and tests/printed: `make update`, `make audit`, `make printed`.'
+
+printed: setup cdk .local/awscli/.ready ## run the commands that README, tutorials and pages on deploying and own channels print, in fresh clones and folders
+	@$(PY) -m pytest tests/printed
 
 update: setup cdk ## run tests/update: update a stage under load from the last release to this code, and an installed stage to another wheel
 	@$(PY) -m pytest tests/update

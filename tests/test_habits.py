@@ -156,7 +156,7 @@ def test_the_parts_of_the_tests_that_run_side_by_side_are_all_tests() -> None:
     parts = parsed(check)["jobs"]["test"]["strategy"]["matrix"]["tests"]
     named = [file for part in parts for each in part.split() for file in ROOT.glob(each)]
     found = [file for each in named for file in ([each] if each.is_file() else each.rglob("test_*.py"))]
-    alone = ("audit", "browser", "update")  # each of a job of its own
+    alone = ("audit", "browser", "printed", "update")  # each of a job of its own
     of_jobs = [file for each in alone for file in (ROOT / "tests" / each).rglob("test_*.py")]
     assert sorted([*found, *of_jobs]) == sorted((ROOT / "tests").rglob("test_*.py"))
     for job in alone:

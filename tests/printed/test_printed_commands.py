@@ -5,6 +5,7 @@ reason; a command that is neither run nor named there fails a test.
 """
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,10 +16,11 @@ from typing import NamedTuple
 import pytest
 
 from mailroom_local import processes
-from mailroom_local.aws import Endpoints
+from mailroom_local.aws import Endpoints, LocalSession, patient
 from mailroom_local.stage import emulator
 from mailroom_local.stage.workspace import Workspace
 from tests.support import ROOT
+from tests.support.docs_pages import Page
 from tests.support.printed import Command, clone, commands_of, run, variables_of
 from tests.support.release.installed import build, copy_sources, link_caches
 from tests.support.stacks.page_blocks import blocks, rows
@@ -29,6 +31,8 @@ DEPLOYING, CI = "docs/how-to/deploy-update-go-back.md", "docs/how-to/deploy-from
 CHANNEL = "docs/how-to/add-a-channel.md"
 PAGES = (README, MESSAGE, STAGE, DEPLOYING, CI, CHANNEL)
 
+ID = re.compile(r"[0-9a-f]{6,}[0-9a-f-]*")
+"""A provider's id of a message."""
 NESTED = "a test within a test; CI runs it by itself"
 FUNCTIONS = (
     "needs running functions: the bundles of a stage on AWS are for AWS's processors and Python. "
@@ -198,7 +202,27 @@ def test_the_commands_of_a_page_succeed_in_order(
     assert folder.is_dir(), f"the shells before this one make {folder.name}: run the whole file"
     prepare(shell, place)
     if not shell.on_aws:
-        run(commands(shell), folder, variables, shell.before, shell.after)
+        output = run(commands(shell), folder, variables, shell.before, shell.after)
+        assert [line for line in outputs_of(shell.page) if not re.search(line, output)] == []
         return
     with account(tmp_path) as of_account:
         run(commands(shell), folder, variables | of_account, shell.before, shell.after)
+        stacks = deployed(of_account["AWS_ENDPOINT_URL"])
+    assert stacks.keys() >= {f"mailroom-dev-{part}" for part in ("mailbox", "channels", "monitoring")}
+    assert {*stacks.values()} <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+
+
+def outputs_of(page: str) -> list[str]:
+    """Return patterns of the lines that a page prints as output, in its blocks without a language. Ids differ
+    in each run."""
+    lines = (line for block in Page(page).blocks("") for line in block.text.splitlines())
+    return [
+        r"\s+".join("\\S+" if ID.fullmatch(word) else re.escape(word) for word in line.split())
+        for line in lines
+    ]
+
+
+def deployed(url: str) -> dict[str, str]:
+    """Return the status of each stack in an account of the emulator."""
+    client = LocalSession().client("cloudformation", endpoint_url=url, config=patient())
+    return {stack["StackName"]: stack["StackStatus"] for stack in client.describe_stacks()["Stacks"]}
