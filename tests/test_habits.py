@@ -340,7 +340,7 @@ def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
 
 def test_make_new_without_a_folder_prints_how_to_name_it(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
-    for name in ("requirements-dev.txt", "pyproject.toml", ".venv/.ready"):
+    for name in ("requirements.txt", "requirements-dev.txt", "pyproject.toml", ".venv/.ready"):
         (tmp_path / name).touch()
     command = ["make", "--file", str(ROOT / "Makefile"), "new", "FOLDER="]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
