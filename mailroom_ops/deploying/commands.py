@@ -104,8 +104,8 @@ def deploy(
     with refusals():
         stacks = _stacks(stage)
     with aws_faults(stage):
-        clients = preparing.clients_of(OUTPUT)
-        preparing.bootstrap_if_missing(clients, OUTPUT, again, unasked=bootstrap)
+        account, clients = preparing.account_of(OUTPUT)
+        preparing.bootstrap_if_missing(account, clients("ssm"), OUTPUT, again, unasked=bootstrap)
         addresses = preparing.addresses_at_ses(read_settings(stage))
         unverified = preparing.unverified_identities(clients("sesv2"), addresses, again, identity)
         # The three stacks of senders may take half an hour each, so they are deployed at the same time. The

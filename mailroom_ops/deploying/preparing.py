@@ -22,28 +22,31 @@ IdentityKind = Literal["address", "domain"]
 """Kind of an identity: SES mails a link to an address, and looks for the DKIM records of a domain."""
 DEFAULT_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 """Name of the SSM parameter with the version of the CDK's default bootstrap."""
+Clients = Callable[[str], Any]
+"""Function that returns the client of a service, by its name."""
 POLL_SECONDS = 10
 
 
-Clients = Callable[[str], Any]
-"""Function that returns the client of a service, by its name."""
+def account_of(assembly: Path) -> tuple[str, Clients]:
+    """Return the account of the credentials, and clients in the region of an assembly's stacks, which is by
+    default that of the environment. Raises Refused if the settings name another account, and botocore's
+    errors."""
+    named, region = _stacks(assembly)[0]["environment"].removeprefix("aws://").split("/")
+    clients = partial(aws_session().client, region_name=None if region == "unknown-region" else region)
+    account = clients("sts").get_caller_identity()["Account"]
+    if named not in ("unknown-account", account):
+        raise Refused(f"deployment.account is {named}, but the credentials are of account {account}.")
+    return account, clients
 
 
-def clients_of(assembly: Path) -> Clients:
-    """Return clients in the region of an assembly's stacks, which is by default that of the environment."""
-    region = _stacks(assembly)[0]["environment"].rpartition("/")[2]
-    return partial(aws_session().client, region_name=None if region == "unknown-region" else region)
-
-
-def bootstrap_if_missing(clients: Clients, assembly: Path, again: str, *, unasked: bool) -> None:
+def bootstrap_if_missing(account: str, ssm: Any, assembly: Path, again: str, *, unasked: bool) -> None:
     """Run `cdk bootstrap` if the account and region lack the bootstrap that the assembly's stacks need: after
     a question, or `unasked`. `again` is the command that goes on. Raises Refused if nobody allows it, or if
     it fails, and botocore's errors."""
     needs = [stack["properties"] for stack in _stacks(assembly)]
-    parameter, ssm = needs[0]["bootstrapStackVersionSsmParameter"], clients("ssm")
+    parameter, region = needs[0]["bootstrapStackVersionSsmParameter"], ssm.meta.region_name
     if _version(ssm, parameter) >= max(need["requiresBootstrapStackVersion"] for need in needs):
         return
-    account, region = clients("sts").get_caller_identity()["Account"], ssm.meta.region_name
     state = f"Account {account} has no bootstrap of the CDK in {region}, or one that is too old"
     if parameter != DEFAULT_BOOTSTRAP:
         page = "mailroom docs deploy-from-ci#what-a-deployment-may-do"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
@@ -111,10 +112,12 @@ def assembly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_manifest(tmp_path)
 
 
-def write_manifest(folder: Path, parameter: str = preparing.DEFAULT_BOOTSTRAP, region: str = "") -> Path:
+def write_manifest(
+    folder: Path, parameter: str = preparing.DEFAULT_BOOTSTRAP, place: str = "unknown-account/unknown-region"
+) -> Path:
     stack = {
         "type": "aws:cloudformation:stack",
-        "environment": f"aws://unknown-account/{region or 'unknown-region'}",
+        "environment": f"aws://{place}",
         "properties": {
             "bootstrapStackVersionSsmParameter": parameter,
             "requiresBootstrapStackVersion": NEEDED,
@@ -224,9 +227,23 @@ def test_a_bootstrap_of_the_stages_own_is_never_created_with_the_rights_of_the_d
     assert "mailroom docs deploy-from-ci#what-a-deployment-may-do" in result.stderr
 
 
-def test_the_account_is_examined_in_the_region_that_the_settings_name(assembly: Path) -> None:
-    write_manifest(assembly, region="eu-south-1")
-    assert preparing.clients_of(assembly)("ssm").meta.region_name == "eu-south-1"
+def test_the_account_is_examined_in_the_region_that_the_settings_name(
+    assembly: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_manifest(assembly, place=f"{ACCOUNT}/eu-south-1")
+    with mock_aws():
+        monkeypatch.setenv("MOTO_ACCOUNT_ID", ACCOUNT)
+        account, clients = preparing.account_of(assembly)
+        assert (account, clients("ssm").meta.region_name) == (ACCOUNT, "eu-south-1")
+
+
+def test_nothing_is_created_in_another_account_than_the_settings_name(
+    assembly: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_manifest(assembly, place="999999999999/unknown-region")
+    result, world = run(State("none", "none", ("--bootstrap", "--identity", "address")), monkeypatch)
+    assert (result.exit_code, world.bootstraps, world.deployments, world.identities) == (2, [], [], {})
+    assert f"999999999999, but the credentials are of account {ACCOUNT}" in result.stderr
 
 
 @pytest.mark.usefixtures("assembly")
