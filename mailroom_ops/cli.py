@@ -37,7 +37,6 @@ PANELS = {
         "init": "mailroom_ops.setup.init:init",
         "plan": "mailroom_ops.costs.plan:plan",
         "cost": "mailroom_ops.costs.cost:cost",
-        "quotas": "mailroom_ops.costs.quotas:quotas",
     },
     "On this machine": {
         "up": "mailroom_local.commands:up",
