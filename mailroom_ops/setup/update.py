@@ -26,7 +26,8 @@ def update(
     prints the difference, and you apply it by hand. Files that you removed stay removed.
 
     Exit code 1: the folder was updated, and a difference is left to you. 2: the folder stays unchanged,
-    because the file is not a wheel of Mailroom, or because requirements.txt could not be installed with it.
+    because the file is not a wheel of Mailroom, because the wheel that requirements.txt names is missing, or
+    because requirements.txt could not be installed with the file.
 
     Example: mailroom update mailroom_cdk-0.4.0-py3-none-any.whl
     """

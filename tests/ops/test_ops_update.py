@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from mailroom_ops import cli
 from mailroom_ops.setup import project_folder
 from mailroom_ops.setup import update as command
-from mailroom_ops.setup.project_folder import LOCK, TEMPLATE, UNPINNED
+from mailroom_ops.setup.project_folder import LOCK, TEMPLATE
 from mailroom_ops.shared.screen import Refused
 from tests.support import ROOT
 
@@ -153,23 +153,17 @@ def test_the_difference_that_is_left_to_the_team_is_that_of_the_template(tmp_pat
     assert OWN.decode().strip() not in lines
 
 
-def test_a_version_that_a_registry_gives_is_updated_in_the_same_line_and_no_file_is_replaced(
+def test_without_the_pinned_wheel_an_update_is_refused_until_the_file_is_restored(
     tmp_path: Path, team: Path
 ) -> None:
-    (team / "vendor" / "mailroom_cdk-1-py3-none-any.whl").unlink()
-    (team / "requirements.txt").write_text(
-        FILES["requirements.txt"]
-        .decode()
-        .replace(UNPINNED.decode(), "mailroom-cdk[local,test]==1 --hash=sha256:0")
-    )
-    (team / "app.py").unlink()
-    newer = wheel(tmp_path, "2", files={**FILES, "README.md": CHANGED, "added.txt": CHANGED})
-    updated = run("update", newer)
-    assert requirements(team) == pinned(newer)
-    assert (team / "README.md").read_bytes() == FILES["README.md"]
-    assert {"app.py", "added.txt"} & {*content(team)} == set()
-    assert (updated.exit_code, updated.stdout.count("--- ")) == (1, 1)
-    assert f"\n+{CHANGED.decode()}" in updated.stdout
+    pinned_wheel = team / "vendor" / "mailroom_cdk-1-py3-none-any.whl"
+    pinned_wheel.unlink()
+    before = content(team)
+    refused = run("update", wheel(tmp_path, "2", files={**FILES, "README.md": CHANGED}))
+    path = team / "requirements.txt"
+    sentence = f"{pinned_wheel} is missing, and {path} names it. Restore the file from git.\n"
+    assert (refused.exit_code, refused.stderr) == (2, sentence)
+    assert content(team) == before
 
 
 def test_a_wheel_that_lies_in_vendor_already_is_pinned_and_stays(tmp_path: Path, team: Path) -> None:
@@ -194,7 +188,9 @@ def test_a_file_other_than_a_wheel_of_mailroom_changes_no_requirement(
     assert requirements(team) == pinned(wheel(tmp_path, "1"))
 
 
-@pytest.mark.parametrize("text", [None, "", "./vendor/mailroom_cdk-1\nmailroom-cdk[local]==1\n"])
+@pytest.mark.parametrize(
+    "text", [None, "", "mailroom-cdk[local]==1\n", "./vendor/mailroom_cdk-1\n./vendor/mailroom_cdk-2\n"]
+)
 def test_requirements_that_do_not_name_mailroom_once_are_refused(
     tmp_path: Path, team: Path, text: str | None
 ) -> None:
