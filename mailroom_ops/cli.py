@@ -32,12 +32,10 @@ PANELS = {
         "docs": "mailroom_ops.setup.docs:docs",
     },
     "Setting up": {
-        "new": "mailroom_ops.setup.new:new",
-        "update": "mailroom_ops.setup.new:update",
+        "update": "mailroom_ops.setup.update:update",
         "init": "mailroom_ops.setup.init:init",
         "plan": "mailroom_ops.costs.plan:plan",
         "cost": "mailroom_ops.costs.cost:cost",
-        "quotas": "mailroom_ops.costs.quotas:quotas",
     },
     "On this machine": {
         "up": "mailroom_local.commands:up",

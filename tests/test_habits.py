@@ -19,7 +19,7 @@ from tests.support import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TEAMS = sorted((ROOT / "mailroom_ops/setup/project/.github/workflows").glob("*.yml"))
-"""Workflows of a folder that `mailroom new` makes."""
+"""Workflows of a folder that `make new` makes."""
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 FUNCTIONS = sorted(ROOT.glob("lambdas/requirements/*.in"))

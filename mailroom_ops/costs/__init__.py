@@ -1,2 +1,1 @@
-"""The commands `plan`, `cost` and `quotas`: how long messages take, what they and their stage cost, and the
-quotas that a stage needs."""
+"""The commands `plan` and `cost`: how long messages take, and what they and their stage cost."""

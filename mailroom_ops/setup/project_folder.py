@@ -15,8 +15,8 @@ LOCK = "mailroom_ops/setup/requirements.txt"
 """Path in the wheel of the lock file of all packages that it needs. This path must not change between
 releases."""
 REQUIREMENTS = "requirements.txt"
-PINNED = re.compile(rb"^(?:\./(vendor/mailroom_cdk-[^[\s]*)|mailroom-cdk\[).*", re.MULTILINE)
-"""Line of requirements.txt that names Mailroom's version. The group is the wheel's path, if there is one."""
+PINNED = re.compile(rb"^\./(vendor/mailroom_cdk-[^[\s]*).*", re.MULTILINE)
+"""Line of requirements.txt that names Mailroom's wheel. The group is the wheel's path."""
 UNPINNED = b"./vendor/mailroom_cdk-"
 """The same line in the template."""
 INSTALL = "pip install --require-hashes -r requirements.txt"
@@ -48,17 +48,18 @@ def update(folder: Path, wheel: Path, check: Callable[[Path], None]) -> tuple[li
 
     `check` gets a copy of the folder with the wheel and its requirements. If it raises an error, the folder
     stays unchanged. Raises ValueError, before a file is changed, if the file is not a wheel of Mailroom, if
-    it differs from the pinned wheel of the same version, or if requirements.txt does not name Mailroom in
-    exactly one line."""
+    it differs from the pinned wheel of the same version, if requirements.txt does not name Mailroom in
+    exactly one line, or if the wheel in that line is missing."""
     path = folder / REQUIREMENTS
     requirements = path.read_bytes() if path.is_file() else b""
     pins = PINNED.findall(requirements)
     if len(pins) != 1:
         raise ValueError(f"{path} must name Mailroom in one line, which begins with {UNPINNED.decode()}")
-    template, vendor, line = _read(wheel)
     earlier = folder / pins[0].decode()
-    base = _read(earlier)[0] if earlier.is_file() else {}
-    if base and earlier.name == wheel.name and earlier.read_bytes() != wheel.read_bytes():
+    if not earlier.is_file():
+        raise ValueError(f"{earlier} is missing, and {path} names it. Restore the file from git.")
+    (base, _, _), (template, vendor, line) = _read(earlier), _read(wheel)
+    if earlier.name == wheel.name and earlier.read_bytes() != wheel.read_bytes():
         raise ValueError(f"{wheel} has the pinned version: pip would not install it. Build another commit.")
     contents = {name: (folder / name).read_bytes() for name in template | base if (folder / name).is_file()}
     contents[REQUIREMENTS] = PINNED.sub(UNPINNED, requirements)
@@ -81,15 +82,13 @@ def _compare(contents: Files, template: Files, base: Files) -> tuple[Files, list
     """Compare the team's files with the template, and with `base`, the template from which they were made.
     Return the content of files to replace or add: of those that the team has not changed, and of those that
     are new in the template. Return the other differences as lines of unified diffs: those of files that the
-    team has changed, and of files that only the base has. Leave out files that the team has removed. If the
-    base is empty, compare the team's files with the template, and return only differences."""
+    team has changed, and of files that only the base has. Leave out files that the team has removed."""
     files, differences = Files(), list[str]()
     for name in sorted(template | base):
-        content, replacement = contents.get(name), template.get(name)
-        original = base.get(name) if base else content
+        content, original, replacement = contents.get(name), base.get(name), template.get(name)
         if replacement in (original, content):
             continue
-        if base and content == original and replacement is not None:
+        if content == original and replacement is not None:
             files[name] = replacement
         elif content is not None:
             texts = (original or content, replacement or b"")

@@ -13,7 +13,7 @@ from mailroom_ops.setup.schema import schema
 from tests.support.ops.subcommands import subcommands
 
 NO_ANSWER = {
-    *("console", "schema", "new", "up", "down", "inbox"),
+    *("console", "schema", "up", "down", "inbox"),
     *("synth", "diff", "deploy", "destroy", "policy", "cdk"),
     *("docs", "update", "init"),
 }

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it
 from version_of_the_wheel import version
 
 from mailroom_ops.setup.docs import pages
+from mailroom_ops.setup.project_folder import make
 from tests.support import ROOT
 from tests.support.release.installed import Environment, build, copy_sources, install, link_caches
 from tests.support.stacks.page_blocks import blocks, rows
@@ -173,15 +174,6 @@ def test_make_new_makes_the_same_folder_from_this_code_in_any_place(
     assert _files(folder) == new_files
 
 
-def test_an_installed_package_makes_the_same_folder_as_its_wheel(
-    environment: Environment, new_files: dict[Path, bytes], tmp_path: Path
-) -> None:
-    environment.answer("mailroom", "new", "again", cwd=tmp_path)
-    again = _files(tmp_path / "again")
-    assert Path("vendor", environment.wheel.name) in again
-    assert [file for file in again if again[file] != new_files[file]] == []
-
-
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -197,7 +189,7 @@ def test_an_update_changes_a_folder_only_if_its_requirements_can_be_installed(
 ) -> None:
     """Packages that are installed already do not hide a problem that a new environment would have."""
     team = tmp_path / "team"
-    environment.answer("mailroom", "new", str(team), cwd=tmp_path)
+    make(team, environment.wheel)
     requirements = team / "requirements.txt"
     requirements.write_text(change(requirements.read_text()))
     before = _files(team)

@@ -1,4 +1,4 @@
-"""`new` and `update`: a folder is written from a wheel, and follows another wheel."""
+"""`mailroom update`: a folder is written from a wheel, and follows another wheel."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from mailroom_ops import cli
-from mailroom_ops.setup import new, project_folder
-from mailroom_ops.setup.project_folder import LOCK, TEMPLATE, UNPINNED
+from mailroom_ops.setup import project_folder
+from mailroom_ops.setup import update as command
+from mailroom_ops.setup.project_folder import LOCK, TEMPLATE
 from mailroom_ops.shared.screen import Refused
 from tests.support import ROOT
 
@@ -56,7 +57,7 @@ def run(*arguments: object) -> Result:
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, bytes]]:
     """The folders that `update` has checked: this resolves no requirements."""
     checked: list[dict[str, bytes]] = []
-    monkeypatch.setattr(new, "check_installable", lambda folder: checked.append(content(folder)))
+    monkeypatch.setattr(command, "check_installable", lambda folder: checked.append(content(folder)))
     return checked
 
 
@@ -64,8 +65,8 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, bytes]]:
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: list[dict[str, bytes]]) -> Path:
     """A new folder of version 1, in which commands run."""
     team = tmp_path / "team"
-    assert run("new", team, "--wheel", wheel(tmp_path, "1")).exit_code == 0
-    monkeypatch.setattr(new, "PROJECT", team)
+    project_folder.make(team, wheel(tmp_path, "1"))
+    monkeypatch.setattr(command, "PROJECT", team)
     return team
 
 
@@ -94,8 +95,8 @@ def test_a_new_folder_is_not_written_over_another(tmp_path: Path) -> None:
     team = tmp_path / "team"
     team.mkdir()
     (team / "mine.txt").touch()
-    refused = run("new", team, "--wheel", wheel(tmp_path, "1"))
-    assert (refused.exit_code, "not empty" in refused.stderr) == (2, True)
+    with pytest.raises(ValueError, match="is not empty"):
+        project_folder.make(team, wheel(tmp_path, "1"))
     assert [file.name for file in team.iterdir()] == ["mine.txt"]
 
 
@@ -104,17 +105,6 @@ def test_a_new_folder_has_the_wheel_its_hash_and_the_lock_of_its_packages(tmp_pa
     assert vendored(team) == ["mailroom_cdk-1-py3-none-any.whl", "requirements.txt"]
     assert (team / "vendor" / "requirements.txt").read_text() == LOCKED
     assert {*content(team)} - {*FILES} == {f"vendor/{name}" for name in vendored(team)}
-
-
-def test_a_folder_makes_another_folder_from_its_own_wheel(tmp_path: Path, team: Path) -> None:
-    assert run("new", tmp_path / "another").exit_code == 0
-    assert content(tmp_path / "another") == content(team)
-
-
-def test_a_place_without_a_wheel_names_the_missing_option(tmp_path: Path) -> None:
-    refused = run("new", tmp_path / "team")
-    assert (refused.exit_code, "--wheel FILE" in refused.stderr) == (2, True)
-    assert not (tmp_path / "team").exists()
 
 
 def test_an_update_replaces_the_wheel_and_the_lock_and_leaves_packages_of_the_teams_own(
@@ -163,23 +153,17 @@ def test_the_difference_that_is_left_to_the_team_is_that_of_the_template(tmp_pat
     assert OWN.decode().strip() not in lines
 
 
-def test_a_version_that_a_registry_gives_is_updated_in_the_same_line_and_no_file_is_replaced(
+def test_without_the_pinned_wheel_an_update_is_refused_until_the_file_is_restored(
     tmp_path: Path, team: Path
 ) -> None:
-    (team / "vendor" / "mailroom_cdk-1-py3-none-any.whl").unlink()
-    (team / "requirements.txt").write_text(
-        FILES["requirements.txt"]
-        .decode()
-        .replace(UNPINNED.decode(), "mailroom-cdk[local,test]==1 --hash=sha256:0")
-    )
-    (team / "app.py").unlink()
-    newer = wheel(tmp_path, "2", files={**FILES, "README.md": CHANGED, "added.txt": CHANGED})
-    updated = run("update", newer)
-    assert requirements(team) == pinned(newer)
-    assert (team / "README.md").read_bytes() == FILES["README.md"]
-    assert {"app.py", "added.txt"} & {*content(team)} == set()
-    assert (updated.exit_code, updated.stdout.count("--- ")) == (1, 1)
-    assert f"\n+{CHANGED.decode()}" in updated.stdout
+    pinned_wheel = team / "vendor" / "mailroom_cdk-1-py3-none-any.whl"
+    pinned_wheel.unlink()
+    before = content(team)
+    refused = run("update", wheel(tmp_path, "2", files={**FILES, "README.md": CHANGED}))
+    path = team / "requirements.txt"
+    sentence = f"{pinned_wheel} is missing, and {path} names it. Restore the file from git.\n"
+    assert (refused.exit_code, refused.stderr) == (2, sentence)
+    assert content(team) == before
 
 
 def test_a_wheel_that_lies_in_vendor_already_is_pinned_and_stays(tmp_path: Path, team: Path) -> None:
@@ -204,7 +188,9 @@ def test_a_file_other_than_a_wheel_of_mailroom_changes_no_requirement(
     assert requirements(team) == pinned(wheel(tmp_path, "1"))
 
 
-@pytest.mark.parametrize("text", [None, "", "./vendor/mailroom_cdk-1\nmailroom-cdk[local]==1\n"])
+@pytest.mark.parametrize(
+    "text", [None, "", "mailroom-cdk[local]==1\n", "./vendor/mailroom_cdk-1\n./vendor/mailroom_cdk-2\n"]
+)
 def test_requirements_that_do_not_name_mailroom_once_are_refused(
     tmp_path: Path, team: Path, text: str | None
 ) -> None:
@@ -232,7 +218,7 @@ def test_requirements_that_cannot_be_installed_change_no_file(
     def refuse(folder: Path) -> None:
         raise Refused("six==1 and six==2 are unsatisfiable")
 
-    monkeypatch.setattr(new, "check_installable", refuse)
+    monkeypatch.setattr(command, "check_installable", refuse)
     before = content(team)
     refused = run("update", wheel(tmp_path, "2", "boto3==2\n", files={**FILES, "README.md": CHANGED}))
     assert (refused.exit_code, refused.stderr) == (2, "six==1 and six==2 are unsatisfiable\n")
@@ -321,7 +307,7 @@ def test_each_file_follows_the_template_unless_the_team_has_changed_or_removed_i
     in_template: str,
     in_folder: str,
 ) -> None:
-    monkeypatch.setattr(new, "PROJECT", tmp_path / "team")
+    monkeypatch.setattr(command, "PROJECT", tmp_path / "team")
     assert_like_the_model(tmp_path / "team", tmp_path, dict.fromkeys(PLAIN, (in_template, in_folder)))
 
 
@@ -338,7 +324,7 @@ def test_files_in_different_states_follow_the_template_independently(
 ) -> None:
     place = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(new, "PROJECT", place / "team")
+        monkeypatch.setattr(command, "PROJECT", place / "team")
         assert_like_the_model(place / "team", place, states)
 
 
