@@ -56,8 +56,9 @@ def commands_of(path: str) -> Iterator[Command]:
     for block in blocks:
         first = block.splitlines()[0].strip()
         position = page.text.index(first, position)
-        section = [line for line in page.text[:position].splitlines() if re.match(r"##+ ", line)][-1:]
-        yield from (Command(path, *(section or [headings[1]]), text) for text in _split(block))
+        sections = [line for line in page.text[:position].splitlines() if re.match(r"##+ ", line)]
+        section = sections[-1] if sections else headings[1]
+        yield from (Command(path, section, text) for text in _split(block))
 
 
 def _split(block: str) -> Iterator[str]:
