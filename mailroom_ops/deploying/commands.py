@@ -96,7 +96,7 @@ def deploy(
     offers to create it. Without a terminal it creates only what an option names. Then it deploys the stacks,
     runs `mailroom doctor`, and prints a command that sends a first message.
 
-    Exit code 1: a stack could not be deployed, or a check of `doctor` failed. 2: nothing was deployed.
+    Exit code 1: a stack could not be deployed, or a check of `doctor` failed. 2: no stack was deployed.
 
     Example: mailroom deploy --stage dev
     """

@@ -1,5 +1,5 @@
-"""What a first deployment needs besides the stacks: the CDK's bootstrap, and identities in SES from which the
-stage may send. `deploy` offers each, and does nothing unasked."""
+"""Steps of a first deployment besides the stacks: the CDK's bootstrap, and identities in SES from which the
+stage may send. `deploy` offers each step, and takes only those that a person or an option allows."""
 
 import json
 import time
@@ -31,17 +31,17 @@ def account_of(assembly: Path) -> tuple[str, Clients]:
     """Return the account of the credentials, and clients in the region of an assembly's stacks, which is by
     default that of the environment. Raises Refused if the settings name another account, and botocore's
     errors."""
-    named, region = _stacks(assembly)[0]["environment"].removeprefix("aws://").split("/")
+    configured, region = _stacks(assembly)[0]["environment"].removeprefix("aws://").split("/")
     clients = partial(aws_session().client, region_name=None if region == "unknown-region" else region)
     account = clients("sts").get_caller_identity()["Account"]
-    if named not in ("unknown-account", account):
-        raise Refused(f"deployment.account is {named}, but the credentials are of account {account}.")
+    if configured not in ("unknown-account", account):
+        raise Refused(f"deployment.account is {configured}, but the credentials are of account {account}.")
     return account, clients
 
 
 def bootstrap_if_missing(account: str, ssm: Any, assembly: Path, again: str, *, unasked: bool) -> None:
     """Run `cdk bootstrap` if the account and region lack the bootstrap that the assembly's stacks need: after
-    a question, or `unasked`. `again` is the command that goes on. Raises Refused if nobody allows it, or if
+    a question, or `unasked`. `again` is the command that goes on. Raises Refused if it is not allowed, or if
     it fails, and botocore's errors."""
     needs = [stack["properties"] for stack in _stacks(assembly)]
     parameter, region = needs[0]["bootstrapStackVersionSsmParameter"], ssm.meta.region_name
