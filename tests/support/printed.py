@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ import pexpect  # type: ignore[import-untyped] # it has no py.typed
 from mailroom_stacks.paths import DOT_LOCAL
 from tests.support import ROOT
 from tests.support.docs_pages import Page
+from tests.support.release.installed import share_bytecode
 
 SECONDS = 420
 """Maximum seconds of one shell."""
@@ -113,13 +115,14 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+BYTECODE = f'(cd {ROOT} && {sys.executable} -m tests.support.printed "$VIRTUAL_ENV")'
 PIP = (
-    'pip() { "$MAILROOM_TEST_UV" pip "$@"; }'
+    f'pip() {{ "$MAILROOM_TEST_UV" pip "$@" && {BYTECODE}; }}'
     if "REAL_PIP" not in os.environ
     else "# pip itself installs the packages"
 )
-"""The shell's function `pip`: uv installs the same files of the same hashes from its cache, in seconds. With
-the variable REAL_PIP, pip itself installs them, in two minutes for each folder."""
+"""The shell's function `pip`: uv installs the same files of the same hashes from its cache, and their bytecode
+is copied, in seconds. With the variable REAL_PIP, pip itself installs them, in two minutes for each folder."""
 
 
 def clone(folder: Path) -> Path:
@@ -170,3 +173,7 @@ def variables_of(home: Path) -> dict[str, str]:
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
     }
+
+
+if __name__ == "__main__":
+    share_bytecode(Path(sys.argv[1], Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)))

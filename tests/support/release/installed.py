@@ -73,7 +73,7 @@ class Environment:
         python = str(self.team / ".venv" / "bin" / "python")
         command = [UV, "pip", "install", "--quiet", "--require-hashes", "--python", python]
         _succeed([*command, "-r", "requirements.txt"], self.team)
-        _share_bytecode(self.team / ".venv" / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix))
+        share_bytecode(self.team / ".venv" / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix))
 
 
 def install(folder: Path) -> Environment:
@@ -122,7 +122,7 @@ def copy_sources(folder: Path, version: str) -> None:
     (folder / VERSION_FILE).write_text(f'__version__ = "{version}"\n')
 
 
-def _share_bytecode(packages: Path) -> None:
+def share_bytecode(packages: Path) -> None:
     """Give packages the bytecode that the same packages have here: to compile the CDK takes many seconds.
     Python uses bytecode only if its source has the size and time that the bytecode records."""
     here = Path(sysconfig.get_path("purelib"))
