@@ -121,8 +121,8 @@ PIP = (
     if "REAL_PIP" not in os.environ
     else "# pip itself installs the packages"
 )
-"""The shell's function `pip`: uv installs the same files of the same hashes from its cache, and their bytecode
-is copied, in seconds. With the variable REAL_PIP, pip itself installs them, in two minutes for each folder."""
+"""The shell's function `pip`: uv installs the same files by the same hashes from its cache, with their bytecode,
+in seconds. With the variable REAL_PIP, pip itself installs them, in two minutes for each folder."""
 
 
 def clone(folder: Path) -> Path:
