@@ -1,16 +1,17 @@
-"""Build hook of hatchling, which adds data files to the wheel: the handlers that mailroom_stacks bundles, and
-the pages of `mailroom docs`."""
+"""Build hook of hatchling, which adds data files to the wheel: the handlers that mailroom_stacks bundles, the
+pages of `mailroom docs`, and the lock of a project folder."""
 
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PLACES = {
-    "lambdas": ("mailroom_stacks/lambdas", ("*.py", "requirements/*.txt")),
-    ".": ("mailroom_ops/manual", ("*.md", "docs/**/*.md", "docs/reference/*.*")),
-}
-"""Folder in the wheel and glob patterns of the files to add, by their folder in the repository."""
+PLACES = (
+    ("lambdas", "mailroom_stacks/lambdas", ("*.py", "requirements/*.txt")),
+    (".", "mailroom_ops/manual", ("*.md", "docs/**/*.md", "docs/reference/*.*")),
+    (".", "mailroom_ops/setup", ("requirements.txt",)),
+)
+"""Folder in the repository, folder in the wheel, and glob patterns of the files to add."""
 
 
 class Data(BuildHookInterface):  # type: ignore[type-arg]
@@ -21,7 +22,7 @@ class Data(BuildHookInterface):  # type: ignore[type-arg]
         """Add the files to the wheel. An editable install reads them from the repository, and needs no
         copies."""
         if version == "standard":
-            for folder, (place, patterns) in PLACES.items():
+            for folder, place, patterns in PLACES:
                 root = Path(self.root, folder)
                 for file in (file for pattern in patterns for file in root.glob(pattern)):
                     build_data["force_include"][str(file)] = f"{place}/{file.relative_to(root)}"

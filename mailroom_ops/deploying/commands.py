@@ -85,9 +85,6 @@ def deploy(
     wait: Annotated[
         bool, typer.Option("--wait", help="After the deployment, wait until SES has verified the senders.")
     ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Run `mailroom doctor` afterwards, as always at a terminal.")
-    ] = False,
 ) -> None:
     """Deploy a stage with the credentials of the environment, and check it. Before an update, run `mailroom
     diff`.
@@ -118,7 +115,7 @@ def deploy(
             raise typer.Exit(code)
         if unverified and (wait or (at_a_terminal() and typer.confirm(WAIT, default=False, err=True))):
             preparing.wait_until_verified(clients("sesv2"), unverified)
-        state = _check(stage) if check or at_a_terminal() else "skipped"
+        state = _check(stage) if at_a_terminal() else "skipped"
     for address in addresses[:1]:
         words = "--id first-1 --subject Hello --text 'It works.' --wait"
         print_line(f"Next: mailroom send mail --to {address} {words} --stage {stage}")

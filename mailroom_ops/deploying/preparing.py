@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from email.utils import parseaddr
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import typer
 from botocore.exceptions import ClientError
@@ -116,19 +116,12 @@ def unverified_identities(
 
 
 def _chosen_kind(address: str) -> str:
-    """Ask for the kind of a new identity. Return an empty text if none is chosen, or without a terminal."""
+    """Ask whether to create an identity for an address. Without a terminal, the answer is no."""
     question = (
-        f"SES has no identity for {address} in this region. Create one for the address (SES mails a link to "
-        "it), for its domain (you add records to DNS), or none?"
+        f"SES has no identity for {address} in this region. Create it, and let SES mail a link to {address}? "
+        "(For the domain's identity, answer no and use --identity domain.)"
     )
-    answer = typer.prompt(question, "address", value_proc=_kind, err=True) if at_a_terminal() else "none"
-    return "" if answer == "none" else answer
-
-
-def _kind(answer: str) -> str:
-    if answer not in (*get_args(IdentityKind), "none"):
-        raise typer.BadParameter("Answer address, domain or none.")
-    return answer
+    return "address" if at_a_terminal() and typer.confirm(question, default=True, err=True) else ""
 
 
 def _how_to_verify(name: str, identity: dict[str, Any]) -> list[str]:

@@ -130,8 +130,8 @@ def write_manifest(
     return folder
 
 
-AGREED = {"bootstrap": "y\n", "identity": "address\n", "wait": "n\n"}
-DECLINED = {"bootstrap": "n\n", "identity": "none\n", "wait": "n\n"}
+AGREED = {"bootstrap": "y\n", "identity": "y\n", "wait": "n\n"}
+DECLINED = {"bootstrap": "n\n", "identity": "n\n", "wait": "n\n"}
 
 
 def run(
@@ -210,11 +210,11 @@ def test_ses_response_without_a_hosted_zone_means_the_zone_of_all_older_regions(
 def test_a_failed_step_ends_the_command_with_the_command_that_goes_on(
     failing: str, bootstrap: str, code: int, deployments: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state = State(bootstrap, options=("--bootstrap", "--check"))
+    state = State(bootstrap, options=("--bootstrap",), person="agreeing")
     result, world = run(state, monkeypatch, {failing: 1})
     assert (result.exit_code, len(world.deployments), world.checks) == (code, deployments, [])
     assert "go on with: mailroom deploy --stage dev" in result.stderr
-    again, later = run(State(bootstrap, options=("--bootstrap", "--check")), monkeypatch)
+    again, later = run(State(bootstrap, options=("--bootstrap",), person="agreeing"), monkeypatch)
     assert (again.exit_code, later.checks) == (0, ["dev"])
 
 
@@ -248,7 +248,7 @@ def test_nothing_is_created_in_another_account_than_the_settings_name(
 
 @pytest.mark.usefixtures("assembly")
 def test_a_deployed_stage_with_a_failed_check_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    result, world = run(State(options=("--check",)), monkeypatch, {"doctor": 1})
+    result, world = run(State(person="agreeing"), monkeypatch, {"doctor": 1})
     assert (result.exit_code, len(world.deployments)) == (1, 1)
 
 
@@ -256,7 +256,7 @@ def test_a_deployed_stage_with_a_failed_check_exits_with_1(monkeypatch: pytest.M
 def test_the_last_line_is_a_command_that_sends_a_mail_to_the_senders_own_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    result, _ = run(State(options=("--check",)), monkeypatch)
+    result, _ = run(State(person="agreeing"), monkeypatch)
     *_, last = result.stdout.splitlines()
     assert last.startswith(f"Next: mailroom send mail --to {SENDER} ")
     assert last.endswith("--stage dev")

@@ -28,7 +28,7 @@ ANSWERS = {
     r"The address that gets alarms.*: $": "\n",
     r"The account's quota of concurrent Lambda executions.*: $": "\n",
     r"Run it now\? \[Y/n\]: $": "y\n",
-    r"or none\? \[address\]: $": "\n",
+    r"use --identity domain\.\) \[Y/n\]: $": "\n",
     r"deploy these changes\?\S* \(y/n\)": "y\n",
 }
 """Text that a reader types, by the pattern of the question at the end of the output so far."""
@@ -121,8 +121,8 @@ PIP = (
     if "REAL_PIP" not in os.environ
     else "# pip itself installs the packages"
 )
-"""The shell's function `pip`: uv installs the same files by the same hashes from its cache, with their bytecode,
-in seconds. With the variable REAL_PIP, pip itself installs them, in two minutes for each folder."""
+"""The shell's function `pip`: uv installs the same files by the same hashes from its cache, with their
+bytecode, in seconds. With the variable REAL_PIP, pip itself installs them, in two minutes for each folder."""
 
 
 def clone(folder: Path) -> Path:
