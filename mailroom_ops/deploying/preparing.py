@@ -116,7 +116,7 @@ def unverified_identities(
 
 
 def _chosen_kind(address: str) -> str:
-    """Ask whether to create an identity for an address. Without a terminal, the answer is no."""
+    """Ask whether to create an identity for an address. The question needs a terminal."""
     question = (
         f"SES has no identity for {address} in this region. Create it, and let SES mail a link to {address}? "
         "(For the domain's identity, answer no and use --identity domain.)"

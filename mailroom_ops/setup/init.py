@@ -50,12 +50,6 @@ _RATE = Question("channels.mail.messages_per_second", "Mails per second that SES
 _STAGE = (
     Question("mail.senders", "The sender address of mails; separate several by commas", _list),
     Question("monitoring.emails", "The address that gets alarms (empty: none)", _list, ""),
-    Question(
-        "monitoring.concurrency_quota",
-        "The account's quota of concurrent Lambda executions (empty: 1,000; a new account may have 10)",
-        _json,
-        "",
-    ),
 )
 _SMS = (
     Question("sms.provider", "The provider of SMS (twilio, aws)"),

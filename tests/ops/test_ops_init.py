@@ -107,12 +107,11 @@ def test_channels_that_are_no_longer_named_are_removed(file: Path) -> None:
 @pytest.mark.usefixtures("terminal")
 def test_each_setting_of_the_chosen_channels_is_requested_once(file: Path) -> None:
     answers = (
-        *("trial", "mail,sms,fax,push,webhook", "2", "a@acme.example, b@acme.example", "", "10"),
+        *("trial", "mail,sms,fax,push,webhook", "2", "a@acme.example, b@acme.example", "o@acme.example"),
         *("twilio", "+12025550123", '{"ios": "arn:aws:sns:us-east-1:111122223333:app/APNS/shop"}'),
         *("signalwire", "+12025550124", "acme"),
     )
-    given = [part for key in ("feedback", "webhook") for part in ("--set", f"{key}.maximum_concurrency=2")]
-    result = run(*given, typed="\n".join(answers) + "\n")
+    result = run(typed="\n".join(answers) + "\n")
     assert result.exit_code == 0, result.stderr
     section = stages(file)["trial"]
     assert section["channels"]["mail"]["messages_per_second"] == 2
@@ -121,7 +120,7 @@ def test_each_setting_of_the_chosen_channels_is_requested_once(file: Path) -> No
     assert section["fax"] == {"provider": "signalwire", "senders": ["+12025550124"], "space": "acme"}
     assert [*section["push"]["platform_applications"]] == ["ios"]
     assert [*section["channels"]] == ["mail", "sms", "push"]
-    assert section["monitoring"] == {"concurrency_quota": 10}
+    assert section["monitoring"] == {"emails": ["o@acme.example"]}
 
 
 @pytest.mark.usefixtures("terminal")

@@ -26,7 +26,6 @@ ANSWERS = {
     r"Mails per second that SES allows the account.*: $": "\n",
     r"The sender address of mails.*: $": "ada@example.com\n",
     r"The address that gets alarms.*: $": "\n",
-    r"The account's quota of concurrent Lambda executions.*: $": "\n",
     r"Run it now\? \[Y/n\]: $": "y\n",
     r"use --identity domain\.\) \[Y/n\]: $": "\n",
     r"deploy these changes\?\S* \(y/n\)": "y\n",
