@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from mailroom_local.aws import STAGE, fetch
+from mailroom_local.aws import STAGE, answers, fetch
 from mailroom_local.processes import StartError
 from mailroom_local.stage import lifecycle
 from mailroom_local.stage.deploy import DeployError
@@ -115,7 +115,7 @@ def inbox() -> None:
     Example: mailroom inbox
     """
     state = load_state(UP)
-    if not state or not state.running:
+    if not state or not answers(f"{state.endpoints.providers}/health"):
         raise StartError("Nothing is running. Start it with `mailroom up`.")
     if accepted := fetch(state.endpoints.inbox):
         console.print(_inbox_table(accepted))

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Meta
 
 LOOPBACK = "127.0.0.1"
-TERM_SECONDS = 5.0
+TERM_SECONDS = 20.0
+"""Maximum time from SIGTERM to the end of a process, in which the simulators write their data to a file."""
 POLL_SECONDS = 0.02
 
 

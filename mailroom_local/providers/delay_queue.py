@@ -47,7 +47,10 @@ class DelayQueue(Generic[T]):
         self._clock = clock
         self._random = random.Random(SEED)  # noqa: S311 - only for shuffling
         self._waiting: list[tuple[float, int, T]] = []
-        self._order = count()
+        self._delivering: list[T] = []
+        # Numbers determine the order of items with equal times. They begin higher than the numbers of items
+        # that an earlier process has stored.
+        self._order = count(time.time_ns())
         self._changed = threading.Condition()
         self.disorder = Disorder()
         self.paused = False
@@ -92,6 +95,7 @@ class DelayQueue(Generic[T]):
             tried += len(things)
             for thing in self._deliver(things):
                 self.add(thing, AGAIN_SECONDS)
+            self._delivering = []
         return tried
 
     def start(self) -> None:
@@ -100,9 +104,9 @@ class DelayQueue(Generic[T]):
 
     def _run(self) -> None:
         while True:
+            self.run_due()
             with self._changed:
                 self._changed.wait(self._rest())
-            self.run_due()
 
     def _rest(self) -> float | None:
         """Return the seconds until the next item is due, or None if nothing is due until the queue is
@@ -115,11 +119,10 @@ class DelayQueue(Generic[T]):
         with self._changed:
             if self.paused:
                 return []
-            things: list[T] = []
             moment = self._clock()
-            while self._waiting and len(things) < self._most and self._waiting[0][0] <= moment:
-                things.append(heapq.heappop(self._waiting)[2])
-            return things
+            while self._waiting and len(self._delivering) < self._most and self._waiting[0][0] <= moment:
+                self._delivering.append(heapq.heappop(self._waiting)[2])
+            return self._delivering
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes) -> int:

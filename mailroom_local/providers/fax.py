@@ -188,12 +188,8 @@ class FaxLine:
         too."""
         self._inbox = inbox
         self.clock = clock
-        self._seconds = {
-            "delivered": delivered_seconds,
-            "lost": delivered_seconds,
-            "slow": slow_seconds,
-            "stuck": math.inf,
-        }
+        seconds = dict.fromkeys(("delivered", "lost"), delivered_seconds)
+        self._seconds_of = (seconds | {"slow": slow_seconds, "stuck": math.inf}).get
         self._short = busy_seconds
         self._faxes: dict[str, SimulatedFax] = {}
         self._submits = Occurrences()
@@ -254,5 +250,5 @@ class FaxLine:
             course = "busy"
         elif media_ok is False:
             course = "unreachable"
-        ends = moment + self._seconds.get(course, self._short)
+        ends = moment + self._seconds_of(course, self._short)
         return SimulatedFax(str(uuid.uuid4()), order, course, moment, ends, nth, met, media_ok)

@@ -20,6 +20,8 @@ from typing import Any, ClassVar, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 E164 = re.compile(r"\+[1-9]\d{6,14}")
+PLACES = threading.Semaphore(1_000)
+"""Places for the requests that this process handles at the same time. At its end it takes all of them."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +141,12 @@ class Pages:
 
     def __init__(self, prefix: str, pages: Mapping[str, Callable[[Request], Any]]) -> None:
         self.prefix = prefix
-        self._pages = pages
+        self._page_of, self._paths = pages.get, ", ".join(pages)
 
     def handle(self, request: Request) -> Reply:
-        page = self._pages.get(f"{request.method} {request.route}")
+        page = self._page_of(f"{request.method} {request.route}")
         if page is None:
-            return json_reply(HTTPStatus.NOT_FOUND, {"message": f"Try {', '.join(self._pages)}."})
+            return json_reply(HTTPStatus.NOT_FOUND, {"message": f"Try {self._paths}."})
         try:
             content = page(request)
         except ValueError as error:
@@ -164,7 +166,8 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, headers, self.rfile.read(length))
         try:
-            self._write(self._reply(request))
+            with PLACES:
+                self._write(self._reply(request))
         except NoAnswer:
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)

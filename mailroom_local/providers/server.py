@@ -1,17 +1,20 @@
 """HTTP server of all provider simulators. Each local stage starts one.
 
-`python -m mailroom_local.providers.server --port N --emulator URL` runs it in the foreground.
+`python -m mailroom_local.providers.server --port N --emulator URL --memory FILE` runs it in the foreground.
+SIGTERM ends it, and writes the simulators' data to the file. The next process reads and removes the file.
 """
 
 import argparse
+import signal
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from mailroom.channels.contracts import CHANNELS
-from mailroom_local.providers import delay_queue, twilio_texts
+from mailroom_local.providers import delay_queue, memory, twilio_texts
 from mailroom_local.providers.delay_queue import DelayQueue
 from mailroom_local.providers.fax import FaxLine
-from mailroom_local.providers.http import Simulator, SimulatorServer
+from mailroom_local.providers.http import PLACES, Simulator, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
 from mailroom_local.providers.resend_mail import ResendSimulator
@@ -28,6 +31,8 @@ from mailroom_local.providers.twilio_callbacks import StatusCallbacks
 from mailroom_local.providers.upstream import PublicApi, Upstream
 from mailroom_local.providers.webhook_receiver import WebhookReceiver
 
+PATIENCE_SECONDS = 0.2
+"""Time for which a process that ends waits for the end of another request."""
 SLOW_FAX_SECONDS = 9.0
 """Duration of a slow fax, longer than the time-out of a function in the local stage, so that several
 invocations poll its status."""
@@ -43,8 +48,9 @@ _OWN = {name: each.simulator.split(":") for name, each in CHANNELS.items() if ea
 CREDENTIALS |= {f"{name.capitalize()}SecretName": import_module(at).SECRET for name, (at, _) in _OWN.items()}
 
 
-def simulators(upstream: Upstream) -> dict[str, Simulator]:
-    """Return all simulators by name. Functions reach each at $MAILROOM_PROVIDERS followed by its `prefix`."""
+def simulators(upstream: Upstream, file: Path | None = None) -> dict[str, Simulator]:
+    """Return all simulators by name, with the data of an earlier process from `file`. Functions reach each at
+    $MAILROOM_PROVIDERS followed by its `prefix`."""
     inbox = InboxStore()
     network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
     suppressed = SuppressionList()
@@ -55,13 +61,11 @@ def simulators(upstream: Upstream) -> dict[str, Simulator]:
         "twilio": callbacks.queue,
         "resend": resend.queue,
     }
-    for queue in queues.values():
-        queue.start()
-    return {
+    by_name: dict[str, Simulator] = {
         "ses": trouble.around("ses", SesSimulator(inbox, upstream, suppressed, feedback)),
         "resend": trouble.around("resend", resend),
         "sns": trouble.around("sns", SnsSimulator(inbox, upstream)),
-        "twilio": trouble.around("twilio", TwilioSimulator(network, callbacks.accepted)),
+        "twilio": trouble.around("twilio", TwilioSimulator(network, callbacks)),
         "signalwire": trouble.around("signalwire", SignalWireSimulator(line)),
         "telnyx": TelnyxSimulator(line),
         **{name: getattr(import_module(module), kind)(inbox) for name, (module, kind) in _OWN.items()},
@@ -73,26 +77,45 @@ def simulators(upstream: Upstream) -> dict[str, Simulator]:
         "pages: events": delay_queue.pages(queues),
         "pages: trouble": trouble.pages(),
     }
+    memory.restore(by_name, file)
+    for queue in queues.values():
+        queue.start()
+    return by_name
 
 
 class ProviderServer(SimulatorServer):
     """Server of the simulators, some of which forward requests to an emulator."""
 
-    def __init__(self, port: int, emulator_url: str) -> None:
+    def __init__(self, port: int, emulator_url: str, file: Path | None = None) -> None:
         self._upstream = Upstream(emulator_url)
-        super().__init__(port, *simulators(self._upstream).values())
+        self._simulators = simulators(self._upstream, file)
+        super().__init__(port, *self._simulators.values())
 
     def server_close(self) -> None:
         super().server_close()
         self._upstream.close()
+
+    def leave(self, file: Path) -> None:
+        """Refuse new connections, wait for the end of the requests that are being handled, store the data,
+        and end the process at once."""
+        self.socket.close()
+        while PLACES.acquire(timeout=PATIENCE_SECONDS):
+            pass  # requests that still come in on open connections get no place, so they wait
+        memory.store(self._simulators, file)
+        signal.raise_signal(signal.SIGKILL)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True, help="port on 127.0.0.1")
     parser.add_argument("--emulator", required=True, help="URL of the emulator")
+    parser.add_argument("--memory", type=Path, required=True, help="file for the data between two processes")
     options = parser.parse_args()
-    ProviderServer(options.port, options.emulator).serve_forever(poll_interval=0.1)
+    server = ProviderServer(options.port, options.emulator, options.memory)
+    signal.signal(signal.SIGTERM, lambda *_: server.leave(options.memory))
+    # If the port was in use, the process has ended above, and the file is still there for the next one.
+    options.memory.unlink(missing_ok=True)
+    server.serve_forever(poll_interval=0.1)
 
 
 if __name__ == "__main__":

@@ -33,10 +33,10 @@ class StatusCallback(NamedTuple):
 class StatusCallbacks:
     """Posts the statuses of each message to its StatusCallback. Thread-safe."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
+    def __init__(self, clock: Clock = time.time) -> None:
         self.queue = DelayQueue(self._post_all, clock=clock)
 
-    def accepted(self, sms: SimulatedSms) -> None:
+    def __call__(self, sms: SimulatedSms) -> None:
         """Schedule the callbacks of a message that has a StatusCallback."""
         url = sms.order.callback
         if not url or is_silent(sms.order.to):

@@ -19,10 +19,11 @@ from mailroom_local.processes import LOOPBACK, StartError, wait_until
 from mailroom_local.pump.driver import DRIVING
 from mailroom_local.stage import emulator
 from mailroom_local.stage.deploy import PROVIDERS, EmulatorDeployment
-from mailroom_local.stage.workspace import State, Workspace, load_state
+from mailroom_local.stage.workspace import RENEWABLE, State, Workspace, load_state
 from mailroom_ops.deploying.cdk import compare, run_app
 from mailroom_ops.deploying.judgement import losses
-from mailroom_stacks.app.cache import assembly
+from mailroom_stacks.app.cache import assembly, fingerprint
+from mailroom_stacks.paths import CDK_JSON, CHANNELS, LIBRARY, STACKS
 
 START_SECONDS = 15.0
 MODULES = {
@@ -35,6 +36,7 @@ MODULES = {
 """Programs of a stage, by the names of their logs."""
 PEOPLE = 50
 """Default number of people who get the example campaign's mail."""
+ANEW = "To start again without the messages: mailroom down, then mailroom up."
 DATABASE_SECRET = f"mailroom-{STAGE}-app"
 """Name of the secret of the campaigns' database. The settings of the stage in cdk.json contain this name."""
 NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
@@ -56,10 +58,8 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     announce("starting the emulator, the providers' simulators and a database")
     aws_port, providers_port, database_port, console_port = processes.kept_ports(workspace.ports, 4)
     endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
-    running = State(endpoints)
-    aws = ("--emulator", endpoints.aws)
-    # The simulators and the database start while the stacks are synthesized and deployed, which saves time.
-    start_module(workspace, running, "providers", *aws, "--port", str(providers_port))
+    running = State(endpoints, console_port=console_port if console else None)
+    # The database starts while the stacks are synthesized and deployed, which saves time.
     password = secrets.token_urlsafe(24)
     options = ("--folder", str(workspace.database), "--port", str(database_port))
     start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
@@ -67,51 +67,72 @@ def _start(workspace: Workspace, announce: Announce, people: int, console: bool)
     database = Postgres(database_port, password, workspace.database, guard)
     running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints)
     running.save(workspace)
+    EmulatorDeployment(endpoints.aws).create_secret(DATABASE_SECRET, database.secret)
     announce("synthesizing the stacks")
-    synthesize(workspace)
-    announce("deploying the stacks")
-    deployment = EmulatorDeployment(endpoints.aws)
-    deployment.create_secret(DATABASE_SECRET, database.secret)
-    running.outputs = deployment.deploy(workspace.assembly, endpoints.providers)
-    start_module(workspace, running, "pump", *aws, "--log", str(workspace.log("ministack")))
-    _await(workspace, "providers", lambda: answers(f"{endpoints.providers}/health"))
-    _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
+    _deploy(workspace, running, synthesize(), announce)
+    _await(workspace, running, "postgres", lambda: LISTENING in workspace.tail("postgres"))
     with database.connect() as connection:
         # Besides the recipients, there are people without new followers, and people who turned the mail off.
         everybody = People(people, quiet=people // 10, unwilling=people // 10)
         example_people.create(connection, everybody, datetime.now(UTC))
-    # Until the pump takes over the event source mappings, the emulator itself reads the fax queue, and
-    # processes its message groups one after another.
-    _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
-    _write_environment(workspace, running)
-    if console:
-        options_of_console = ("--stage", STAGE, "--no-browser", "--port", str(console_port))
-        start_module(workspace, running, "console", *options_of_console, variables=running.variables())
-        _await(workspace, "console", lambda: console_url(workspace) is not None)
     return running
 
 
+def _deploy(workspace: Workspace, running: State, stacks: Path, announce: Announce) -> None:
+    """Deploy an assembly, and start the simulators, the pump and the console, unless they run with the
+    current settings and code. Raises StartError and DeployError."""
+    announce("deploying the stacks")
+    aws, port = ("--emulator", running.endpoints.aws), running.endpoints.providers.rpartition(":")[2]
+    # The simulators start first, because a new function may call the simulator of its provider at once.
+    start_module(workspace, running, "providers", *aws, "--port", port, "--memory", str(workspace.memory))
+    running.outputs = EmulatorDeployment(running.endpoints.aws).deploy(stacks, running.endpoints.providers)
+    running.save(workspace)
+    workspace.assembly.unlink(missing_ok=True)
+    workspace.assembly.symlink_to(stacks)
+    start_module(workspace, running, "pump", *aws, "--log", str(workspace.log("ministack")))
+    _await(workspace, running, "providers", lambda: answers(f"{running.endpoints.providers}/health"))
+    # Until the pump takes over the event source mappings, the emulator itself reads the fax queue, and
+    # processes its message groups one after another.
+    _await(workspace, running, "pump", lambda: DRIVING in workspace.tail("pump"))
+    _write_environment(workspace, running)
+    if running.console_port is not None:
+        options = ("--stage", STAGE, "--no-browser", "--port", str(running.console_port))
+        start_module(workspace, running, "console", *options, variables=running.variables())
+        _await(workspace, running, "console", lambda: console_url(workspace) is not None)
+
+
 def update(workspace: Workspace, running: State, announce: Announce) -> bool:
-    """Deploy the current settings and code to a running stage, which keeps its messages. Return whether there
-    was a difference. Raises StartError for an invalid setting, and for a change that would remove a table,
-    queue, bucket or secret; then nothing was changed. Raises DeployError if a stack cannot be updated."""
+    """Deploy the current settings and code to a running stage, which keeps its messages, and restart the
+    processes that have other settings or code or have ended. Return whether there was a difference.
+
+    Raises StartError for an invalid setting, and for a change that would remove a table, queue, bucket or
+    secret, before anything is changed. Raises StartError or DeployError if the update fails. The next update
+    completes it."""
     announce("synthesizing the stacks")
-    current = _assembly()
-    if current == workspace.assembly.resolve():
+    stacks = synthesize()
+    if stacks == workspace.assembly.resolve() and all(_is_current(running, name) for name in RENEWABLE):
         return False
     announce("comparing them with the stage")
-    compared = compare(current, **running.variables())
+    compared = compare(stacks, **running.variables())
     if compared.returncode:
         raise StartError(f"The stacks could not be compared with the stage:\n{compared.stdout}")
     if sentences := [str(loss) for loss in losses(compared.stdout)]:
-        anew = "Nothing was changed. To start again without the messages: mailroom down, then mailroom up."
-        raise StartError("\n".join([*sentences, anew]))
-    announce("deploying the differences")
-    running.outputs = EmulatorDeployment(running.endpoints.aws).deploy(current, running.endpoints.providers)
-    running.save(workspace)
-    _link(workspace, current)
-    _write_environment(workspace, running)
+        raise StartError("\n".join([*sentences, f"Nothing was changed. {ANEW}"]))
+    _deploy(workspace, running, stacks, announce)
     return True
+
+
+def _is_current(running: State, name: str) -> bool:
+    return running.fingerprints.get(name) == _fingerprint(name) and running.processes[name].alive()
+
+
+def _fingerprint(name: str) -> str:
+    """Return the fingerprint of the settings and code with which a process would start now. The pump uses
+    only one package. After a restart it delivers each stream from its beginning, so only a change of that
+    package restarts it."""
+    local, ops = emulator.PACKAGE, emulator.PACKAGE.with_name("mailroom_ops")
+    everything = (local, ops, STACKS, LIBRARY / "mailroom", CDK_JSON, CHANNELS)
+    return fingerprint((local,) if name == "pump" else everything)
 
 
 def published(running: State) -> list[str]:
@@ -144,20 +165,9 @@ def console_url(workspace: Workspace) -> str | None:
     return first if first.startswith("http://") else None
 
 
-def synthesize(workspace: Workspace) -> None:
-    """Link the workspace's `assembly` to the assembly of the local stage, which is synthesized if the cache
-    does not have it. Raises StartError."""
-    _link(workspace, _assembly())
-
-
-def _assembly() -> Path:
+def synthesize() -> Path:
+    """Return the assembly of the local stage. Raises StartError."""
     return assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
-
-
-def _link(workspace: Workspace, folder: Path) -> None:
-    workspace.folder.mkdir(parents=True, exist_ok=True)
-    workspace.assembly.unlink(missing_ok=True)
-    workspace.assembly.symlink_to(folder)
 
 
 def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:
@@ -174,7 +184,7 @@ def stop(workspace: Workspace) -> bool:
     """End all processes that this workspace started, also after a crash. Return whether any was running."""
     state = load_state(workspace)
     stopped = [process.stop() for process in reversed(list(state.processes.values()))] if state else []
-    for path in (workspace.state, workspace.environment):
+    for path in (workspace.state, workspace.environment, workspace.memory):
         path.unlink(missing_ok=True)
     shutil.rmtree(workspace.database, ignore_errors=True)
     _remove(workspace.scratch)
@@ -199,17 +209,26 @@ def start_module(
     *options: str,
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Start one of MODULES, which `stop` ends with the other processes."""
+    """Start one of MODULES, which `stop` ends with the other processes, unless it runs with the current
+    settings and code. If it runs with others, it is ended first. Raises StartError if data would be lost."""
+    if _is_current(running, name):
+        return
+    if name in running.processes:
+        running.processes[name].stop()
+        if name == "providers" and not workspace.memory.exists():
+            raise StartError(f"The simulators ended without storing messages. {ANEW}\n{workspace.tail(name)}")
     command = [sys.executable, "-m", *MODULES[name].split(), *options]
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     environment = inherited | NO_PROXY | dict(variables or {})
     running.processes[name] = processes.start(command, MODULES[name], workspace.log(name), environment)
+    running.fingerprints[name] = _fingerprint(name)
     running.save(workspace)
 
 
-def _await(workspace: Workspace, name: str, up: Callable[[], bool]) -> None:
-    if not wait_until(up, START_SECONDS):
+def _await(workspace: Workspace, running: State, name: str, up: Callable[[], bool]) -> None:
+    process = running.processes[name]
+    if not wait_until(lambda: up() or not process.alive(), START_SECONDS) or not up():
         raise StartError(
             f"{MODULES[name]} did not start. The end of {workspace.log(name)}:\n{workspace.tail(name)}\n"
-            "Try again: each start chooses free ports."
+            "If the error is in your code, correct it. Then try again: a new stage chooses free ports."
         )

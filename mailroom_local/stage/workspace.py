@@ -13,6 +13,8 @@ EMULATOR_BIN = DOT_LOCAL / "ministack" / "bin"
 TAIL_LINES = 20
 MAILBOX = f"mailroom-{STAGE}-mailbox"
 LEDGER = f"mailroom-{STAGE}-ledger"
+RENEWABLE = {"providers", "pump", "console"}
+"""Processes that can be restarted. The others have the stage's data in memory."""
 EXPORTED = {
     "MAILROOM_API": "ApiUrl",
     "MAILROOM_AUDIENCE_QUEUE": "AudienceQueueUrl",
@@ -39,6 +41,7 @@ class Workspace:
         self.assembly = folder / "assembly"  # a link to the cloud assembly that was deployed
         self.scratch = folder / "tmp"  # the emulator's temporary files, with the code of every function
         self.database = folder / "postgres"  # the data of the campaigns' database
+        self.memory = folder / "simulators"  # the simulators' data, while their process is restarted
 
     def log(self, process: str) -> Path:
         return self.folder / f"{process}.log"
@@ -61,6 +64,10 @@ class State:
     endpoints: Endpoints
     processes: dict[str, Process] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    """Hash of the code and settings with which each process was started."""
+    console_port: int | None = None
+    """Port of the console; None for a stage without a console."""
 
     def save(self, workspace: Workspace) -> None:
         """Write the state to the workspace. This is done after each step, so that `down` finds all processes
@@ -70,8 +77,8 @@ class State:
 
     @property
     def running(self) -> bool:
-        """Whether every process is alive."""
-        return bool(self.processes) and all(process.alive() for process in self.processes.values())
+        """Whether every process that cannot be restarted is alive."""
+        return all(self.processes[name].alive() for name in self.processes.keys() - RENEWABLE)
 
     def variables(self) -> dict[str, str]:
         """Return the variables that `.local/env` exports."""

@@ -33,6 +33,27 @@ def test_each_item_is_delivered_at_its_time_in_the_order_of_times() -> None:
     assert (stage.batches, stage.queue.waiting) == ([["a", "also a", "b"]], 1)
 
 
+def test_items_whose_delivery_is_interrupted_by_the_end_of_the_process_are_delivered_by_the_next_one() -> (
+    None
+):
+    interrupted, stage = Stage(), Stage()
+    stage.now = 1
+
+    def deliver(words: list[str]) -> list[str]:
+        kept = vars(interrupted.queue)
+        vars(stage.queue).update({name: [*kept[name]] for name in ("_waiting", "_delivering")})
+        return words
+
+    interrupted.queue._deliver = deliver
+    for word, seconds in (("due", 0), ("also due", 0), ("later", 2)):
+        interrupted.queue.add(word, seconds)
+    interrupted.queue.run_due()
+    stage.queue.add("added", 1)
+    stage.now = 2
+    stage.queue.run_due()
+    assert stage.batches == [["due", "also due", "later", "added"]]
+
+
 def test_a_delivery_is_bounded_in_its_number_of_items() -> None:
     stage = Stage(most=2)
     for word in "abcde":

@@ -43,7 +43,7 @@ class Bench:
     def tell(self, *messages: SimulatedSms) -> None:
         """Have all told, as if a minute had passed, step by step."""
         for each in messages:
-            self.callbacks.accepted(each)
+            self.callbacks(each)
         for _ in range(600):
             self.now[0] += 0.1
             self.callbacks.queue.run_due()

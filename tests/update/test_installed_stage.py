@@ -5,8 +5,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPCookieProcessor, ProxyHandler, build_opener
 
 import pytest
 
@@ -55,17 +59,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture(scope="module")
 def team(environment: Environment) -> Path:
-    """The new folder, with a channel and a campaign of its own."""
+    """The new folder, with a campaign of its own."""
     team = environment.team
-    for path, text in blocks():
-        (team / path).parent.mkdir(exist_ok=True)
-        (team / path).write_text(text)
     (team / "campaigns" / "hello").mkdir()
     (team / "campaigns" / "hello" / "campaign.toml").write_text(CAMPAIGN)
     (team / "campaigns" / "hello" / "campaign.py").write_text(AUDIENCE)
     settings = json.loads((team / "cdk.json").read_text())
     local = settings["context"]["mailroom"]["local"]
-    local["channels"] |= rows()["local"]
     local["channels"]["mail"] |= {
         "base_url": "providers",
         "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}},
@@ -85,6 +85,48 @@ def stage(environment: Environment, team: Path) -> Iterator[dict[str, str]]:
     lines = (team / ".local" / "env").read_text().splitlines()
     yield dict(line.removeprefix("export ").split("=", 1) for line in lines if "PATH" not in line)
     environment.answer("mailroom", "down", cwd=team)
+
+
+class Console:
+    """Console, opened with the URL that `mailroom up` printed at the end of its output."""
+
+    def __init__(self, up: str) -> None:
+        self.url = up.split()[-1]
+        self.port = urlsplit(self.url).port
+        self._opener = build_opener(ProxyHandler({}), HTTPCookieProcessor(CookieJar()))
+        assert self._opener.open(self.url).status == 200
+
+    def status(self, path: str) -> int:
+        """Return the status of the response to a request for a page."""
+        try:
+            with self._opener.open(self.url.partition("?")[0] + path) as response:
+                status: int = response.status
+                return status
+        except HTTPError as error:
+            return error.code
+
+
+def test_a_channel_added_to_a_running_stage_works_after_the_next_up_and_nothing_accepted_is_lost(
+    environment: Environment, team: Path, stage: dict[str, str]
+) -> None:
+    first = Console(environment.answer("mailroom", "up"))
+    for channel in ("mail", "sms", "fax"):
+        command = ("mailroom", "send", channel, "--id", f"before-{channel}", *SENT[channel], "--wait")
+        environment.answer(*command, "--stage", "local", variables=stage)
+    before = fetch(stage["MAILROOM_INBOX"])
+    for path, text in blocks():
+        (team / path).parent.mkdir(exist_ok=True)
+        (team / path).write_text(text)
+    change(team, "channels", "telegram", value=rows()["local"]["telegram"])
+    console = Console(environment.answer("mailroom", "up"))
+    assert console.port == first.port
+    pages = ("inbox", *(f"send?channel={channel}" for channel in (*SENT, "webhook")))
+    assert {path: console.status(path) for path in pages} == dict.fromkeys(pages, 200)
+    command = ("mailroom", "send", "telegram", "--to", "1", "--text", "New", "--stage", "local", "--wait")
+    assert "sent" in environment.answer(*command, variables=stage)
+    *earlier, telegram = fetch(stage["MAILROOM_INBOX"])
+    assert (earlier, telegram["content"]) == (before, {"text": "New"})
+    assert "with the current settings and code" in environment.answer("mailroom", "up")
 
 
 def test_a_message_of_each_channel_arrives_that_of_the_teams_own_too(
@@ -170,8 +212,9 @@ def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_dou
     environment: Environment, team: Path, stage: dict[str, str], tmp_path: Path
 ) -> None:
     copy_sources(tmp_path, "9.9.9")
-    with (tmp_path / "lambdas" / "send_mail_resend.py").open("a") as handler:
-        handler.write("# Another release.\n")
+    for changed in ("lambdas/send_mail_resend.py", "mailroom_local/providers/resend_mail.py"):
+        with (tmp_path / changed).open("a") as module:
+            module.write("# Another release.\n")
     with (tmp_path / "mailroom_ops/setup/project/README.md").open("a") as page:
         page.write("Another release.\n")
     wheel = build(tmp_path, tmp_path / "dist")
@@ -181,9 +224,17 @@ def test_an_update_to_another_wheel_is_deployed_over_the_stage_and_loses_and_dou
     assert (team / "README.md").read_text().endswith("Another release.\n")
     environment.install()
     assert environment.answer("mailroom", "--version") == "mailroom 9.9.9\n"
+    before = processes(team)
     assert "The messages are preserved." in environment.answer("mailroom", "up")
     until(lambda: len(kept(stage)) == 200, 60, lambda: f"{len(kept(stage))} arrived")
     assert {*Counter(kept(stage)).values()} == {1}
+    assert {name for name, pid in processes(team).items() if pid == before[name]} == {"ministack", "postgres"}
+
+
+def processes(team: Path) -> dict[str, int]:
+    """Return the ids of the stage's processes."""
+    state = json.loads((team / ".local" / "state.json").read_text())
+    return {name: process["pid"] for name, process in state["processes"].items()}
 
 
 def kept(stage: dict[str, str]) -> list[str]:

@@ -67,19 +67,15 @@ def assembly_of_base(folder: Path) -> Path:
 
 
 @contextmanager
-def stage_of_base(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[tuple[Workspace, State]]:
+def stage_of_base(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[State]:
     """A running stage of BASE."""
     assembly, workspace = assembly_of_base(folder), Workspace(folder / "stage")
 
-    def link(workspace: Workspace) -> None:
-        workspace.folder.mkdir(parents=True, exist_ok=True)
-        workspace.assembly.symlink_to(assembly)
-
     with patch.context() as deploying_base:
-        deploying_base.setattr(lifecycle, "synthesize", link)
+        deploying_base.setattr(lifecycle, "synthesize", lambda: assembly)
         running = lifecycle.start(workspace, lambda _: None)
     try:
-        yield workspace, running
+        yield running
     finally:
         lifecycle.stop(workspace)
 
@@ -100,19 +96,18 @@ class Updated:
 def updated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Updated]:
     with (
         pytest.MonkeyPatch.context() as patch,
-        stage_of_base(tmp_path_factory.mktemp("update"), patch) as (workspace, running),
+        stage_of_base(tmp_path_factory.mktemp("update"), patch) as running,
     ):
         stage = StageClient(running)
         load = draw(SEED, MESSAGES, running.endpoints.providers)
-        workspace.assembly.unlink()
-        lifecycle.synthesize(workspace)
+        stacks = lifecycle.synthesize()
         with Bars(Terminal(quiet=True)) as bars:
             run, code, put = Run(stage, bars, PATIENCE_SECONDS), [hashes(stage)], []
 
             def update(_: Event) -> None:
                 put.append(len(run.put_at))
                 deployment = EmulatorDeployment(running.endpoints.aws)
-                deployment.deploy(workspace.assembly.resolve(), running.endpoints.providers)
+                deployment.deploy(stacks, running.endpoints.providers)
                 put.append(len(run.put_at))
 
             run.send("all", load, rate=RATE, disturb=update)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 
 from mailroom_stacks.paths import ASSEMBLIES, CAMPAIGNS, CDK_JSON, LAMBDAS, LIBRARY, PROJECT, STACKS
@@ -107,28 +106,28 @@ def _key(context: Mapping[str, object], campaigns: Path) -> str:
     """Return a hash of everything on which an assembly depends. This includes the order of settings, which
     determines the order of resources."""
     settings = json.dumps([context, os.environ.get("CDK_CONTEXT_JSON")])
-    digest = hashlib.sha256(settings.encode())
     tools = [f"{name} {version(name)}" for name in TOOLS]
-    digest.update(f"{tools} {sys.version} {platform.platform()}".encode())
     certificates = re.findall(r'"ca_file": *"([^"]+)"', settings + CDK_JSON.read_text())
-    code = (_files(folder.parent, [folder.name]) for folder in (STACKS, LAMBDAS, LIBRARY / "mailroom"))
-    sources = [*_files(PROJECT, SOURCES), *chain.from_iterable(code)]
-    for path, file in (*sources, *_files(campaigns.parent, (campaigns.name, *certificates))):
+    data = (campaigns, *(campaigns.parent / certificate for certificate in certificates))
+    sources = (*(PROJECT / name for name in SOURCES), STACKS, LAMBDAS, LIBRARY / "mailroom")
+    return fingerprint(sources, data, f"{settings} {tools} {platform.platform()}")
+
+
+def fingerprint(sources: Iterable[Path], data: Iterable[Path] = (), text: str = "") -> str:
+    """Return a hash of files and folders of code and data, of a text, and of this Python's version. If code
+    was edited after this process began, possibly after its import, no other process has the same hash."""
+    code = [*_files(sources)]
+    process = (os.getpid(), _STARTED) if any(file.stat().st_mtime > _STARTED for _, file in code) else ()
+    digest = hashlib.sha256(f"{text} {sys.version} {process}".encode())
+    for path, file in (*code, *_files(data)):
         content = file.read_bytes()
-        digest.update(f"\0{path}\0{len(content)}\0".encode())
-        digest.update(content)
-    if any(file.stat().st_mtime > _STARTED for _, file in sources):
-        # A source was edited after this process began, possibly after its import, so only this process may
-        # use the result.
-        digest.update(f"{os.getpid()} {_STARTED}".encode())
+        digest.update(f"\0{path}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:32]
 
 
-def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the files below `root` that have these names or are in folders with these names, with their paths
-    below `root`."""
-    for name in names:
-        top = root / name
+def _files(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    """Yield these files and the files in these folders, each with its path below the folder's parent."""
+    for top in paths:
         for file in sorted(top.rglob("*")) if top.is_dir() else [top]:
             if file.is_file() and "__pycache__" not in file.parts:
-                yield str(file.relative_to(root)), file
+                yield str(file.relative_to(top.parent)), file
