@@ -3,6 +3,7 @@ and `cdk`."""
 
 import json
 import shutil
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -12,7 +13,6 @@ from mailroom_ops.deploying import cdk, preparing
 from mailroom_ops.deploying.destroying import empty_what_goes
 from mailroom_ops.deploying.judgement import losses, readable
 from mailroom_ops.deploying.preparing import IdentityKind
-from mailroom_ops.doctor.report import State
 from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.options import WrittenStage, Yes
 from mailroom_ops.shared.screen import at_a_terminal, aws_faults, errors, print_line, print_lines, refusals
@@ -90,48 +90,49 @@ def deploy(
     diff`.
 
     If the account and region lack the CDK's bootstrap, or a sender lacks an identity in SES, the command
-    offers to create it. Without a terminal it creates only what an option names. Then it deploys the stacks,
-    runs `mailroom doctor`, and prints a command that sends a first message.
+    offers to create it. Without a terminal it creates only what an option names. At a terminal it also runs
+    `mailroom doctor` after the deployment, and prints a command that sends a first message.
 
-    Exit code 1: a stack could not be deployed, or a check of `doctor` failed. 2: no stack was deployed.
+    Exit code 1: a stack could not be deployed. 2: no stack was deployed.
 
     Example: mailroom deploy --stage dev
     """
-    again = f"mailroom deploy --stage {stage}"
+    again = f"mailroom deploy --stage {stage}{' --import-existing' if import_existing else ''}"
     with refusals():
         stacks = _stacks(stage)
     with aws_faults(stage):
-        account, clients = preparing.account_of(OUTPUT)
-        preparing.bootstrap_if_missing(account, clients("ssm"), OUTPUT, again, unasked=bootstrap)
-        addresses = preparing.addresses_at_ses(read_settings(stage))
-        unverified = preparing.unverified_identities(clients("sesv2"), addresses, again, identity)
-        # The three stacks of senders may take half an hour each, so they are deployed at the same time. The
-        # CDK cannot do so if it has to ask for approval.
-        at_once = ["--concurrency", "3"] if approval == "never" else []
-        importing = ["--import-existing-resources"] if import_existing else []
-        options = ("--app", str(OUTPUT), "--require-approval", approval, *at_once, *importing)
-        if code := cdk.run("deploy", *options, *stacks).returncode:
-            print_line(f"Remove the cause, then go on with: {again}", console=errors)
-            raise typer.Exit(code)
+        account = preparing.use_place_of(OUTPUT)
+        preparing.bootstrap_if_missing(account, OUTPUT, again, unasked=bootstrap)
+        ses, addresses = aws_session().client("sesv2"), preparing.addresses_at_ses(read_settings(stage))
+        unverified = preparing.unverified_identities(ses, addresses, again, identity)
+    # The three stacks of senders may take half an hour each, so they are deployed at the same time. The CDK
+    # cannot do so if it has to ask for approval.
+    at_once = ["--concurrency", "3"] if approval == "never" else []
+    importing = ["--import-existing-resources"] if import_existing else []
+    options = ("--app", str(OUTPUT), "--require-approval", approval, *at_once, *importing)
+    if code := cdk.run("deploy", *options, *stacks).returncode:
+        print_line(f"Remove the cause, then go on with: {again}", console=errors)
+        raise typer.Exit(code)
+    # The stage is deployed, so a later error is printed, but is not the command's.
+    with suppress(typer.Exit), aws_faults(stage):
         if unverified and (wait or (at_a_terminal() and typer.confirm(WAIT, default=False, err=True))):
-            preparing.wait_until_verified(clients("sesv2"), unverified)
-        state = _check(stage) if at_a_terminal() else "skipped"
-    for address in addresses[:1]:
-        words = "--id first-1 --subject Hello --text 'It works.' --wait"
+            with suppress(KeyboardInterrupt):
+                preparing.wait_until_verified(ses, unverified)
+        if at_a_terminal():
+            _check(stage)
+    for address in addresses[:1] if at_a_terminal() else ():
+        words = "--subject Hello --text 'It works.' --wait"
         print_line(f"Next: mailroom send mail --to {address} {words} --stage {stage}")
-    raise typer.Exit(1 if state == "failed" else 0)
 
 
-def _check(stage: str) -> State:
-    """Print the findings of `doctor` about a stage, and return the worst state."""
+def _check(stage: str) -> None:
+    """Print the findings of `doctor` about a stage."""
     # These imports load the packages for SES and Twilio, which the other commands do not need.
     from mailroom_ops.doctor.checks import SUBJECTS
     from mailroom_ops.doctor.doctor import show
     from mailroom_ops.doctor.run import examine
 
-    diagnosis = examine(aws_session(), stage, SUBJECTS, quiet=False)
-    show(diagnosis)
-    return diagnosis.state
+    show(examine(aws_session(), stage, SUBJECTS, quiet=False))
 
 
 def destroy(stage: WrittenStage = "dev", *, yes: Yes = False) -> None:

@@ -1,16 +1,16 @@
-"""Steps of a first deployment besides the stacks: the CDK's bootstrap, and identities in SES from which the
-stage may send. `deploy` offers each step, and takes only those that a person or an option allows."""
+"""What a first deployment needs besides the stacks: the CDK's bootstrap, and identities in SES from which the
+stage may send. `deploy` offers each, and does nothing unasked."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from email.utils import parseaddr
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import typer
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom_ops.deploying import cdk
 from mailroom_ops.shared.deployed_stage import aws_session
@@ -22,40 +22,40 @@ IdentityKind = Literal["address", "domain"]
 """Kind of an identity: SES mails a link to an address, and looks for the DKIM records of a domain."""
 DEFAULT_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 """Name of the SSM parameter with the version of the CDK's default bootstrap."""
-Clients = Callable[[str], Any]
-"""Function that returns the client of a service, by its name."""
 POLL_SECONDS = 10
 
 
-def account_of(assembly: Path) -> tuple[str, Clients]:
-    """Return the account of the credentials, and clients in the region of an assembly's stacks, which is by
-    default that of the environment. Raises Refused if the settings name another account, and botocore's
-    errors."""
-    configured, region = _stacks(assembly)[0]["environment"].removeprefix("aws://").split("/")
-    clients = partial(aws_session().client, region_name=None if region == "unknown-region" else region)
-    account = clients("sts").get_caller_identity()["Account"]
-    if configured not in ("unknown-account", account):
-        raise Refused(f"deployment.account is {configured}, but the credentials are of account {account}.")
-    return account, clients
+def use_place_of(assembly: Path) -> str:
+    """Use the region of an assembly's stacks in this process, and return the account of the credentials.
+    Raises Refused if the settings name another account, and botocore's errors."""
+    place = _stacks(assembly)[0]["environment"].removeprefix("aws://").split("/")
+    expected, region = ("" if part.startswith("unknown-") else part for part in place)
+    os.environ |= {"AWS_REGION": region, "AWS_DEFAULT_REGION": region} if region else {}
+    account = str(aws_session().client("sts").get_caller_identity()["Account"])
+    if expected not in ("", account):
+        raise Refused(f"deployment.account is {expected}, but the credentials are of account {account}.")
+    return account
 
 
-def bootstrap_if_missing(account: str, ssm: Any, assembly: Path, again: str, *, unasked: bool) -> None:
+def bootstrap_if_missing(account: str, assembly: Path, again: str, *, unasked: bool) -> None:
     """Run `cdk bootstrap` if the account and region lack the bootstrap that the assembly's stacks need: after
-    a question, or `unasked`. `again` is the command that goes on. Raises Refused if it is not allowed, or if
-    it fails, and botocore's errors."""
-    needs = [stack["properties"] for stack in _stacks(assembly)]
+    a question, or `unasked`. `again` is the command that goes on. Raises Refused if the person does not allow
+    it, or if it fails, and botocore's errors."""
+    ssm, needs = aws_session().client("ssm"), [stack["properties"] for stack in _stacks(assembly)]
     parameter, region = needs[0]["bootstrapStackVersionSsmParameter"], ssm.meta.region_name
-    if _version(ssm, parameter) >= max(need["requiresBootstrapStackVersion"] for need in needs):
+    needed = max(need["requiresBootstrapStackVersion"] for need in needs)
+    if (version := _version(ssm, parameter)) >= needed:
         return
-    state = f"Account {account} has no bootstrap of the CDK in {region}, or one that is too old"
+    state = f"Account {account} has no bootstrap of the CDK in {region}"
+    effect = "creates a bucket, and roles, of which CloudFormation's has AdministratorAccess"
+    if version:
+        state = f"The CDK's bootstrap of account {account} in {region} has version {version:g} of {needed}"
+        effect = "updates it, for all apps that use it"
     if parameter != DEFAULT_BOOTSTRAP:
         page = "mailroom docs deploy-from-ci#what-a-deployment-may-do"
         raise Refused(f"{state}: {parameter}. Nothing was deployed. Create it as in `{page}`, then: {again}")
-    question = (
-        f"{state}. `cdk bootstrap` creates a bucket, and roles, of which CloudFormation's has "
-        "AdministratorAccess. Run it now?"
-    )
-    if not unasked and not (at_a_terminal() and typer.confirm(question, default=True, err=True)):
+    question = f"{state}. `cdk bootstrap` {effect}. Run it now?"
+    if not unasked and not (at_a_terminal() and typer.confirm(question, default=not version, err=True)):
         raise Refused(f"{state}. Nothing was deployed. Go on with: {again} --bootstrap")
     if cdk.run("bootstrap", "--app", str(assembly), f"aws://{account}/{region}").returncode:
         raise Refused(f"Nothing was deployed. Remove the cause, then go on with: {again} --bootstrap")
@@ -69,21 +69,14 @@ def _stacks(assembly: Path) -> list[dict[str, Any]]:
 
 
 def _version(ssm: Any, parameter: str) -> float:
-    """Return the version of a bootstrap, 0 if there is none. Return infinity if the credentials may not read
-    it, such as those of CI: then the CDK reads it, with a role of the bootstrap."""
+    """Return the version of a bootstrap, 0 if there is none. Return infinity if it cannot be read, as with
+    the credentials of CI: then the CDK reads it, with a role of the bootstrap."""
     try:
         return float(ssm.get_parameter(Name=parameter)["Parameter"]["Value"])
     except ssm.exceptions.ParameterNotFound:
         return 0
-    except ClientError as error:
-        _require_denied(error)
+    except (ClientError, BotoCoreError):
         return float("inf")
-
-
-def _require_denied(error: ClientError) -> None:
-    """Raise the error again, unless the credentials lack the permission for the request."""
-    if "AccessDenied" not in error.response["Error"]["Code"]:
-        raise error
 
 
 def addresses_at_ses(settings: Settings) -> list[str]:
@@ -97,21 +90,22 @@ def unverified_identities(
 ) -> list[str]:
     """Create the missing identities of addresses, of the given `kind` or after a question. Print how to
     verify each identity that SES has not verified, and return the names of these identities. `again` is the
-    command that creates identities later. Raises botocore's errors."""
-    names = []
-    try:
-        for address in addresses:
+    command that creates identities later. Raises botocore's errors of a creation only."""
+    names: list[str] = []
+    for address in addresses:
+        try:
             name, identity = identity_of(ses, address)
-            if identity is None and (choice := kind or _chosen_kind(address)):
-                name = address if choice == "address" else address.rpartition("@")[2]
-                identity = ses.create_email_identity(EmailIdentity=name)
-            if identity is None:
-                print_lines(f"{address} has no identity in SES. To create it: {again} --identity address")
-            elif not identity.get("VerifiedForSendingStatus") and name not in names:
-                print_lines("\n".join(_how_to_verify(name, identity)))
-                names.append(name)
-    except ClientError as error:
-        _require_denied(error)  # `doctor` also reports senders that SES does not know
+        except (ClientError, BotoCoreError) as error:  # as in CI; `doctor` checks the senders, too
+            print_lines(f"The identity of {address} in SES was not checked: {error}")
+            continue
+        if identity is None and (choice := kind or _chosen_kind(address)):
+            name = address if choice == "address" else address.rpartition("@")[2]
+            identity = ses.create_email_identity(EmailIdentity=name)
+        if identity is None:
+            print_lines(f"{address} has no identity in SES. To create it: {again} --identity address")
+        elif not identity.get("VerifiedForSendingStatus") and name not in names:
+            print_lines("\n".join(_how_to_verify(name, identity)))
+            names.append(name)
     return names
 
 
@@ -125,19 +119,22 @@ def _chosen_kind(address: str) -> str:
 
 
 def _how_to_verify(name: str, identity: dict[str, Any]) -> list[str]:
-    if "@" not in name:
-        return [f"Add these records to the DNS of {name}:", *dkim_records(name, identity["DkimAttributes"])]
-    if identity.get("VerificationStatus") == "FAILED":
+    records = [*dkim_records(name, identity["DkimAttributes"])] if "@" not in name else []
+    if records:
+        return [f"Add these records to the DNS of {name}:", *records]
+    if identity.get("VerificationStatus") == "FAILED" and "@" in name:
         resend = f"aws ses verify-email-identity --email-address {name}"
         return [f"The link that SES mailed to {name} has expired. For another one: {resend}"]
-    return [f"SES has mailed a link to {name}, from Amazon Web Services. Follow it within a day."]
+    if "@" in name:
+        return [f"SES has mailed a link to {name}, from Amazon Web Services. Follow it within a day."]
+    return [f"SES has not verified {name}: https://console.aws.amazon.com/ses/home#/identities/{name}"]
 
 
 def wait_until_verified(ses: Any, names: Sequence[str], sleep: Callable[[float], None] = time.sleep) -> None:
     """Wait until SES has verified the identities, or has given up: an address after a day, a domain after
     three days. Then print how to start again."""
     for name in names:
-        with status(f"waiting until SES has verified {name}", quiet=False):
+        with status(f"waiting until SES has verified {name}; Ctrl-C ends only the wait", quiet=False):
             while not (identity := ses.get_email_identity(EmailIdentity=name))["VerifiedForSendingStatus"]:
                 if identity["VerificationStatus"] == "FAILED":
                     print_lines("\n".join(_how_to_verify(name, identity)))

@@ -11,6 +11,6 @@ USAGE = "Run this: PYTHONPATH=<wheel> python3 -P -m mailroom_ops.setup FOLDER"
 if __name__ == "__main__":
     try:
         (name,) = sys.argv[1:] or ("mail",)
-        print(make(Path(name), wheel=Path(__file__).parents[2]))
+        print(make(Path(name).expanduser(), wheel=Path(__file__).parents[2]))
     except ValueError as error:
         sys.exit(f"{error} {USAGE}")

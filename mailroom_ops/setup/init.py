@@ -173,7 +173,8 @@ def _ask(section: dict[str, Any], answers: Mapping[str, str]) -> None:
     for question in _questions(section):
         if question.key not in answers:
             current = get(section, question.key)
-            default = question.default if current is None else _shown(current)
+            # An address of a reserved domain is a placeholder, not an answer.
+            default = question.default if current is None or "@example." in str(current) else _shown(current)
             text = typer.prompt(question.words, default, err=True)
             if text != default:
                 put(section, question.key, question.parse(text))

@@ -22,8 +22,9 @@ def identity_of(ses: Any, address: str) -> tuple[str, Identity | None]:
 
 def dkim_records(domain: str, dkim: Identity) -> Iterator[str]:
     """Yield the DNS records by which SES verifies a domain and signs its mails (Easy DKIM), from an
-    identity's DkimAttributes:
+    identity's DkimAttributes. Yield no record for a domain with its own keys, or that SES has given up:
     https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_DkimAttributes.html."""
     zone = dkim.get("SigningHostedZone") or "dkim.amazonses.com"
-    for token in dkim.get("Tokens", ()):
+    given_up = dkim.get("Status") == "FAILED" or dkim.get("SigningAttributesOrigin") == "EXTERNAL"
+    for token in () if given_up else dkim.get("Tokens", ()):
         yield f"  {token}._domainkey.{domain}  CNAME  {token}.{zone}"

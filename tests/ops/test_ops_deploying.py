@@ -122,7 +122,7 @@ def test_stacks_are_deployed_in_parallel_only_if_the_cdk_needs_no_approval(
         return subprocess.CompletedProcess([], 0)
 
     monkeypatch.setattr(commands, "_stacks", lambda stage: [f"mailroom-{stage}-mailbox"])
-    monkeypatch.setattr("mailroom_ops.deploying.preparing.account_of", lambda _: ("1", lambda _: None))
+    monkeypatch.setattr("mailroom_ops.deploying.preparing.use_place_of", lambda _: "123456789012")
     monkeypatch.setattr("mailroom_ops.deploying.preparing.bootstrap_if_missing", lambda *_, **__: None)
     monkeypatch.setattr("mailroom_ops.deploying.preparing.unverified_identities", lambda *_: [])
     monkeypatch.setattr("mailroom_ops.deploying.cdk.run", run)

@@ -16,6 +16,7 @@ from mailroom_ops.deploying import commands, preparing
 from mailroom_ops.doctor.report import Diagnosis
 from mailroom_ops.doctor.report import State as CheckState
 from mailroom_ops.shared.identities import dkim_records
+from mailroom_ops.shared.screen import NotDeployed
 from tests.support.ops.doctor import ACCOUNT, REGION, Answer, Aws
 
 SENDER, DOMAIN = "mailroom@example.com", "example.com"
@@ -37,6 +38,8 @@ IDENTITIES = {
     "verified": VERIFIED,
     "unreadable": "denied",
 }
+CODES = {"unreadable": "AccessDeniedException", "throttled": "TooManyRequestsException"}
+"""Errors of SES's look-up, by state."""
 OPTIONS = ((), ("--identity", "domain"), ("--bootstrap", "--identity", "address"))
 PEOPLE = ("absent", "agreeing", "declining")
 
@@ -64,7 +67,7 @@ class World:
     def __init__(self, state: State, codes: Mapping[str, int]) -> None:
         """`codes` has the exit codes of the CDK's commands that fail."""
         self._state, self._codes = state, codes
-        identity = IDENTITIES[state.identity]
+        identity = IDENTITIES.get(state.identity)
         self.identities = {} if identity is None else {SENDER: identity}
         self.bootstraps: list[str] = []
         self.deployments: list[tuple[str, ...]] = []
@@ -73,13 +76,15 @@ class World:
     def examine(self, _: object, stage: str, *__: object, **___: object) -> Diagnosis:
         """Examine a stage as `doctor` does."""
         self.checks.append(stage)
+        if self._codes.get("doctor") == 2:
+            raise NotDeployed("function of stage dev")
         state: CheckState = "failed" if "doctor" in self._codes else "ok"
         return Diagnosis(stage, ACCOUNT, REGION, "", state, {state: 1}, [])
 
     def find(self, parameters: dict[str, Any]) -> dict[str, Any] | str:
         """Answer GetEmailIdentity."""
-        if self._state.identity == "unreadable":
-            return "AccessDeniedException"
+        if self._state.identity in CODES:
+            return CODES[self._state.identity]
         return self.identities.get(parameters["EmailIdentity"], "NotFoundException")
 
     def create(self, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +150,8 @@ def run(
         "sesv2.GetEmailIdentity": world.find,
         "sesv2.CreateEmailIdentity": world.create,
     }
-    monkeypatch.setattr(preparing, "aws_session", lambda: Aws(answers))
+    for module in (commands, preparing):
+        monkeypatch.setattr(module, "aws_session", lambda: Aws(answers))
     monkeypatch.setattr("mailroom_ops.deploying.cdk.run", world.cdk)
     monkeypatch.setattr("mailroom_ops.doctor.run.examine", world.examine)
     for module in (commands, preparing):
@@ -202,6 +208,19 @@ def test_ses_response_without_a_hosted_zone_means_the_zone_of_all_older_regions(
     ]
 
 
+@pytest.mark.parametrize("field", [{"Status": "FAILED"}, {"SigningAttributesOrigin": "EXTERNAL"}])
+def test_a_domain_that_ses_gave_up_or_that_has_its_own_keys_gets_no_records(field: dict[str, str]) -> None:
+    assert [*dkim_records("a.example", {"Tokens": ["t"], **field})] == []
+
+
+@pytest.mark.usefixtures("assembly")
+def test_the_command_that_goes_on_imports_what_a_destroyed_stage_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result, _ = run(State(options=("--import-existing",)), monkeypatch, {"deploy": 1})
+    assert "go on with: mailroom deploy --stage dev --import-existing\n" in result.stderr
+
+
 @pytest.mark.usefixtures("assembly")
 @pytest.mark.parametrize(
     ("failing", "bootstrap", "code", "deployments"),
@@ -231,10 +250,12 @@ def test_the_account_is_examined_in_the_region_that_the_settings_name(
     assembly: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_manifest(assembly, place=f"{ACCOUNT}/eu-south-1")
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "us-east-1")
     with mock_aws():
         monkeypatch.setenv("MOTO_ACCOUNT_ID", ACCOUNT)
-        account, clients = preparing.account_of(assembly)
-        assert (account, clients("ssm").meta.region_name) == (ACCOUNT, "eu-south-1")
+        assert preparing.use_place_of(assembly) == ACCOUNT
+        assert preparing.aws_session().client("ssm").meta.region_name == "eu-south-1"
 
 
 def test_nothing_is_created_in_another_account_than_the_settings_name(
@@ -247,9 +268,32 @@ def test_nothing_is_created_in_another_account_than_the_settings_name(
 
 
 @pytest.mark.usefixtures("assembly")
-def test_a_deployed_stage_with_a_failed_check_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    result, world = run(State(person="agreeing"), monkeypatch, {"doctor": 1})
-    assert (result.exit_code, len(world.deployments)) == (1, 1)
+@pytest.mark.parametrize("code", [1, 2])
+def test_a_failed_check_is_printed_and_the_stage_counts_as_deployed(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code 1: a finding. Code 2: the check itself could not run."""
+    result, world = run(State(person="agreeing"), monkeypatch, {"doctor": code})
+    assert (result.exit_code, len(world.deployments)) == (0, 1)
+    assert ("no function of stage dev" in result.stderr) == (code == 2)
+    assert result.stdout.splitlines()[-1].startswith("Next: mailroom send mail ")
+
+
+@pytest.mark.usefixtures("assembly")
+def test_ctrl_c_ends_only_the_wait_for_ses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(preparing, "wait_until_verified", interrupt)
+    result, world = run(State(identity="pending", options=("--wait",), person="agreeing"), monkeypatch)
+    assert (result.exit_code, world.checks) == (0, ["dev"])
+
+
+@pytest.mark.usefixtures("assembly")
+def test_a_deployment_goes_on_if_ses_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, world = run(State(identity="throttled"), monkeypatch)
+    assert (result.exit_code, len(world.deployments)) == (0, 1)
+    assert f"The identity of {SENDER} in SES was not checked" in result.stdout
 
 
 @pytest.mark.usefixtures("assembly")

@@ -125,11 +125,19 @@ def test_each_setting_of_the_chosen_channels_is_requested_once(file: Path) -> No
 
 @pytest.mark.usefixtures("terminal")
 def test_a_blank_answer_keeps_the_value_of_a_stage(file: Path) -> None:
-    file.write_text(FULL)
+    full = FULL.replace("@example.com", "@acme.example")
+    file.write_text(full)
     result = run("--stage", "prod", typed="\n" * 10)
-    assert (result.exit_code, file.read_text()) == (0, FULL)
+    assert (result.exit_code, file.read_text()) == (0, full)
     assert "[mail, sms, fax]" in result.stderr
-    assert "[Mailroom <mailroom@example.com>]" in result.stderr
+    assert "[Mailroom <mailroom@acme.example>]" in result.stderr
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_placeholder_is_not_a_default_sender(file: Path) -> None:
+    file.write_text(FULL)
+    run("--stage", "prod", "--channels", "mail", typed="\n\n\nada@acme.example\n\n\n")
+    assert stages(file)["prod"]["mail"]["senders"] == ["ada@acme.example"]
 
 
 @pytest.mark.usefixtures("terminal")

@@ -5,6 +5,7 @@ reason; a command that is neither run nor named there fails a test.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from mailroom_local.stage import emulator
 from mailroom_local.stage.workspace import Workspace
 from tests.support import ROOT
 from tests.support.docs_pages import Page
-from tests.support.printed import Command, clone, commands_of, run, variables_of
+from tests.support.printed import PIP_BY_UV, Command, clone, commands_of, programs, run, variables_of
 from tests.support.release.installed import build, copy_sources, link_caches
 from tests.support.stacks.page_blocks import blocks, rows
 
@@ -85,12 +86,16 @@ class Shell(NamedTuple):
     """Command that the prose of the page tells to run first."""
     after: str = ":"
     """Command that ends what the others have started."""
+    programs: tuple[str, ...] = ()
+    """Programs that the page needs besides Python, make and git."""
+    real_pip: bool = False
+    """Whether pip itself installs packages, in two minutes, and not uv from its cache."""
 
 
 ACTIVATE = ". .venv/bin/activate"
 OVERVIEW = "# Deploy, update, go back"
 SHELLS = (
-    Shell(README, ("## Try it",), after="make down"),
+    Shell(README, ("## Try it",), after="make down", programs=("aws",)),
     Shell(README, ("## Deploy it",), on_aws=True),
     Shell(
         MESSAGE,
@@ -105,9 +110,20 @@ SHELLS = (
     ),
     Shell(STAGE, ("## Deploy", "## The rehearsal", "### The report"), "shop", on_aws=True, before=ACTIVATE),
     Shell(DEPLOYING, (OVERVIEW,), "release"),
-    Shell(DEPLOYING, ("## With the CDK alone",), "cdk", on_aws=True),
     Shell(
-        DEPLOYING, ("## The first deployment", "## Updating", "## Rolling back"), "release/mail", on_aws=True
+        DEPLOYING,
+        ("## With the CDK alone",),
+        "cdk",
+        on_aws=True,
+        programs=("node", "npm"),
+        real_pip=True,
+    ),
+    Shell(
+        DEPLOYING,
+        ("## The first deployment", "## Updating", "## Rolling back"),
+        "release/mail",
+        on_aws=True,
+        programs=("aws",),
     ),
     Shell(CI, ("# Deploy from CI", "## What a deployment may do"), before=ACTIVATE),
     Shell(CHANNEL, ("## Its test",), "shop", before=ACTIVATE, after="mailroom down"),
@@ -117,17 +133,16 @@ made."""
 
 
 def commands(shell: Shell) -> list[Command]:
-    """Return the commands of a shell that run, each once: a page repeats some of them for another moment."""
-    listed = (command for command in commands_of(shell.page) if command.section in shell.sections)
-    return [*{command.name: command for command in listed if command.name not in NOT_RUN}.values()]
+    """Return the commands of a shell that run."""
+    in_shell = (command for command in commands_of(shell.page) if command.section in shell.sections)
+    return [command for command in in_shell if command.name not in NOT_RUN]
 
 
 def test_each_command_is_run_or_listed_with_the_reason() -> None:
     printed = [command for page in PAGES for command in commands_of(page)]
-    typed = {(command.page, command.name) for shell in SHELLS for command in commands(shell)}
+    typed = {command for shell in SHELLS for command in commands(shell)}
     for command in printed:
-        runs, listed = (command.page, command.name) in typed, command.name in NOT_RUN
-        assert runs != listed, f"{command.page}, {command.section}: {command.name}"
+        assert (command in typed) != (command.name in NOT_RUN), command
     assert NOT_RUN.keys() <= {command.name for command in printed}, (
         "NOT_RUN has a command that no page prints"
     )
@@ -201,12 +216,14 @@ def test_the_commands_of_a_page_succeed_in_order(
     folder = place / shell.folder
     assert folder.is_dir(), f"the shells before this one make {folder.name}: run the whole file"
     prepare(shell, place)
+    of_shell = variables | {"PATH": f"{programs(variables, *shell.programs)}{os.pathsep}{variables['PATH']}"}
+    preamble = shell.before if shell.real_pip else f"{PIP_BY_UV}\n{shell.before}"
     if not shell.on_aws:
-        output = run(commands(shell), folder, variables, shell.before, shell.after)
+        output = run(commands(shell), folder, of_shell, preamble, shell.after)
         assert [line for line in outputs_of(shell.page) if not re.search(line, output)] == []
         return
     with account(tmp_path) as of_account:
-        run(commands(shell), folder, variables | of_account, shell.before, shell.after)
+        run(commands(shell), folder, of_shell | of_account, preamble, shell.after)
         stacks = deployed(of_account["AWS_ENDPOINT_URL"])
     assert stacks.keys() >= {f"mailroom-dev-{part}" for part in ("mailbox", "channels", "monitoring")}
     assert {*stacks.values()} <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}

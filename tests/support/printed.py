@@ -92,7 +92,7 @@ def run(commands: list[Command], folder: Path, variables: Mapping[str, str], bef
             f"}} || fail {_quoted(words)}",
         ]
     script += [after]
-    preamble = f'fail() {{ printf "{FAILED}: %s\\n" "$1"; {after or ":"}; exit 9; }}\n{PIP}'
+    preamble = f'fail() {{ printf "{FAILED}: %s\\n" "$1"; {after}; exit 9; }}'
     file = folder.parent / f"{folder.name}-commands.sh"
     file.write_text("\n".join([preamble, *script]))
     output, code = pexpect.run(
@@ -114,14 +114,12 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-BYTECODE = f'(cd {ROOT} && {sys.executable} -m tests.support.printed "$VIRTUAL_ENV")'
-PIP = (
-    f'pip() {{ "$MAILROOM_TEST_UV" pip "$@" && {BYTECODE}; }}'
-    if "REAL_PIP" not in os.environ
-    else "# pip itself installs the packages"
+PIP_BY_UV = (
+    'pip() { "$MAILROOM_TEST_UV" pip "$@" && '
+    f'(cd {ROOT} && {sys.executable} -m tests.support.printed "$VIRTUAL_ENV"); }}'
 )
 """The shell's function `pip`: uv installs the same files by the same hashes from its cache, with their
-bytecode, in seconds. With the variable REAL_PIP, pip itself installs them, in two minutes for each folder."""
+bytecode, in seconds. pip itself needs two minutes."""
 
 
 def clone(folder: Path) -> Path:
@@ -139,15 +137,28 @@ def clone(folder: Path) -> Path:
     return folder
 
 
+PROGRAMS = {
+    "python3": Path(getattr(sys, "_base_executable", sys.executable)),
+    "node": Path(sys.executable).with_name("node"),
+    "npm": Path(sys.executable).with_name("npm"),
+    "aws": DOT_LOCAL / "awscli" / "bin" / "aws",
+}
+
+
+def programs(variables: Mapping[str, str], *names: str) -> Path:
+    """Return a folder with these programs alone, below the shell's HOME."""
+    folder = Path(variables["HOME"], "-".join(("bin", *names)))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        if not (folder / name).exists():
+            (folder / name).symlink_to(PROGRAMS[name])
+    return folder
+
+
 def variables_of(home: Path) -> dict[str, str]:
     """Return the environment of a shell on a machine with Python, make and git: an empty HOME, no
     configuration of AWS, and the caches that set-up has filled on this machine."""
-    programs = home / "bin"
-    programs.mkdir(parents=True)
-    (programs / "python3").symlink_to(getattr(sys, "_base_executable", sys.executable))
-    for program in ("node", "npm"):
-        (programs / program).symlink_to(Path(sys.executable).with_name(program))
-    (programs / "aws").symlink_to(DOT_LOCAL / "awscli" / "bin" / "aws")
+    python = programs({"HOME": str(home)}, "python3")
     uv = Path(sys.executable).with_name("uv")
     caches = {
         "UV_CACHE_DIR": subprocess.run(
@@ -163,7 +174,7 @@ def variables_of(home: Path) -> dict[str, str]:
         **kept,
         **caches,
         "HOME": str(home),
-        "PATH": os.pathsep.join(map(str, (programs, home / "npm" / "bin", "/usr/bin", "/bin"))),
+        "PATH": os.pathsep.join(map(str, (python, home / "npm" / "bin", "/usr/bin", "/bin"))),
         "TERM": "xterm",
         "MAILROOM_TEST_UV": str(uv),
         "CDK_VALIDATION": "false",

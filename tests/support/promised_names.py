@@ -1,13 +1,14 @@
 """Names that a deployer's own code may import, with the parameters and members that it may use.
-`python -m tests.support.promised_names` writes them into promised_names.txt."""
+`python -m tests.support.promised_names` writes them into docs/reference/promised-names.txt."""
 
 import ast
 import inspect
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from textwrap import dedent
 from typing import Any
+
+from tests.support import ROOT
 
 MODULES = (
     "mailroom.campaigns",
@@ -21,7 +22,7 @@ MODULES = (
     "mailroom_stacks.dashboard",
 )
 """Modules whose `__all__` is promised."""
-FILE = Path(__file__).with_suffix(".txt")
+FILE = ROOT / "docs" / "reference" / "promised-names.txt"
 WITHOUT_MEMBERS = {"Delivery"}
 """Classes that own code only passes on, so that their members are internal."""
 _PLAIN = (bytes, str, int, float, tuple, type(None))
