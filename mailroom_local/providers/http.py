@@ -20,8 +20,9 @@ from typing import Any, ClassVar, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 E164 = re.compile(r"\+[1-9]\d{6,14}")
-PLACES = threading.Semaphore(1_000)
-"""Places for the requests that this process handles at the same time. At its end it takes all of them."""
+MAX_REQUESTS = 1_000
+"""Maximum number of requests that this process handles at the same time."""
+PLACES = threading.Semaphore(MAX_REQUESTS)
 
 
 @dataclass(frozen=True)

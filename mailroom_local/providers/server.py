@@ -14,7 +14,7 @@ from mailroom.channels.contracts import CHANNELS
 from mailroom_local.providers import delay_queue, memory, twilio_texts
 from mailroom_local.providers.delay_queue import DelayQueue
 from mailroom_local.providers.fax import FaxLine
-from mailroom_local.providers.http import PLACES, Simulator, SimulatorServer
+from mailroom_local.providers.http import MAX_REQUESTS, PLACES, Simulator, SimulatorServer
 from mailroom_local.providers.inbox import InboxStore
 from mailroom_local.providers.resend_mail import SECRET as RESEND_SECRET
 from mailroom_local.providers.resend_mail import ResendSimulator
@@ -31,8 +31,8 @@ from mailroom_local.providers.twilio_callbacks import StatusCallbacks
 from mailroom_local.providers.upstream import PublicApi, Upstream
 from mailroom_local.providers.webhook_receiver import WebhookReceiver
 
-PATIENCE_SECONDS = 0.2
-"""Time for which a process that ends waits for the end of another request."""
+PATIENCE_SECONDS = 2.0
+"""Maximum time for which a process that ends waits for the end of each request."""
 SLOW_FAX_SECONDS = 9.0
 """Duration of a slow fax, longer than the time-out of a function in the local stage, so that several
 invocations poll its status."""
@@ -97,10 +97,10 @@ class ProviderServer(SimulatorServer):
 
     def leave(self, file: Path) -> None:
         """Refuse new connections, wait for the end of the requests that are being handled, store the data,
-        and end the process at once."""
+        and end the process at once. Further requests on open connections are not handled."""
         self.socket.close()
-        while PLACES.acquire(timeout=PATIENCE_SECONDS):
-            pass  # requests that still come in on open connections get no place, so they wait
+        for _ in range(MAX_REQUESTS):
+            PLACES.acquire(timeout=PATIENCE_SECONDS)
         memory.store(self._simulators, file)
         signal.raise_signal(signal.SIGKILL)
 

@@ -258,6 +258,7 @@ def test_the_data_are_stored_after_the_end_of_the_requests_that_are_being_handle
     waiting, stored, places = Waiting(), list[bool](), Semaphore(3)
     monkeypatch.setattr(http, "PLACES", places)
     monkeypatch.setattr(server, "PLACES", places)
+    monkeypatch.setattr(server, "MAX_REQUESTS", 3)
     monkeypatch.setattr(server, "simulators", lambda *_: {"waiting": waiting})
     monkeypatch.setattr("mailroom_local.providers.memory.store", lambda *_: stored.append(waiting.ended))
     monkeypatch.setattr("signal.raise_signal", lambda _: None)
