@@ -18,8 +18,10 @@ from tests.support import ROOT
 from tests.support.docs_pages import Page
 from tests.support.release.installed import share_bytecode
 
-SECONDS = 420
+SECONDS = 900
 """Maximum seconds of one shell."""
+READING_SECONDS = 2
+"""Pause of a reader between two commands. In this time, the events about a message arrive."""
 ROWS, COLUMNS = 400, 140
 """Size of the terminal. On a smaller one, long answers would open a pager."""
 ANSWERS = {
@@ -90,6 +92,7 @@ def run(commands: list[Command], folder: Path, variables: Mapping[str, str], bef
             f"printf '%s\\n' {_quoted(f'$ {words}')}",
             f"{{ {command.text}",
             f"}} || fail {_quoted(words)}",
+            f"sleep {READING_SECONDS}",
         ]
     script += [after]
     preamble = f'fail() {{ printf "{FAILED}: %s\\n" "$1"; {after}; exit 9; }}'
