@@ -127,6 +127,9 @@ bytecode, in seconds. pip itself needs two minutes."""
 
 def clone(folder: Path) -> Path:
     """Make a fresh clone of the repository, with the changes that are not committed yet."""
+    if not (ROOT / ".git").exists():  # a source archive
+        generated = shutil.ignore_patterns(".venv", ".local", "cdk.out", "dist", "__pycache__")
+        return Path(shutil.copytree(ROOT, folder, ignore=generated))
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
     listed = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate")
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
