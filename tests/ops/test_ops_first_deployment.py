@@ -15,6 +15,7 @@ from mailroom_ops import cli
 from mailroom_ops.deploying import commands, preparing
 from mailroom_ops.doctor.report import Diagnosis
 from mailroom_ops.doctor.report import State as CheckState
+from mailroom_ops.shared.deployed_stage import aws_session
 from mailroom_ops.shared.identities import dkim_records
 from mailroom_ops.shared.screen import NotDeployed
 from tests.support.ops.doctor import ACCOUNT, REGION, Answer, Aws
@@ -255,7 +256,7 @@ def test_the_account_is_examined_in_the_region_that_the_settings_name(
     with mock_aws():
         monkeypatch.setenv("MOTO_ACCOUNT_ID", ACCOUNT)
         assert preparing.use_place_of(assembly) == ACCOUNT
-        assert preparing.aws_session().client("ssm").meta.region_name == "eu-south-1"
+        assert aws_session().client("ssm").meta.region_name == "eu-south-1"
 
 
 def test_nothing_is_created_in_another_account_than_the_settings_name(
