@@ -1,5 +1,5 @@
-"""What a first deployment needs besides the stacks: the CDK's bootstrap, and identities in SES from which the
-stage may send. `deploy` offers each, and does nothing unasked."""
+"""Preparation of an account for a first deployment: the CDK's bootstrap, and the identities in SES from which
+the stage sends. `deploy` offers each step, and only carries out the steps that a person allows."""
 
 import json
 import os
