@@ -193,9 +193,9 @@ oracle: .venv/.ready .local/oracle/.ready ## compare the tests' double of Dynamo
 	@CALLS=$(CALLS) SEED=$(SEED) $(PY) -m tests.oracle
 	@test -n "$(SHORT)" || LIKE_MOTO=1 $(SIDE_BY_SIDE) tests/unit tests/ops
 
-# requirements.txt is the one place of pins: its own is the only resolution that pyproject.toml's ranges decide, and
-# the other files take its versions. A version changes only if its range or its pin does, or if UPGRADE names the
-# package: make lock UPGRADE="pydantic uv".
+# requirements.txt is resolved from the ranges of pyproject.toml, and is the one place of pins: the other locks take its
+# versions. A version changes only if its range changes, or if UPGRADE names the package:
+# make lock UPGRADE="pydantic uv".
 COMPILE = $(UV) pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 	--custom-compile-command "make lock" $(addprefix --upgrade-package ,$(UPGRADE))
 LOCKED_NAMES = $$(sed -n 's/^\([a-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements.txt)

@@ -119,15 +119,14 @@ def _chosen_kind(address: str) -> str:
 
 
 def _how_to_verify(name: str, identity: dict[str, Any]) -> list[str]:
-    records = [*dkim_records(name, identity["DkimAttributes"])] if "@" not in name else []
-    if records:
-        return [f"Add these records to the DNS of {name}:", *records]
-    if identity.get("VerificationStatus") == "FAILED" and "@" in name:
+    if "@" not in name:
+        records = [*dkim_records(name, identity["DkimAttributes"])]
+        console = f"SES has not verified {name}: https://console.aws.amazon.com/ses/home#/identities/{name}"
+        return [f"Add these records to the DNS of {name}:", *records] if records else [console]
+    if identity.get("VerificationStatus") == "FAILED":
         resend = f"aws ses verify-email-identity --email-address {name}"
         return [f"The link that SES mailed to {name} has expired. For another one: {resend}"]
-    if "@" in name:
-        return [f"SES has mailed a link to {name}, from Amazon Web Services. Follow it within a day."]
-    return [f"SES has not verified {name}: https://console.aws.amazon.com/ses/home#/identities/{name}"]
+    return [f"SES has mailed a link to {name}, from Amazon Web Services. Follow it within a day."]
 
 
 def wait_until_verified(ses: Any, names: Sequence[str], sleep: Callable[[float], None] = time.sleep) -> None:
