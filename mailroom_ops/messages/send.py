@@ -248,7 +248,7 @@ def copy_of(session: "boto3.Session", stage: str, id_: str, channel: str | None)
     kinds = [channel] if channel else list(CONTRACTS)
     mailbox, dynamodb = stage_name(stage, "mailbox"), session.client("dynamodb")
     keys = [where(Key(id_, kind)) for kind in kinds]
-    items = batch_get(dynamodb, {mailbox: keys}, consistent=True)[mailbox] if can_be_key(id_) else []
+    items = batch_get(dynamodb, {mailbox: keys}, consistent=(mailbox,))[mailbox] if can_be_key(id_) else []
     if not items:
         raise Refused(f"The mailbox has no item of {id_!r:.200}; it may have expired. Write a new message.")
     if len(items) > 1:

@@ -108,7 +108,7 @@ def of_resume() -> StopWorld:
     ("make", "act", "least"),
     [
         (of_second_page, lambda world: world.campaign.deliver(COLLECT, 1), 3),
-        (of_queue, lambda world: world.deliver(BULK), 4),
+        (of_queue, lambda world: world.deliver(BULK), 3),
         (of_line, lambda world: world.release(), 7),
     ],
     ids=["collect", "sender", "release"],

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mailroom.aws.dynamo_values import plain
 from mailroom.ledger.items import LINES
 from mailroom.ledger.waits import INDEX, PROJECTED
 
@@ -20,6 +21,14 @@ def create_table(client: Any, table: str, partition: str = "id", sort: str | Non
         KeySchema=_schema(*keys),
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
     )
+
+
+def check_releases(client: Any, table: str = "ledger") -> None:
+    """Fail the test if the ledger lacks the reason why a claim was released: a message that is neither
+    claimed nor ended, and that no provider has, needs its `trouble`."""
+    items = map(plain, client.scan(TableName=table)["Items"])
+    released = [item for item in items if item.get("status") == "sending" and "startedAt" not in item]
+    assert not [item for item in released if "provider_id" not in item and "trouble" not in item]
 
 
 def create_ledger(client: Any, table: str = "ledger") -> None:

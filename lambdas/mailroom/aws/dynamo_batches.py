@@ -1,6 +1,6 @@
 """Calls of DynamoDB for many items: batches of reads, puts, deletes and inserts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -78,9 +78,10 @@ def _write(client: "DynamoDBClient", table: str, requests: Sequence[Any]) -> Non
 
 
 def batch_get(
-    client: "DynamoDBClient", keys: Mapping[str, Sequence[Sets]], *, consistent: bool = False
+    client: "DynamoDBClient", keys: Mapping[str, Sequence[Sets]], *, consistent: Container[str] = ()
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the existing items of these keys, by table, in plain Python, in as few calls as possible.
+    """Return the existing items of these keys, by table, in plain Python, in as few calls as possible. The
+    tables in `consistent` are read consistently.
 
     Raises UnprocessedKeys.
     """
@@ -103,10 +104,10 @@ def _read(
     client: "DynamoDBClient",
     part: Mapping[str, list[Sets]],
     items: dict[str, list[dict[str, Any]]],
-    consistent: bool,
+    consistent: Container[str],
 ) -> None:
     request: Any = {
-        table: {"Keys": keys, **({"ConsistentRead": True} if consistent else {})}
+        table: {"Keys": keys, **({"ConsistentRead": True} if table in consistent else {})}
         for table, keys in part.items()
     }
     idle = 0

@@ -105,8 +105,8 @@ _UNRECORDED = Cause(
 _SUPERSEDED = Cause("superseded", "its attempt has ended, and a later one follows: delete this old copy")
 _UNCLAIMED = Cause(
     "unclaimed",
-    "no worker has claimed its message: the function failed before the claim, or did not reach the ledger; "
-    "see the log of the function, then redrive it",
+    "no worker has claimed its message: the function failed before the claim, had too little time left for "
+    "it, or did not reach the ledger; see the log of the function, then redrive it",
 )
 _UNKNOWN = Cause(
     "outcome_unknown",
@@ -130,6 +130,8 @@ _TROUBLES_IN_DOUBT = {
 _TROUBLES = {
     "retry": "not accepted in any of its tries: {}; redrive it when the problem is solved",
     "unprepared": "its request could not be prepared ({}); see the sender function's log, then redrive it",
+    "no_time": "{}; see how long the batches of the sender function take, then redrive it",
+    "received_too_often": "{}; redrive it",
     **_TROUBLES_IN_DOUBT,
 }
 """Sentences by the code in the ledger attribute `trouble`, the reason why a message was not sent."""

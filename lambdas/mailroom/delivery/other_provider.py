@@ -6,6 +6,8 @@ stores the provider, and a sender remembers the latest responses of its provider
 a further write nor state that functions share.
 """
 
+from collections import deque
+
 from msgspec import structs
 
 from mailroom.clock import Clock
@@ -21,25 +23,20 @@ provider does not refuse one. So a provider that refuses everything gets only on
 
 
 class OtherProviderChoice:
-    """Decides for one sender which messages go to the channel's other provider."""
+    """Decides for one sender which messages go to the channel's other provider. The object outlives a
+    batch."""
 
     def __init__(self, provider: OtherProvider | None, clock: Clock) -> None:
         """`provider`: the other provider; None if the channel has one provider, so that no message moves."""
         self._other = provider
         self._clock = clock
-        self._refused = 0
-        self._refusal: Refusal = Retry("no message was refused")
-        self._asked = False
-        """Whether a message of the present batch was submitted."""
+        self._refusals = deque[Refusal](maxlen=REFUSED_IN_A_ROW)
+        """Latest consecutive refusals of the own provider."""
 
     @property
     def is_fallback(self) -> bool:
         """Whether the other provider takes the messages that the sender's own provider does not send."""
         return self._other is not None and self._other.is_fallback
-
-    def begin(self) -> None:
-        """Begin a batch."""
-        self._asked = False
 
     def own(self, claim: Claimed) -> Claimed | None:
         """Return the claim with the tries of the sender's own provider. Return None if the other provider
@@ -62,22 +59,22 @@ class OtherProviderChoice:
     def answered(self, outcome: Outcome) -> None:
         """Remember the provider's response to a submit."""
         if isinstance(outcome, Refusal) and self._is_providers(outcome):
-            self._refused, self._refusal = self._refused + 1, outcome
+            self._refusals.append(outcome)
         else:
-            self._refused = 0
+            self._refusals.clear()
 
     def withheld(self) -> Refusal | None:
-        """Return the reason why a message is not submitted now: the provider has refused the latest messages,
-        and another message of the batch already tests whether it still refuses. Returns None if the message
-        may be submitted.
+        """Return the reason why only the first message of a batch is submitted: the provider has refused the
+        latest messages, and that message tests whether it still refuses. Returns None if all messages may be
+        submitted.
 
         If the provider's daily quota is used up, the reason is DayUsedUp, so that the message moves to the
         other provider at once. Any other refusal becomes a Retry.
         """
-        if not self.is_fallback or self._refused < REFUSED_IN_A_ROW or not self._asked:
-            self._asked = True
+        if not self.is_fallback or len(self._refusals) < REFUSED_IN_A_ROW:
             return None
-        return self._refusal if isinstance(self._refusal, DayUsedUp) else Retry(self._refusal.reason)
+        refusal = self._refusals[-1]
+        return refusal if isinstance(refusal, DayUsedUp) else Retry(refusal.reason)
 
     def moves(self, refusal: Refusal, claim: Claimed, record: QueueRecord) -> bool:
         """Return whether a message that was not sent goes to the other provider now."""

@@ -7,7 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 S = TypeVar("S", bound=Sender)
 A = TypeVar("A")
 
@@ -84,6 +87,13 @@ class QueueRecord(Struct, frozen=True):
         return self.receives == 1 and self.due_at is None
 
 
+class OpenBatch(Protocol[T_contra]):
+    """Batch of a channel's messages whose delivery is prepared."""
+
+    def deliver(self, message: T_contra | Invalid, record: QueueRecord) -> Result:
+        """Deliver one message as far as possible now, and return the result for its record."""
+
+
 class ChannelDelivery(Protocol[T]):
     """Interface of a channel's delivery that the worker calls."""
 
@@ -91,14 +101,8 @@ class ChannelDelivery(Protocol[T]):
         """Read the body of a queue record: the item, and its message or the reason why the message is
         invalid. Raises Malformed."""
 
-    def begin(self, messages: Sequence[tuple[T, QueueRecord]]) -> None:
+    def open(self, messages: Sequence[tuple[T, QueueRecord]]) -> AbstractContextManager[OpenBatch[T]]:
         """Prepare the delivery of these messages, which are one batch. Never raises."""
-
-    def deliver(self, message: T | Invalid, record: QueueRecord) -> Result:
-        """Deliver one message as far as possible now, and return the result for its record."""
-
-    def end(self) -> None:
-        """End the batch. Never raises."""
 
     def retry_wait(self, receives: int, minimum: float = 0) -> float:
         """Return the seconds until the next try after receive number `receives`: at least `minimum` seconds
@@ -304,9 +308,9 @@ class Worker:
         """Deliver a batch, and return the ids of the records that the queue has to deliver again."""
         entries = [received.entry for received in batch]
         readable = [entry for entry in entries if entry is not None]
-        self._delivery.begin([entry for entry in readable if not isinstance(entry.message, Invalid)])
-        results = self._handed_over(batch, self._work_on(entries))
-        self._delivery.end()
+        valid = [entry for entry in readable if not isinstance(entry.message, Invalid)]
+        with self._delivery.open(valid) as messages:
+            results = self._handed_over(batch, self._work_on(messages, entries))
         unfinished = self._return(batch, results)
         self._tools.tally.write()
         return unfinished
@@ -389,13 +393,14 @@ class Worker:
         times = queues.put_at(record), queues.due_at(record), queues.first_received_at(record)
         return Read(message, QueueRecord(item, key, receives, group, remaining, *times))
 
-    def _work_on(self, batch: Iterable[Read | None]) -> list[Result]:
+    def _work_on(self, messages: OpenBatch[Any], entries: Iterable[Read | None]) -> list[Result]:
+        work = partial(self._work, messages)
         if self._at_once == 1:
-            return [self._work(entry) for entry in batch]
+            return [work(entry) for entry in entries]
         with ThreadPoolExecutor(self._at_once) as threads:
-            return [*threads.map(self._work, batch)]
+            return [*threads.map(work, entries)]
 
-    def _work(self, entry: Read | None) -> Result:
+    def _work(self, messages: OpenBatch[Any], entry: Read | None) -> Result:
         """Deliver the message of one record. Never raises: a fault of one record must not end the batch."""
         if entry is None:
             self._tools.tally.add("Malformed")
@@ -403,7 +408,7 @@ class Worker:
         message, record = entry
         working_on(record.key)
         try:
-            return self._delivery.deliver(message, record)
+            return messages.deliver(message, record)
         except Exception:  # noqa: BLE001 - any error is logged, and the queue keeps the record
             logger.exception("not delivered; it goes back to the queue")
             self._tools.tally.add("Errors")

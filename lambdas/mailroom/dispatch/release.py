@@ -31,7 +31,15 @@ from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.items import PAUSED
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import REASON, STOPPED, RunStates
-from mailroom.ledger.waits import AHEAD_SECONDS, OUTSIDE_WINDOW, SEND_AT, WaitingRow, Waits
+from mailroom.ledger.waits import (
+    AHEAD_SECONDS,
+    DAY_USED_UP,
+    OUTSIDE_WINDOW,
+    PROVIDER_REFUSES,
+    SEND_AT,
+    WaitingRow,
+    Waits,
+)
 from mailroom.mailbox import NEEDED_AFTER, MailboxWriter, original
 from mailroom.message.message import CANARY, Key, decode
 from mailroom.telemetry import about, count, logger, record_duration
@@ -63,6 +71,14 @@ _NO_CONTENT = (
     "put the message under a new id"
 )
 _NO_LANE = "its lane {!r} of {} does not exist any more; put the message under a new id in another lane"
+DELAYED_SINCE: dict[str, Callable[[WaitingRow, float], float]] = {
+    OUTSIDE_WINDOW: lambda row, _moment: row.at,
+    DAY_USED_UP: lambda row, _moment: row.place,
+    PROVIDER_REFUSES: lambda row, _moment: row.place,
+    PAUSED: lambda _row, moment: moment,
+}
+"""Time in epoch seconds from which the delay of a message counts, by the reason of its wait, from the row and
+the present time. A wait for a window or for a paused run is intended and does not count."""
 _NO_LIMIT = (("0001-01-01", 10**12),)
 """`per_day` of a channel whose daily limit was removed while messages waited for it."""
 
@@ -335,7 +351,7 @@ class Release(Struct, frozen=True):
         Never raises: if the runs cannot be read, the messages are queued, and their worker reads the runs
         again before it sends them."""
         try:
-            return self.runs.halted(row.key.id for row in rows if row.waits)
+            return self.runs.halted([row.key.id for row in rows if row.waits])
         except Exception:  # noqa: BLE001 - logged
             logger.warning("the runs of campaigns could not be read", exc_info=True)
             return {}
@@ -372,11 +388,9 @@ def _opens(row: WaitingRow, moment: float) -> float:
 
 
 def _due_at(row: WaitingRow, moment: float) -> int:
-    """Return the time from which the delay of a message counts. A wait for a window, for a paused run, or of
-    a bulk message for the daily budget is intended and does not count. Any other wait counts as a delay."""
-    if row.lines_up or row.reason == PAUSED:
-        return int(moment)
-    return row.at if row.reason == OUTSIDE_WINDOW else row.place
+    """Return the time from which the delay of a message counts. The wait of a bulk message for the daily
+    budget is intended and does not count."""
+    return int(moment if row.lines_up else DELAYED_SINCE[row.reason](row, moment))
 
 
 def _name(row: WaitingRow) -> Held:

@@ -17,5 +17,5 @@ def items_of(
     """Return the items of messages by key, in plain Python. A message without an item is left out. Raises
     UnprocessedKeys."""
     wheres = [where(key) for key in dict.fromkeys(keys)]
-    items = batch_get(client, {table: wheres}, consistent=consistent)[table]
+    items = batch_get(client, {table: wheres}, consistent=(table,) if consistent else ())[table]
     return {Key(item["id"], item["event_type"]): item for item in items}

@@ -62,7 +62,7 @@ class Contents(Struct, frozen=True):
     def get(self, names: Iterable[Held]) -> dict[str, str]:
         """Return the bodies that still exist, by the version of the wait. Raises UnprocessedKeys."""
         keys = [_key(name) for name in names]
-        items = batch_get(self.client, {self.table: keys}, consistent=True)[self.table]
+        items = batch_get(self.client, {self.table: keys}, consistent=(self.table,))[self.table]
         return {item["version"]: zlib.decompress(b64decode(item["body"])).decode() for item in items}
 
     def delete(self, names: Iterable[Held]) -> None:

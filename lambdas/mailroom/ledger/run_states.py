@@ -2,11 +2,11 @@
 operator has stopped or paused the run, because most of its messages are composed long before they are
 sent."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_batches import batch_get
-from mailroom.aws.dynamo_values import string
+from mailroom.aws.dynamo_values import Sets, string
 from mailroom.clock import Clock
 from mailroom.ledger.items import PAUSED
 from mailroom.message.message import begun_of, run_of
@@ -32,39 +32,44 @@ class RunStates:
         """`table` is the name of the table of runs. For a stage without campaigns the name is empty, and no
         run is stopped or paused."""
         self._client = client
-        self._table = table
+        self.table = table
         self._clock = clock
         self._goes_on_until: dict[RunKey, float] = {}
 
-    def halted(self, ids: Iterable[str]) -> dict[str, str]:
+    def keys(self, ids: Iterable[str]) -> list[Sets]:
+        """Return the keys of the runs of these message ids that have to be read now."""
+        if not self.table:
+            return []
+        moment = self._clock()
+        runs = {run_of(id_) for id_ in ids if begun_of(id_) is not None}
+        unknown = sorted(run for run in runs if self._goes_on_until.get(run, 0.0) <= moment)
+        return [{"campaign": string(campaign), "run": string(run)} for campaign, run in unknown]
+
+    def halted(self, ids: Sequence[str]) -> dict[str, str]:
         """Return STOPPED or PAUSED by message id, for each message whose run is stopped or paused now. An id
         that a producer has chosen in the form of a run's message ids matches no run. Raises UnprocessedKeys
         and botocore's errors."""
-        if not self._table:
+        keys = self.keys(ids)
+        if not keys:
             return {}
-        begins = {id_: begun_at for id_ in ids if (begun_at := begun_of(id_)) is not None}
-        moment = self._clock()
-        runs = {run_of(id_) for id_ in begins}
-        unknown = sorted(run for run in runs if self._goes_on_until.get(run, 0.0) <= moment)
-        if not unknown:
-            return {}
-        states = self._states(unknown)
-        halted = {run for run, _ in states}
-        fresh = {run: until for run, until in self._goes_on_until.items() if until > moment}
-        self._goes_on_until = fresh | {run: moment + FRESH_SECONDS for run in unknown if run not in halted}
-        keys = {id_: (run_of(id_), begun_at) for id_, begun_at in begins.items()}
-        return {id_: states[key] for id_, key in keys.items() if key in states}
-
-    def _states(self, runs: Sequence[RunKey]) -> dict[tuple[RunKey, int], str]:
-        """Return the states of the runs that are stopped or paused, by the run's key and the time when the
-        run began."""
-        keys = [{"campaign": string(campaign), "run": string(run)} for campaign, run in runs]
         try:
-            items = batch_get(self._client, {self._table: keys}, consistent=True)[self._table]
+            items = batch_get(self._client, {self.table: keys}, consistent=(self.table,))[self.table]
         except self._client.exceptions.ResourceNotFoundException:
-            return {}  # the table is missing, because the stage's campaigns are not deployed yet
-        return {
+            items = []  # the table is missing, because the stage's campaigns are not deployed yet
+        return self.states(ids, keys, items)
+
+    def states(
+        self, ids: Sequence[str], keys: Sequence[Sets], items: Sequence[Mapping[str, Any]]
+    ) -> dict[str, str]:
+        """Return the result of `halted`. `items` are the runs' items of `keys`, by consistent reads."""
+        states = {
             ((item["campaign"], item["run"]), int(item["begun_at"])): STOPPED if stopped else PAUSED
             for item in items
             if (stopped := item["state"] == STOPPED) or item.get("paused")
         }
+        halted, moment = {run for run, _ in states}, self._clock()
+        read = {(key["campaign"]["S"], key["run"]["S"]) for key in keys}
+        fresh = {run: until for run, until in self._goes_on_until.items() if until > moment}
+        self._goes_on_until = fresh | dict.fromkeys(read - halted, moment + FRESH_SECONDS)
+        begun = ((id_, (run_of(id_), begun_of(id_))) for id_ in ids)
+        return {id_: states[key] for id_, key in begun if key in states}

@@ -18,7 +18,7 @@ does not change the item.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -30,7 +30,6 @@ from mailroom.aws.dynamo_updates import try_update, values_of
 from mailroom.aws.dynamo_values import Sets, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.message.address import spellings
-from mailroom.telemetry import logger
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -321,20 +320,31 @@ class Choices(Struct, frozen=True):
     def find(self, channel: str, addressees: Iterable[Addressee]) -> dict[Addressee, Blocked]:
         """Return the members of `addressees` who must not get the message, each with the reason. The
         preferences are only read for addressees with a topic. Raises UnprocessedKeys."""
+        addressees = dict.fromkeys(addressees)
+        items = batch_get(self.suppressions.client, self.keys(channel, addressees))
+        return self.blocked(addressees, items)
+
+    def keys(self, channel: str, addressees: Iterable[Addressee]) -> dict[str, list[Sets]]:
+        """Return the keys of the items that decide about `addressees`, by table."""
         forms = {addressee: spellings(addressee.recipient) for addressee in addressees}
-        if not forms:
-            return {}
-        suppressions, preferences = self.suppressions.table, self.preferences.table
         # Duplicates are removed, because addressees with different topics may have the same recipient, and
         # DynamoDB refuses a request that contains a key twice.
-        listed_forms = dict.fromkeys(chain.from_iterable(forms.values()))
-        keys = {suppressions: [listed_key(form, channel) for form in listed_forms]}
+        listed = [listed_key(form, channel) for form in dict.fromkeys(chain.from_iterable(forms.values()))]
         pairs = ((form, item.topic) for item in forms for form in forms[item] if item.topic is not None)
-        if choice_keys := [choice_key(*pair) for pair in dict.fromkeys(pairs)]:
-            keys[preferences] = choice_keys
-        items = batch_get(self.suppressions.client, keys)
-        listed, opt_outs = _listed(items[suppressions]), _opt_outs(items.get(preferences, ()))
-        return {item: blocked for item in forms if (blocked := _blocked(item, listed, opt_outs))}
+        choices = [choice_key(*pair) for pair in dict.fromkeys(pairs)]
+        keys = {self.suppressions.table: listed, self.preferences.table: choices}
+        return {table: keys_of_table for table, keys_of_table in keys.items() if keys_of_table}
+
+    def blocked(
+        self, addressees: Iterable[Addressee], items: Mapping[str, Sequence[Mapping[str, Any]]]
+    ) -> dict[Addressee, Blocked]:
+        """Return the members of `addressees` who must not get the message, each with the reason. `items` are
+        the items of `keys`, by table."""
+        listed = _listed(items.get(self.suppressions.table, ()))
+        opt_outs = _opt_outs(items.get(self.preferences.table, ()))
+        if not listed and not opt_outs:
+            return {}
+        return {item: blocked for item in addressees if (blocked := _blocked(item, listed, opt_outs))}
 
 
 def _blocked(
@@ -364,51 +374,60 @@ def _suppressed(suppression: Suppression) -> str:
     return f"on the suppression list since {date}: {_WHY[suppression.reason]}{detail}; {end}"
 
 
-class BatchChoices:
-    """Finds the recipients who must not get the messages of a batch: suppressed recipients, and recipients
-    who have opted out of the topic of a message."""
+class SenderChoices:
+    """Suppression list and opt-outs for the messages of one sender. The object outlives a batch."""
 
     def __init__(self, settings: "SuppressingSender", client: "DynamoDBClient", clock: Clock) -> None:
-        self._channel = settings.channel
-        self._clock = clock
-        self._list = Suppressions(client, settings.suppressions_table, clock)
-        self._choices = Choices(self._list, Preferences(client, settings.preferences_table, clock))
+        self.channel = settings.channel
+        self.clock = clock
+        self.list = Suppressions(client, settings.suppressions_table, clock)
+        self.choices = Choices(self.list, Preferences(client, settings.preferences_table, clock))
+
+    def of(self, messages: Iterable["Message"]) -> "BatchChoices":
+        """Return the choices for the messages of a batch."""
+        return BatchChoices(self, messages)
+
+
+class BatchChoices:
+    """Recipients who must not get the messages of a batch: suppressed recipients, and recipients who have
+    opted out of the topic of a message."""
+
+    def __init__(self, sender: SenderChoices, messages: Iterable["Message"]) -> None:
+        self._sender = sender
+        self._asked = dict.fromkeys(each for message in messages for each in _addressees(message))
         self._checked: set[Addressee] = set()
         self._blocked: dict[Addressee, Blocked] = {}
 
-    def begin(self, messages: Iterable["Message"]) -> None:
-        """Read the suppressions and opt-outs of all recipients of a batch at once. Never raises: a failed
-        read is logged."""
-        self._checked, self._blocked = set(), {}
-        try:
-            self._check(addressee for message in messages for addressee in _addressees(message))
-        except Exception:  # noqa: BLE001 - logged; `blocked` reads again for each message
-            logger.warning("suppressed recipients and opt-outs could not be read", exc_info=True)
+    @property
+    def keys(self) -> dict[str, list[Sets]]:
+        """Keys of the items that the caller must read for `take`, by table."""
+        return self._sender.choices.keys(self._sender.channel, self._asked)
+
+    def take(self, items: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Store the items of `keys`, by table."""
+        self._blocked = self._sender.choices.blocked(self._asked, items)
+        self._checked.update(self._asked)
 
     def blocked(self, message: "Message") -> dict[str, Blocked]:
-        """Return the recipients of the message who must not get it, each with the reason. Raises
-        UnprocessedKeys and botocore's errors."""
+        """Return the recipients of the message who must not get it, each with the reason. Recipients who were
+        not read with the batch are read now. Raises UnprocessedKeys and botocore's errors."""
         addressees = _addressees(message)
-        self._check(addressees)
+        if unchecked := [addressee for addressee in addressees if addressee not in self._checked]:
+            # `_checked` is updated after `_blocked`: another thread that finds an addressee in `_checked`
+            # must also find the result.
+            self._blocked.update(self._sender.choices.find(self._sender.channel, unchecked))
+            self._checked.update(unchecked)
         return {item.recipient: self._blocked[item] for item in addressees if item in self._blocked}
 
     def mark(self, message: "Message", outcome: "Rejected") -> None:
         """Put the message's recipients on the suppression list, because the provider reported that they
         cannot be reached any more or have opted out."""
-        now_ms = milliseconds(self._clock())
+        now_ms = milliseconds(self._sender.clock())
         reason: Reason = "stop" if outcome.opted_out else "gone"
         for recipient in message.addressees:
-            self._list.mark(
+            self._sender.list.mark(
                 Suppression(recipient, message.event_type, reason, now_ms, outcome.reason, message.id)
             )
-
-    def _check(self, addressees: Iterable[Addressee]) -> None:
-        unchecked = [addressee for addressee in addressees if addressee not in self._checked]
-        if unchecked:
-            # `_checked` is updated after `_blocked`: another thread that finds an addressee in `_checked`
-            # must also find the result.
-            self._blocked.update(self._choices.find(self._channel, unchecked))
-            self._checked.update(unchecked)
 
 
 def _addressees(message: "Message") -> list[Addressee]:

@@ -102,7 +102,7 @@ class Tallies:
     def _changes(self, rows: Mapping[Key, Row], read: Read) -> list[_Change]:
         """Return the changes of the messages that are counted by another status than their present one."""
         places = [row.place for row in rows.values()]
-        items = batch_get(self._client, {self._table: places}, consistent=True)[self._table]
+        items = batch_get(self._client, {self._table: places}, consistent=(self._table,))[self._table]
         counted = {item["put"]: str(item.get("counted", "")) for item in items}
         changes = []
         for key, item in read(rows).items():

@@ -24,7 +24,7 @@ from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
 from tests.support.faults.outside import NO_BUCKET, Bus, Clock, Outside, Queues, Stopped
 from tests.support.faults.stream import Recording
-from tests.support.tables import create_ledger
+from tests.support.tables import check_releases, create_ledger
 
 FUNCTION_SECONDS = 60.0
 OURS, GIVEN_UP = "+12025550123", "+12025550124"
@@ -128,6 +128,7 @@ class FaxWorld:
             response = self.worker().handle({"Records": records}, remaining)
             if not response["batchItemFailures"]:
                 self.fifo.delete(records[0]["receiptHandle"])
+        check_releases(self.dynamodb)
         return True
 
     def move_retries(self) -> None:

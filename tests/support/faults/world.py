@@ -36,6 +36,7 @@ from tests.support import ROOT
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Ses, Stopped
 from tests.support.faults.resend_mail import Resend
+from tests.support.tables import check_releases
 from tests.support.tables import create_ledger as create_ledger
 from tests.support.tables import create_table as create_table
 from tests.support.told import told
@@ -308,7 +309,8 @@ class World:
             answer = self.worker(url).handle({"Records": records}, lambda: int(FUNCTION_SECONDS * 1000))
             self.queues.settle(url, records, answer)
         except Stopped:
-            return
+            pass
+        check_releases(self.dynamodb)
 
     def settle(self, between: Callable[[], None] = lambda: None, until: float = math.inf) -> None:
         """Deliver, release and let time pass, until no message waits and every queue is empty, or until

@@ -12,6 +12,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.ledger.ledger import Ledger
+from tests.support.tables import check_releases
 from tests.support.unit.events import failures, sqs_event
 from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, LINE, FakeLine
 from tests.support.unit.post import Visibilities, tools_of
@@ -37,6 +38,7 @@ class FaxPost:
         sqs: Visibilities | None = None,
         **changes: Any,
     ) -> None:
+        self._aws = aws
         self.line = line
         self.clock = clock
         self._sqs = sqs or Visibilities(aws.sqs)
@@ -54,6 +56,7 @@ class FaxPost:
         self._sqs.calls.clear()
         returned = failures(self._worker.handle(event, lambda: int((ends - self.clock()) * 1000)))
         assert list(self._sqs.waits) == returned
+        check_releases(self._aws.dynamodb, LEDGER)
         return self._sqs.waits.get("r-0")
 
 

@@ -15,6 +15,7 @@ from mailroom.environment import Sender, SuppressingSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Sent
 from mailroom.recipients.choices import Suppressions
+from tests.support.tables import check_releases
 from tests.support.unit.events import failures, plenty, sqs_event
 from tests.support.unit.fakes import FakeAdapter, Meddler
 from tests.support.unit.shared import (
@@ -101,6 +102,7 @@ class WorkerPost:
     """Worker, and the visibilities that it sets in its queue."""
 
     def __init__(self, aws: Aws) -> None:
+        self._aws = aws
         self._sqs = Visibilities(aws.sqs)
         self._worker: Worker
 
@@ -128,6 +130,7 @@ class WorkerPost:
                 del record["attributes"]["ApproximateFirstReceiveTimestamp"]
         returned = failures(self._worker.handle(event, remaining))
         assert list(self._sqs.waits) == returned
+        check_releases(self._aws.dynamodb, LEDGER)
         return self._sqs.waits
 
     @property
@@ -156,8 +159,8 @@ class Post(WorkerPost):
         client = suppressions.client if suppressions else budgets
         tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb, recipients=client, jitter=jitter)
         delivery = to_people if suppressions else Delivery
-        made = delivery(settings, adapter, tools)
-        self._worker = Worker(settings.queue_url, tools, made, settings.submits_at_once)
+        self.delivery = delivery(settings, adapter, tools)
+        self._worker = Worker(settings.queue_url, tools, self.delivery, settings.submits_at_once)
 
     @property
     def submitted(self) -> list[str]:

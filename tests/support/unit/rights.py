@@ -128,7 +128,7 @@ def handler_of(worker: Any) -> str:
     if not isinstance(worker, Worker):
         return HANDLERS[type(worker)]
     delivery: Any = worker._delivery
-    channel = delivery._settings.channel
+    channel = delivery.settings.channel
     return "" if channel == "mail" else f"send_{channel}"
 
 

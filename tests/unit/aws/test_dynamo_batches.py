@@ -37,7 +37,7 @@ def test_keys_that_dynamodb_returns_as_unprocessed_are_read_again(aws: Aws) -> N
     for key in keys(5):
         aws.dynamodb.put_item(TableName=LEDGER, Item=key)
     client: Any = Meddler(aws.dynamodb, batch_get_item=two_at_most)
-    assert len(batch_get(client, {LEDGER: keys(5)}, consistent=True)[LEDGER]) == 5
+    assert len(batch_get(client, {LEDGER: keys(5)}, consistent=(LEDGER,))[LEDGER]) == 5
     requests = [arguments["RequestItems"][LEDGER] for _, arguments in client.calls]
     assert [(len(request["Keys"]), request["ConsistentRead"]) for request in requests] == [
         *((5, True), (3, True), (1, True))

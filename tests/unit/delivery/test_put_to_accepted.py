@@ -9,7 +9,7 @@ import pytest
 from mailroom.aws.queues import DUE_AT, PUT_AT, due_at, put_at
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.clock import iso
-from mailroom.delivery.delivery import Delivery
+from mailroom.delivery.attempt import Attempt
 from tests.support.unit.dispatching import made, numbered
 from tests.support.unit.events import lambda_context, plenty, sqs_record, stream_event
 from tests.support.unit.fakes import Meddler, client_error
@@ -143,7 +143,7 @@ def test_time_to_acceptance_is_not_measured_if_the_ledger_could_not_record_the_a
 def test_a_failed_measurement_prevents_neither_the_ledger_write_nor_a_faxs_checkpoint(
     post: Make, fax_post: FaxMake, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Delivery, "measure", lambda *_: 1 / 0)
+    monkeypatch.setattr(Attempt, "measure", lambda *_: 1 / 0)
     post().handle(item())
     fax_post().handle(fax_body())
     assert (aws.item()["status"], entry(aws)["provider_id"]) == ("sent", "p-1")

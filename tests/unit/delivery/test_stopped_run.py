@@ -8,10 +8,11 @@ from mailroom.campaigns.runs import Runs
 from mailroom.ledger.run_states import REASON
 from mailroom.ledger.waits import DAY_USED_UP
 from mailroom.message.outcome import Retry, Sent
+from mailroom.recipients.choices import Suppressions
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Make
 from tests.support.unit.releasing import Waiting
-from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, FakeClock, item
+from tests.support.unit.shared import BUDGETS, NOW, RUNS, SUPPRESSIONS, Aws, FakeClock, item
 
 BULK: dict[str, Any] = {"bulk": True, "runs_table": RUNS}
 
@@ -68,10 +69,27 @@ def test_a_message_is_retried_if_its_stopped_run_is_started_again_before_the_mes
 def test_a_message_whose_run_cannot_be_read_is_retried_and_other_messages_are_sent(
     post: Make, aws: Aws, runs: Runs, id_: str
 ) -> None:
-    throttled = failing(client_error("ProvisionedThroughputExceededException"))
+    throttled = failing(*[client_error("ProvisionedThroughputExceededException")] * 2)
     worker = post(**BULK, budgets=Meddler(aws.dynamodb, batch_get_item=throttled))
     assert worker.handle(item(id=id_), item(id="m-2")) == {"r-0": 4}
     assert (worker.submitted, aws.item(id_)) == (["m-2"], {})
+
+
+@pytest.mark.parametrize(
+    ("errors", "tables"),
+    [
+        pytest.param(0, [2, 1], id="read together, and once more before the message is cancelled"),
+        pytest.param(1, [2, 1, 1], id="the call fails"),
+    ],
+)
+def test_a_batch_reads_suppressions_and_runs_in_one_call_and_separately_if_that_call_fails(
+    post: Make, aws: Aws, clock: FakeClock, id_: str, errors: int, tables: list[int]
+) -> None:
+    throttled = failing(*[client_error("ProvisionedThroughputExceededException")] * errors)
+    client: Any = Meddler(aws.dynamodb, batch_get_item=throttled)
+    post(suppressions=Suppressions(client, SUPPRESSIONS, clock), **BULK).handle(item(id=id_))
+    reads = [call["RequestItems"] for name, call in client.calls if name == "batch_get_item"]
+    assert ([len(read) for read in reads], aws.item(id_)["error"]["code"]) == (tables, "stopped")
 
 
 def test_a_lane_without_campaigns_reads_no_run(post: Make, aws: Aws, id_: str) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from mailroom.budget import CLOSED_SECONDS, Budget
 from mailroom.clock import epoch
-from mailroom.delivery.timing import LATEST_MESSAGES, MOST_REFUSED, USED_UP_SECONDS
+from mailroom.delivery.waiting.day import USED_UP_SECONDS
+from mailroom.delivery.waiting.provider_refusals import LATEST_MESSAGES, MOST_REFUSED
 from mailroom.environment import OtherProvider
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger

@@ -18,7 +18,7 @@ def follow_up(*unless: Any, **changes: Any) -> dict[str, Any]:
 
 
 def other(aws: Aws, status: str, *, id_: str = "other", **attributes: Any) -> None:
-    aws.put(LEDGER, id=id_, event_type="mail", status=status, **attributes)
+    aws.put(LEDGER, id=id_, event_type="mail", status=status, startedAt=1, **attributes)
 
 
 def test_a_message_whose_condition_holds_is_cancelled_and_its_error_names_the_condition(

@@ -20,16 +20,17 @@ from mailroom.channels.fax.contract import (
     Undelivered,
     item_of,
 )
+from mailroom.delivery.attempt import Attempt, Ended, Release
+from mailroom.delivery.batch import Batch
 from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.claims import Checkpoint, Claimed
+from mailroom.ledger.claims import Checkpoint
 from mailroom.message.message import encode
 from mailroom.message.outcome import Sent
 from mailroom.outcomes import OF_THE_LINE
-from mailroom.recipients.choices import Blocked
 from mailroom.telemetry import logger
 
 _HOUR = 3600
@@ -37,36 +38,172 @@ EARLY_SECONDS = 60
 """Maximum seconds by which a fax may be sent before its `send_at`, because the clock of the function that
 delayed the fax may be ahead of this function's clock."""
 
+TOO_LATE = Release(
+    "received_too_often",
+    "the queue record was received too often to send the fax and to poll it until it ends",
+    passing=True,
+)
 
-class FaxDelivery(Delivery[Fax, FaxRequest]):
-    """Delivers the faxes of a FIFO queue. The message group is the recipient's line, so an unfinished fax
-    blocks later faxes to this line. `accepted` and `already_submitted` poll the state of a submitted fax."""
 
-    _settings: FaxSender
-    _adapter: FaxAdapter
-    payload_is_content = True
-    """Whether a message's payload is its content and not a JSON item. The payload of a fax is the PDF that
-    the provider fetches."""
+class FaxAttempt(Attempt[Fax, FaxRequest]):
+    """Attempt to send one fax. `accepted` and `already_submitted` poll the state of a submitted fax."""
 
-    def __init__(self, settings: FaxSender, adapter: FaxAdapter, tools: Tools) -> None:
-        # A look-up needs the ids of earlier faxes to the same number, so that it does not take one of them
-        # for this fax. An earlier fax may have been submitted long before its transmission ended.
-        super().__init__(settings, adapter, tools, line_seconds=settings.longest_fax_seconds + _HOUR)
-        self._callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
+    sender: "FaxDelivery"
+    settings: FaxSender
+    adapter: FaxAdapter
 
-    def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Fax | Invalid]:
-        """Read a message body of the fax queue, and return the item and the fax in it. A body with a `fax_id`
-        comes from an upstream application and is converted to an item first. Raises Malformed."""
-        return super().read(item_of(body))
+    def screen(self, message: Fax) -> Fax:
+        """Check the fax's callback URL and `send_at` before the checks of every channel, because dispatch has
+        not checked a fax that a program put into the fax queue directly. The two are only checked in the
+        first attempt, so that a later change of the settings does not make the fax invalid. Raises
+        Invalid."""
+        if message.attempt == 1:
+            self.sender.callbacks.validate("callback_url", message.callback_url)
+            self._check_time(message)
+        return super().screen(message)
+
+    def _check_time(self, fax: Fax) -> None:
+        """Raise Invalid if the fax's `send_at` is in the future, because a fax that waits in the fax queue
+        blocks its line until that time."""
+        if (fax.due() or 0.0) > self.tools.clock() + EARLY_SECONDS:
+            raise Invalid(
+                "send_at",
+                "is in the future, but a fax cannot wait in the fax queue; put it into the mailbox, or into "
+                "the queue at that time",
+            )
+
+    def take_turn(self) -> None:
+        """Wait until the rate limit permits the fax to be submitted, unless the queue record was received too
+        often for that.
+
+        If a fax were submitted in one of its last receives, too few receives would be left to poll the fax
+        until it ends. The queue record would become a dead letter during the transmission, and the next fax
+        would be sent to a line that is in use.
+        """
+        if self.record.receives > self.settings.last_submit_receive:
+            logger.error("not submitted: received too often", receives=self.record.receives)
+            raise Ended(self.release(TOO_LATE, ComeBack(0)))
+        super().take_turn()
+
+    def accepted(self, sent: Sent) -> Result:
+        """Store the provider's id of the fax in the ledger, and poll the fax until it ends."""
+        provider_id = sent.provider_id
+        self.tally.add("Submitted")
+        submitted = int(self.tools.clock() * 1000)
+        try:
+            self.ledger.checkpoint(self.claim, self.adapter.provider, provider_id, self.message.line)
+        except Exception:
+            logger.error("submitted, but not recorded", provider_id=provider_id)
+            raise
+        self.measure()
+        return self._follow(provider_id, submitted)
+
+    def already_submitted(self, sent: Sent) -> Result:
+        """Poll a fax that an earlier invocation submitted until it ends."""
+        provider_id, checkpoint = sent.provider_id, self.claim.checkpoint
+        if checkpoint is not None and checkpoint.provider != self.adapter.provider:
+            return self._elsewhere(checkpoint)
+        if checkpoint is None:
+            self.tally.note("Recovered", "an earlier try was accepted", provider_id=provider_id)
+            self.ledger.checkpoint(self.claim, self.adapter.provider, provider_id, self.message.line)
+        # If a look-up found the fax, the time at which it was submitted is unknown. The current time is used
+        # instead, so that the fax becomes overdue later, but never too early.
+        submitted = checkpoint.submitted_at if checkpoint else None
+        return self._follow(provider_id, submitted or int(self.tools.clock() * 1000))
+
+    def _elsewhere(self, checkpoint: Checkpoint) -> Result:
+        """Postpone a fax that was submitted to another provider before the setting of the provider changed.
+
+        The fax's state cannot be fetched from the other provider. The line stays blocked for as long as the
+        fax may still be in transmission. Afterwards an operator has to find out whether the fax arrived.
+        """
+        logger.error("submitted to another provider; ask there for the result", provider=checkpoint.provider)
+        self.tally.add("Misconfigured")
+        self.ledger.hand_back(self.claim)
+        ends = checkpoint.submitted_at / 1000 + self.settings.longest_fax_seconds
+        return ComeBack(max(self.settings.misconfigured_seconds, ends - self.tools.clock()))
+
+    def _follow(self, provider_id: str, submitted: int) -> Result:
+        """Poll the fax until it ends, or until the function has too little time left for another poll."""
+        while True:
+            state = self._state(provider_id)
+            if not isinstance(state, Pending):
+                return self._ended(provider_id, state)
+            if self.tools.clock() > submitted / 1000 + self.settings.longest_fax_seconds:
+                return self._overdue(provider_id)
+            if not self._time_to_poll():
+                self.ledger.hand_back(self.claim)
+                self.tally.add("HandedBack")
+                return ComeBack(self.settings.poll_seconds)
+            self.tools.sleep(self.settings.poll_seconds)
+
+    def _state(self, provider_id: str) -> FaxState:
+        """Fetch the fax's state. Return Pending if the provider does not respond, because the fax may still
+        be in transmission."""
+        try:
+            return self.adapter.open().ask(lambda api: api.fetch(provider_id))
+        except Exception:  # noqa: BLE001 - logged; the next poll fetches the state again
+            logger.warning("the state of a fax could not be fetched", exc_info=True)
+            self.tally.add("PollErrors")
+            return Pending("unknown")
+
+    def look_up_wait(self) -> ComeBack:
+        """Return the wait after a failed look-up. The wait is only the usual back-off, because the fax blocks
+        its line during the wait. Together, the waits between the receives in which a fax may be submitted
+        are longer than a usual outage of the provider."""
+        return self.retry()
+
+    def _time_to_poll(self) -> bool:
+        """Return whether the function has enough time left for another poll and for writing its result into
+        the ledger."""
+        settings = self.settings
+        needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds
+        return self.record.remaining() / 1000 > needed
+
+    def _ended(self, provider_id: str, state: Delivered | Undelivered) -> Result:
+        if isinstance(state, Delivered):
+            self.ledger.complete(self.claim, self.adapter.provider, provider_id)
+            self.tally.add("Sent")
+            return DONE
+        detail = "" if state.detail == state.status else state.detail
+        reason = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
+        fax = self.message
+        if state.again and fax.attempt + fax.retry_count < self.settings.max_attempts:
+            self.ledger.retry_later(self.claim, state.status, reason)
+            self.tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
+            return DONE
+        self.ledger.fail(self.claim, state.status, reason)
+        self.tally.note("Rejected", "not delivered, and not retried", status=state.status)
+        return DONE
+
+    def _overdue(self, provider_id: str) -> Result:
+        """Cancel a fax that has taken longer than `longest_fax_seconds`. If the fax is still pending after
+        the cancellation, its queue record is received again after `misconfigured_seconds`. The provider's id
+        of the fax stays in the ledger, so that polling can continue after an operator redrives the fax."""
+        try:
+            self.adapter.open().ask(lambda api: api.cancel(provider_id))
+        except Exception:  # noqa: BLE001 - logged; the fax's state is fetched next in any case
+            logger.warning("an overdue fax could not be cancelled", exc_info=True)
+        state = self._state(provider_id)
+        if isinstance(state, Pending):
+            logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
+            self.tally.add("Overdue")
+            self.ledger.hand_back(self.claim)
+            # The wait may be long, because the fax has already blocked its line for longer than any fax
+            # takes.
+            return ComeBack(self.settings.misconfigured_seconds)
+        return self._ended(provider_id, state)
+
+
+class FaxBatch(Batch[Fax, FaxRequest]):
+    """Faxes of one invocation."""
 
     def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Result:
         """Deliver a fax if the message group of its queue record is that of the fax's line. Otherwise put the
         fax into the queue again under the message group of its line."""
-        if isinstance(message, Invalid):
-            return self.fail_invalid(message, record)
-        if record.group not in (None, message.group):
-            return self._send_on(message, record)
-        return super().deliver(message, record)
+        if isinstance(message, Invalid) or record.group in (None, message.group):
+            return super().deliver(message, record)
+        return self._send_on(message, record)
 
     def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
         """Write into the ledger that an invalid fax has failed. If this is impossible, for example because
@@ -81,152 +218,29 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         if entry.size > queues.MAX_BYTES:  # SQS never accepts it, so retries would only block the line
             too_large = Invalid("item", "is over 1 MiB as JSON; remove attributes that a fax does not use")
             return self.fail_invalid(too_large, record)
-        if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
-            return ComeBack(self.retry_wait(record.receives))
-        self._tally.note("SentOn", "in the wrong message group; moved to its own group")
+        if queues.send(self.tools.sqs, self.sender.settings.queue_url, [entry]):
+            return ComeBack(self.sender.retry_wait(record.receives))
+        self.tools.tally.note("SentOn", "in the wrong message group; moved to its own group")
         return DONE
 
-    def screen(self, claim: Claimed, message: Fax) -> Fax | Blocked:
-        """Check the fax's callback URL and `send_at` before the checks of every channel, because dispatch has
-        not checked a fax that a program put into the fax queue directly. The two are only checked in the
-        first attempt, so that a later change of the settings does not make the fax invalid. Raises
-        Invalid."""
-        if message.attempt == 1:
-            self._callbacks.validate("callback_url", message.callback_url)
-            self._check_time(message)
-        return super().screen(claim, message)
 
-    def _check_time(self, fax: Fax) -> None:
-        """Raise Invalid if the fax's `send_at` is in the future, because a fax that waits in the fax queue
-        blocks its line until that time."""
-        if (fax.due() or 0.0) > self._tools.clock() + EARLY_SECONDS:
-            raise Invalid(
-                "send_at",
-                "is in the future, but a fax cannot wait in the fax queue; put it into the mailbox, or into "
-                "the queue at that time",
-            )
+class FaxDelivery(Delivery[Fax, FaxRequest]):
+    """Delivery of the faxes of a FIFO queue. The message group is the recipient's line, so an unfinished fax
+    blocks later faxes to this line."""
 
-    def take_turn(self, record: QueueRecord) -> bool:
-        """Wait until the rate limit permits the fax to be submitted. Return False if the queue record was
-        received too often for the fax to be submitted.
+    batch = FaxBatch
+    attempt = FaxAttempt
+    payload_is_content = True
+    """Whether a message's payload is its content and not a JSON item. The payload of a fax is the PDF that
+    the provider fetches."""
 
-        If a fax were submitted in one of its last receives, too few receives would be left to poll the fax
-        until it ends. The queue record would become a dead letter during the transmission, and the next fax
-        would be sent to a line that is in use.
-        """
-        if record.receives > self._settings.last_submit_receive:
-            logger.error("not submitted: received too often", receives=record.receives)
-            return False
-        return super().take_turn(record)
+    def __init__(self, settings: FaxSender, adapter: FaxAdapter, tools: Tools) -> None:
+        # A look-up needs the ids of earlier faxes to the same number, so that it does not take one of them
+        # for this fax. An earlier fax may have been submitted long before its transmission ended.
+        super().__init__(settings, adapter, tools, line_seconds=settings.longest_fax_seconds + _HOUR)
+        self.callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
 
-    def accepted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Result:
-        """Store the provider's id of the fax in the ledger, and poll the fax until it ends."""
-        provider_id = sent.provider_id
-        self._tally.add("Submitted")
-        submitted = int(self._tools.clock() * 1000)
-        try:
-            self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
-        except Exception:
-            logger.error("submitted, but not recorded", provider_id=provider_id)
-            raise
-        self.measure(message, record)
-        return self._follow(claim, message, provider_id, submitted, record)
-
-    def already_submitted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Result:
-        """Poll a fax that an earlier invocation submitted until it ends."""
-        provider_id = sent.provider_id
-        if claim.checkpoint is not None and claim.checkpoint.provider != self._adapter.provider:
-            return self._elsewhere(claim, claim.checkpoint)
-        if claim.checkpoint is None:
-            self._tally.note("Recovered", "an earlier try was accepted", provider_id=provider_id)
-            self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
-        # If a look-up found the fax, the time at which it was submitted is unknown. The current time is used
-        # instead, so that the fax becomes overdue later, but never too early.
-        submitted = claim.checkpoint.submitted_at if claim.checkpoint else None
-        return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
-
-    def _elsewhere(self, claim: Claimed, checkpoint: Checkpoint) -> Result:
-        """Postpone a fax that was submitted to another provider before the setting of the provider changed.
-
-        The fax's state cannot be fetched from the other provider. The line stays blocked for as long as the
-        fax may still be in transmission. Afterwards an operator has to find out whether the fax arrived.
-        """
-        logger.error("submitted to another provider; ask there for the result", provider=checkpoint.provider)
-        self._tally.add("Misconfigured")
-        self._ledger.hand_back(claim)
-        ends = checkpoint.submitted_at / 1000 + self._settings.longest_fax_seconds
-        return ComeBack(max(self._settings.misconfigured_seconds, ends - self._tools.clock()))
-
-    def _follow(
-        self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: QueueRecord
-    ) -> Result:
-        """Poll the fax until it ends, or until the function has too little time left for another poll."""
-        while True:
-            state = self._state(provider_id)
-            if not isinstance(state, Pending):
-                return self._ended(claim, message, provider_id, state)
-            if self._tools.clock() > submitted / 1000 + self._settings.longest_fax_seconds:
-                return self._overdue(claim, message, provider_id)
-            if not self._time_to_poll(record):
-                self._ledger.hand_back(claim)
-                self._tally.add("HandedBack")
-                return ComeBack(self._settings.poll_seconds)
-            self._tools.sleep(self._settings.poll_seconds)
-
-    def _state(self, provider_id: str) -> FaxState:
-        """Fetch the fax's state. Return Pending if the provider does not respond, because the fax may still
-        be in transmission."""
-        try:
-            return self._adapter.open().ask(lambda api: api.fetch(provider_id))
-        except Exception:  # noqa: BLE001 - logged; the next poll fetches the state again
-            logger.warning("the state of a fax could not be fetched", exc_info=True)
-            self._tally.add("PollErrors")
-            return Pending("unknown")
-
-    def look_up_wait(self, record: QueueRecord) -> ComeBack:
-        """Return the wait after a failed look-up. The wait is only the usual back-off, because the fax blocks
-        its line during the wait. Together, the waits between the receives in which a fax may be submitted
-        are longer than a usual outage of the provider."""
-        return ComeBack(self.retry_wait(record.receives))
-
-    def _time_to_poll(self, record: QueueRecord) -> bool:
-        """Return whether the function has enough time left for another poll and for writing its result into
-        the ledger."""
-        settings = self._settings
-        needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds
-        return record.remaining() / 1000 > needed
-
-    def _ended(
-        self, claim: Claimed, message: Fax, provider_id: str, state: Delivered | Undelivered
-    ) -> Result:
-        if isinstance(state, Delivered):
-            self._ledger.complete(claim, self._adapter.provider, provider_id)
-            self._tally.add("Sent")
-            return DONE
-        detail = "" if state.detail == state.status else state.detail
-        reason = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
-        if state.again and message.attempt + message.retry_count < self._settings.max_attempts:
-            self._ledger.retry_later(claim, state.status, reason)
-            self._tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
-            return DONE
-        self._ledger.fail(claim, state.status, reason)
-        self._tally.note("Rejected", "not delivered, and not retried", status=state.status)
-        return DONE
-
-    def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Result:
-        """Cancel a fax that has taken longer than `longest_fax_seconds`. If the fax is still pending after
-        the cancellation, its queue record is received again after `misconfigured_seconds`. The provider's id
-        of the fax stays in the ledger, so that polling can continue after an operator redrives the fax."""
-        try:
-            self._adapter.open().ask(lambda api: api.cancel(provider_id))
-        except Exception:  # noqa: BLE001 - logged; the fax's state is fetched next in any case
-            logger.warning("an overdue fax could not be cancelled", exc_info=True)
-        state = self._state(provider_id)
-        if isinstance(state, Pending):
-            logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
-            self._tally.add("Overdue")
-            self._ledger.hand_back(claim)
-            # The wait may be long, because the fax has already blocked its line for longer than any fax
-            # takes.
-            return ComeBack(self._settings.misconfigured_seconds)
-        return self._ended(claim, message, provider_id, state)
+    def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Fax | Invalid]:
+        """Read a message body of the fax queue, and return the item and the fax in it. A body with a `fax_id`
+        comes from an upstream application and is converted to an item first. Raises Malformed."""
+        return super().read(item_of(body))

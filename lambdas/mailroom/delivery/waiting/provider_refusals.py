@@ -1,0 +1,51 @@
+"""Wait until a provider that refuses most messages accepts messages again."""
+
+from collections.abc import Mapping, Sequence
+
+from mailroom.budget import CLOSED_SECONDS
+from mailroom.delivery.waiting.reason import Answer, Due, Entry, WaitReason
+from mailroom.delivery.worker import Tools
+from mailroom.ledger.waits import PROVIDER_REFUSES
+from mailroom.message.message import Key
+from mailroom.message.outcome import Misconfigured, Rejected, Sent
+from mailroom.telemetry import logger
+
+LATEST_MESSAGES, MOST_REFUSED = 20, 10
+"""The bulk lane waits as soon as MOST_REFUSED of its LATEST_MESSAGES latest messages were refused because of
+the configuration, not because of the message."""
+
+
+class ProviderRefusals(WaitReason):
+    """The provider refuses most bulk messages because of the configuration. New bulk messages wait, so that a
+    campaign does not end as thousands of dead letters. Messages that were received before are still
+    submitted. They show when the provider accepts messages again, or they become dead letters, which set off
+    an alarm. Each execution environment of the Lambda function decides by the messages that it has submitted,
+    so this costs no further call."""
+
+    name, metric = PROVIDER_REFUSES, "WaitsForProvider"
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._refused: dict[Key, bool] = {}
+        """Whether each of the latest messages was refused because of the configuration, by message, with the
+        latest response last. A message that is retried counts once."""
+        self._closed_until = 0.0
+
+    def waits(self, entries: Sequence[Entry], moment: float) -> Mapping[Key, Due]:
+        if moment >= self._closed_until:
+            return {}
+        return {entry.record.key: self._closed_until for entry in entries if entry.record.receives == 1}
+
+    def learn(self, answers: Sequence[Answer]) -> None:
+        """Let new messages wait for CLOSED_SECONDS if the provider has refused most of the latest messages,
+        and one of this batch. Retry, DayUsedUp and Conflict do not count."""
+        for message, outcome in answers:
+            if isinstance(outcome, Sent | Rejected | Misconfigured):
+                self._refused.pop(message.key, None)
+                self._refused[message.key] = isinstance(outcome, Misconfigured)
+        self._refused = dict([*self._refused.items()][-LATEST_MESSAGES:])
+        refused = any(isinstance(answer.outcome, Misconfigured) for answer in answers)
+        if refused and sum(self._refused.values()) >= MOST_REFUSED:
+            self._closed_until = self._tools.clock() + CLOSED_SECONDS
+            logger.error("bulk messages wait: the provider refuses them", seconds=CLOSED_SECONDS)
+            self._tools.tally.add("BulkClosed")

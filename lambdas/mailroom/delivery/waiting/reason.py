@@ -1,0 +1,48 @@
+"""Interface of the reasons why messages wait instead of being sent. `SenderState.reasons` has one row for
+each, in the order of asking. `release.DELAYED_SINCE` has a line for each."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from mailroom.delivery.worker import QueueRecord
+from mailroom.errors import Invalid
+from mailroom.message.message import Key, Message
+from mailroom.message.outcome import Outcome
+
+Due = float | Invalid
+"""Time in epoch seconds until which a message waits, or the reason why it can never be sent."""
+
+
+class Entry(NamedTuple):
+    """Message of a batch, before it is claimed."""
+
+    message: Message
+    record: QueueRecord
+    halted: str | None = None
+    """STOPPED or PAUSED if the message's campaign run is stopped or paused."""
+
+
+class Answer(NamedTuple):
+    """Result of a message's submit, or the reason why a message was not submitted."""
+
+    message: Message
+    outcome: Outcome | None
+    """Outcome; None if it is unknown."""
+
+
+class WaitReason:
+    """Reason why messages wait. It is asked once for each batch, and learns from the answers to the batch. An
+    object of this class outlives a batch."""
+
+    name: str
+    """Name of the reason in the ledger."""
+    metric: str
+    """Metric that counts the messages that wait."""
+
+    def waits(self, entries: Sequence[Entry], moment: float) -> Mapping[Key, Due]:
+        """Return the messages that must wait at `moment` (epoch seconds), by key. `entries` need not wait for
+        any reason before this one. An error returns all entries to the queue."""
+        raise NotImplementedError
+
+    def learn(self, answers: Sequence[Answer]) -> None:
+        """Learn from the provider's answers to a batch. Most reasons learn nothing. Never raises."""
