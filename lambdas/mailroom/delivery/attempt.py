@@ -412,8 +412,8 @@ class Attempt(Generic[M, R]):
         """Record that the message was not sent. `may_move`: whether the other provider may send the message
         instead."""
         self.batch.answers.append(Answer(self.message, refusal))
-        claim, record, other = self.claim, self.record, self.sender.other
-        if may_move and other.moves(refusal, claim, record):
+        claim, record, choice = self.claim, self.record, self.sender.other
+        if may_move and choice.moves(refusal, claim, record):
             return self._move(Release("other_provider", refusal.reason))
         match refusal:
             case Rejected():
@@ -430,7 +430,7 @@ class Attempt(Generic[M, R]):
                 logger.error("not sent: the configuration is invalid", reason=reason)
                 self.tally.add("Misconfigured")
                 code, seconds = "misconfigured", self.settings.misconfigured_seconds
-        wait = other.wait(seconds, claim, record) if may_move else seconds
+        wait = choice.wait(seconds, claim, record) if may_move else seconds
         return self.release(Release(code, reason), ComeBack(wait))
 
     def _move(self, reason: Release) -> Result:

@@ -227,19 +227,19 @@ class Batch(Generic[M, R]):
                 [(Held(wait.message.key, wait.version), encode(record.item)) for wait, record in waiting]
             )
             results = self.sender.waits.hold(waits)
-            held = [wait for wait, is_held in zip(waits, results, strict=True) if is_held]
+            marked = [wait for wait, is_held in zip(waits, results, strict=True) if is_held]
             unheld = [wait for wait, is_held in zip(waits, results, strict=True) if not is_held]
             contents.delete(Held(wait.message.key, wait.version) for wait in unheld)
-            self.sender.day.join(held)
+            self.sender.day.join(marked)
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
             logger.exception("the messages that must wait were not held; they go back to the queue")
             self.tools.tally.add("Errors")
             retry_wait = self.sender.retry_wait
             return {record.key: ComeBack(retry_wait(record.receives)) for _, record in waiting}
         metrics = {reason.name: reason.metric for reason in self.sender.reasons}
-        for wait in held:
+        for wait in marked:
             self.tools.tally.add(metrics[wait.reason])
-        return {wait.message.key: DONE for wait in held}
+        return {wait.message.key: DONE for wait in marked}
 
     def _claim_together(self, entries: Sequence[Entry]) -> None:
         """Claim the first attempts of the batch in one call. Never raises: a message that is not claimed here

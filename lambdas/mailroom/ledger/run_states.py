@@ -71,5 +71,5 @@ class RunStates:
         read = {(key["campaign"]["S"], key["run"]["S"]) for key in keys}
         fresh = {run: until for run, until in self._goes_on_until.items() if until > moment}
         self._goes_on_until = fresh | dict.fromkeys(read - halted, moment + FRESH_SECONDS)
-        begun = ((id_, (run_of(id_), begun_of(id_))) for id_ in ids)
-        return {id_: states[key] for id_, key in begun if key in states}
+        runs = ((id_, (run_of(id_), begun_of(id_))) for id_ in ids)
+        return {id_: states[run] for id_, run in runs if run in states}

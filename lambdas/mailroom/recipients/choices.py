@@ -394,7 +394,7 @@ class BatchChoices:
 
     def __init__(self, sender: SenderChoices, messages: Iterable["Message"]) -> None:
         self._sender = sender
-        self._asked = dict.fromkeys(each for message in messages for each in _addressees(message))
+        self._asked = dict.fromkeys(chain.from_iterable(map(_addressees, messages)))
         self._checked: set[Addressee] = set()
         self._blocked: dict[Addressee, Blocked] = {}
 

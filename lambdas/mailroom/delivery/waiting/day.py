@@ -122,12 +122,12 @@ class Day(WaitReason):
         """Reserve the recipients that the messages need beyond the rest of the last grant, and at least
         `minimum`. Returns infinity if all the messages may be sent as far as the budget allows. Otherwise
         returns `line_at` (epoch seconds): a message that was put later must wait."""
-        lacking = sum(entry.message.recipient_count for entry in entries) - self._left.recipients
-        if lacking <= 0:
+        shortage = sum(entry.message.recipient_count for entry in entries) - self._left.recipients
+        if shortage <= 0:
             return math.inf
         self._asked_at = moment
         place = _place(entries[-1], moment)
-        grant = budget.ask(max(lacking, minimum), place)
+        grant = budget.ask(max(shortage, minimum), place)
         self._left = self._left._replace(recipients=self._left.recipients + grant.recipients)
         return grant.line_at if grant.line_at < place else math.inf
 

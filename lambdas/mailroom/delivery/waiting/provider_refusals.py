@@ -44,8 +44,8 @@ class ProviderRefusals(WaitReason):
                 self._refused.pop(message.key, None)
                 self._refused[message.key] = isinstance(outcome, Misconfigured)
         self._refused = dict([*self._refused.items()][-LATEST_MESSAGES:])
-        refused = any(isinstance(answer.outcome, Misconfigured) for answer in answers)
-        if refused and sum(self._refused.values()) >= MOST_REFUSED:
+        is_refused = any(isinstance(answer.outcome, Misconfigured) for answer in answers)
+        if is_refused and sum(self._refused.values()) >= MOST_REFUSED:
             self._closed_until = self._tools.clock() + CLOSED_SECONDS
             logger.error("bulk messages wait: the provider refuses them", seconds=CLOSED_SECONDS)
             self._tools.tally.add("BulkClosed")
