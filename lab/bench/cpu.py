@@ -5,8 +5,8 @@ At the level `method` the request is trivial, so the figure is the work of the t
 mail is rendered as well, with templates as in a bundle, and at `http`, the work of botocore is included too.
 At `local`, Mailroom alone renders as in the local stage, which reads changed templates again. The two senders
 run alternately in processes of their own, and each runs first equally often. The lowest of many short runs is
-used, because other load can only increase the time. Before a run, garbage is collected; garbage of the run itself is
-collected as in any process.
+used, because other load can only increase the time. Before a run, garbage is collected; garbage of the run
+itself is collected as in any process.
 """
 
 import gc
