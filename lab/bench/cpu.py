@@ -27,8 +27,6 @@ ROUNDS = size(10, 1)
 SENDERS = ("mailroom", "powertools")
 LEVELS = {"method": SENDERS, "mail": SENDERS, "local": SENDERS[:1], "http": SENDERS}
 """Senders that are measured at each level."""
-LOCAL = {"TEMPLATES": str(REPOSITORY / "templates" / "mail")}
-"""Variables of the level `local`. An absolute path is outside of a bundle."""
 
 
 def measure() -> dict[str, Any]:
@@ -37,15 +35,20 @@ def measure() -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for level in ("method", "http") if SHORT else LEVELS:
         runs: dict[str, list[float]] = {sender: [] for sender in LEVELS[level]}
-        variables = LOCAL if level == "local" else {}
         for number in range(ROUNDS):
             for sender in sorted(runs, reverse=number % 2 == 1):
-                runs[sender].append(in_a_process("lab.bench.cpu", sender, level, **variables))
+                runs[sender].append(in_a_process("lab.bench.cpu", sender, level, **variables(level)))
         for sender, counts in runs.items():
             figures[f"cpu_us_{level}_{sender}"] = round(min(counts), 1)
         if level != "local":
             figures[f"cpu_ratio_{level}"] = round(min(runs["mailroom"]) / min(runs["powertools"]), 3)
     return figures
+
+
+def variables(level: str) -> dict[str, str]:
+    """Return the variables of the environment at a level. The local stage's templates have an absolute path,
+    which is outside of a bundle."""
+    return {"TEMPLATES": str(REPOSITORY / "templates" / "mail")} if level == "local" else {}
 
 
 class _Trivial:
