@@ -15,31 +15,36 @@ from mailroom_local.providers.http import Reply, Request, SimulatorServer
 from mailroom_ops.costs import prices
 
 MAILS = size(100, 10)
-DELAYS_MS = (5, 70, 8)
+DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}
 """Response times of DynamoDB, SES and SQS, in milliseconds."""
 VARIANTS = {
     **{f"mailroom_{n}": ("send_mail", n) for n in ((10,) if SHORT else (1, 2, 5, 10))},
     "powertools": ("lab.bench.powertools_sender", 1),
     "pattern": ("lab.bench.handwritten_sender", 1),
 }
+FAR = ("mailroom_10",) if SHORT else ("mailroom_1", "mailroom_10", "powertools")
 MEMORY_MB = (128, 256, 512, 1024, 1769)
 
 
 def measure() -> dict[str, Any]:
     """Return the mails per second of function time and the CPU time of a mail. For each memory size, also
-    return the cost of a million mails."""
-    with stand_ins() as url:
-        results = {
-            variant: in_a_process(
-                "lab.bench.latency", module, AWS_ENDPOINT_URL=url, SUBMITS_AT_ONCE=str(at_once)
-            )
-            for variant, (module, at_once) in VARIANTS.items()
-        }
+    return the cost of a million mails and the number of functions that send 1,000 mails per second."""
+    results: dict[str, Any] = {}
+    for name, delays in DELAYS_MS.items():
+        with stand_ins(delays) as url:
+            for variant, (module, at_once) in VARIANTS.items():
+                if name == "far" and variant not in FAR:
+                    continue
+                variables = {"AWS_ENDPOINT_URL": url, "SUBMITS_AT_ONCE": str(at_once)}
+                results.setdefault(variant, {})[name] = in_a_process("lab.bench.latency", module, **variables)
+    usual = {variant: result["aws"] for variant, result in results.items()}
     return {
-        "mails_a_function_second": {variant: result["a_second"] for variant, result in results.items()},
-        "cpu_ms_a_mail": {variant: result["cpu_ms"] for variant, result in results.items()},
+        "mails_a_function_second": {variant: result["a_second"] for variant, result in usual.items()},
+        "mails_a_function_second_far": {variant: results[variant]["far"]["a_second"] for variant in FAR},
+        "function_second_ratio": round(usual["mailroom_10"]["a_second"] / usual["powertools"]["a_second"], 2),
+        "cpu_ms_a_mail": {variant: result["cpu_ms"] for variant, result in usual.items()},
         "by_memory": {
-            variant: {str(mb): _at(mb, results[variant], at_once) for mb in MEMORY_MB}
+            variant: {str(mb): _at(mb, usual[variant], at_once) for mb in MEMORY_MB}
             for variant, (_, at_once) in VARIANTS.items()
         },
     }
@@ -51,7 +56,11 @@ def _at(memory_mb: int, results: dict[str, float], at_once: int) -> dict[str, fl
     waits = max(0.0, at_once / results["a_second"] - results["cpu_ms"] / 1000)
     rate = min(at_once / (cpu + waits), 1 / cpu)
     dollars = memory_mb / 1024 * prices.LAMBDA_GB_SECOND / rate * 1e6
-    return {"a_second": round(rate, 1), "dollars_a_million": round(dollars, 2)}
+    return {
+        "a_second": round(rate, 1),
+        "dollars_a_million": round(dollars, 2),
+        "functions_for_1000": round(1000 / rate, 1),
+    }
 
 
 class _StandIn:
@@ -59,8 +68,8 @@ class _StandIn:
 
     prefix = "/"
 
-    def __init__(self) -> None:
-        self._dynamodb, self._ses, self._sqs = (milliseconds / 1000 for milliseconds in DELAYS_MS)
+    def __init__(self, delays_ms: tuple[int, int, int]) -> None:
+        self._dynamodb, self._ses, self._sqs = (milliseconds / 1000 for milliseconds in delays_ms)
 
     def handle(self, request: Request) -> Reply:
         service, _, operation = request.headers.get("x-amz-target", ".SendEmail").rpartition(".")
@@ -70,9 +79,9 @@ class _StandIn:
 
 
 @contextmanager
-def stand_ins() -> Iterator[str]:
-    """Run a server that responds to calls of DynamoDB, SES and SQS, and yield its URL."""
-    server = SimulatorServer(0, _StandIn())
+def stand_ins(delays_ms: tuple[int, int, int]) -> Iterator[str]:
+    """Run a server that responds to calls of DynamoDB, SES and SQS after these times, and yield its URL."""
+    server = SimulatorServer(0, _StandIn(delays_ms))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server.url

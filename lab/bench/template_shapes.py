@@ -1,5 +1,9 @@
 """Highest CPU time and memory of a rendering: of hostile templates and of random ones, with variables of the
-maximum size. Each rendering has a process of its own."""
+maximum size. Each rendering has a process of its own.
+
+Besides, it computes the memory that synth requires for a mail sender, and the CPU time that a batch has with
+that memory.
+"""
 
 import json
 import random
@@ -20,6 +24,8 @@ from mailroom.content.templates import engine_of
 from mailroom.content.variables import values_of
 from mailroom.errors import MAX_VARIABLES_BYTES, Invalid
 from mailroom.message.message import encode
+from mailroom_ops.costs.prices import WHOLE_VCPU_MB
+from mailroom_stacks.settings.channels import Channel, Lane, Mail, least_memory
 
 SHAPES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 COUNT = size(len(SHAPES), 2)
@@ -54,7 +60,16 @@ def measure() -> dict[str, Any]:
     listed instead."""
     hostile = {name: _least(name) for name in [*SHAPES][:COUNT]}
     generated = {name: _least(name) for name in (f"random {seed}" for seed in range(RANDOM))}
-    return {"template_shapes": _worst(hostile), "template_random": _worst(generated)}
+    channel = Channel(handler="send_mail", lanes={"normal": Lane(share=1)})
+    memory = least_memory("mail", channel, Mail(senders=("mailroom@example.com",)))
+    return {
+        "template_shapes": _worst(hostile),
+        "template_random": _worst(generated),
+        "template_sender": {
+            "memory_mb": memory,
+            "batch_cpu_seconds": round(channel.timeout_seconds * memory / WHOLE_VCPU_MB, 1),
+        },
+    }
 
 
 def _worst(costs: Mapping[str, Cost]) -> dict[str, Any]:
