@@ -2,6 +2,9 @@
 part of the wheel."""
 
 import os
+import platform
+import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -20,3 +23,17 @@ def figures(name: str) -> Path:
     folder = REPOSITORY / ".local" / "short" if SHORT else REPOSITORY / "lab" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / name
+
+
+def measured() -> str:
+    """Return what a record says of its figures: the date, the commit of the measured code with a `+` if
+    lambdas/ has uncommitted changes, the version of Python, and the machine."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", *arguments]
+        return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout
+
+    commit = git("rev-parse", "--short=8", "HEAD").strip() or "unknown"
+    changed = "+" if git("status", "--porcelain", "--", "lambdas") else ""
+    machine = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
+    return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit}{changed}, {machine}"

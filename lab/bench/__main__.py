@@ -3,17 +3,14 @@ SHORT=1, only check that each section runs."""
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
 
-from lab import REPOSITORY, SHORT, figures
+from lab import REPOSITORY, SHORT, figures, measured
 from lab.bench import (
     counted,
     cpu,
@@ -45,8 +42,9 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
 def main() -> None:
     """Measure the sections, write the figures, and print them."""
     parser = argparse.ArgumentParser(prog="python -m lab.bench", description=__doc__)
-    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all; about 30 minutes")
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all; about 25 minutes")
     sections = parser.parse_args().section or list(SECTIONS)
+    conditions = measured()  # before the sections run, because a commit may follow while they do
     found: dict[str, Any] = {}
     lifecycle.stop(emulator.WORKSPACE)  # an earlier run that was killed may have left a stage
     try:
@@ -57,12 +55,10 @@ def main() -> None:
         sys.exit(f"{name}: {failed}\n{failed.stderr}")
     finally:
         lifecycle.stop(emulator.WORKSPACE)
-    date, machine = datetime.now(UTC).date().isoformat(), f"{platform.machine()}, {os.cpu_count()} cores"
-    about_machine = f"{date}, Python {platform.python_version()}, {machine}"
     results = figures("results.json")
     recorded: dict[str, Any] = {"measured": {}} if SHORT else json.loads(results.read_text())
     # Figures and dates are stored by section, so that a section that is not run now keeps its earlier ones.
-    recorded |= found | {"measured": recorded["measured"] | dict.fromkeys(sections, about_machine)}
+    recorded |= found | {"measured": recorded["measured"] | dict.fromkeys(sections, conditions)}
     results.write_text(json.dumps(recorded, indent=2) + "\n")
     console.print(f"written to {results.relative_to(REPOSITORY)}:")
     console.print_json(data=found)

@@ -1,13 +1,24 @@
-"""Calls of AWS, write units and log lines for each mail, counted from the requests of the functions."""
+"""Calls of AWS, write units and log lines for each mail, counted from the requests of the functions; and the
+work of the interpreter: function calls, opened files and, at a cold start, imported modules."""
 
 import re
+import subprocess
 import sys
 from collections import Counter
 from logging.handlers import BufferingHandler
 from typing import Any
 
-from lab import size
-from lab.bench.functions import answer_at_once, context, in_a_process, queue_batch, report, stream_batch
+from lab import REPOSITORY, size
+from lab.bench import cpu
+from lab.bench.functions import (
+    answer_at_once,
+    clean,
+    context,
+    in_a_process,
+    queue_batch,
+    report,
+    stream_batch,
+)
 from mailroom.aws.dynamo_values import size_of
 
 MAILS = size(1000, 100)
@@ -16,7 +27,7 @@ MAILS = size(1000, 100)
 def mails() -> dict[str, Any]:
     """Return the number of calls for each mail, also by operation, and the ledger's write units and log lines
     for each mail."""
-    counted = in_a_process("lab.bench.counted")
+    counted = in_a_process("lab.bench.counted", "mails")
     calls = counted["calls"]
     return {
         "calls_per_mail": round(sum(calls.values()) / MAILS, 3),
@@ -91,5 +102,38 @@ def _count_mails() -> dict[str, Any]:
     return {"calls": calls, "units": size.units, "item_bytes": size.largest, "log_lines": written}
 
 
+def interpreter(level: str) -> dict[str, float]:
+    """Return the function calls and the opened files of each mail, by a warm sender at a level of cpu.py."""
+    counted: dict[str, float] = in_a_process("lab.bench.counted", level, **cpu.variables(level))
+    return counted
+
+
+def _count_interpreter(level: str) -> dict[str, float]:
+    handler, invocation = cpu.mailroom(level), context()
+    batches = [queue_batch(first) for first in range(0, 300, 10)]
+    counts: Counter[str] = Counter()
+
+    def send(first: int) -> None:
+        for batch in batches[first : first + 10]:
+            handler(batch, invocation)
+
+    send(0)
+    sys.setprofile(lambda _frame, event, _argument: counts.update((event,)))
+    send(10)
+    sys.setprofile(None)
+    # Only now, because the interpreter would count the calls of the hook, too. A hook cannot be removed.
+    sys.addaudithook(lambda event, _arguments: counts.update((event,)))
+    send(20)
+    return {"calls": (counts["call"] + counts["c_call"]) / 100, "files": counts["open"] / 100}
+
+
+def modules(handler: str) -> int:
+    """Return the number of modules that a function's handler loads, as the first import of a new process."""
+    script = f"import sys; before = {{*sys.modules}}; import {handler}; print(len({{*sys.modules}} - before))"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=REPOSITORY, env=clean(), capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[-1])
+
+
 if __name__ == "__main__":
-    report(_count_mails())
+    report(_count_mails() if sys.argv[1] == "mails" else _count_interpreter(sys.argv[1]))

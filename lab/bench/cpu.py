@@ -2,10 +2,11 @@
 stubbed clients.
 
 At the level `method` the request is trivial, so the figure is the work of the two libraries. At `mail`, the
-mail is rendered as well, and at `http`, the work of botocore is included too. The two senders run alternately
-in processes of their own, and each runs first equally often. The lowest of many short runs is used, because
-other load can only increase the time. Before a run, garbage is collected; garbage of the run itself is
-collected as in any process.
+mail is rendered as well, with templates as in a bundle, and at `http`, the work of botocore is included too.
+At `local`, Mailroom alone renders as in the local stage, which reads changed templates again. The two senders
+run alternately in processes of their own, and each runs first equally often. The lowest of many short runs is
+used, because other load can only increase the time. Before a run, garbage is collected; garbage of the run
+itself is collected as in any process.
 """
 
 import gc
@@ -15,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from lab import SHORT, size
+from lab import REPOSITORY, SHORT, size
 from lab.bench.functions import Methods, answer_at_once, context, in_a_process, queue_batch, report
 
 MAILS = size(300, 10)
@@ -23,22 +24,31 @@ RUNS = size(5, 1)
 """Number of short runs in each process, after one to warm up."""
 ROUNDS = size(10, 1)
 """Number of processes of each sender."""
-LEVELS = ("method", "http") if SHORT else ("method", "mail", "http")
+SENDERS = ("mailroom", "powertools")
+LEVELS = {"method": SENDERS, "mail": SENDERS, "local": SENDERS[:1], "http": SENDERS}
+"""Senders that are measured at each level."""
 
 
 def measure() -> dict[str, Any]:
     """Return the CPU time of a mail in microseconds, by level and sender, and the ratios of Mailroom to
     Powertools."""
     figures: dict[str, Any] = {}
-    for level in LEVELS:
-        runs: dict[str, list[float]] = {"mailroom": [], "powertools": []}
+    for level in ("method", "http") if SHORT else LEVELS:
+        runs: dict[str, list[float]] = {sender: [] for sender in LEVELS[level]}
         for number in range(ROUNDS):
             for sender in sorted(runs, reverse=number % 2 == 1):
-                runs[sender].append(in_a_process("lab.bench.cpu", sender, level))
+                runs[sender].append(in_a_process("lab.bench.cpu", sender, level, **variables(level)))
         for sender, counts in runs.items():
             figures[f"cpu_us_{level}_{sender}"] = round(min(counts), 1)
-        figures[f"cpu_ratio_{level}"] = round(min(runs["mailroom"]) / min(runs["powertools"]), 3)
+        if level != "local":
+            figures[f"cpu_ratio_{level}"] = round(min(runs["mailroom"]) / min(runs["powertools"]), 3)
     return figures
+
+
+def variables(level: str) -> dict[str, str]:
+    """Return the variables of the environment at a level. The local stage's templates have an absolute path,
+    which is outside of a bundle."""
+    return {"TEMPLATES": str(REPOSITORY / "templates" / "mail")} if level == "local" else {}
 
 
 class _Trivial:
@@ -68,7 +78,8 @@ class _Trivial:
         return Sent(self._client.send_email(**request)["MessageId"])
 
 
-def _mailroom(level: str) -> Any:
+def mailroom(level: str) -> Any:
+    """Return the handler of Mailroom's sender at a level."""
     from mailroom.aws import clients
 
     if level == "http":
@@ -103,7 +114,7 @@ def _powertools(level: str) -> Any:
 def _microseconds(sender: str, level: str) -> float:
     """Return the lowest CPU time for each mail, in microseconds, of a sender's runs at one level in this
     process."""
-    handler = {"mailroom": _mailroom, "powertools": _powertools}[sender](level)
+    handler = {"mailroom": mailroom, "powertools": _powertools}[sender](level)
     # The functions write their log lines to standard output, which is discarded.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _run(handler, 0)

@@ -67,7 +67,7 @@ FUNCTION = {
     "MAX_ATTACHMENT_BYTES": "7000000",
     "PER_DAY": '[["0001-01-01", 10000000]]',
     "RESERVE": "0.1",
-    "TEMPLATES": str(REPOSITORY / "templates" / "mail"),
+    "TEMPLATES": "templates/mail",
     "LANES": '{"mail": ["normal", "bulk"]}',
     "UNSUBSCRIBE_URL": "https://api.example.com/unsubscribe",
     "FEEDBACK_TOPICS": json.dumps([_arn("sns", "feedback")]),
@@ -90,7 +90,8 @@ FUNCTION = {
     "LONGEST_FAX_SECONDS": "7200",
     "DELAYS": "[5, 15]",
 }
-"""Environment variables of all functions together, as the stacks set them."""
+"""Environment variables of all functions together, as the stacks set them for a stage on AWS. The path of
+templates is relative to the bundle, and to REPOSITORY."""
 ANSWERS = {
     "SendEmail": b'{"MessageId": "0100019abcdef012-00000000-0000-0000-0000-000000000000-000000"}',
     "SendMessageBatch": b'{"Successful": [], "Failed": []}',

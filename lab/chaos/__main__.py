@@ -15,7 +15,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from lab import REPOSITORY, size
+from lab import REPOSITORY, measured, size
 from lab.chaos.faults import Chaos, plan
 from lab.chaos.report import Report
 from lab.harness.expected import Key
@@ -99,7 +99,7 @@ def measure(running: State, options: argparse.Namespace) -> Report:
     stage, seed, rate = StageClient(running), options.seed, options.rate
     load = draw(seed, options.messages, running.endpoints.providers)
     faults = plan(seed, options.messages, options.kills, options.mail)
-    began = time.time()
+    conditions, began = measured(), time.time()
     with Bars(console) as bars:
         run = Run(stage, bars, END_SECONDS)
         chaos = Chaos(stage, WORKSPACE, faults, lambda: len(run.put_at), bars.bar)
@@ -109,7 +109,7 @@ def measure(running: State, options: argparse.Namespace) -> Report:
     console.print("- judging")
     judgement = run.judge(strict=False, announced=announced(stage), dead=dead(stage))
     _keep(judgement.seen)
-    return Report(judgement, seed, rate, began, end, chaos.done, stage.troubles(), options.mail)
+    return Report(judgement, seed, rate, began, end, chaos.done, stage.troubles(), options.mail, conditions)
 
 
 def _keep(observation: Observation) -> None:

@@ -58,7 +58,7 @@ def main() -> None:
         below.broken_barh([(begins, ends - begins)], (place - 0.4, 0.8), color=TROUBLES[kind])
         below.annotate(kind, ((begins + ends) / 2, place), ha="center", va="center", fontsize=8)
     below.set_yticks(range(len(providers)), providers)
-    below.set_xlabel("seconds")
+    below.set_xlabel(f"seconds; measured {recorded['measured']}")
     below.set_title("Trouble at the providers", loc="left", fontsize=12)
     for axes in (above, below, twin):
         axes.spines[["top"]].set_visible(False)

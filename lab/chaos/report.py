@@ -1,11 +1,9 @@
 """Results of a run: a JSON file for programs, and a table for people."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -32,7 +30,7 @@ FAULTS: dict[Kind, str] = {
 @dataclass(frozen=True)
 class Report:
     """A checked run. Times are in epoch seconds. `troubles` is the number of submits with each fault, by
-    provider."""
+    provider, and `measured` is the description of the code and the machine."""
 
     judgement: Judgement
     seed: int
@@ -41,7 +39,8 @@ class Report:
     ended: float
     done: Sequence[Done]
     troubles: Mapping[str, Mapping[str, int]]
-    mail: str = "ses"
+    mail: str
+    measured: str
 
     @property
     def file(self) -> Path:
@@ -65,7 +64,7 @@ class Report:
             "seed": self.seed,
             "rate": self.rate,
             "seconds": round(self.ended - self.began),
-            "measured": f"{datetime.now().astimezone():%Y-%m-%d}, {os.cpu_count()} cores",
+            "measured": self.measured,
             "faults": {**{kind: counts[kind] for kind in FAULTS}, "trouble": counts["trouble"]},
             "troubles": self.troubles,
             "mails_by_provider": dict(

@@ -10,7 +10,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from lab import REPOSITORY, figures
+from lab import REPOSITORY, figures, measured
 from lab.bench.functions import in_a_process
 from mailroom_stacks.paths import LIBRARY
 from tests.proof import orders
@@ -31,14 +31,15 @@ def main() -> None:
     except subprocess.CalledProcessError as failed:
         sys.exit(f"{failed}\n{failed.stderr or ''}")
     counts: dict[str, Counts] = {name: results[name] for name in LABELS}
-    RESULTS.write_text(json.dumps(counts, indent=2) + "\n")
+    conditions = {"measured": measured()}
+    RESULTS.write_text(json.dumps(conditions | counts, indent=2) + "\n")
     table = Table("sender", *COLUMNS, title=f"written to {RESULTS.relative_to(REPOSITORY)}")
     for name, ends in counts.items():
         table.add_row(LABELS[name], *map(str, ends.values()))
     screen = Console(highlight=False)
     screen.print(table)
     by_time = orders.counted()
-    ORDERS.write_text(json.dumps(by_time, indent=2) + "\n")
+    ORDERS.write_text(json.dumps(conditions | by_time, indent=2) + "\n")
     for when, ways in by_time.items():
         title = f"an order and its message, {when}; written to {ORDERS.relative_to(REPOSITORY)}"
         table = Table("way", *orders.COLUMNS, title=title)

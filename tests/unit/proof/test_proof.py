@@ -4,6 +4,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,10 @@ from tests.proof.counting import COLUMNS, LABELS, NAMES, TWO_PROVIDERS, Counts, 
 from tests.support import ROOT
 from tests.support.faults.outside import Outside, Stopped
 
-RECORDED: dict[str, Counts] = json.loads((ROOT / "lab" / "bench" / "proof.json").read_text())
+RECORDED: dict[str, Any] = json.loads((ROOT / "lab" / "bench" / "proof.json").read_text())
 ORDERS = json.loads((ROOT / "lab" / "bench" / "proof_orders.json").read_text())
+for recorded in (RECORDED, ORDERS):
+    del recorded["measured"]
 OURS = ("mailroom",)
 """Senders whose figures are counted here; `make proof` counts all."""
 

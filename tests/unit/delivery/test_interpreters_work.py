@@ -1,0 +1,46 @@
+"""The interpreter's work for a mail and for a cold start, counted: it does not grow unseen."""
+
+import sys
+
+import pytest
+
+from lab.bench import counted
+
+PYTHON = (3, 11)
+"""Python of the ceilings. Another one makes and counts other calls, and imports other modules."""
+CALLS = 414
+"""Ceiling of function calls for a mail, without its rendering and without botocore."""
+MODULES = {
+    "send_mail": 486,
+    "send_mail_resend": 490,
+    "send_sms": 469,
+    "send_push": 468,
+    "send_fax": 473,
+    "send_webhook": 478,
+}
+"""Ceilings of modules that a sender imports at a cold start."""
+FEW = 5
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.version_info[:2] != PYTHON, reason=f"the ceilings are of Python {PYTHON}"),
+]
+
+
+def at_its_ceiling(count: float, ceiling: int) -> None:
+    """Fail if a count is above its ceiling, or so far below that the ceiling would no longer hold it."""
+    assert count <= ceiling, "if it has to grow, raise the ceiling here, and say why in CHANGELOG.md"
+    assert count >= ceiling - FEW, "it fell: lower the ceiling here"
+
+
+def test_a_mail_takes_no_more_function_calls_than_its_ceiling() -> None:
+    at_its_ceiling(counted.interpreter("method")["calls"], CALLS)
+
+
+def test_a_warm_sender_in_a_bundle_opens_no_file_for_a_mail_as_it_does_in_the_local_stage() -> None:
+    assert counted.interpreter("mail")["files"] == 0
+    assert counted.interpreter("local")["files"] > 0
+
+
+@pytest.mark.parametrize("handler", MODULES)
+def test_a_cold_start_of_a_sender_imports_no_more_modules_than_its_ceiling(handler: str) -> None:
+    at_its_ceiling(counted.modules(handler), MODULES[handler])
