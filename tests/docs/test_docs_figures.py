@@ -106,7 +106,7 @@ def of_limits() -> list[str]:
     templates = (BENCH["template_shapes"], BENCH["template_random"])
     much = BENCH["template_shapes"]["much"]
     pattern, wrapped = much["format of one field often"], much["wordwrap in a loop"]
-    dynamodb, ses, sqs = DELAYS_MS
+    dynamodb, ses, sqs = DELAYS_MS["aws"]
     usual = Estimate()
     slowed = usual.latency + usual.computing * (WHOLE_VCPU_MB / 256 - 1)
     return [
