@@ -387,11 +387,7 @@ class Message(Struct, frozen=True, kw_only=True):
         extend `super().check()`."""
         if not self.may_use:
             self.check_names(())
-        due, expiry = self.due(), self.expiry()
-        if due is not None and expiry is not None and due >= expiry:
-            raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
-        if due is not None and self.ttl is not None and self.ttl <= due:
-            raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
+        self._check_times()
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
         if self.window is not None:
@@ -402,11 +398,16 @@ class Message(Struct, frozen=True, kw_only=True):
             raise Invalid("lane", f"{self.lane!r:.60} is not a lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
             raise Invalid("callback_url", "is not an https URL; use https://host/path")
-        if self.payload_ref is not None and (size := len(self.payload_ref.encode())) > MAX_REF_BYTES:
-            problem = f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
-            raise Invalid("payload_ref", problem)
+        self._check_payload_ref()
         if self.payload_prefix:
             self.check_objects(self.payload_prefix)
+
+    def _check_times(self) -> None:
+        due, expiry = self.due(), self.expiry()
+        if due is not None and expiry is not None and due >= expiry:
+            raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
+        if due is not None and self.ttl is not None and self.ttl <= due:
+            raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
 
     def _check_window(self, window: Window) -> None:
         if not self.windowed:
@@ -443,6 +444,11 @@ class Message(Struct, frozen=True, kw_only=True):
                     f"{ref!r:.120} has a key that the caller may not use; use a key in the payload bucket "
                     f"that begins with {prefix}",
                 )
+
+    def _check_payload_ref(self) -> None:
+        if self.payload_ref is not None and (size := len(self.payload_ref.encode())) > MAX_REF_BYTES:
+            problem = f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
+            raise Invalid("payload_ref", problem)
 
     def due(self) -> float | None:
         """Return the earliest time to send the message, in epoch seconds, or None if it may be sent at
