@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+from aws_lambda_powertools.metrics.provider.cloudwatch_emf.constants import MAX_METRICS
 
 
 class MessageKey(Protocol):
@@ -124,11 +125,19 @@ def count(name: str, value: int = 1) -> None:
         metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
 
 
-def record_duration(name: str, seconds: float) -> None:
-    """Add a duration to a metric of the current invocation. CloudWatch gets every value, so that it can
+def record_duration(name: str, *seconds: float) -> None:
+    """Add durations to a metric of the current invocation. CloudWatch gets every value, so that it can
     compute percentiles."""
-    if not _Metrics.muted:
-        metrics.add_metric(name=name, unit=MetricUnit.Milliseconds, value=round(seconds * 1000))
+    values: list[float] = []
+    for duration in () if _Metrics.muted else seconds:
+        value = float(round(duration * 1000))
+        # `add_metric` is slow. It is only needed for the value that begins the metric's list, and for the
+        # value that fills the list, because it then writes all metrics.
+        if 0 < len(values) < MAX_METRICS - 1:
+            values.append(value)
+        else:
+            metrics.add_metric(name=name, unit=MetricUnit.Milliseconds, value=value)
+            values = metrics.metric_set.get(name, {}).get("Value", [])
 
 
 def count_by(name: str, value: int, *dimensions: Mapping[str, str]) -> None:

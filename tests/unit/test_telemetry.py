@@ -123,6 +123,16 @@ def test_a_handlers_fault_is_not_hidden_and_its_metrics_are_not_lost(
     assert json.loads(capsys.readouterr().out)["Errors"] == [1.0]
 
 
+def test_every_duration_is_written_once_however_many_a_batch_has(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = [number / 1000 for number in range(330)]
+    record_duration("Took", *seconds[:20])
+    record_duration("Took", *seconds[20:])
+    metrics.flush_metrics()
+    lists = [json.loads(line)["Took"] for line in capsys.readouterr().out.splitlines()]
+    assert [value for values in lists for value in values] == [*range(330)]
+    assert max(map(len, lists)) == 100, "CloudWatch accepts no longer list"
+
+
 def test_where_nobody_wants_metrics_none_are_kept_or_written(capsys: pytest.CaptureFixture[str]) -> None:
     with quiet():
         count("Sent")

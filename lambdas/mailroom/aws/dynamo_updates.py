@@ -36,22 +36,34 @@ class Update(NamedTuple):
     def expression(self) -> str:
         """The update expression, in which `:name` is the placeholder for the value of the attribute
         `name`."""
-        first_values = [f"#{name} = if_not_exists(#{name}, :{name})" for name in self.once]
-        appends = [
-            f"#{name} = list_append(if_not_exists(#{name}, :no_entries), :{name})" for name in self.appends
-        ]
-        clauses = {
-            "SET": [*(f"#{name} = :{name}" for name in self.sets), *first_values, *appends],
-            "REMOVE": [f"#{name}" for name in self.removes],
-            "ADD": [f"#{name} :{name}" for name in self.adds],
-        }
-        return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
+        return _expression((*self.sets,), (*self.once,), (*self.appends,), (*self.adds,), (*self.removes,))
 
     @property
     def values(self) -> Sets:
         """Values for the placeholders in the expression."""
         values = values_of({**self.sets, **self.once, **self.appends, **self.adds})
-        return {**values, ":no_entries": {"L": []}} if self.appends else values
+        if self.appends:
+            values[":no_entries"] = {"L": []}
+        return values
+
+
+@lru_cache(maxsize=512)  # cached, because a process changes few different combinations of attributes
+def _expression(
+    sets: Sequence[str],
+    once: Sequence[str],
+    appends: Sequence[str],
+    adds: Sequence[str],
+    removes: Sequence[str],
+) -> str:
+    """Return the update expression from the names of the attributes in each field of an Update."""
+    first_values = [f"#{name} = if_not_exists(#{name}, :{name})" for name in once]
+    entries = [f"#{name} = list_append(if_not_exists(#{name}, :no_entries), :{name})" for name in appends]
+    clauses = {
+        "SET": [*(f"#{name} = :{name}" for name in sets), *first_values, *entries],
+        "REMOVE": [f"#{name}" for name in removes],
+        "ADD": [f"#{name} :{name}" for name in adds],
+    }
+    return " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
 
 
 def values_of(sets: Mapping[str, Value]) -> Sets:
@@ -114,7 +126,7 @@ def update(
         response = client.update_item(TableName=table, Key=key, **request)
     except client.exceptions.ConditionalCheckFailedException as failure:
         raise ConditionFailed(plain(item_of(failure.response))) from None
-    return plain(response.get("Attributes") or {})
+    return plain(response["Attributes"]) if "Attributes" in response else {}
 
 
 def try_update(

@@ -194,6 +194,8 @@ def _attribute(record: Mapping[str, Any], name: str) -> str:
 def _moment(text: str, parts: int = 1) -> float | None:
     """Return the time in a text in epoch seconds, or None if it is invalid. The text is in units of 1/`parts`
     second."""
+    if not text:
+        return None
     try:
         seconds = int(text) / parts
     except (ValueError, OverflowError):  # another program may have written an invalid time into the queue

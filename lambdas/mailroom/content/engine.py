@@ -62,6 +62,7 @@ class Engine:
         self._load = load
         self._names = names
         self._reload = reload
+        self._shadowed = self._methods_in if reload else cache(self._methods_in)
         self.part = self._part if reload else cache(self._part)
         """Function that returns the `Part` for a template's name. It raises TemplateFault for a template that
         cannot be parsed, that uses an unknown filter or test, or that uses a variable where only a literal is
@@ -86,11 +87,12 @@ class Engine:
         """Return the rendered template; `variables` come from `values_of`. Raises TemplateFault."""
         # In a template, `self` contains the template's blocks, and MiniJinja's binding does not accept a
         # variable of that name.
-        variables = {variable: value for variable, value in variables.items() if variable != "self"}
+        if "self" in variables:
+            variables = {variable: value for variable, value in variables.items() if variable != "self"}
         if self._reload:
             self._environment.reload()
         try:
-            unset = _unset(self.variables([name]) - variables.keys())
+            unset = _unset(self._shadowed(name) - variables.keys())
             rendered = self._environment.render_str(f"{unset}{{% include {name!r} %}}", **variables)
         except TemplateFault:  # the fault is in an included file
             raise
@@ -132,6 +134,10 @@ class Engine:
         """Return the variables in these templates and in all templates that they use. Raises
         TemplateFault."""
         return frozenset().union(*(part.variables for part in self.reached(names).values()))
+
+    def _methods_in(self, name: str) -> frozenset[str]:
+        """Return the variables of a template that have the name of a method of dict. Raises TemplateFault."""
+        return self.variables([name]) & _DICT_METHODS
 
     def faults(self, below: str = "") -> Iterator[TemplateFault]:
         """Check the templates whose names begin with `below`, and yield their faults."""
@@ -180,10 +186,10 @@ _DICT_METHODS = frozenset(name for name in dir(dict) if not name.startswith("_")
 
 
 def _unset(missing: frozenset[str]) -> str:
-    """Return template statements that make missing variables undefined if dict has a method of the same name.
+    """Return template statements that make missing variables undefined whose names are methods of dict.
     Otherwise a missing variable `items` would be the method, because MiniJinja looks for variables in a
     dict."""
-    return "".join(f"{{% set {name} = {_UNSET}{name} %}}" for name in sorted(_DICT_METHODS & missing))
+    return "".join(f"{{% set {name} = {_UNSET}{name} %}}" for name in sorted(missing))
 
 
 _CAUSE = re.compile(r"^(?:caused by: )?([a-z][a-z ]*?)(?:: (.*))? \(in (.+):(\d+)\)$", re.MULTILINE)

@@ -201,8 +201,7 @@ class Tally:
         """Write all counts and durations as metrics, and reset them."""
         for name, value in self.counts.items():
             count(name, value)
-        for seconds in self.waits:
-            record_duration("PutToAccepted", seconds)
+        record_duration("PutToAccepted", *self.waits)
         self._counted.clear()
         self.waits.clear()
 

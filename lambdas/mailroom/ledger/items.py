@@ -86,7 +86,7 @@ def about_of(message: "Message") -> Sets:
     """Return a message's recipients, topic, callback URL and `unless` conditions, and the attributes that
     lists of messages show, as item attributes."""
     addressing = addressing_of(message.recipient, message.callback_url, message.topic)
-    return addressing | facts_of(message.headline) | _unless_of(message)
+    return addressing | facts_of(message.headline) | (_unless_of(message) if message.unless else {})
 
 
 def _unless_of(message: "Message") -> Sets:
@@ -94,7 +94,7 @@ def _unless_of(message: "Message") -> Sets:
         {"id": condition.id, "event_type": condition.event_type, "status": [*condition.statuses]}
         for condition in message.conditions
     ]
-    return image_of({"unless": conditions}) if conditions else {}
+    return image_of({"unless": conditions})
 
 
 def addressing_of_any(item: Mapping[str, Any]) -> Sets:

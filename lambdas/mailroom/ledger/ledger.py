@@ -136,12 +136,11 @@ class Ledger(LedgerTable):
         The arguments are the fields of `NewClaim`; by default the claim gets a new token.
         """
         new = NewClaim(message, account, redirected_to, token or self.new_token(), put_at)
-        moment = self._clock()
-        now_ms = milliseconds(moment)
+        now_ms = self._now_ms()
         condition = f"{NOT_HELD} AND {NO_OUTCOME} AND {FIRST if message.attempt == 1 else NEXT}"
         values = {":lease_over": number(now_ms - self._lease_ms), ":ended": number(message.attempt - 1)}
         try:
-            item = self.write(message.key, self._claiming(new, moment), condition, values, returns="ALL_OLD")
+            item = self.write(message.key, self._claiming(new, now_ms), condition, values, returns="ALL_OLD")
         except ConditionFailed as failed:
             item = failed.item
             # An earlier write of the same claim, by `claim_new` or by the SDK, may have succeeded although
@@ -160,20 +159,21 @@ class Ledger(LedgerTable):
         message is claimed.
         """
         moment = self._clock()
+        now_ms, dates = milliseconds(moment), self.dates(moment)
         items: list[Sets] = []
         for new in new_claims:
-            claiming = self._claiming(new, moment)
-            attributes = {**claiming.sets, **claiming.once, **claiming.adds}
-            items.append({**where(new.message.key), **self.dates(moment), **attributes})
+            claiming = self._claiming(new, now_ms)
+            key = where(new.message.key)
+            items.append({**key, **dates, **claiming.sets, **claiming.once, **claiming.adds})
         codes = insert(self._client, self._table, items)
         return [code or _claimed(new, {}) for new, code in zip(new_claims, codes, strict=True)]
 
-    def _claiming(self, new: NewClaim, moment: float) -> Update:
-        """Return the changes that a claim makes to the ledger item. `dead_lettered_at` is removed, because a
-        message that is claimed is not a dead letter any more. `trouble` stays until a later try or the
-        outcome replaces it."""
-        message, now_ms = new.message, milliseconds(moment)
-        description, sent = about_of(message), message
+    def _claiming(self, new: NewClaim, now_ms: int) -> Update:
+        """Return the changes that a claim at `now_ms` (epoch milliseconds) makes to the ledger item.
+        `dead_lettered_at` is removed, because a message that is claimed is not a dead letter any more.
+        `trouble` stays until a later try or the outcome replaces it."""
+        message = sent = new.message
+        description = about_of(message)
         removes, redirect = ["dead_lettered_at"], Sets()
         if new.redirected_to is None:
             removes.append(REDIRECTED_TO)
@@ -611,8 +611,10 @@ def earlier_than(status: Status) -> Sets:
 
 
 def _claimed(new: NewClaim, item: Mapping[str, Any]) -> Claimed:
-    """Return the claim. `item` is the ledger item before the claim's write. If the write was repeated, the
-    item already contains the try of this claim, which is not an earlier try."""
+    """Return the claim. `item` is the ledger item before the claim's write, or {}. If the write was repeated,
+    the item already contains the try of this claim, which is not an earlier try."""
+    if not item:
+        return Claimed(new.message.key, new.token, new.account, redirected_to=new.redirected_to)
     tries = tries_in(item.get("unsettled_tries", ()))
     if item.get("claim_token") == new.token:
         tries = tuple(earlier for earlier in tries if earlier.began != item["startedAt"])

@@ -5,7 +5,6 @@ Producers import this module, so boto3 is the only package that it may import.
 """
 
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo_updates import ConditionFailed, Returns, Update, update
@@ -71,19 +70,22 @@ class LedgerTable:
         Returns the item before or after the write, as `returns` requires. Raises ConditionFailed.
         """
         moment = self._clock()
-        with_dates = changes._replace(sets={**self.dates(moment), **changes.sets})
-        values = values or {}
-        write = partial(update, self._client, self._table, where(key), returns=returns)
+        sets = {**self.dates(moment), **changes.sets}
+        appends = changes.appends if entry is None else {"history": {"L": [_entry(moment, entry, code)]}}
+        dated = Update(sets, changes.once, appends, changes.adds, changes.removes)
+        bounded, all_values = condition, {**dated.values, **(values or {})}
         if entry is not None:
-            with_entry = with_dates._replace(appends={"history": {"L": [_entry(moment, entry, code)]}})
-            values_of_entry = {**with_entry.values, ":room": number(MAX_HISTORY)}
-            try:
-                return write(with_entry.expression, f"{condition} AND {_ROOM}", {**values, **values_of_entry})
-            except ConditionFailed as failed:
-                if len(failed.item.get("history", ())) < MAX_HISTORY:
-                    raise
-                # The history is full. The change itself must not be lost, so it is written without an entry.
-        return write(with_dates.expression, condition, {**with_dates.values, **values})
+            bounded, all_values[":room"] = f"{condition} AND {_ROOM}", number(MAX_HISTORY)
+        expression = dated.expression
+        try:
+            return update(
+                self._client, self._table, where(key), expression, bounded, all_values, returns=returns
+            )
+        except ConditionFailed as failed:
+            if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
+                raise
+        # The history is full. The change itself must not be lost, so it is written without an entry.
+        return self.write(key, changes, condition, values, returns=returns)
 
     def cancel(
         self,

@@ -367,13 +367,15 @@ class Message(Struct, frozen=True, kw_only=True):
         """Return the attributes outside the contract that resemble a vital attribute, such as `sendAt`,
         `scheduled_at` and `attachment`, each with the vital attribute's name. The names in `audience_columns`
         are not among them."""
-        return mistakes(type(self), self.variables.keys() - set(self.audience_columns))
+        return mistakes(type(self), self.variables.keys() - self.audience_columns)
 
     def check_names(self, used: Container[str], *, strict: bool = False) -> None:
         """Raise Invalid for a misspelt attribute that is not among the variables that the template has
         `used`, because the message would be sent without the attribute's value. With `strict`, raise Invalid
         for any unused attribute."""
         misspelt = self.misspelt()
+        if not (misspelt or strict):
+            return
         for name in sorted(self.unused(used)):
             if name in misspelt:
                 raise Invalid(name, f"is not used here; did you mean `{misspelt[name]}`?")
@@ -385,15 +387,13 @@ class Message(Struct, frozen=True, kw_only=True):
         extend `super().check()`."""
         if not self.may_use:
             self.check_names(())
-        due, expiry = self.due(), self.expiry()
-        if due is not None and expiry is not None and due >= expiry:
-            raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
-        if due is not None and self.ttl is not None and self.ttl <= due:
-            raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
+        self._check_times()
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
-        self._check_window()
-        self._check_conditions()
+        if self.window is not None:
+            self._check_window(self.window)
+        if self.unless is not None:
+            self._check_conditions()
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is not a lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
@@ -402,18 +402,25 @@ class Message(Struct, frozen=True, kw_only=True):
         if self.payload_prefix:
             self.check_objects(self.payload_prefix)
 
-    def _check_window(self) -> None:
-        if self.window is not None and not self.windowed:
+    def _check_times(self) -> None:
+        due, expiry = self.due(), self.expiry()
+        if due is not None and expiry is not None and due >= expiry:
+            raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
+        if due is not None and self.ttl is not None and self.ttl <= due:
+            raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
+
+    def _check_window(self, window: Window) -> None:
+        if not self.windowed:
             raise Invalid("window", f"is not allowed in {self.event_type} messages; use send_at")
-        if self.window is not None:
-            self.window.check(self.time_zone)
+        window.check(self.time_zone)
 
     def _check_conditions(self) -> None:
-        if self.conditions and self.send_at is None:
+        conditions = self.conditions
+        if conditions and self.send_at is None:
             raise Invalid("unless", "needs send_at, the time at which the conditions are checked")
-        if len(self.conditions) > MAX_CONDITIONS:
-            raise Invalid("unless", f"has {len(self.conditions)} conditions; use at most {MAX_CONDITIONS}")
-        for number, condition in enumerate(self.conditions):
+        if len(conditions) > MAX_CONDITIONS:
+            raise Invalid("unless", f"has {len(conditions)} conditions; use at most {MAX_CONDITIONS}")
+        for number, condition in enumerate(conditions):
             field = "unless" if isinstance(self.unless, Condition) else f"unless[{number}]"
             condition.check(field)
             _check_id(condition.id, f"{field}.id")
@@ -439,21 +446,19 @@ class Message(Struct, frozen=True, kw_only=True):
                 )
 
     def _check_payload_ref(self) -> None:
-        size = len((self.payload_ref or "").encode())
-        if size > MAX_REF_BYTES:
-            raise Invalid(
-                "payload_ref", f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
-            )
+        if self.payload_ref is not None and (size := len(self.payload_ref.encode())) > MAX_REF_BYTES:
+            problem = f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
+            raise Invalid("payload_ref", problem)
 
     def due(self) -> float | None:
         """Return the earliest time to send the message, in epoch seconds, or None if it may be sent at
         once."""
-        return _time("send_at", self.send_at)
+        return None if self.send_at is None else _time("send_at", self.send_at)
 
     def expiry(self) -> float | None:
         """Return the time after which sending is pointless, in epoch seconds, or None if sending never
         becomes pointless."""
-        return _time("expires_at", self.expires_at)
+        return None if self.expires_at is None else _time("expires_at", self.expires_at)
 
     def expired(self, timestamp: float) -> bool:
         """Return whether sending is pointless at `timestamp` (epoch seconds)."""
@@ -525,8 +530,12 @@ def _names(contract: type[Message]) -> frozenset[str]:
 def mistakes(contract: type[Message], names: Iterable[str]) -> dict[str, str]:
     """Return the names outside the contract that resemble a vital attribute, each with the name of that
     attribute."""
-    short = (name for name in names if len(name) <= MAX_MISTAKABLE and name not in _names(contract))
-    return {name: attribute for name in short if (attribute := _meant(contract, name))}
+    known = _names(contract)
+    return {
+        name: attribute
+        for name in names
+        if name not in known and len(name) <= MAX_MISTAKABLE and (attribute := _meant(contract, name))
+    }
 
 
 @lru_cache(maxsize=4096)
@@ -633,9 +642,7 @@ def _check_id(id_: str, field: str = "id") -> None:
         raise Invalid(field, f"is {len(id_.encode())} bytes long; use at most {MAX_ID_BYTES}")
 
 
-def _time(field: str, text: str | None) -> float | None:
-    if text is None:
-        return None
+def _time(field: str, text: str) -> float:
     if len(text) <= MAX_TIME:
         with suppress(ValueError, OverflowError):
             return epoch(text)

@@ -152,7 +152,7 @@ class Mail(Templated, frozen=True, kw_only=True):
         SES counts "the total number of recipients (To:, CC: and BCC:)" against the quota:
         https://docs.aws.amazon.com/ses/latest/APIReference/API_SendEmail.html.
         """
-        return sum(len(listed(addresses)) for addresses in (self.recipient, self.cc, self.bcc))
+        return sum(map(len, map(listed, (self.recipient, self.cc, self.bcc))))
 
     def without(self, addressees: Container[str]) -> Self:
         """Return a copy of the mail without these addresses in to, cc and bcc."""
@@ -223,23 +223,24 @@ class Mail(Templated, frozen=True, kw_only=True):
         super().check()
         self._check_recipients()
         if self.from_ is not None:
-            normalised("from", [self.from_])
+            normalised("from", self.from_)
         self._check_content()
         check_headers(self.headers, topical=self.topic is not None)
         self._check_attachments()
 
     def _check_recipients(self) -> None:
         name = "to" if self.to is not None else "email"
-        recipients, cc, bcc, reply_to = map(listed, (self.recipient, self.cc, self.bcc, self.reply_to))
-        if not recipients:
+        if not self.recipient:
             raise Invalid("to", "is missing; set `to` (or `email`) to one address or a list of them")
         # The recipients are counted before any address is parsed, because an item can hold tens of thousands.
         if (count := self.recipient_count) > MAX_RECIPIENTS:
             raise Invalid(name, f"has {count} recipients, including cc and bcc; use at most {MAX_RECIPIENTS}")
-        if len(reply_to) > MAX_RECIPIENTS:
-            raise Invalid("reply_to", f"has {len(reply_to)} addresses; use at most {MAX_RECIPIENTS}")
-        for field_, addresses in ((name, recipients), ("cc", cc), ("bcc", bcc), ("reply_to", reply_to)):
-            normalised(field_, addresses)
+        if (count := len(listed(self.reply_to))) > MAX_RECIPIENTS:
+            raise Invalid("reply_to", f"has {count} addresses; use at most {MAX_RECIPIENTS}")
+        normalised(name, self.recipient)
+        normalised("cc", self.cc)
+        normalised("bcc", self.bcc)
+        normalised("reply_to", self.reply_to)
 
     def _check_attachments(self) -> None:
         content_ids = set[str]()
@@ -258,8 +259,11 @@ class Mail(Templated, frozen=True, kw_only=True):
 
     def check_images(self, html: str | None) -> None:
         """Raise Invalid if the HTML refers to an image that is not among the mail's attachments."""
+        # The pattern is slow, and few mails refer to an image.
+        if html is None or "cid:" not in html.lower():
+            return
         content_ids = {attachment.content_id for attachment in self.attachments}
-        if missing := set(_CID.findall(html or "")) - content_ids:
+        if missing := set(_CID.findall(html)) - content_ids:
             raise Invalid(
                 "attachments",
                 f"the HTML refers to cid:{min(missing):.78}, but no attachment has this content_id",
@@ -292,10 +296,13 @@ def listed(addresses: Addresses | None) -> list[str]:
     return [addresses] if isinstance(addresses, str) else addresses
 
 
-def normalised(name: str, addresses: list[str]) -> list[str]:
-    """Return the addresses in the form that SES accepts. Raises Invalid with the position of the invalid
-    address in the attribute `name`."""
-    return [_normalised(name, index, text, len(addresses)) for index, text in enumerate(addresses)]
+def normalised(name: str, addresses: Addresses | None) -> list[str]:
+    """Return an attribute's address or addresses as a list, in the form that SES accepts. Raises Invalid with
+    the position of the invalid address in the attribute `name`."""
+    if addresses is None:
+        return []
+    texts = listed(addresses)
+    return [_normalised(name, index, text, len(texts)) for index, text in enumerate(texts)]
 
 
 def _normalised(name: str, index: int, text: str, count: int) -> str:

@@ -17,7 +17,6 @@ from mailroom.channels.mail.contract import (
     UNSUBSCRIBE_POST,
     Attachment,
     Mail,
-    listed,
     normalised,
 )
 from mailroom.content.payloads import Payloads
@@ -129,17 +128,16 @@ class MailRenderer:
             tags={**reference.tags, "event_type": message.event_type},
             attachments=self._loaded(message.attachments),
             sender=self.sender_of(message),
-            to=normalised("to" if message.to is not None else "email", listed(message.recipient)),
-            cc=normalised("cc", listed(message.cc)),
-            bcc=normalised("bcc", listed(message.bcc)),
-            reply_to=normalised("reply_to", listed(message.reply_to)),
+            to=normalised("to" if message.to is not None else "email", message.recipient),
+            cc=normalised("cc", message.cc),
+            bcc=normalised("bcc", message.bcc),
+            reply_to=normalised("reply_to", message.reply_to),
         )
 
     def _link(self, mail: Mail, since: float | None) -> str | None:
         """Return the opt-out link, or None for a mail without a topic or with several addressees. Raises the
         errors of `Links.url`."""
-        addressees = mail.addressees
-        if mail.topic is None or len(addressees) != 1:
+        if mail.topic is None or len(addressees := mail.addressees) != 1:
             return None
         if self._links is None:
             raise TypeError("a mail with a topic needs `links`")
