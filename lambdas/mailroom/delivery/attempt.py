@@ -47,6 +47,7 @@ _HELD = "an earlier try may have reached the provider, so the message is not sen
 _IN_DOUBT = "in_doubt"
 """Code in the ledger attribute `trouble` while a message whose outcome is unknown waits for its resend."""
 _NOT_FOUND = NotFound()
+_NO_LOCK = nullcontext()
 
 
 class Release(Struct, frozen=True):
@@ -100,7 +101,7 @@ class Attempt(Generic[M, R]):
         Then the message was not submitted, or its outcome was not recorded and the claim lasts until its
         lease ends."""
         try:
-            with self.tools.large_message_lock if self.message.objects else nullcontext():
+            with self.tools.large_message_lock if self.message.objects else _NO_LOCK:
                 self.choose_provider()
                 evidence = self.find_evidence()
                 if isinstance(evidence, Sent):
@@ -175,7 +176,7 @@ class Attempt(Generic[M, R]):
             # From here on, the message has the recipients and the content that the provider gets.
             self.message = self._redirected(self.screen(self._with_payload()))
             request: R = build(self.message)
-            self.batch.opened()  # raises NotReady if the session of the batch could not be opened
+            self.batch.session  # noqa: B018 - raises NotReady if the account could not be opened
         except Invalid as fault:
             raise Ended(self._fail("invalid", str(fault), self.sender.attribute(fault))) from None
         except NotReady as reason:
@@ -199,7 +200,7 @@ class Attempt(Generic[M, R]):
         """5. Submit the message once. After an error the claim lasts until its lease ends, and the next
         worker first looks for evidence of this submit."""
         try:
-            return self.batch.opened().submit(request)
+            return self.batch.session.submit(request)
         except NotSent as error:
             return error.outcome if isinstance(error, NotReady) else Retry(str(error))
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
@@ -262,7 +263,7 @@ class Attempt(Generic[M, R]):
         # delivery.
         self.tally.add("Sent")
         try:
-            self._complete(sent)
+            self._complete(self.message, sent)
         except Exception:
             logger.error("sent, but not recorded", provider_id=sent.provider_id)
             raise
@@ -272,7 +273,7 @@ class Attempt(Generic[M, R]):
     def already_submitted(self, sent: Sent) -> Result:
         """Record that the provider has accepted a submit of an earlier invocation, and return the record's
         result."""
-        self._complete(sent)
+        self._complete(self._redirected(self.message), sent)
         self.tally.note("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
         return DONE
 
@@ -307,7 +308,7 @@ class Attempt(Generic[M, R]):
     def _look_up(self, claim: Claimed) -> Evidence:
         """Ask the provider about the earlier tries of unknown outcome. Raises NotReady, and any other error
         if the look-up fails."""
-        session, message = self.batch.opened(), self._redirected(self.message)
+        session, message = self.batch.session, self._redirected(self.message)
         since = claim.unsettled[0].began
         other_ids: Container[str] = ()
         if self.sender.line_seconds is not None and message.line is not None:
@@ -394,9 +395,9 @@ class Attempt(Generic[M, R]):
         except Exception:  # noqa: BLE001 - logged; the claim lasts until its lease ends
             logger.warning("the cause of an unknown outcome was not recorded", exc_info=True)
 
-    def _complete(self, sent: Sent) -> None:
-        line = self._redirected(self.message).line
-        self.ledger.complete(self.claim, self.adapter.provider, sent.provider_id, sent.facts, line)
+    def _complete(self, message: M, sent: Sent) -> None:
+        provider = self.adapter.provider
+        self.ledger.complete(self.claim, provider, sent.provider_id, sent.facts, message.line)
 
     def retry(self, minimum: float = 0) -> ComeBack:
         """Return the result for a record that is retried after the usual wait, or after `minimum` seconds if
@@ -406,7 +407,7 @@ class Attempt(Generic[M, R]):
     def _not_ready(self, reason: NotReady) -> Result:
         # If the account was opened, something else that the request needs is missing, such as the key that
         # signs opt-out links. The other provider could not send the message either.
-        return self._refused(reason.outcome, may_move=isinstance(self.batch.session, Refusal))
+        return self._refused(reason.outcome, may_move=isinstance(self.batch.access, Refusal))
 
     def _refused(self, refusal: Refusal, *, may_move: bool = True) -> Result:
         """Record that the message was not sent. `may_move`: whether the other provider may send the message

@@ -76,7 +76,7 @@ class Batch(Generic[M, R]):
         )
 
     @cached_property
-    def session(self) -> Session[M, R] | Refusal:
+    def access(self) -> Session[M, R] | Refusal:
         """Session of the batch, or the reason why the account's credentials could not be loaded."""
         try:
             return self.sender.adapter.open()
@@ -86,13 +86,17 @@ class Batch(Generic[M, R]):
             logger.error("the account could not be opened", error=type(error).__name__)
             return Misconfigured(f"the account cannot be opened: {type(error).__name__}")
 
-    def opened(self) -> Session[M, R]:
-        """Return the session of the batch. Raises NotReady if the account's credentials could not be
-        loaded."""
-        session = self.session
-        if isinstance(session, Refusal):
-            raise NotReady(session)
-        return session
+    @cached_property
+    def session(self) -> Session[M, R]:
+        """Session of the batch. Raises NotReady if the account's credentials could not be loaded."""
+        if isinstance(self.access, Refusal):
+            raise NotReady(self.access)
+        return self.access
+
+    @cached_property
+    def _account(self) -> str | None:
+        """Account of the batch's claims; None if the batch cannot be submitted."""
+        return None if isinstance(self.access, Refusal) else self.access.account
 
     def deliver(self, message: M | Invalid, record: QueueRecord) -> Result:
         """Deliver one message as far as possible now, and return the result for its record. Raises ClaimLost
@@ -170,8 +174,8 @@ class Batch(Generic[M, R]):
 
     def _return(self, entries: Sequence[Entry]) -> None:
         """Let messages that could not be prepared go back to the queue."""
-        for _, record, _ in entries:
-            self._results[record.key] = ComeBack(self.sender.retry_wait(record.receives))
+        for entry in entries:
+            self._results[entry.record.key] = ComeBack(self.sender.retry_wait(entry.record.receives))
 
     def _find_waits(self, entries: Sequence[Entry]) -> None:
         """Ask each reason which messages must wait, and hold them. A message waits only if it was certainly
@@ -203,7 +207,7 @@ class Batch(Generic[M, R]):
         self.unheld = {wait.message.key: wait for wait, record in waiting if record.key not in self._results}
 
     def _wait(self, entry: Entry, reason: WaitReason, due: float) -> Wait:
-        message, record, _ = entry
+        message, record = entry.message, entry.record
         return Wait(
             message,
             reason.name,
@@ -245,17 +249,16 @@ class Batch(Generic[M, R]):
         """Claim the first attempts of the batch in one call. Never raises: a message that is not claimed here
         is claimed separately. A message with two records in the batch is left out, so that each of the two
         records makes a separate claim."""
+        if not self.sender.claims_together:
+            return
         copies = Counter(entry.record.key for entry in entries)
-        in_time = self.tools.pace.in_time
-        new = [
-            entry
-            for entry in entries
-            if _is_new(entry) and copies[entry.record.key] == 1 and in_time(entry.record)
-        ]
-        if not self.sender.claims_together or len(new) < 2:
+        new = [entry for entry in entries if _is_new(entry) and copies[entry.record.key] == 1]
+        if len(new) < 2 or not self.tools.pace.in_time(new[0].record):
             return
         try:
-            self._requested = {record.key: self._new_claim(message, record) for message, record, _ in new}
+            self._requested = {
+                entry.record.key: self._new_claim(entry.message, entry.record) for entry in new
+            }
             replies = self.tools.ledger.claim_new([*self._requested.values()])
         except Exception:  # noqa: BLE001 - logged; each message is claimed in a separate call
             logger.warning("the batch was not claimed in one call", exc_info=True)
@@ -266,11 +269,10 @@ class Batch(Generic[M, R]):
             logger.warning("not all claimed in one call", reasons=sorted(codes))
 
     def _new_claim(self, message: Message, record: QueueRecord) -> NewClaim:
-        """Return the claim of a message. Its account is that of the batch's session, or None if the batch
-        cannot be submitted."""
-        allowed, session = self.sender.allowed, self.session
+        allowed, account = self.sender.allowed, self._account
         redirected_to = None if allowed is None else allowed.redirect(message.reached)
-        account = None if isinstance(session, Refusal) else account_for(session.account, redirected_to)
+        if account is not None and redirected_to is not None:
+            account = account_for(account, redirected_to)
         return NewClaim(message, account, redirected_to, self.tools.ledger.new_token(), record.put_at)
 
     def _give_back(self, message: M, record: QueueRecord) -> None:

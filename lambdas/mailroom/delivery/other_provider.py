@@ -32,11 +32,8 @@ class OtherProviderChoice:
         self._clock = clock
         self._refusals = deque[Refusal](maxlen=REFUSED_IN_A_ROW)
         """Latest consecutive refusals of the own provider."""
-
-    @property
-    def is_fallback(self) -> bool:
+        self.is_fallback = provider is not None and provider.is_fallback
         """Whether the other provider takes the messages that the sender's own provider does not send."""
-        return self._other is not None and self._other.is_fallback
 
     def own(self, claim: Claimed) -> Claimed | None:
         """Return the claim with the tries of the sender's own provider. Return None if the other provider
@@ -58,6 +55,8 @@ class OtherProviderChoice:
 
     def answered(self, outcome: Outcome) -> None:
         """Remember the provider's response to a submit."""
+        if not self.is_fallback:
+            return
         if isinstance(outcome, Refusal) and self._is_providers(outcome):
             self._refusals.append(outcome)
         else:

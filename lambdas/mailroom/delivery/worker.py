@@ -137,12 +137,12 @@ class Pace:
     def in_time(self, record: QueueRecord) -> bool:
         """Return whether the next submit, and the write of its outcome into the ledger, would end before the
         function times out."""
-        return self.left() < self._spare(record)
+        return self.left() < record.remaining() / 1000 - self._needed
 
     def take_turn(self, record: QueueRecord) -> bool:
         """Sleep until the next submit may start. Returns False, without a sleep, if the function could time
         out before the submit ends."""
-        return self.wait(self._spare(record))
+        return self.wait(record.remaining() / 1000 - self._needed)
 
     def left(self) -> float:
         """Return the seconds until the next submit may start."""
@@ -166,10 +166,6 @@ class Pace:
         """Sleep until the gap after the last submit is over."""
         if seconds := self.left():
             self._sleep(seconds)
-
-    def _spare(self, record: QueueRecord) -> float:
-        """Return the maximum number of seconds that a record may wait before its submit."""
-        return record.remaining() / 1000 - self._needed
 
 
 class Tally:
@@ -251,7 +247,7 @@ class Read(NamedTuple):
     record: QueueRecord
 
 
-class Received(NamedTuple):
+class Received(Struct, frozen=True):
     """Record of an event from Lambda, with the message in its body."""
 
     record: Mapping[str, Any]

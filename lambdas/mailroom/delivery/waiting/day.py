@@ -79,18 +79,19 @@ class Day(WaitReason):
         second."""
         if self._budget is None:
             return
-        sent = sum(message.recipient_count for message, outcome in answers if _may_be_sent(outcome))
+        reached = [answer.message for answer in answers if _may_be_sent(answer.outcome)]
+        sent = sum(message.recipient_count for message in reached)
         if self._bulk:
             # Messages that may have been sent before need no grant, but count as well. So more may have been
             # sent than was granted, and the excess is counted separately.
             granted = min(sent, self._left.recipients)
             self._left = self._left._replace(recipients=self._left.recipients - granted)
             sent -= granted
-            if self._moves and not all(_may_be_sent(outcome) for _, outcome in answers):
+            if self._moves and len(reached) < len(answers):
                 self._return_grant(self._budget)
         if sent:
             self._count(self._budget, sent)
-        if self._closes and any(isinstance(outcome, DayUsedUp) for _, outcome in answers):
+        if self._closes and any(isinstance(answer.outcome, DayUsedUp) for answer in answers):
             self._close(self._budget)
 
     def join(self, waits: Sequence[Wait]) -> None:

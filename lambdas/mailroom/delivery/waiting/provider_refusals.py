@@ -39,10 +39,11 @@ class ProviderRefusals(WaitReason):
     def learn(self, answers: Sequence[Answer]) -> None:
         """Let new messages wait for CLOSED_SECONDS if the provider has refused most of the latest messages,
         and one of this batch. Retry, DayUsedUp and Conflict do not count."""
-        for message, outcome in answers:
-            if isinstance(outcome, Sent | Rejected | Misconfigured):
-                self._refused.pop(message.key, None)
-                self._refused[message.key] = isinstance(outcome, Misconfigured)
+        for answer in answers:
+            if isinstance(answer.outcome, Sent | Rejected | Misconfigured):
+                key = answer.message.key
+                self._refused.pop(key, None)
+                self._refused[key] = isinstance(answer.outcome, Misconfigured)
         self._refused = dict([*self._refused.items()][-LATEST_MESSAGES:])
         is_refused = any(isinstance(answer.outcome, Misconfigured) for answer in answers)
         if is_refused and sum(self._refused.values()) >= MOST_REFUSED:

@@ -2,7 +2,8 @@
 each, in the order of asking. `release.DELAYED_SINCE` has a line for each."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from mailroom.delivery.worker import QueueRecord
 from mailroom.errors import Invalid
@@ -13,7 +14,7 @@ Due = float | Invalid
 """Time in epoch seconds until which a message waits, or the reason why it can never be sent."""
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """Message of a batch, before it is claimed."""
 
     message: Message
@@ -22,7 +23,7 @@ class Entry(NamedTuple):
     """STOPPED or PAUSED if the message's campaign run is stopped or paused."""
 
 
-class Answer(NamedTuple):
+class Answer(Struct, frozen=True):
     """Result of a message's submit, or the reason why a message was not submitted."""
 
     message: Message
