@@ -42,9 +42,7 @@ class Update(NamedTuple):
     def values(self) -> Sets:
         """Values for the placeholders in the expression."""
         values = values_of({**self.sets, **self.once, **self.appends, **self.adds})
-        if self.appends:
-            values[":no_entries"] = {"L": []}
-        return values
+        return {**values, ":no_entries": {"L": []}} if self.appends else values
 
 
 @lru_cache(maxsize=512)  # cached, because a process changes few different combinations of attributes

@@ -69,13 +69,13 @@ class LedgerTable:
         `condition` consists of parts that are joined by AND, and `values` are the values of its placeholders.
         Returns the item before or after the write, as `returns` requires. Raises ConditionFailed.
         """
-        moment, appends, bounded = self._clock(), changes.appends, condition
+        moment, appends, room, limit = self._clock(), changes.appends, "", Sets()
         if entry is not None:
-            appends, bounded = {"history": {"L": [_entry(moment, entry, code)]}}, f"{condition} AND {_ROOM}"
-            values = {**(values or {}), ":room": number(MAX_HISTORY)}
+            appends = {"history": {"L": [_entry(moment, entry, code)]}}
+            room, limit = f" AND {_ROOM}", {":room": number(MAX_HISTORY)}
         sets = {**self.dates(moment), **changes.sets}
-        entire = Update(sets, changes.once, appends, changes.adds, changes.removes)
-        arguments = entire.expression, bounded, {**entire.values, **(values or {})}
+        whole = Update(sets, changes.once, appends, changes.adds, changes.removes)
+        arguments = whole.expression, condition + room, {**whole.values, **(values or {}), **limit}
         try:
             return update(self._client, self._table, where(key), *arguments, returns=returns)
         except ConditionFailed as failed:

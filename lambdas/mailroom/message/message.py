@@ -456,8 +456,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     def expired(self, timestamp: float) -> bool:
         """Return whether sending is pointless at `timestamp` (epoch seconds)."""
-        expiry = self.expiry()
-        return expiry is not None and expiry <= timestamp
+        return (expiry := self.expiry()) is not None and expiry <= timestamp
 
 
 DEFAULT_TEMPLATE = "default"
@@ -603,8 +602,7 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
     if contract is None:
         raise Invalid("event_type", f"{key.event_type!r:.60} is not allowed here; use {', '.join(contracts)}")
     _check_id(key.id)
-    locale = item.get("locale")
-    if isinstance(locale, str) and issubclass(contract, Templated):
+    if isinstance(locale := item.get("locale"), str) and issubclass(contract, Templated):
         item = {**item, "locale": locale.replace("_", "-")}  # POSIX and Java write pt_BR for pt-BR
     try:
         message = msgspec.convert({**item, "variables": item}, contract)
