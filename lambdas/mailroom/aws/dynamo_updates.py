@@ -36,30 +36,23 @@ class Update(NamedTuple):
     def expression(self) -> str:
         """The update expression, in which `:name` is the placeholder for the value of the attribute
         `name`."""
-        return _expression((*self.sets,), (*self.once,), (*self.appends,), (*self.adds,), (*self.removes,))
+        return _expression(*map(tuple, self))
 
     @property
     def values(self) -> Sets:
         """Values for the placeholders in the expression."""
         values = values_of({**self.sets, **self.once, **self.appends, **self.adds})
-        if self.appends:
-            values[":no_entries"] = {"L": []}
-        return values
+        return {**values, ":no_entries": {"L": []}} if self.appends else values
 
 
 @lru_cache(maxsize=512)  # cached, because a process changes few different combinations of attributes
-def _expression(
-    sets: Sequence[str],
-    once: Sequence[str],
-    appends: Sequence[str],
-    adds: Sequence[str],
-    removes: Sequence[str],
-) -> str:
+def _expression(*names: tuple[str, ...]) -> str:
     """Return the update expression from the names of the attributes in each field of an Update."""
-    first_values = [f"#{name} = if_not_exists(#{name}, :{name})" for name in once]
+    sets, first_values, appends, adds, removes = names
+    firsts = [f"#{name} = if_not_exists(#{name}, :{name})" for name in first_values]
     entries = [f"#{name} = list_append(if_not_exists(#{name}, :no_entries), :{name})" for name in appends]
     clauses = {
-        "SET": [*(f"#{name} = :{name}" for name in sets), *first_values, *entries],
+        "SET": [*(f"#{name} = :{name}" for name in sets), *firsts, *entries],
         "REMOVE": [f"#{name}" for name in removes],
         "ADD": [f"#{name} :{name}" for name in adds],
     }

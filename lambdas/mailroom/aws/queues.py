@@ -177,7 +177,7 @@ def put_at(record: Mapping[str, Any]) -> float | None:
 def due_at(record: Mapping[str, Any]) -> float | None:
     """Return the time in epoch seconds from which the delay of a message that has waited counts; None for a
     message that has not waited."""
-    return _moment(_attribute(record, DUE_AT))
+    return _moment(text) if (text := _attribute(record, DUE_AT)) else None
 
 
 def first_received_at(record: Mapping[str, Any]) -> float:
@@ -194,8 +194,6 @@ def _attribute(record: Mapping[str, Any], name: str) -> str:
 def _moment(text: str, parts: int = 1) -> float | None:
     """Return the time in a text in epoch seconds, or None if it is invalid. The text is in units of 1/`parts`
     second."""
-    if not text:
-        return None
     try:
         seconds = int(text) / parts
     except (ValueError, OverflowError):  # another program may have written an invalid time into the queue

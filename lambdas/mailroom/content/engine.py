@@ -85,10 +85,6 @@ class Engine:
 
     def render(self, name: str, variables: Mapping[str, Any]) -> str:
         """Return the rendered template; `variables` come from `values_of`. Raises TemplateFault."""
-        # In a template, `self` contains the template's blocks, and MiniJinja's binding does not accept a
-        # variable of that name.
-        if "self" in variables:
-            variables = {variable: value for variable, value in variables.items() if variable != "self"}
         if self._reload:
             self._environment.reload()
         try:

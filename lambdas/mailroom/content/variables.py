@@ -14,7 +14,9 @@ def values_of(variables: Mapping[str, Any]) -> dict[str, Any]:
     A number that a double can represent exactly becomes an int or a float. Any other number becomes a text
     with all its digits.
     """
-    return {name: _value(value) for name, value in variables.items()}
+    # In a template, `self` contains the template's blocks, and MiniJinja's binding does not accept a variable
+    # of that name.
+    return {name: _value(value) for name, value in variables.items() if name != "self"}
 
 
 def _value(value: Any) -> Any:

@@ -66,10 +66,8 @@ class Claimed(Struct, frozen=True):
     def after(self, evidence: Evidence) -> "Claimed":
         """Return the claim after evidence about its earlier tries. The tries are removed if the evidence
         proves that none of them reached the provider."""
-        if not self.unsettled:
-            return self
         if isinstance(evidence, NotFound):
-            return structs.replace(self, unsettled=(), settled=True)
+            return structs.replace(self, unsettled=(), settled=True) if self.unsettled else self
         # A provider accepts an identical request with the same idempotency key only once. So after a
         # Repeatable, all tries together send one message. Look-ups and checkpoints prove nothing about tries
         # at other accounts. So after a Sent, this is certain only if all tries were made at one account.

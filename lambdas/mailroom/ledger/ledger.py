@@ -160,11 +160,8 @@ class Ledger(LedgerTable):
         """
         moment = self._clock()
         now_ms, dates = milliseconds(moment), self.dates(moment)
-        items: list[Sets] = []
-        for new in new_claims:
-            claiming = self._claiming(new, now_ms)
-            key = where(new.message.key)
-            items.append({**key, **dates, **claiming.sets, **claiming.once, **claiming.adds})
+        claims = [(where(new.message.key), self._claiming(new, now_ms)) for new in new_claims]
+        items = [{**key, **dates, **claim.sets, **claim.once, **claim.adds} for key, claim in claims]
         codes = insert(self._client, self._table, items)
         return [code or _claimed(new, {}) for new, code in zip(new_claims, codes, strict=True)]
 
@@ -174,10 +171,8 @@ class Ledger(LedgerTable):
         `trouble` stays until a later try or the outcome replaces it."""
         message = sent = new.message
         description = about_of(message)
-        removes, redirect = ["dead_lettered_at"], Sets()
-        if new.redirected_to is None:
-            removes.append(REDIRECTED_TO)
-        else:
+        redirect = Sets()
+        if new.redirected_to is not None:
             sent = message.redirected(new.redirected_to)
             redirect = {REDIRECTED_TO: string(new.redirected_to)}
         # A try stays in `unsettled_tries` after a crash, until a later write records its outcome.
@@ -193,7 +188,7 @@ class Ledger(LedgerTable):
             },
             once={**entries_of(message.addressees), **self.first_values(description, new.put_at)},
             adds={"unsettled_tries": {"SS": [*tries]}} if tries else {},
-            removes=removes,
+            removes=("dead_lettered_at",) if redirect else ("dead_lettered_at", REDIRECTED_TO),
         )
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:

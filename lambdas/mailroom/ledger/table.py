@@ -69,18 +69,15 @@ class LedgerTable:
         `condition` consists of parts that are joined by AND, and `values` are the values of its placeholders.
         Returns the item before or after the write, as `returns` requires. Raises ConditionFailed.
         """
-        moment = self._clock()
-        sets = {**self.dates(moment), **changes.sets}
-        appends = changes.appends if entry is None else {"history": {"L": [_entry(moment, entry, code)]}}
-        dated = Update(sets, changes.once, appends, changes.adds, changes.removes)
-        bounded, all_values = condition, {**dated.values, **(values or {})}
+        moment, appends, room, limit = self._clock(), changes.appends, "", Sets()
         if entry is not None:
-            bounded, all_values[":room"] = f"{condition} AND {_ROOM}", number(MAX_HISTORY)
-        expression = dated.expression
+            appends = {"history": {"L": [_entry(moment, entry, code)]}}
+            room, limit = f" AND {_ROOM}", {":room": number(MAX_HISTORY)}
+        sets = {**self.dates(moment), **changes.sets}
+        whole = Update(sets, changes.once, appends, changes.adds, changes.removes)
+        arguments = whole.expression, condition + room, {**whole.values, **(values or {}), **limit}
         try:
-            return update(
-                self._client, self._table, where(key), expression, bounded, all_values, returns=returns
-            )
+            return update(self._client, self._table, where(key), *arguments, returns=returns)
         except ConditionFailed as failed:
             if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
                 raise

@@ -374,9 +374,7 @@ class Message(Struct, frozen=True, kw_only=True):
         `used`, because the message would be sent without the attribute's value. With `strict`, raise Invalid
         for any unused attribute."""
         misspelt = self.misspelt()
-        if not (misspelt or strict):
-            return
-        for name in sorted(self.unused(used)):
+        for name in sorted(self.unused(used)) if misspelt or strict else ():
             if name in misspelt:
                 raise Invalid(name, f"is not used here; did you mean `{misspelt[name]}`?")
             if strict:
@@ -387,13 +385,15 @@ class Message(Struct, frozen=True, kw_only=True):
         extend `super().check()`."""
         if not self.may_use:
             self.check_names(())
-        self._check_times()
+        due, expiry = self.due(), self.expiry()
+        if due is not None and expiry is not None and due >= expiry:
+            raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
+        if due is not None and self.ttl is not None and self.ttl <= due:
+            raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
             raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
-        if self.window is not None:
-            self._check_window(self.window)
-        if self.unless is not None:
-            self._check_conditions()
+        self._check_window()
+        self._check_conditions()
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is not a lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
@@ -402,17 +402,11 @@ class Message(Struct, frozen=True, kw_only=True):
         if self.payload_prefix:
             self.check_objects(self.payload_prefix)
 
-    def _check_times(self) -> None:
-        due, expiry = self.due(), self.expiry()
-        if due is not None and expiry is not None and due >= expiry:
-            raise Invalid("send_at", "is not before expires_at; the message would expire before it is sent")
-        if due is not None and self.ttl is not None and self.ttl <= due:
-            raise Invalid("ttl", "is not after send_at; the item would be deleted before its message is sent")
-
-    def _check_window(self, window: Window) -> None:
-        if not self.windowed:
+    def _check_window(self) -> None:
+        if self.window is not None and not self.windowed:
             raise Invalid("window", f"is not allowed in {self.event_type} messages; use send_at")
-        window.check(self.time_zone)
+        if self.window is not None:
+            self.window.check(self.time_zone)
 
     def _check_conditions(self) -> None:
         conditions = self.conditions
@@ -462,8 +456,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     def expired(self, timestamp: float) -> bool:
         """Return whether sending is pointless at `timestamp` (epoch seconds)."""
-        expiry = self.expiry()
-        return expiry is not None and expiry <= timestamp
+        return (expiry := self.expiry()) is not None and expiry <= timestamp
 
 
 DEFAULT_TEMPLATE = "default"
@@ -530,12 +523,8 @@ def _names(contract: type[Message]) -> frozenset[str]:
 def mistakes(contract: type[Message], names: Iterable[str]) -> dict[str, str]:
     """Return the names outside the contract that resemble a vital attribute, each with the name of that
     attribute."""
-    known = _names(contract)
-    return {
-        name: attribute
-        for name in names
-        if name not in known and len(name) <= MAX_MISTAKABLE and (attribute := _meant(contract, name))
-    }
+    short = {name for name in names if len(name) <= MAX_MISTAKABLE} - _names(contract)
+    return {name: attribute for name in short if (attribute := _meant(contract, name))}
 
 
 @lru_cache(maxsize=4096)
@@ -613,8 +602,7 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
     if contract is None:
         raise Invalid("event_type", f"{key.event_type!r:.60} is not allowed here; use {', '.join(contracts)}")
     _check_id(key.id)
-    locale = item.get("locale")
-    if isinstance(locale, str) and issubclass(contract, Templated):
+    if isinstance(locale := item.get("locale"), str) and issubclass(contract, Templated):
         item = {**item, "locale": locale.replace("_", "-")}  # POSIX and Java write pt_BR for pt-BR
     try:
         message = msgspec.convert({**item, "variables": item}, contract)

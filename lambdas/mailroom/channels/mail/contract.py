@@ -237,10 +237,8 @@ class Mail(Templated, frozen=True, kw_only=True):
             raise Invalid(name, f"has {count} recipients, including cc and bcc; use at most {MAX_RECIPIENTS}")
         if (count := len(listed(self.reply_to))) > MAX_RECIPIENTS:
             raise Invalid("reply_to", f"has {count} addresses; use at most {MAX_RECIPIENTS}")
-        normalised(name, self.recipient)
-        normalised("cc", self.cc)
-        normalised("bcc", self.bcc)
-        normalised("reply_to", self.reply_to)
+        for field_ in (name, "cc", "bcc", "reply_to"):
+            normalised(field_, getattr(self, field_))
 
     def _check_attachments(self) -> None:
         content_ids = set[str]()
@@ -259,11 +257,10 @@ class Mail(Templated, frozen=True, kw_only=True):
 
     def check_images(self, html: str | None) -> None:
         """Raise Invalid if the HTML refers to an image that is not among the mail's attachments."""
-        # The pattern is slow, and few mails refer to an image.
-        if html is None or "cid:" not in html.lower():
-            return
         content_ids = {attachment.content_id for attachment in self.attachments}
-        if missing := set(_CID.findall(html)) - content_ids:
+        # The pattern is slow, and few mails refer to an image.
+        references = _CID.findall(html) if html is not None and "cid:" in html.lower() else ()
+        if missing := {*references} - content_ids:
             raise Invalid(
                 "attachments",
                 f"the HTML refers to cid:{min(missing):.78}, but no attachment has this content_id",
@@ -299,8 +296,6 @@ def listed(addresses: Addresses | None) -> list[str]:
 def normalised(name: str, addresses: Addresses | None) -> list[str]:
     """Return an attribute's address or addresses as a list, in the form that SES accepts. Raises Invalid with
     the position of the invalid address in the attribute `name`."""
-    if addresses is None:
-        return []
     texts = listed(addresses)
     return [_normalised(name, index, text, len(texts)) for index, text in enumerate(texts)]
 
