@@ -81,8 +81,9 @@ class Ended(Exception):
 
 
 class Attempt(Generic[M, R]):
-    """Attempt to send one message that a worker has claimed. A channel's subclass may override the methods
-    without an underscore; see FaxAttempt."""
+    """Attempt of a message from a worker's claim on. If this worker cannot end the attempt, another worker
+    continues it with a claim of its own. A channel's subclass may override the methods without an underscore;
+    see FaxAttempt."""
 
     def __init__(self, batch: Batch[M, R], claim: Claimed, message: M, record: QueueRecord) -> None:
         self.batch = batch

@@ -221,7 +221,7 @@ class Batch(Generic[M, R]):
 
     def _hold(self, waiting: Sequence[Waiting]) -> dict[Key, Result]:
         """Hold messages, and return the results for their records. If an error prevents this, the messages go
-        back to the queue. A message that cannot be held because it may have been sent has no result, so that
+        back to the queue. A message that cannot be held because it may have been sent is left out, so that
         it is claimed. Never raises."""
         if not waiting:
             return {}

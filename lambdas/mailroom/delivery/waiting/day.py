@@ -19,7 +19,7 @@ up. The quota is of the last 24 hours, so the provider frees it bit by bit."""
 
 
 class Day(WaitReason):
-    """The daily budget has no capacity. The bulk lane reserves its recipients in the budget, once for the
+    """The daily budget is used up. The bulk lane reserves its recipients in the budget, once for the
     batch and before its submits. Other lanes never reserve recipients: their recipients are counted after the
     batch, so that they wait only if the provider has refused them."""
 

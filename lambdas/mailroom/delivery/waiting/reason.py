@@ -46,4 +46,5 @@ class WaitReason:
         raise NotImplementedError
 
     def learn(self, answers: Sequence[Answer]) -> None:
-        """Learn from the provider's answers to a batch. Most reasons learn nothing. Never raises."""
+        """Learn from the provider's answers to a batch. By default, the answers are ignored. Never
+        raises."""
