@@ -37,7 +37,7 @@ def docs(
 ) -> None:
     """Show a page of this version's documentation. Without PAGE, it lists the pages.
 
-    Long pages are shown by the pager, in which / searches for words. Exit code 2: there is no such page.
+    Long pages are shown by the pager, in which / searches for words. Exit code 2: no page has this name.
 
     Example: mailroom docs keep-codes-fast
     """
