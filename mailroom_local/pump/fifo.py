@@ -28,7 +28,6 @@ WAIT_SECONDS = 20
 class FifoMapping:
     """Settings of a mapping. `concurrency` is the maximum number of batches that are processed at a time."""
 
-    uuid: str
     function: str
     queue: str
     batch_size: int
@@ -39,7 +38,6 @@ class FifoMapping:
         """Parse an entry of the response of ListEventSourceMappings."""
         allowed = (answer.get("ScalingConfig") or {}).get("MaximumConcurrency", AT_MOST)
         return cls(
-            uuid=answer["UUID"],
             function=answer["FunctionArn"],
             queue=answer["EventSourceArn"],
             batch_size=answer["BatchSize"],

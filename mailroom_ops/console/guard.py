@@ -10,9 +10,11 @@ must also come from the console's own pages, or another site could submit its fo
 
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
+
+from starlette.responses import HTMLResponse
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -62,20 +64,21 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        reason = self._stranger(scope, headers)
-        if reason:
-            await _answer(send, 403, _REFUSED.format(why=reason, remedy=_PRINTED_URL))
+        response: ASGIApp
+        if reason := self._stranger(scope, headers):
+            response = HTMLResponse(_REFUSED.format(why=reason, remedy=_PRINTED_URL), 403)
         elif self._admits(scope):
             cookie = f"{self._cookie}={self._session}; Path={self._home}/; HttpOnly; SameSite=Strict"
-            await _answer(send, 200, _ADMITTED.format(home=self._home), [(b"set-cookie", cookie.encode())])
+            response = HTMLResponse(_ADMITTED.format(home=self._home), headers={"set-cookie": cookie})
         elif not self._known(headers):
-            await _answer(send, 403, _REFUSED.format(why=_NO_SESSION, remedy=_PRINTED_URL))
+            response = HTMLResponse(_REFUSED.format(why=_NO_SESSION, remedy=_PRINTED_URL), 403)
         elif scope["method"] not in _SAFE and not _is_small(headers):
             reason = "The form is too large, or does not say its length."
             remedy = "To send a large message, use <code>mailroom send</code>."
-            await _answer(send, 413, _REFUSED.format(why=reason, remedy=remedy))
+            response = HTMLResponse(_REFUSED.format(why=reason, remedy=remedy), 413)
         else:
-            await self._app({**scope, "root_path": self._home}, receive, _guarded(send))
+            response, scope = self._app, {**scope, "root_path": self._home}
+        await response(scope, receive, _guarded(send))
 
     def _stranger(self, scope: "Scope", headers: dict[bytes, bytes]) -> str:
         """Return the reason why a request cannot come from the console's own pages; empty if it can."""
@@ -134,11 +137,3 @@ def _guarded(send: "Send") -> "Send":
         await send(message)
 
     return guarded
-
-
-async def _answer(send: "Send", status: int, page: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
-    """Send a page of the guard itself."""
-    send = _guarded(send)
-    fields = [(b"content-type", b"text/html; charset=utf-8"), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": fields})
-    await send({"type": "http.response.body", "body": page.encode()})

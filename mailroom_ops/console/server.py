@@ -1,7 +1,6 @@
 """Table of the console's pages, and the HTTP server that serves them."""
 
 import itertools
-import mimetypes
 import re
 import secrets
 import signal
@@ -20,7 +19,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from mailroom.clock import iso
@@ -80,7 +80,6 @@ PAGES = (
 )
 """Table of the pages: to add a page, add a row. The menu has the rows with `menu`, in this order."""
 _HERE = Path(__file__).parent
-_ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
 _HTMX = "htmx-2.0.11.min.js"
 _NOT_THERE = {404: "There is no such page.", 405: "This page accepts no form."}
 _MOST_SHOWN = 100_000
@@ -158,7 +157,8 @@ def application(site: Site, home: str) -> ASGIApp:
         return _rendered(site, environment, PAGES[0], Request(), answer)
 
     handlers: Any = {HTTPException: fault, Exception: fault}
-    return Starlette(routes=[*routes, Route("/assets/{name}", _asset)], exception_handlers=handlers)
+    assets = Mount("/assets", StaticFiles(directory=_HERE / "assets"))
+    return Starlette(routes=[*routes, assets], exception_handlers=handlers)
 
 
 def environment_of(site: Site, home: str) -> Environment:
@@ -256,10 +256,3 @@ def _shown(value: Any) -> Any:
         return ""
     text = isinstance(value, str) and not isinstance(value, Markup)
     return _NO_MARKS.sub(lambda match: printable(match[0]), value) if text else value
-
-
-async def _asset(request: HttpRequest) -> Response:
-    name = request.path_params["name"]
-    if name not in _ASSETS:
-        return Response("There is no such file.", 404)
-    return Response(_ASSETS[name], media_type=mimetypes.guess_type(name)[0])

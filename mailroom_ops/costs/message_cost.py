@@ -23,7 +23,7 @@ ASSUMED = (
     "Assumed for the cost: batches are full, and every message is sent at its first attempt, without a wait "
     f"for its send_at, its window or the daily limit. A mailbox item has {MAILBOX_BYTES:,} bytes; without an "
     f"expiry, its storage is counted for {FOREVER_DAYS} days.",
-    f"Prices: {prices.DATED}. `mailroom docs limits#what-it-costs` lists what is left out.",
+    f"Prices: {prices.DATED}. `mailroom docs limits` lists what is left out.",
 )
 """Sentences about the assumptions of the costs."""
 

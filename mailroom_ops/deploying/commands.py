@@ -24,8 +24,8 @@ OWN = "-deploy"
 not deploy it."""
 WHAT_TO_DO = (
     'Nothing was changed. If an update of Mailroom is the cause, read "Before you deploy" in its changelog. '
-    "If a setting is the cause, undo its change, or first move the "
-    "data: `mailroom docs deploy-update-go-back#taking-parts-out`."
+    "If a setting is the cause, undo its change, or first move the data: see "
+    '"Taking parts out" in `mailroom docs deploy-update-go-back`.'
 )
 WAIT = "Wait until SES has verified the senders?"
 NO_LOSS = "No table, queue, bucket or secret would be replaced or deleted."

@@ -52,8 +52,8 @@ def bootstrap_if_missing(account: str, assembly: Path, again: str, *, unasked: b
         state = f"The CDK's bootstrap of account {account} in {region} has version {version:g} of {needed}"
         effect = "updates it, for all apps that use it"
     if parameter != DEFAULT_BOOTSTRAP:
-        page = "mailroom docs deploy-from-ci#what-a-deployment-may-do"
-        raise Refused(f"{state}: {parameter}. Nothing was deployed. Create it as in `{page}`, then: {again}")
+        page = '"What a deployment may do" in `mailroom docs deploy-from-ci`'
+        raise Refused(f"{state}: {parameter}. Nothing was deployed. Create it as in {page}, then: {again}")
     question = f"{state}. `cdk bootstrap` {effect}. Run it now?"
     if not unasked and not (at_a_terminal() and typer.confirm(question, default=not version, err=True)):
         raise Refused(f"{state}. Nothing was deployed. Go on with: {again} --bootstrap")

@@ -33,7 +33,7 @@ from mailroom_ops.shared.screen import (
 )
 from mailroom_ops.shared.selected_messages import MessageRef, selected
 from mailroom_ops.shared.stage_queues import DeployedStage
-from mailroom_ops.shared.times import duration, seconds_of, short, written
+from mailroom_ops.shared.times import duration, seconds_of, short
 
 ALL = "all"
 FOLLOWS: dict[Word, str] = {
@@ -180,10 +180,8 @@ def _scan(repairs: Repairs, stage: str, *, quiet: bool) -> Candidates:
     seconds = repairs.second_look_in(candidates)
     if seconds:
         if not quiet:
-            words = (
-                f"Some messages of the mailbox are not in the ledger; looking again in {written(seconds)}."
-            )
-            errors.print(words, soft_wrap=True)
+            words = "Some messages of the mailbox are not in the ledger; looking again in"
+            errors.print(f"{words} {duration(seconds)}.", soft_wrap=True)
         with status("waiting", quiet=quiet):
             time.sleep(seconds)
     return candidates

@@ -25,16 +25,6 @@ def seconds_of(text: str) -> int:
     return seconds
 
 
-def written(seconds: float) -> str:
-    """Format a span as options accept it, such as `15m`: in the largest of days, hours, minutes and seconds
-    that gives a whole number."""
-    whole = round(seconds)
-    for unit in ("d", "h", "m"):
-        if whole and whole % _UNITS[unit] == 0:
-            return f"{whole // _UNITS[unit]}{unit}"
-    return f"{whole}s"
-
-
 def duration(seconds: float) -> str:
     """Format an approximate span in its largest unit, such as `3 hours`."""
     for unit, length in _LARGE:

@@ -1,4 +1,4 @@
-"""`mailroom docs`: every page, link and sentence leads to a place that the command shows."""
+"""`mailroom docs`: every page, link and sentence leads to a page that the command shows."""
 
 import os
 import re
@@ -8,13 +8,13 @@ from typer.testing import CliRunner
 
 from mailroom_ops.cli import app
 from mailroom_ops.setup import docs
-from mailroom_ops.setup.docs import INDEX, find, page_of
+from mailroom_ops.setup.docs import INDEX, name_of
 from tests.support import ROOT
 from tests.support.docs_pages import Page, pages
 
 PRODUCT = ("app.py", "campaigns", "lambdas", "mailroom_local", "mailroom_ops", "stacks")
 NAMED = re.compile(r"`mailroom docs ([^`{\s]+)`")
-"""Word that a text gives to the command. A word that code completes is in no text yet."""
+"""Name that a text gives to the command. A name that code completes is in no text yet."""
 
 
 def texts() -> dict[str, str]:
@@ -35,9 +35,9 @@ def shown(*words: str) -> str:
 
 
 def test_every_page_in_a_sentence_of_the_product_exists() -> None:
-    named = {(path, word) for path, text in texts().items() for word in NAMED.findall(text)}
+    named = {(path, name) for path, text in texts().items() for name in NAMED.findall(text)}
     assert len(named) > 20
-    assert [(path, word) for path, word in sorted(named) if len(find(word)) != 1] == []
+    assert [(path, name) for path, name in sorted(named) if name not in docs.pages()] == []
 
 
 def test_sentences_of_the_product_do_not_mention_files_that_an_installation_lacks() -> None:
@@ -45,49 +45,36 @@ def test_sentences_of_the_product_do_not_mention_files_that_an_installation_lack
     assert wrong == []
 
 
-def test_the_target_of_a_link_is_found_by_the_word_of_the_link() -> None:
+def test_a_page_is_found_by_a_link_to_it_or_to_a_section_of_it() -> None:
     links = {(link, (ROOT / page.path).parent) for page in pages() for link in page.links()}
     for link, folder in links:
-        file, _, anchor = link.partition("#")
-        target = (folder / file).resolve()
-        if file and target in docs.pages().values():
-            (section,) = find(link)
-            assert docs.pages()[section.page] == target, link
-            assert not anchor or section.word.endswith(f"#{anchor}"), link
+        target = (folder / link.partition("#")[0]).resolve()
+        if target in docs.pages().values():
+            assert docs.pages()[name_of(link)] == target, link
+    assert shown("deploy-update-go-back.md#taking-parts-out") == shown("deploy-update-go-back")
 
 
-def test_the_command_without_a_word_lists_every_page_except_those_of_alarms() -> None:
+def test_the_command_without_a_name_lists_every_page_except_those_of_alarms() -> None:
     text = shown()
     assert text == shown(INDEX)
     files = {page.path for page in pages()} - {"docs/README.md"}
     listed = {
         os.path.relpath((ROOT / "docs" / link).resolve(), ROOT) for link in Page("docs/README.md").links()
     }
-    alarms = {path for path in files if path.startswith("docs/alarms/") and "README" not in path}
+    alarms = {path for path in files if path.startswith("docs/alarms/")}
     assert len(alarms) > 10
     assert listed == files - alarms
     for path in listed:
-        assert page_of(path) in docs.pages()
+        assert name_of(path) in docs.pages()
         assert Path(path).name in text
 
 
-def test_a_section_is_shown_by_its_link_and_by_words_of_its_heading() -> None:
-    text = shown("deploy-update-go-back.md#taking-parts-out")
-    assert text.startswith("Taking parts out")
-    assert "Restoring a table" not in text
-    assert shown("taking parts") == text
-
-
-def test_an_ambiguous_word_is_answered_with_the_commands_of_its_sections() -> None:
-    commands = shown("what it means").splitlines()
-    assert "mailroom docs gave-up#what-it-means" in commands
-    for command in commands:
-        assert len(find(command.removeprefix("mailroom docs "))) == 1, command
-
-
-def test_a_comment_in_a_block_of_commands_is_no_heading() -> None:
-    text = "# Page\n```sh\n# first\n```\n## Second\n"
-    assert [section.heading for section in docs.sections("page", text)] == ["Page", "Second"]
+def test_a_page_is_shown_from_its_heading_to_its_end() -> None:
+    text, page = shown("gave-up"), Page("docs/alarms/gave-up.md")
+    headings = re.findall(r"^#+ (.+)$", page.prose, re.MULTILINE)
+    assert len(headings) > 3
+    for heading in headings:
+        assert heading.replace("`", "") in text
 
 
 def test_a_file_beside_the_pages_is_printed_unchanged_and_its_path_on_request() -> None:
@@ -96,7 +83,7 @@ def test_a_file_beside_the_pages_is_printed_unchanged_and_its_path_on_request() 
     assert shown("support.policy.json", "--path") == f"{file}\n"
 
 
-def test_an_unknown_word_is_refused_with_the_command_that_lists_the_pages() -> None:
-    result = CliRunner().invoke(app, ["docs", "no such words"])
+def test_an_unknown_name_is_refused_with_the_command_that_lists_the_pages() -> None:
+    result = CliRunner().invoke(app, ["docs", "no such page"])
     assert result.exit_code == 2
-    assert result.stderr == "No page has 'no such words'. `mailroom docs` lists the pages.\n"
+    assert result.stderr == "There is no page 'no such page'. `mailroom docs` lists the pages.\n"

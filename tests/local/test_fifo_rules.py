@@ -56,7 +56,7 @@ def test_all_messages_are_kept_if_a_reported_identifier_is_not_in_the_batch(iden
 
 def test_every_setting_of_the_mapping_is_taken_over() -> None:
     mapping = FifoMapping.from_api(LISTED)
-    assert (mapping.uuid, mapping.function, mapping.queue) == ("u", "f", ARN)
+    assert (mapping.function, mapping.queue) == ("f", ARN)
     assert (mapping.batch_size, mapping.concurrency) == (1, 3)
 
 

@@ -244,7 +244,7 @@ def test_a_bootstrap_of_the_stages_own_is_never_created_with_the_rights_of_the_d
     write_manifest(assembly, "/cdk-bootstrap/mailprod/version")
     result, world = run(State("none", options=("--bootstrap",)), monkeypatch)
     assert (result.exit_code, world.bootstraps, world.deployments) == (2, [], [])
-    assert "mailroom docs deploy-from-ci#what-a-deployment-may-do" in result.stderr
+    assert "`mailroom docs deploy-from-ci`" in result.stderr
 
 
 def test_the_account_is_examined_in_the_region_that_the_settings_name(

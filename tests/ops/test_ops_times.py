@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom_ops.shared.screen import Refused
-from mailroom_ops.shared.times import duration, seconds_of, short, span_of, written
+from mailroom_ops.shared.times import duration, seconds_of, short, span_of
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,6 @@ def test_an_invalid_span_is_refused_with_examples(typed: str) -> None:
     assert span_of(typed) is None
     with pytest.raises(Refused, match="is not a time span; use one like 90s, 15m, 2h, 1d or 2w"):
         seconds_of(typed)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(90, "90s"), (900, "15m"), (7200, "2h"), (86_400, "1d"), (0, "0s"), (59.6, "1m")]
-)
-def test_a_span_is_printed_as_it_is_typed(seconds: float, words: str) -> None:
-    assert written(seconds) == words
 
 
 @pytest.mark.parametrize(

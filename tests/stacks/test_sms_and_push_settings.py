@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import phonenumbers
 import pytest
 
 from mailroom_stacks.settings.feedback import feedback_rules
 from mailroom_stacks.settings.load import load, with_providers
 from mailroom_stacks.settings.sentences import SettingsError
-from mailroom_stacks.settings.sms import REGIONS
 from tests.support.stacks.refusals import STAGES, accepted, refusal, with_settings
 from tests.support.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 
@@ -198,10 +196,6 @@ def test_either_provider_is_accepted_with_its_settings(sms: dict[str, Any]) -> N
 def test_an_invalid_sender_is_refused(sender: str) -> None:
     said = refusal("sms.sender", sender)
     assert said.startswith(f"mailroom.dev.sms.sender: {sender!r} should match pattern ")
-
-
-def test_the_countries_are_those_whose_numbers_the_functions_can_read() -> None:
-    assert set(phonenumbers.SUPPORTED_REGIONS) == REGIONS
 
 
 def test_both_simulated_providers_are_placed_below_one_address() -> None:

@@ -184,16 +184,10 @@ def _of_message(item: Item) -> Cause:
     return _UNSENT if item.get("status") == "sending" else _UNCLAIMED
 
 
-def _undelivered(dead_letter: DeadLetter) -> Cause:
-    return Cause(
-        "undelivered",
-        f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; fix the cause, then redrive it",
-    )
-
-
 def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:
     if dead_letter.undelivered:
-        return _undelivered(dead_letter)
+        sentence = f"EventBridge Scheduler could not send it: {dead_letter.undelivered}"
+        return Cause("undelivered", f"{sentence}; fix the cause, then redrive it")
     if dead_letter.queue.startswith("collect-"):
         sentence = f"a page of campaign {subject.detail}, was not collected; see `mailroom campaign status`"
         return Cause("uncollected", f"{sentence}; fix the cause, then redrive it, or start the run again")

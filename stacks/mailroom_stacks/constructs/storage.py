@@ -104,16 +104,19 @@ def bucket_name(settings: Settings, short: str) -> str:
 
 def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
     """Return the permissions to read the payload bucket, directly or by presigned URLs for a provider."""
-    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
+    reason = "Producers choose the keys of payloads and attachments."
+    return read_objects(stack, bucket_name(settings, "payloads"), "*", reason)
+
+
+def read_objects(stack: Stack, bucket: str, keys: str, reason: str) -> list[Grant]:
+    """Return the permissions to read the objects `keys` of a bucket. `reason` is required if `keys` contains
+    a wildcard."""
+    arn = stack.format_arn(service="s3", region="", account="", resource=bucket)
     return [
         # Without s3:ListBucket, S3 responds to a request for a missing object with 403, like for missing
         # permissions, and not with 404.
-        Grant(["s3:ListBucket"], [bucket]),
-        Grant(
-            ["s3:GetObject"],
-            [f"{bucket}/*"],
-            wildcard="Producers choose the keys of payloads and attachments.",
-        ),
+        Grant(["s3:ListBucket"], [arn]),
+        Grant(["s3:GetObject"], [f"{arn}/{keys}"], wildcard=reason),
     ]
 
 

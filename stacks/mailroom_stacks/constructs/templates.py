@@ -6,7 +6,7 @@ from typing import Any
 from aws_cdk import Stack
 
 from mailroom_stacks.constructs.grants import Grant
-from mailroom_stacks.constructs.storage import bucket_name
+from mailroom_stacks.constructs.storage import bucket_name, read_objects
 from mailroom_stacks.paths import TEMPLATES
 from mailroom_stacks.settings.settings import Settings
 
@@ -20,16 +20,8 @@ def templates_bucket(settings: Settings) -> str:
 def read_templates(stack: Stack, settings: Settings, keys: str, reason: str = "") -> list[Grant]:
     """Return the permissions to read the objects `keys` of the bucket of published templates: versions, or
     the list of current versions. `reason` is required if `keys` contains a wildcard."""
-    if not settings.templates.publish:
-        return []
-    name = templates_bucket(settings)
-    bucket = stack.format_arn(service="s3", region="", account="", resource=name)
-    return [
-        # Without s3:ListBucket, S3 responds to a request for a missing object with 403, like for missing
-        # permissions, and not with 404.
-        Grant(["s3:ListBucket"], [bucket]),
-        Grant(["s3:GetObject"], [f"{bucket}/{keys}"], wildcard=reason),
-    ]
+    bucket = templates_bucket(settings)
+    return read_objects(stack, bucket, keys, reason) if bucket else []
 
 
 def templates_fields(settings: Settings, folder: str) -> dict[str, Any]:

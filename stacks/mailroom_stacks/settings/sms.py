@@ -11,23 +11,13 @@ from mailroom_stacks.settings.api import CALLBACKS_SHARE, Api
 from mailroom_stacks.settings.channels import Channel
 from mailroom_stacks.settings.sections import HttpProvider
 
-# Regions that the package `phonenumbers` supports, as ISO 3166 alpha-2 codes. They are listed here because
-# the package is not installed for synth.
-_KNOWN = """
-AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW
-BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET
-FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GT GU GW GY HK HN HR HT HU ID IE IL IM IN
-IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD
-ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA
-PE PF PG PH PK PL PM PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS
-ST SV SX SY SZ TA TC TD TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG US UY UZ VA VC VE VG VI VN VU WF
-WS XK YE YT ZA ZM ZW
-"""
-REGIONS = frozenset(_KNOWN.split())
-
 
 def _region(code: str) -> str:
-    if code not in REGIONS:
+    # The package is imported only here, because few stages have the setting, and synth does not need it
+    # otherwise.
+    from phonenumbers import SUPPORTED_REGIONS
+
+    if code not in SUPPORTED_REGIONS:
         raise ValueError("is not a country; write its ISO 3166 code in two capitals, such as US or GB")
     return code
 

@@ -9,7 +9,7 @@ from mailroom_local.pump.fifo import EmulatedQueue, FifoMapping, FifoMessage, Po
 from mailroom_local.pump.functions import Invoked
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:fax.fifo"
-MAPPING = FifoMapping("u", "send-fax", ARN, batch_size=1, concurrency=2)
+MAPPING = FifoMapping("send-fax", ARN, batch_size=1, concurrency=2)
 DONE = Invoked("request", None)
 RAISED = Invoked("request", {"errorMessage": "boom"}, error="Unhandled")
 
