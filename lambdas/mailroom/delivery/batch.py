@@ -50,7 +50,7 @@ class Batch(Generic[M, R]):
         self.halted: dict[str, str] = {}
         """STOPPED or PAUSED by message id, for the messages whose campaign run is stopped or paused."""
         people = sender.choices
-        self.choices = None if people is None else people.of(message for message, _ in messages)
+        self.choices = None if people is None else people.of([message for message, _ in messages])
         """Suppression list and opt-outs; None if the recipients are not people."""
         self.unheld: dict[Key, Wait] = {}
         """Waits of messages that may have been sent. Such a message waits only after evidence has shown that
@@ -251,7 +251,7 @@ class Batch(Generic[M, R]):
         records makes a separate claim."""
         if not self.sender.claims_together:
             return
-        copies = Counter(entry.record.key for entry in entries)
+        copies = Counter([entry.record.key for entry in entries])
         new = [entry for entry in entries if _is_new(entry) and copies[entry.record.key] == 1]
         if len(new) < 2 or not self.tools.pace.in_time(new[0].record):
             return

@@ -8,7 +8,7 @@ not add a third.
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from secrets import token_hex
+from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import structs
@@ -108,7 +108,7 @@ class Ledger(LedgerTable):
         lease: float,
         ttl: float,
         clock: Clock,
-        new_token: Callable[[], str] = lambda: token_hex(16),
+        new_token: Callable[[], str] = lambda: urandom(16).hex(),
     ) -> None:
         """`lease`: seconds for which a worker may hold a message before it counts as crashed. `ttl`: seconds
         for which an item lives after its last change."""

@@ -79,7 +79,8 @@ class Day(WaitReason):
         second."""
         if self._budget is None:
             return
-        reached = [answer.message for answer in answers if _may_be_sent(answer.outcome)]
+        # A message whose outcome is unknown may have been sent.
+        reached = [answer.message for answer in answers if isinstance(answer.outcome, Sent | None)]
         sent = sum(message.recipient_count for message in reached)
         if self._bulk:
             # Messages that may have been sent before need no grant, but count as well. So more may have been
@@ -155,10 +156,6 @@ class Day(WaitReason):
             budget.close()
         except Exception:  # noqa: BLE001 - logged; further bulk messages are refused as well
             logger.warning("the daily budget could not be closed for bulk messages", exc_info=True)
-
-
-def _may_be_sent(outcome: object) -> bool:
-    return outcome is None or isinstance(outcome, Sent)
 
 
 def _place(entry: Entry, moment: float) -> int:

@@ -29,7 +29,9 @@ class ClosedWindow(WaitReason):
         return structs.replace(window, zone=message.time_zone)
 
     def waits(self, entries: Sequence[Entry], moment: float) -> Mapping[Key, Due]:
-        opens = {entry.record.key: self._opens(entry.message, moment) for entry in entries}
+        # Most messages have neither a window nor a time.
+        timed = [entry for entry in entries if self._window or entry.message.window or entry.message.send_at]
+        opens = {entry.record.key: self._opens(entry.message, moment) for entry in timed}
         return {key: due for key, due in opens.items() if isinstance(due, Invalid) or due > moment}
 
     def _opens(self, message: Message, moment: float) -> Due:
