@@ -20,6 +20,7 @@ from mailroom.ledger.run_states import STOPPED
 from mailroom.ledger.waits import Wait
 from mailroom.message.message import Key, Message, begun_of, encode
 from mailroom.message.outcome import ANY_ACCOUNT, Misconfigured, NotReady, Refusal
+from mailroom.recipients.choices import BatchChoices
 from mailroom.telemetry import logger
 
 Waiting = tuple[Wait, QueueRecord]
@@ -49,8 +50,9 @@ class Batch(Generic[M, R]):
         self._attempt = attempt
         self.halted: dict[str, str] = {}
         """STOPPED or PAUSED by message id, for the messages whose campaign run is stopped or paused."""
-        people = sender.choices
-        self.choices = None if people is None else people.of([message for message, _ in messages])
+        channel, all_messages = sender.settings.channel, [message for message, _ in messages]
+        choices = sender.choices
+        self.choices = None if choices is None else BatchChoices(choices, channel, all_messages)
         """Suppression list and opt-outs; None if the recipients are not people."""
         self.unheld: dict[Key, Wait] = {}
         """Waits of messages that may have been sent. Such a message waits only after evidence has shown that
@@ -143,7 +145,10 @@ class Batch(Generic[M, R]):
     def close(self) -> None:
         """Account for the batch: each reason to wait learns from the answers. Never raises."""
         for reason in self.sender.reasons:
-            reason.learn(self.answers)
+            try:
+                reason.learn(self.answers)
+            except Exception:  # noqa: BLE001 - logged; the messages are sent, and later answers teach the same
+                logger.warning("the answers to a batch were not accounted", reason=reason.name, exc_info=True)
 
     def _read(self, messages: Sequence[tuple[M, QueueRecord]]) -> list[Entry]:
         """Read the recipients' choices and the states of the campaign runs in one call, and return the

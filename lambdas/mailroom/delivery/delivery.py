@@ -13,7 +13,7 @@ from mailroom.delivery.worker import QueueRecord, Tools
 from mailroom.environment import SuppressingSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom.recipients.choices import SenderChoices
+from mailroom.recipients.choices import Choices, Preferences, Suppressions
 
 __all__ = ["Adapter", "Delivery", "Session", "to_people"]
 
@@ -47,5 +47,6 @@ def to_people(
 ) -> Delivery[M, R]:
     """Build the delivery of a channel whose recipients are people: it checks the suppression list and the
     opt-outs."""
-    choices = SenderChoices(settings, tools.dynamodb, tools.clock)
+    suppressions = Suppressions(tools.dynamodb, settings.suppressions_table, tools.clock)
+    choices = Choices(suppressions, Preferences(tools.dynamodb, settings.preferences_table, tools.clock))
     return Delivery(settings, adapter, tools, choices=choices, line_seconds=line_seconds)

@@ -18,7 +18,7 @@ from mailroom.ledger.contents import Contents
 from mailroom.ledger.run_states import RunStates
 from mailroom.ledger.waits import Waits
 from mailroom.message.message import Message
-from mailroom.recipients.choices import AllowedRecipients, SenderChoices
+from mailroom.recipients.choices import AllowedRecipients, Choices
 
 
 class SenderState(Generic[M, R]):
@@ -34,7 +34,7 @@ class SenderState(Generic[M, R]):
         adapter: Adapter[M, R],
         tools: Tools,
         *,
-        choices: SenderChoices | None = None,
+        choices: Choices | None = None,
         line_seconds: float | None = None,
     ) -> None:
         """Create the delivery of one sender.

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
     # These imports are only for types, so that functions that do not send messages need not load the modules.
-    from mailroom.environment import SuppressingSender
     from mailroom.message.message import Message
     from mailroom.message.outcome import Rejected
 
@@ -83,7 +82,8 @@ class _Table:
     def _try(self, key: Sets, expression: str, condition: str, values: Sets) -> tuple[bool, dict[str, Any]]:
         return try_update(self.client, self.table, key, expression, condition, values)
 
-    def _now(self) -> int:
+    def now(self) -> int:
+        """Return the present time in epoch milliseconds."""
         return milliseconds(self._clock())
 
 
@@ -136,7 +136,7 @@ class Suppressions(_Table):
     def lift(self, recipient: str, channel: str, reason: str = "") -> bool:
         """Take a recipient off the suppression list, and store the operator's `reason`. Return False if the
         recipient was not on the list."""
-        lifted_at = self._now()
+        lifted_at = self.now()
         lifted, item = self._try(
             listed_key(recipient, channel),
             "SET lifted_at = :now, lifted_why = :why REMOVE reason, #at, detail, message_id, stopped",
@@ -218,7 +218,7 @@ class Preferences(_Table):
     def opt_out(self, recipient: str, topic: str, by: By) -> bool:
         """Store that the recipient opts out of the topic. Return False if the recipient had opted out
         before."""
-        opted_out_at = self._now()
+        opted_out_at = self.now()
         written, item = self._try(
             choice_key(recipient, topic),
             "SET opted_out_at = :now, #by = :by REMOVE opted_in_at",
@@ -237,7 +237,7 @@ class Preferences(_Table):
         return any(changes)
 
     def _opt_in(self, recipient: str, topic: str) -> bool:
-        opted_in_at = self._now()
+        opted_in_at = self.now()
         written, item = self._try(
             choice_key(recipient, topic),
             "SET opted_in_at = :now REMOVE opted_out_at, #by",
@@ -374,26 +374,13 @@ def _suppressed(suppression: Suppression) -> str:
     return f"on the suppression list since {date}: {_WHY[suppression.reason]}{detail}; {end}"
 
 
-class SenderChoices:
-    """Suppression list and opt-outs for the messages of one sender. The object outlives a batch."""
-
-    def __init__(self, settings: "SuppressingSender", client: "DynamoDBClient", clock: Clock) -> None:
-        self.channel = settings.channel
-        self.clock = clock
-        self.list = Suppressions(client, settings.suppressions_table, clock)
-        self.choices = Choices(self.list, Preferences(client, settings.preferences_table, clock))
-
-    def of(self, messages: Iterable["Message"]) -> "BatchChoices":
-        """Return the choices for the messages of a batch."""
-        return BatchChoices(self, messages)
-
-
 class BatchChoices:
     """Recipients who must not get the messages of a batch: suppressed recipients, and recipients who have
     opted out of the topic of a message."""
 
-    def __init__(self, sender: SenderChoices, messages: Iterable["Message"]) -> None:
-        self._sender = sender
+    def __init__(self, choices: Choices, channel: str, messages: Iterable["Message"]) -> None:
+        self._choices = choices
+        self._channel = channel
         self._asked = dict.fromkeys(chain.from_iterable(map(_addressees, messages)))
         self._checked: set[Addressee] = set()
         self._blocked: dict[Addressee, Blocked] = {}
@@ -401,11 +388,11 @@ class BatchChoices:
     @property
     def keys(self) -> dict[str, list[Sets]]:
         """Keys of the items that the caller must read for `take`, by table."""
-        return self._sender.choices.keys(self._sender.channel, self._asked)
+        return self._choices.keys(self._channel, self._asked)
 
     def take(self, items: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """Store the items of `keys`, by table."""
-        self._blocked = self._sender.choices.blocked(self._asked, items)
+        self._blocked = self._choices.blocked(self._asked, items)
         self._checked.update(self._asked)
 
     def blocked(self, message: "Message") -> dict[str, Blocked]:
@@ -415,17 +402,17 @@ class BatchChoices:
         if unchecked := [addressee for addressee in addressees if addressee not in self._checked]:
             # `_checked` is updated after `_blocked`: another thread that finds an addressee in `_checked`
             # must also find the result.
-            self._blocked.update(self._sender.choices.find(self._sender.channel, unchecked))
+            self._blocked.update(self._choices.find(self._channel, unchecked))
             self._checked.update(unchecked)
         return {item.recipient: self._blocked[item] for item in addressees if item in self._blocked}
 
     def mark(self, message: "Message", outcome: "Rejected") -> None:
         """Put the message's recipients on the suppression list, because the provider reported that they
         cannot be reached any more or have opted out."""
-        now_ms = milliseconds(self._sender.clock())
+        now_ms = self._choices.suppressions.now()
         reason: Reason = "stop" if outcome.opted_out else "gone"
         for recipient in message.addressees:
-            self._sender.list.mark(
+            self._choices.suppressions.mark(
                 Suppression(recipient, message.event_type, reason, now_ms, outcome.reason, message.id)
             )
 

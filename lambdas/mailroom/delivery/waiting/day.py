@@ -11,7 +11,6 @@ from mailroom.errors import Invalid
 from mailroom.ledger.waits import DAY_USED_UP, Wait
 from mailroom.message.message import Key, Message
 from mailroom.message.outcome import DayUsedUp, Sent
-from mailroom.telemetry import logger
 
 USED_UP_SECONDS = 900
 """Seconds that a message of a normal lane waits if its provider refuses it because the daily quota is used
@@ -76,7 +75,8 @@ class Day(WaitReason):
     def learn(self, answers: Sequence[Answer]) -> None:
         """Count the recipients who were reached without a grant, and stop the bulk lane for an hour if the
         quota is used up. The unused rest of a grant to the bulk lane remains for its next batch of the same
-        second."""
+        second. It is returned if a message of the batch may go to another provider. Without this, each try of
+        such a message would use up a part of the day."""
         if self._budget is None:
             return
         # A message whose outcome is unknown may have been sent.
@@ -88,12 +88,15 @@ class Day(WaitReason):
             granted = min(sent, self._left.recipients)
             self._left = self._left._replace(recipients=self._left.recipients - granted)
             sent -= granted
-            if self._moves and len(reached) < len(answers):
-                self._return_grant(self._budget)
         if sent:
-            self._count(self._budget, sent)
+            self._budget.count(sent, bulk=self._bulk)
         if self._closes and any(isinstance(answer.outcome, DayUsedUp) for answer in answers):
-            self._close(self._budget)
+            # The rest of the grant is not used any more.
+            self._left = Grant(0, 0)
+            self._budget.close()
+        elif self._moves and len(reached) < len(answers) and self._left.recipients > 0:
+            grant, self._left = self._left, self._left._replace(recipients=0)
+            self._budget.settle(self._tools.once or self._tools.dynamodb, grant, 0)
 
     def join(self, waits: Sequence[Wait]) -> None:
         """Record in the budget that messages wait for it now, so that no later message overtakes them."""
@@ -132,30 +135,6 @@ class Day(WaitReason):
         grant = budget.ask(max(shortage, minimum), place)
         self._left = self._left._replace(recipients=self._left.recipients + grant.recipients)
         return grant.line_at if grant.line_at < place else math.inf
-
-    def _return_grant(self, budget: Budget) -> None:
-        """Return the rest of the grant. Without this, each try of a message that goes to another provider
-        would use up a part of the day. Never raises."""
-        grant, self._left = self._left, self._left._replace(recipients=0)
-        try:
-            if grant.recipients > 0 and grant.hour:
-                budget.settle(self._tools.once or self._tools.dynamodb, grant, 0)
-        except Exception:  # noqa: BLE001 - logged; fewer bulk messages can be sent that day
-            logger.warning("a grant was not returned", recipients=grant.recipients, exc_info=True)
-
-    def _count(self, budget: Budget, sent: int) -> None:
-        try:
-            budget.count(sent, bulk=self._bulk)
-        except Exception:  # noqa: BLE001 - logged; the messages are sent, and the provider counts them too
-            logger.warning("recipients were not counted in the budget", recipients=sent, exc_info=True)
-
-    def _close(self, budget: Budget) -> None:
-        # Hour 0 makes the rest of the grant outdated, so that the next batch does not use it.
-        self._left = self._left._replace(hour=0)
-        try:
-            budget.close()
-        except Exception:  # noqa: BLE001 - logged; further bulk messages are refused as well
-            logger.warning("the daily budget could not be closed for bulk messages", exc_info=True)
 
 
 def _place(entry: Entry, moment: float) -> int:

@@ -46,5 +46,5 @@ class WaitReason:
         raise NotImplementedError
 
     def learn(self, answers: Sequence[Answer]) -> None:
-        """Learn from the provider's answers to a batch. By default, the answers are ignored. Never
-        raises."""
+        """Learn from the provider's answers to a batch. By default, the answers are ignored. An error is
+        only logged."""
