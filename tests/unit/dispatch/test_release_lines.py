@@ -11,8 +11,9 @@ from mailroom.clock import iso
 from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, PAGE, SHARDS
 from mailroom.message.message import decode, encode
 from mailroom.message.window import Window
+from tests.support.unit.post import Make
 from tests.support.unit.releasing import Waiting
-from tests.support.unit.shared import CONTENTS, LEDGER, NOW, image, item, mail
+from tests.support.unit.shared import BUDGETS, CONTENTS, LEDGER, NOW, image, item, mail
 
 HOUR = 3600
 FORENOON = Window(from_="08:00", to="10:00", zone="UTC")
@@ -186,6 +187,26 @@ def test_a_message_keeps_its_place_in_the_line_during_a_closed_window(waiting: W
     waiting.release_line()
     assert ids(waiting) == ["a"]
     assert waiting.marked == ["c"]
+
+
+def test_a_message_whose_window_closes_while_it_waits_for_the_day_waits_for_its_recipients_next_opening(
+    waiting: Waiting, post: Make
+) -> None:
+    waiting.limit(1)
+    assert waiting.budget.ask(1).recipients == 1
+    evening = {"from": "17:00", "to": "19:00", "zone": "UTC"}  # in Tokyo it is 18:00
+    message = item(lane="bulk", window=evening, time_zone="Asia/Tokyo")
+    bulk = post(budgets_table=BUDGETS, per_day=waiting.settings.per_day, bulk=True)
+    assert bulk.handle(message, waited={"m-1": NOW}) == {}
+    assert waiting.aws.item()["wait"]["reason"] == DAY_USED_UP
+    waiting.limit(10)
+    waiting.clock.advance(2 * HOUR)
+    waiting.release_line()
+    assert (ids(waiting), waiting.aws.item()["scheduledFor"]) == ([], iso(NOW + 23 * HOUR))
+    waiting.clock.advance(21 * HOUR)
+    waiting.release_due()
+    waiting.release_line()
+    assert ids(waiting) == ["m-1"]
 
 
 def test_a_message_with_a_closed_window_is_not_read_again_before_the_opening(waiting: Waiting) -> None:
