@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from collections.abc import Iterator
 from urllib.parse import unquote
 
 import pytest
@@ -16,14 +15,9 @@ from tests.support.ops.console import Browser
 from tests.support.ops.dead_letters import Stage, erasable
 from tests.support.ops.search import index
 
+STAGE = erasable
 ADA = "ada@example.com"
 ME = "arn:aws:sts::123456789012:user/moto"
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with erasable(monkeypatch) as stage:
-        yield stage
 
 
 @pytest.fixture
