@@ -10,13 +10,7 @@ from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log, Make, Post
-from tests.support.unit.shared import (
-    LEASE,
-    Aws,
-    FakeClock,
-    claimed,
-    item,
-)
+from tests.support.unit.shared import LEASE, Aws, FakeClock, claimed, item
 
 
 @pytest.mark.parametrize("body", ["no", "", "[]", "{}", '{"id": "m-1"}', '{"id": 5, "event_type": "mail"}'])

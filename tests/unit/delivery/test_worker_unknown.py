@@ -18,17 +18,7 @@ from tests.support.told import told
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
 from tests.support.unit.post import Counted, Log, Make, Post
-from tests.support.unit.shared import (
-    BUDGETS,
-    KEY,
-    LEASE,
-    NOW,
-    NOW_MS,
-    Aws,
-    FakeClock,
-    claimed,
-    item,
-)
+from tests.support.unit.shared import BUDGETS, KEY, LEASE, NOW, NOW_MS, Aws, FakeClock, claimed, item
 
 
 def test_a_message_with_an_unknown_outcome_keeps_its_claim_and_is_retried_after_the_lease(
