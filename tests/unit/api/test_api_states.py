@@ -15,11 +15,6 @@ from tests.support.unit.waiting import hold, waits_of
 LATER = iso(NOW + 3600)
 
 
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    return Api(clock)
-
-
 def test_a_message_without_a_ledger_item_is_ready(api: Api, aws: Aws) -> None:
     aws.put(MAILBOX, **item(send_at="2026-11-21T11:00:00+01:00"))
     assert api.get("/messages/m-1").json == {

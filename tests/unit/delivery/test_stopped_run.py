@@ -11,14 +11,9 @@ from mailroom.message.outcome import Retry, Sent
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Make
 from tests.support.unit.releasing import Waiting
-from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, FakeClock, item
+from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, item
 
 BULK: dict[str, Any] = {"bulk": True, "runs_table": RUNS}
-
-
-@pytest.fixture
-def runs(aws: Aws, clock: FakeClock) -> Runs:
-    return Runs(aws.dynamodb, RUNS, clock=clock)
 
 
 @pytest.fixture

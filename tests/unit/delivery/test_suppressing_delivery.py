@@ -15,11 +15,6 @@ ADA, EVE, BOB = "ada@example.com", "eve@example.com", "bob@example.com"
 SENTENCE = "on the suppression list since 2026-11-21: it bounced (no such user); an operator can remove it"
 
 
-@pytest.fixture
-def list_(aws: Aws, clock: FakeClock) -> Suppressions:
-    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
-
-
 def _bounced(recipient: str, channel: str = "mail") -> Suppression:
     return Suppression(recipient, channel, "bounce", NOW_MS, "no such user", "m-0")
 
