@@ -7,7 +7,9 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from mailroom.aws.queues import DUE_AT
 from mailroom.clock import iso
+from mailroom.ledger.items import PAUSED
 from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, PAGE, SHARDS
 from mailroom.message.message import decode, encode
 from mailroom.message.window import Window
@@ -139,6 +141,26 @@ def test_messages_that_wait_for_a_removed_limit_are_released(waiting: Waiting) -
     waiting.settings = type(waiting.settings)(per_second=1000)
     waiting.release_line()
     assert ids(waiting) == ["a", "b"]
+
+
+def test_messages_in_a_line_fail_with_their_reason_if_the_lane_was_removed(waiting: Waiting) -> None:
+    waiting.limit(10)
+    waiting.line_up("a")
+    waiting.lanes = "normal"
+    waiting.release_line()
+    assert waiting.aws.item("a")["error"]["message"].startswith("its lane 'bulk' of mail does not exist")
+    assert (waiting.marked, is_closed(waiting)) == ([], True)
+
+
+def test_the_delay_of_a_message_that_waited_for_the_day_or_for_its_run_counts_from_its_release(
+    waiting: Waiting,
+) -> None:
+    waiting.line_up("a")
+    waiting.hold(mail("b", lane="bulk"), PAUSED, NOW, put_at=NOW - 60)
+    waiting.clock.advance(30)
+    waiting.release_line()
+    due = [entry["MessageAttributes"][DUE_AT]["StringValue"] for entry in waiting.sent]
+    assert due == [str(int(NOW + 30))] * 2
 
 
 def test_a_due_bulk_message_joins_the_line_at_the_place_of_its_put(waiting: Waiting) -> None:
