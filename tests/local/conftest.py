@@ -1,6 +1,7 @@
 """One emulator for all tests of a process. Each file of tests begins with an empty one."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -18,3 +19,10 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def url(emulator: str) -> str:
     """The URL of the emulator, emptied for this file."""
     return emptied(emulator)
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A bench as BENCH of the test's module makes it."""
+    with request.module.BENCH() as bench:
+        yield bench

@@ -16,6 +16,8 @@ from mailroom_local.providers.inbox import InboxStore
 from tests.support.local.fax import NOW, PDF, SENDER, Bench, Clock, found, number, request, running
 from tests.support.local.served import served
 
+BENCH = running
+
 
 @pytest.fixture
 def clock() -> Clock:
@@ -25,12 +27,6 @@ def clock() -> Clock:
 @pytest.fixture
 def line(clock: Clock) -> FaxLine:
     return FaxLine(InboxStore(), clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    with running() as made:
-        yield made
 
 
 def send(line: FaxLine, ending: str, url: str = PDF) -> SimulatedFax:

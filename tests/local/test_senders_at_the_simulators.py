@@ -20,17 +20,12 @@ from tests.support.local.feedback import running as stage_running
 from tests.support.local.twilio import SENDER, Bench, number
 from tests.support.local.twilio import running as twilio_running
 
+BENCH = twilio_running
 APPLICATIONS = {
     "android": "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local",
     "ios": "arn:aws:sns:us-east-1:000000000000:app/APNS_SANDBOX/mailroom-local",
 }
 TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    with twilio_running() as made:
-        yield made
 
 
 def twilio(bench: Bench) -> TwilioSms:

@@ -5,7 +5,6 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,14 +14,9 @@ from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Sent
 from tests.support.local.fax import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
 
+BENCH = running
 FAXES = f"/signalwire/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
 FORM = {"To": number("01"), "From": SENDER, "MediaUrl": PDF}
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    with running() as made:
-        yield made
 
 
 def call(

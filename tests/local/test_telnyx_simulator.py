@@ -3,7 +3,6 @@
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from mailroom.errors import OutcomeUnknown
 from mailroom.message.outcome import Sent
 from tests.support.local.fax import NOW, PDF, SENDER, Bench, found, number, request, running
 
+BENCH = running
 WISH: dict[str, Any] = {
     "to": number("01"),
     "from": SENDER,
@@ -20,12 +20,6 @@ WISH: dict[str, Any] = {
     "connection_id": "c-1",
     "client_state": "cmVm",
 }
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    with running() as made:
-        yield made
 
 
 def call(

@@ -16,6 +16,8 @@ from mailroom_local.providers.twilio_texts import OURS, pages
 from tests.support.local.served import served
 from tests.support.local.twilio import Bench, form, number, running
 
+BENCH = running
+
 
 class Api:
     """The stage's API: keeps what it is asked."""
@@ -42,12 +44,6 @@ class Phone:
         with urllib.request.urlopen(f"{self.url}/texts", data=said, timeout=5) as answer:
             shown: dict[str, object] = json.load(answer)
         return shown
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    with running() as bench:
-        yield bench
 
 
 @pytest.fixture

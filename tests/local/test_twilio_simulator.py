@@ -1,7 +1,6 @@
 """The Twilio simulator over real HTTP, with Twilio's own client, held against Twilio's own description."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -13,15 +12,10 @@ from mailroom_local.providers.twilio import ACCOUNT_SID, API_KEY, API_KEY_SECRET
 from tests.support.local.fax import NOW
 from tests.support.local.twilio import DESCRIPTION, SENDER, Bench, number, running, sms
 
+BENCH = running
 SERVICE = "MG" + "0a" * 16
 CALLBACK = "https://abc.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk"
 MESSAGES = f"/2010-04-01/Accounts/{ACCOUNT_SID}/Messages.json"
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    with running() as made:
-        yield made
 
 
 def refused(bench: Bench, to: str, body: str = "Hello", **more: object) -> tuple[int, int]:

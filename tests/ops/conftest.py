@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from moto import mock_aws
 
 from mailroom_ops.campaigns.deployed import DeployedCampaigns
+from mailroom_ops.console.site import Site
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.ops.campaign import NOW, World
+from tests.support.ops.console import Browser
+from tests.support.ops.message import deployed
 from tests.support.ops.shared import BUCKET, Shelf, client
 from tests.support.stacks.refusals import OURS
 
@@ -27,6 +31,24 @@ def shelf() -> Iterator[Shelf]:
         s3 = client("s3")
         s3.create_bucket(Bucket=BUCKET)
         yield Shelf(s3)
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A stage as STAGE of the test's module makes it; without one, a stage that is deployed and empty."""
+    with getattr(request.module, "STAGE", deployed)(monkeypatch) as stage:
+        yield stage
+
+
+@pytest.fixture
+def browser(stage: Any) -> Browser:
+    """A browser that is let in."""
+    return Browser(stage.session).enter()
+
+
+@pytest.fixture
+def site(stage: Any) -> Site:
+    return Site(stage.session, "dev")
 
 
 @pytest.fixture

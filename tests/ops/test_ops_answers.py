@@ -1,15 +1,12 @@
 """Every command answers programs as JSON, and shows how it is used."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from mailroom_ops import cli
-from mailroom_ops.setup.schema import schema
 from tests.support.ops.subcommands import subcommands
 
 NO_ANSWER = {
@@ -20,9 +17,6 @@ NO_ANSWER = {
 """A server has none. What `schema` prints is JSON, and its own schema's is the standard's. The CDK's command
 line answers for itself. What `inbox` shows is JSON at an URL. `docs` shows pages, and `init` writes
 cdk.json."""
-
-app = typer.Typer()
-app.command()(schema)
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -37,11 +31,6 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]
 COMMANDS = dict(commands(typer.main.get_command(cli.app)))
 
 
-def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, arguments)
-    return result.exit_code, result.stdout
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_an_example_in_its_help(name: str) -> None:
     _, _, example = COMMANDS[name].help.rpartition("Example: ")
@@ -52,15 +41,3 @@ def test_every_command_has_an_example_in_its_help(name: str) -> None:
 def test_every_command_can_print_json(name: str) -> None:
     options = [option for each in COMMANDS[name].params for option in each.opts]
     assert "--json" in options
-
-
-@pytest.mark.parametrize("arguments", [(), ("mail", "--event"), ("pigeon",)])
-def test_a_schema_command_without_exactly_one_channel_or_the_event_is_refused(
-    arguments: tuple[str, ...],
-) -> None:
-    assert run(*arguments)[0] == 2
-
-
-def test_the_schema_of_a_channel_is_printed() -> None:
-    code, printed = run("mail")
-    assert (code, json.loads(printed)["properties"]["event_type"]) == (0, {"const": "mail"})

@@ -1,9 +1,7 @@
 """`mailroom cancel`: a message taken back, and `status` says so at once."""
 
 import json
-from collections.abc import Iterator
 
-import pytest
 import typer
 from typer.testing import CliRunner, Result
 
@@ -11,15 +9,10 @@ from mailroom_ops.messages.cancel import cancel
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.pipeline.items import mail
 
+STAGE = repair_stage
 app = typer.Typer()
 app.command()(cancel)
 LATER = "2099-01-01T00:00:00Z"
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch) as stage:
-        yield stage
 
 
 def run(*words: str) -> Result:

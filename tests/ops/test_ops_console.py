@@ -17,14 +17,13 @@ from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser, Reply
-from tests.support.ops.console import browser as browser
-from tests.support.ops.console import stage as stage
 from tests.support.ops.message import PAYLOADS, Stage, deployed, many
-from tests.support.ops.repair import RepairStage
+from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.ops.search import index
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
+STAGE = repair_stage
 DAY_MS = 86_400_000
 TTL = 9_999_999_999
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"

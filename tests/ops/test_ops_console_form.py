@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,21 +12,15 @@ from mailroom_ops.console.pages import form
 from mailroom_ops.console.site import Goto, Request, Shown, Site
 from mailroom_ops.setup.schema import schema_of
 from tests.support.ops.console import Browser, values_of
-from tests.support.ops.message import MAILBOX, Stage, deployed
+from tests.support.ops.message import MAILBOX, Stage
 
 HELLO = {"id": "m", "to": "ada@example.com", "subject": "It's", "text": "Hi\r\n\r\n$HOME 'x'"}
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with deployed(monkeypatch) as stage:
-        stage.functions.environments = {"send-mail": {"RECIPIENTS_ONLY": '["example.com"]'}, "send-fax": {}}
-        yield stage
-
-
-@pytest.fixture
-def site(stage: Stage) -> Site:
-    return Site(stage.session, "dev")
+def stage(stage: Stage) -> Stage:
+    stage.functions.environments = {"send-mail": {"RECIPIENTS_ONLY": '["example.com"]'}, "send-fax": {}}
+    return stage
 
 
 def posted(site: Site, step: str, channel: str = "mail", **fields: str) -> Any:

@@ -3,7 +3,6 @@
 import re
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
@@ -17,17 +16,12 @@ from tests.support.ops.console import HOME, HOST, ORIGIN, PORT, TOKEN, Browser
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.signals import interrupts_handled_by
 
+STAGE = repair_stage
 FORM = {"id": "m", "channel": "mail"}
 PAGES = (
     *("/", "/message", "/message/mail", "/failures", "/dead-letters", "/campaigns"),
     *("/campaigns/failures", "/assets/console.css"),
 )
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch) as stage:
-        yield stage
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from mailroom_ops.doctor.checks import queues
 from mailroom_ops.doctor.examined_stage import ExaminedStage
 from tests.support.ops.campaign import NOW
 from tests.support.ops.console import Browser
-from tests.support.ops.console import browser as browser
-from tests.support.ops.console import stage as stage
-from tests.support.ops.repair import RepairStage
+from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.ops.search import index
 from tests.support.ops.whole import whole_stage
 
+STAGE = repair_stage
 TTL = 9_999_999_999
 ROUTES = {
     "mail": {"normal": "https://sqs/1/mailroom-dev-mail", "bulk": "https://sqs/1/mailroom-dev-mail-bulk"},

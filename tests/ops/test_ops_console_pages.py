@@ -12,12 +12,11 @@ from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.shared import deployed_stage as stages
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser
-from tests.support.ops.console import browser as browser
-from tests.support.ops.console import stage as stage
 from tests.support.ops.message import LEDGER, deployed
-from tests.support.ops.repair import RepairStage
+from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.unit.fakes import client_error
 
+STAGE = repair_stage
 REDRIVE = "/dead-letters/redrive"
 
 

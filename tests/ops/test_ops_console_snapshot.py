@@ -1,6 +1,5 @@
 """One look at a stage's queues, dead letters and alarms, as the console's overview has it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
@@ -9,21 +8,20 @@ from botocore.exceptions import EndpointConnectionError
 
 from mailroom_ops.console.snapshot import Snapshot
 from mailroom_ops.console.snapshot import look as look_at
-from tests.support.ops.message import Stage, deployed
+from tests.support.ops.message import Stage
 from tests.support.ops.shared import REGION
 
 QUEUES = ("mail", "mail-dlq", "mail-bulk", "mail-bulk-dlq", "webhook", "webhook-dlq")
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with deployed(monkeypatch) as stage:
-        for short in QUEUES:
-            stage.sqs.create_queue(QueueName=f"mailroom-dev-{short}")
-        for short in ("fax.fifo", "fax-dlq.fifo"):
-            stage.sqs.create_queue(QueueName=f"mailroom-dev-{short}", Attributes={"FifoQueue": "true"})
-        stage.sqs.create_queue(QueueName="mailroom-dev2-mail")
-        yield stage
+def stage(stage: Stage) -> Stage:
+    for short in QUEUES:
+        stage.sqs.create_queue(QueueName=f"mailroom-dev-{short}")
+    for short in ("fax.fifo", "fax-dlq.fifo"):
+        stage.sqs.create_queue(QueueName=f"mailroom-dev-{short}", Attributes={"FifoQueue": "true"})
+    stage.sqs.create_queue(QueueName="mailroom-dev2-mail")
+    return stage
 
 
 def look(stage: Stage) -> Snapshot:

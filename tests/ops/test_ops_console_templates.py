@@ -1,6 +1,5 @@
 """The console's templates: shown with their examples, sent as tests; and the form, which shows the mail."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +9,14 @@ from mailroom_ops.console.pages import form, templates
 from mailroom_ops.console.site import Frame, Goto, Request, Shown, Site
 from mailroom_ops.shared.screen import Refused
 from tests.support.ops.console import values_of
-from tests.support.ops.message import Stage, deployed
+from tests.support.ops.message import Stage
 from tests.support.unit.shelf import Shelf
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with deployed(monkeypatch) as stage:
-        stage.functions.environments = {"send-mail": {}, "send-sms": {}}
-        yield stage
-
-
-@pytest.fixture
-def site(stage: Stage) -> Site:
-    return Site(stage.session, "dev")
+def stage(stage: Stage) -> Stage:
+    stage.functions.environments = {"send-mail": {}, "send-sms": {}}
+    return stage
 
 
 @pytest.fixture(autouse=True)

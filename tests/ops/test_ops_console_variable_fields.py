@@ -43,11 +43,6 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         yield stage
 
 
-@pytest.fixture
-def site(stage: Stage) -> Site:
-    return Site(stage.session, "dev")
-
-
 def posted(site: Site, step: str, **fields: str) -> Any:
     return form.show(site, Request({"channel": "mail"}, {**fields, "step": step}))
 

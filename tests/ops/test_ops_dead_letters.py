@@ -1,20 +1,14 @@
 """Dead letters at the command line: counted, explained and shown, and never taken."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from mailroom_ops.repair.dead_letters import app
 from tests.support.ops.dead_letters import Stage, run, with_dead_letters
 
+STAGE = with_dead_letters
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with with_dead_letters(monkeypatch) as stage:
-        yield stage
 
 
 def test_each_queue_is_listed_with_its_count_its_oldest_letter_and_its_causes(stage: Stage) -> None:

@@ -1,7 +1,6 @@
 """Erasing a person at the command line: from everywhere, in all spellings, and nobody else with them."""
 
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from mailroom_ops.people.erase import erase
 from tests.support.ops.dead_letters import Stage, erasable, run
 from tests.support.ops.message import PAYLOADS
 
+STAGE = erasable
 ADA = "ada@example.com"
 BOB = "bob@example.com"
 NOW = 1_795_251_600.0
@@ -28,12 +28,6 @@ OVER = {
 }
 app = Typer()
 app.command()(erase)
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with erasable(monkeypatch) as stage:
-        yield stage
 
 
 def sent(stage: Stage, id_: str, *, event_type: str = "mail", to: object = ADA, **more: Any) -> None:

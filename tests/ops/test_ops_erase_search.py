@@ -1,6 +1,5 @@
 """Erasing a person from the table by which messages are found."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,13 +8,8 @@ from tests.ops.test_ops_erase import erased, places, sent
 from tests.support.ops.dead_letters import Stage, erasable
 from tests.support.ops.search import index
 
+STAGE = erasable
 AT: dict[str, Any] = {"putAt": 1_795_251_600_000, "ttl": 9_999_999_999}
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with erasable(monkeypatch) as stage:
-        yield stage
 
 
 def rows(stage: Stage) -> list[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """`mailroom failures`: what failed, the newest first, and to whom only as far as others may see."""
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -11,15 +10,9 @@ import pytest
 from mailroom_ops.messages.failures import _masked, _masked_error, days, moment, recipient
 from mailroom_ops.shared.screen import Refused
 from tests.support.fuzz.work import assert_linear_time
-from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
+from tests.support.ops.message import LEDGER, Stage, answer, run
 
 HOUR = 3600.0
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with deployed(monkeypatch) as stage:
-        yield stage
 
 
 def failed(stage: Stage, id_: str, hours_ago: float, channel: str = "mail", **more: Any) -> None:

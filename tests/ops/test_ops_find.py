@@ -1,7 +1,6 @@
 """`mailroom find` and `mailroom list`: what support asks first."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,17 +8,11 @@ import pytest
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import iso
 from tests.support.ops.campaign import RUNS, make_runs
-from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
+from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, run
 from tests.support.ops.search import index
 
 RUN = "2026-11-21T09:00Z"
 AT = 1_795_251_600_000
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with deployed(monkeypatch) as stage:
-        yield stage
 
 
 def know(stage: Stage, id_: str, to: Any = "ada@example.com", channel: str = "mail", **more: Any) -> None:

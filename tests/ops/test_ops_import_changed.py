@@ -2,7 +2,6 @@
 twice."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,13 @@ import pytest
 from typer.testing import Result
 
 from mailroom_ops.campaigns.imported_items import Items
-from tests.support.ops.message import Stage, answer, deployed, run, write, write_mails
+from tests.support.ops.message import Stage, answer, run, write, write_mails
 from tests.support.unit.fakes import client_error
 
+pytestmark = pytest.mark.usefixtures("stage")
 MAIL = ("--channel", "mail", "--workers", "1")
 NUMBERED = (*MAIL, "--id-prefix", "news")
 ROWS, PUT = 40, 20
-
-
-@pytest.fixture(autouse=True)
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with deployed(monkeypatch) as stage:
-        yield stage
 
 
 class CutOff:

@@ -1,24 +1,18 @@
 """`mailroom import`: what of a file comes into the mailbox, what is refused, and what is said of both."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.ops.message import Stage, answer, deployed, run, write, write_mails
+from tests.support.ops.message import Stage, answer, run, write, write_mails
 from tests.support.unit.fakes import client_error
 
+pytestmark = pytest.mark.usefixtures("stage")
 MAIL = ("--channel", "mail")
 NUMBERED = (*MAIL, "--id-prefix", "n")
 HELLO_ITEM = {"event_type": "mail", "subject": "Hello", "text": "Hi", "lane": "bulk"}
-
-
-@pytest.fixture(autouse=True)
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with deployed(monkeypatch) as stage:
-        yield stage
 
 
 def test_each_line_of_a_csv_file_becomes_a_message_with_the_id_of_its_column(

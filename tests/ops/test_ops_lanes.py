@@ -13,11 +13,10 @@ from mailroom_ops.messages.lanes import app
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.stage_queues import DeployedStage
 from tests.support.ops.console import Browser
-from tests.support.ops.console import browser as browser
-from tests.support.ops.console import stage as stage
-from tests.support.ops.repair import RepairStage
+from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.unit.fakes import client_error
 
+STAGE = repair_stage
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
 OPERATOR = "arn:aws:sts::123456789012:user/moto"
 REASON = "a wrong link"

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +18,7 @@ from mailroom_ops.shared.stage_queues import DeployedStage, StoredMessage
 from tests.support.ops.repair import RepairStage, repair_stage, run, scanned
 from tests.support.pipeline.items import mail
 
+STAGE = repair_stage
 NOW = 1_800_000_000.0
 HOUR = 3600
 COMPLETE = Memory(complete=True)
@@ -26,12 +26,6 @@ FORGETFUL = Memory(complete=False)
 FINE = "fine", None
 LYING, GONE = (NOW - 10 * DAY) * 1000, (NOW - 15 * DAY) * 1000
 """Marks of messages whose dead letters SQS may still have, and has deleted."""
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch) as stage:
-        yield stage
 
 
 def known(status: str, age: float, event_type: str = "mail", **attributes: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Dead letters put back: in order, and never lost on the way."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,15 +9,10 @@ import typer
 from mailroom_ops.repair.repair import repair
 from tests.support.ops.dead_letters import Stage, run, with_dead_letters
 
+STAGE = with_dead_letters
 app = typer.Typer()
 app.command()(repair)
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with with_dead_letters(monkeypatch) as stage:
-        yield stage
 
 
 def two_letters(stage: Stage) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,14 +9,9 @@ import pytest
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
+STAGE = repair_stage
 HOUR, DAY = 3_600, 86_400
 FAX: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx-1"}
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch) as stage:
-        yield stage
 
 
 def ago(seconds: float) -> int:

@@ -1,7 +1,6 @@
 """`repair --scan`: what the ledger may have forgotten, or never known, is not taken for lost."""
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,16 +10,11 @@ from mailroom_ops.repair.judge import DAY, Memory
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run, scanned
 from tests.support.pipeline.items import mail
 
+STAGE = repair_stage
 NOW = 1_800_000_000.0
 HOUR = 3600.0
 YEAR = 365 * DAY
 """What the functions are set to: longer than any other stage of these tests is old."""
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch) as stage:
-        yield stage
 
 
 def table(since: float, *, restored: bool = False) -> Any:

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,16 +10,16 @@ from mailroom.clock import iso
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
+STAGE = repair_stage
 OLD_SECONDS = 900 * 86_400
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+def stage(stage: RepairStage) -> RepairStage:
     """A stage that is older than its ledger remembers."""
-    with repair_stage(monkeypatch) as stage:
-        for table in (MAILBOX, LEDGER):
-            stage.made(table, time.time() - OLD_SECONDS)
-        yield stage
+    for table in (MAILBOX, LEDGER):
+        stage.made(table, time.time() - OLD_SECONDS)
+    return stage
 
 
 def repaired(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, Any]]:

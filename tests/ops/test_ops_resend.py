@@ -1,7 +1,6 @@
 """`resend`: which messages are sent again, what is asked, what is queued, and what is said."""
 
 import json
-from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
@@ -15,11 +14,7 @@ from mailroom_ops.shared.selected_messages import MessageRef, selected
 from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch) as stage:
-        yield stage
+STAGE = repair_stage
 
 
 def resent(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, dict[str, Any]]]:

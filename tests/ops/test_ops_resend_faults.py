@@ -1,7 +1,7 @@
 """`resend` where AWS fails for one message: the others go, and that one is named with its way back."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,18 +11,18 @@ from tests.support.ops.repair import RepairStage, repair_stage, run
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
+STAGE = repair_stage
 IDS = ("a", "b", "c")
 OUT_OF_REACH = ReadTimeoutError(endpoint_url="https://dynamodb")
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+def stage(stage: RepairStage) -> RepairStage:
     """Three mails that failed."""
-    with repair_stage(monkeypatch) as stage:
-        for id_ in IDS:
-            stage.failed(id_)
-            stage.put(mail(id_))
-        yield stage
+    for id_ in IDS:
+        stage.failed(id_)
+        stage.put(mail(id_))
+    return stage
 
 
 def failing_for(

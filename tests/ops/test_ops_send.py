@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,11 @@ import pytest
 from mailroom.clock import iso
 from mailroom_ops.messages.send import SendAnswer, wait_for
 from mailroom_ops.messages.status import reader_of
-from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
+from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, run
 
+pytestmark = pytest.mark.usefixtures("stage")
 SOON = ("--send-at", iso(time.time() + 600))
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
-
-
-@pytest.fixture(autouse=True)
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with deployed(monkeypatch) as stage:
-        yield stage
 
 
 def test_a_mail_from_options_is_put_under_a_printed_id(stage: Stage) -> None:

@@ -1,7 +1,6 @@
 """`mailroom status`: where a message is, and what to do next."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
@@ -12,7 +11,7 @@ from mailroom.ledger.status_reader import of_ledger, of_mailbox
 from mailroom.ledger.waits import REASONS, Waits
 from mailroom_ops.messages.status import reader_of, settled, view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
-from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, many, run
+from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, many, run
 from tests.support.ops.shared import make_table
 
 NOW = epoch("2026-11-21T14:00:00Z")
@@ -20,10 +19,9 @@ MS = int(NOW * 1000)
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def stage(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     monkeypatch.setattr("mailroom_ops.messages.status._CLAIMED_SECONDS", 0)  # no worker is about to claim
-    with deployed(monkeypatch) as stage:
-        yield stage
+    return stage
 
 
 def advice(**item: Any) -> str:

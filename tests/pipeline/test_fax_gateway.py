@@ -5,16 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pipeline.faxes import (
-    CROWD,
-    FOREIGN,
-    LOST,
-    MAX_ATTEMPTS,
-    NOT_A_FAX,
-    SHARED,
-    SLOW,
-    Faxed,
-)
+from tests.support.pipeline.faxes import CROWD, FOREIGN, LOST, MAX_ATTEMPTS, NOT_A_FAX, SHARED, SLOW, Faxed
 from tests.support.pipeline.items import UNREADABLE
 from tests.support.pipeline.shared import Accepted, Pipeline
 

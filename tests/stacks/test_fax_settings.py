@@ -8,45 +8,11 @@ from mailroom_stacks.settings.load import load, with_providers
 from mailroom_stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal
 
-TELNYX: dict[str, Any] = {
-    "provider": "telnyx",
-    "connection_id": "1494404757140276705",
-    "senders": ["+12025550123"],
-}
-
 
 @pytest.mark.parametrize("sender", ["12025550123", "+02025550123", "+1 202 555 0123", "+1202555012345678"])
 def test_a_sender_that_is_no_number_in_e164_is_refused(sender: str) -> None:
     said = refusal("fax.senders", ["+12025550123", sender])
     assert said.startswith(f"mailroom.dev.fax.senders.1: {sender!r} should match pattern ")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        (
-            "fax.space",
-            REMOVED,
-            "fax.space: signalwire needs exactly one of space and base_url; use the space "
-            "of {space}.signalwire.com.",
-        ),
-        (
-            "fax.base_url",
-            "https://example.com",
-            "fax.space: signalwire needs exactly one of space and base_url; use the space "
-            "of {space}.signalwire.com.",
-        ),
-        (
-            "fax",
-            {**TELNYX, "connection_id": None},
-            "fax.connection_id: is missing; telnyx needs the id of the fax application.",
-        ),
-    ],
-)
-def test_settings_that_do_not_fit_together_are_named_with_their_formula(
-    key: str, value: object, said: str
-) -> None:
-    assert refusal(key, value) == f"mailroom.dev.{said}"
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,30 @@ def test_a_wrong_value_is_named_with_the_valid_values(key: str, value: object, s
             "channels.mail.window.zone: is missing; add a time zone such as Europe/Berlin.",
         ),
         (
+            "webhook.delays_seconds",
+            [39_600] * 8,
+            "webhook.delays_seconds: leads to 9 receives, which may take 320040 s (the longest wait or "
+            "visibility timeout after each); the limit is 259200 s, one day less than the 4 days after "
+            "which SQS deletes a message; lower it.",
+        ),
+        (
+            "fax.space",
+            REMOVED,
+            "fax.space: signalwire needs exactly one of space and base_url; use the space "
+            "of {space}.signalwire.com.",
+        ),
+        (
+            "fax.base_url",
+            "https://example.com",
+            "fax.space: signalwire needs exactly one of space and base_url; use the space "
+            "of {space}.signalwire.com.",
+        ),
+        (
+            "fax",
+            {"provider": "telnyx", "senders": ["+12025550123"], "connection_id": None},
+            "fax.connection_id: is missing; telnyx needs the id of the fax application.",
+        ),
+        (
             "mail.senders",
             ["nobody"],
             "mail.senders.0: 'nobody' is not a mail address; write 'name@example.com' or 'Name "

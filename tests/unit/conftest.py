@@ -16,7 +16,9 @@ from moto.sqs.models import sqs_backends
 
 from mailroom import telemetry
 from mailroom.aws import clients
+from mailroom.campaigns.runs import Runs
 from mailroom.ledger.ledger import Ledger
+from mailroom.recipients.choices import Suppressions
 from tests.support.bounds import holding_bounds
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.support.tables import create_ledger, create_table
@@ -145,6 +147,18 @@ def clock() -> FakeClock:
 def ledger(aws: Aws, clock: FakeClock) -> Ledger:
     """The ledger of a worker with a lease of LEASE seconds."""
     return Ledger(aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock)
+
+
+@pytest.fixture
+def list_(aws: Aws, clock: FakeClock) -> Suppressions:
+    """The suppression list."""
+    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
+
+
+@pytest.fixture
+def runs(aws: Aws, clock: FakeClock) -> Runs:
+    """The runs of campaigns."""
+    return Runs(aws.dynamodb, RUNS, clock=clock)
 
 
 @pytest.fixture(autouse=True)

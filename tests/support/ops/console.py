@@ -4,14 +4,13 @@ import asyncio
 import html
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import boto3
-import pytest
 from jinja2 import BytecodeCache, Environment
 from jinja2.bccache import Bucket
 from msgspec import structs
@@ -21,7 +20,6 @@ from mailroom_ops.console import server
 from mailroom_ops.console.guard import Guard
 from mailroom_ops.console.server import application
 from mailroom_ops.console.site import Answer, Shown, Site
-from tests.support.ops.repair import RepairStage, repair_stage
 
 PORT, HOME, TOKEN = 4711, "/a-path-of-its-own", "a-token-that-nobody-guesses"
 HOST = f"127.0.0.1:{PORT}"
@@ -151,16 +149,3 @@ def values_of(answer: Answer) -> dict[str, Any]:
     """The values of a page's template."""
     assert isinstance(answer, Shown)
     return structs.asdict(answer.view)
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    """A stage whose dead letters can be put back."""
-    with repair_stage(monkeypatch) as stage:
-        yield stage
-
-
-@pytest.fixture
-def browser(stage: RepairStage) -> Browser:
-    """A browser that is let in."""
-    return Browser(stage.session).enter()

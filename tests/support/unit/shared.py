@@ -193,3 +193,9 @@ def claimed(ledger: Ledger, message: Message | None = None, account: str | None 
     claim: Claim = ledger.claim(message or mail(), account)
     assert isinstance(claim, Claimed), claim
     return claim
+
+
+def crash(ledger: Ledger, clock: FakeClock, account: str | None = ANY_ACCOUNT) -> None:
+    """Let a worker crash after its claim of the message `m-1`, and its lease end."""
+    claimed(ledger, account=account)
+    clock.advance(LEASE)

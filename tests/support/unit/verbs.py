@@ -5,13 +5,7 @@ from collections.abc import Callable
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.shared import (
-    LEASE,
-    LEDGER,
-    TTL,
-    Aws,
-    FakeClock,
-)
+from tests.support.unit.shared import LEASE, LEDGER, TTL, Aws, FakeClock
 
 Verb = Callable[[Ledger, Claimed], None]
 

@@ -7,12 +7,7 @@ import pytest
 
 from mailroom.api.requests import MAX_BODY_BYTES
 from tests.support.unit.api_requests import Api, event
-from tests.support.unit.shared import Aws, FakeClock, item
-
-
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    return Api(clock)
+from tests.support.unit.shared import item
 
 
 @pytest.mark.parametrize(

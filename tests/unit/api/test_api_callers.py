@@ -37,10 +37,7 @@ def objects(aws: Aws) -> None:
         aws.s3.put_object(Bucket=BUCKET, Key=ref.removeprefix(f"s3://{BUCKET}/"), Body=b"x")
 
 
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    """An API whose callers each have a part of the bucket."""
-    return Api(clock, caller_claim="sub", payload_prefixes=PREFIXES)
+API = {"caller_claim": "sub", "payload_prefixes": PREFIXES}
 
 
 SHOP = token(sub="shop")

@@ -26,9 +26,7 @@ CALLERS = {
 }
 
 
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    return Api(clock, caller_claim="sub", callers=CALLERS, mail_senders=SENDERS, budgets_table=BUDGETS)
+API = {"caller_claim": "sub", "callers": CALLERS, "mail_senders": SENDERS, "budgets_table": BUDGETS}
 
 
 def by(caller: str) -> dict[str, Any]:

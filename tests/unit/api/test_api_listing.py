@@ -13,9 +13,7 @@ from tests.support.unit.shared import Aws, FakeClock, claimed, mail
 ADA = "ada@example.com"
 
 
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    return Api(clock, default_region="US")
+API = {"default_region": "US"}
 
 
 def sent(aws: Aws, ledger: Ledger, clock: FakeClock, *ids: str, **more: Any) -> None:

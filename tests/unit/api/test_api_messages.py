@@ -13,11 +13,6 @@ from tests.support.unit.shared import MAILBOX, NOW, Aws, FakeClock, item
 Log = Callable[[], list[dict[str, Any]]]
 
 
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    return Api(clock)
-
-
 def test_a_valid_message_is_stored_in_the_mailbox(api: Api, aws: Aws) -> None:
     answer = api.post(item())
     assert (answer.status, answer.json["result"]) == (202, "accepted")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mailroom.api.requests import href_of, route_of
 from mailroom.message.address import has_control
 from tests.support.unit.api_requests import Api, event
-from tests.support.unit.shared import MAILBOX, Aws, FakeClock, item
+from tests.support.unit.shared import MAILBOX, Aws, item
 
 AWKWARD = [
     "spring-sale#2026-11-18T13:00Z#17",
@@ -32,11 +32,6 @@ AWKWARD = [
     "日本",
     "x" * 180,
 ]
-
-
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    return Api(clock)
 
 
 @pytest.mark.parametrize("id_", AWKWARD)

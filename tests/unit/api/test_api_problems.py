@@ -9,17 +9,12 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from mailroom.api.messages import Intake
 from mailroom.ledger.status_reader import LedgerReader
 from tests.support.unit.api_requests import Api
-from tests.support.unit.shared import Aws, FakeClock, before_each_call, item
+from tests.support.unit.shared import before_each_call, item
 
 THROTTLED = ClientError(
     {"Error": {"Code": "ThrottlingException", "Message": "slow down, vincent@example.com"}}, "PutItem"
 )
 OUT_OF_REACH = EndpointConnectionError(endpoint_url="https://dynamodb.example")
-
-
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    return Api(clock)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, operation: str, error: Exception, from_call: int = 0) -> None:

@@ -9,26 +9,10 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.table import LedgerTable
 from mailroom.ledger.waits import DAY_USED_UP, SHARDS
 from tests.support.unit.api_requests import Api
-from tests.support.unit.shared import (
-    KEY,
-    LEDGER,
-    MAILBOX,
-    NOW,
-    NOW_MS,
-    Aws,
-    FakeClock,
-    claimed,
-    item,
-    mail,
-)
+from tests.support.unit.shared import KEY, LEDGER, MAILBOX, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
 from tests.support.unit.waiting import hold, waits_of
 
 LATER = iso(NOW + 3600)
-
-
-@pytest.fixture
-def api(aws: Aws, clock: FakeClock) -> Api:
-    return Api(clock)
 
 
 def test_a_message_without_a_ledger_item_is_ready(api: Api, aws: Aws) -> None:

@@ -11,16 +11,7 @@ from mailroom.recipients.choices import Preferences
 from tests.support.unit.events import failures, lambda_context, sqs_event
 from tests.support.unit.functions import Load
 from tests.support.unit.publishing import choose
-from tests.support.unit.shared import (
-    BUCKET,
-    LEDGER,
-    MAILBOX,
-    PREFERENCES,
-    RUNS,
-    TEMPLATES,
-    Aws,
-    FakeClock,
-)
+from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, PREFERENCES, RUNS, TEMPLATES, Aws, FakeClock
 
 AT = "2026-11-18T13:00:00Z"
 RUN = "2026-11-18T13:00Z"

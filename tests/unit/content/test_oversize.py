@@ -14,12 +14,7 @@ from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Pay
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.mailbox import (
-    KEPT_ATTRIBUTES,
-    NEEDED_AFTER,
-    Oversize,
-    encoded,
-)
+from mailroom.mailbox import KEPT_ATTRIBUTES, NEEDED_AFTER, Oversize, encoded
 from mailroom.message.message import decode, encode, parse
 from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, item
 

@@ -36,7 +36,7 @@ from tests.support.unit.shared import (
     SUPPRESSIONS,
     Aws,
     FakeClock,
-    claimed,
+    crash,
     image,
     item,
 )
@@ -107,8 +107,7 @@ def test_a_look_up_proves_that_a_message_was_not_sent_only_for_the_account_that_
 ) -> None:
     """Account 2 has the message, the look-up asks account 1, and then the secret names account 2."""
     first, second = Account("1", []), Account("2", ["m-1"])
-    claimed(ledger, account="p/2")
-    clock.advance(LEASE + 1)
+    crash(ledger, clock, account="p/2")
     adapter = Accounts(first, second)
     adapter.after_look_up = lambda: assert_refused(adapter)
     deliver(adapter, aws, clock)
@@ -121,8 +120,7 @@ def test_a_message_whose_earlier_claim_names_no_account_is_submitted_without_a_l
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """A look-up could find another program's fax to that number, or its text with the same words."""
-    claimed(ledger, account=None)
-    clock.advance(LEASE)
+    crash(ledger, clock, account=None)
     worker = post(evidence=Sent("of-another-program"), on_unknown="hold")
     worker.adapter.account = "this/account"
     worker.handle(item())
@@ -137,8 +135,7 @@ def refused(_: Mail) -> None:
 def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_later_rejected_or_expired(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, how: str
 ) -> None:
-    claimed(ledger)
-    clock.advance(LEASE)
+    crash(ledger, clock)
     choices = Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
     if how == "suppressed":
         choices.mark(Suppression("vincent@example.com", "mail", "complaint", NOW_MS, "complaint"))
@@ -152,8 +149,7 @@ def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_late
 
 
 def released_in_doubt(post: Make, ledger: Ledger, clock: FakeClock) -> None:
-    claimed(ledger)  # its worker dies after the provider accepted
-    clock.advance(LEASE)
+    crash(ledger, clock)  # its worker dies after the provider accepted
     post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend").handle(item())
 
 
@@ -178,8 +174,7 @@ def test_the_ledger_item_of_a_message_released_many_times_with_an_unknown_outcom
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     account = "twilio/AC0123456789abcdef0123456789abcdef"
-    claimed(ledger, account="twilio/ACfedcba9876543210fedcba9876543210")
-    clock.advance(LEASE)
+    crash(ledger, clock, account="twilio/ACfedcba9876543210fedcba9876543210")
     worker = post(Retry("20429"), evidence=NotFound(), on_unknown="resend")
     worker.adapter.account = account
     sizes = {}
@@ -196,8 +191,7 @@ def test_a_look_up_does_not_have_to_search_the_account_of_a_released_try(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     """The try at A is in doubt, and B refused its try. Not found at A proves that nothing was sent."""
-    claimed(ledger, account="p/A")
-    clock.advance(LEASE)
+    crash(ledger, clock, account="p/A")
     second = post(Retry("throttled"), evidence=NotFound(), on_unknown="resend")
     second.adapter.account = "p/B"
     mail = item(expires_at=iso(clock.now + 1))

@@ -10,7 +10,7 @@ from mailroom.ledger.status_reader import may_have_arrived_twice
 from mailroom.message.outcome import Evidence, NotFound, Rejected, Repeatable, Sent, Unknowable
 from tests.support.told import told
 from tests.support.unit.post import Make, Post
-from tests.support.unit.shared import KEY, LEASE, NOW, Aws, FakeClock, claimed, item, mail
+from tests.support.unit.shared import KEY, NOW, Aws, FakeClock, claimed, crash, item, mail
 
 ACCOUNT, ANOTHER = "this/account", "another/account"
 
@@ -24,8 +24,7 @@ def worker_after_a_crash(
     post: Make, ledger: Ledger, clock: FakeClock, *responses: Any, account: str = ACCOUNT, **changes: Any
 ) -> Post:
     """Make the worker that comes after one which died in its submit at `account`."""
-    claimed(ledger, account=account)
-    clock.advance(LEASE)
+    crash(ledger, clock, account=account)
     worker = post(*responses, **changes)
     worker.adapter.account = ACCOUNT
     return worker
@@ -54,8 +53,7 @@ def test_a_message_may_have_arrived_twice_only_if_the_outcome_of_an_earlier_try_
 def test_a_message_found_at_one_of_two_accounts_may_have_arrived_twice(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
-    claimed(ledger, account=ANOTHER)
-    clock.advance(LEASE)
+    crash(ledger, clock, account=ANOTHER)
     worker = worker_after_a_crash(post, ledger, clock, evidence=Sent("p-0"))
     assert worker.handle(item()) == {}
     assert may_have_arrived_twice(aws.item())
@@ -77,8 +75,7 @@ def test_a_message_whose_resend_crashed_and_whose_event_came_may_have_arrived_tw
     ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     for _ in range(2):
-        claimed(ledger)
-        clock.advance(LEASE)
+        crash(ledger, clock)
     observe(ledger, [told(KEY, "delivered")])
     assert may_have_arrived_twice(aws.item())
 

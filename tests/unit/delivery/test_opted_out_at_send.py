@@ -13,11 +13,6 @@ ADA, EVE = "ada@example.com", "eve@example.com"
 
 
 @pytest.fixture
-def list_(aws: Aws, clock: FakeClock) -> Suppressions:
-    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
-
-
-@pytest.fixture
 def preferences(aws: Aws, clock: FakeClock) -> Preferences:
     return Preferences(aws.dynamodb, PREFERENCES, clock)
 

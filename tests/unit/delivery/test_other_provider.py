@@ -12,7 +12,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from mailroom.message.outcome import DayUsedUp, Misconfigured, NotReady, Outcome, Rejected, Retry, Sent
 from tests.support.unit.post import Counted, Make, Post
-from tests.support.unit.shared import LEASE, NOW, Aws, FakeClock, claimed, item
+from tests.support.unit.shared import NOW, Aws, FakeClock, crash, item
 
 TRIES, SECONDS = 3, 60
 THROTTLED, PAUSED, FULL = Retry("429", 0), Misconfigured("paused"), DayUsedUp("full")
@@ -93,8 +93,7 @@ def test_a_message_that_has_an_outcome_does_not_move(
 def test_a_message_with_a_try_of_unknown_outcome_does_not_move_after_a_later_refusal(
     first: Begin, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    claimed(ledger, account="fake/1")
-    clock.advance(LEASE)
+    crash(ledger, clock, account="fake/1")
     worker = first(THROTTLED)
     assert worker.handle(item(), receives=TRIES) == {"r-0": 16}, "the usual back-off"
     assert worker.submitted == ["m-1"]
@@ -104,8 +103,7 @@ def test_a_message_with_a_try_of_unknown_outcome_does_not_move_after_a_later_ref
 def test_a_message_that_the_other_provider_may_have_moves_without_a_submit(
     first: Begin, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    claimed(ledger, account="other/1 for tester@example.com")
-    clock.advance(LEASE)
+    crash(ledger, clock, account="other/1 for tester@example.com")
     worker = first(Sent("p-1"))
     assert worker.handle(item()) == {}
     assert (worker.submitted, moved(aws)) == ([], ["m-1"])
@@ -117,8 +115,7 @@ def test_a_redriven_message_that_moves_to_the_provider_of_its_tries_is_submitted
 ) -> None:
     """A repair finds it, and puts it into the queue of the first provider."""
     for _ in range(4):
-        claimed(ledger, account="other/1")
-        clock.advance(LEASE)
+        crash(ledger, clock, account="other/1")
     ledger.dead_lettered(Key("m-1", "mail"))
     assert first(Sent("p-1")).handle(item()) == {}
     assert moved(aws) == ["m-1"]
@@ -131,8 +128,7 @@ def test_a_redriven_message_that_moves_to_the_provider_of_its_tries_is_submitted
 def test_a_held_message_names_the_provider_that_may_have_it(
     first: Begin, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    claimed(ledger, account="fake/1")
-    clock.advance(LEASE)
+    crash(ledger, clock, account="fake/1")
     assert first(Sent("p-1"), on_unknown="hold").handle(item()) == {}
     error = aws.item()["error"]
     assert error["message"].endswith("; ask fake, and resend the message if it never arrived")

@@ -14,15 +14,10 @@ from mailroom.message.message import Key
 from mailroom.message.window import Window
 from tests.support.unit.post import Counted, Make
 from tests.support.unit.releasing import Waiting
-from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, FakeClock, item, mail
+from tests.support.unit.shared import BUDGETS, NOW, RUNS, Aws, item, mail
 
 PeopleOf = Callable[[str], list[str]]
 CLOSED = Window(from_="23:00", to="23:30", zone="UTC")
-
-
-@pytest.fixture
-def runs(aws: Aws, clock: FakeClock) -> Runs:
-    return Runs(aws.dynamodb, RUNS, clock=clock)
 
 
 @pytest.fixture

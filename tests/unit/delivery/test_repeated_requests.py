@@ -12,7 +12,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Conflict, Repeatable, Retry, Sent
 from mailroom.recipients.choices import Suppression, Suppressions
 from tests.support.unit.post import Counted, Make, Post
-from tests.support.unit.shared import LEASE, NOW, NOW_MS, SUPPRESSIONS, Aws, FakeClock, claimed, item
+from tests.support.unit.shared import LEASE, NOW, NOW_MS, SUPPRESSIONS, Aws, FakeClock, crash, item
 
 ACCOUNT = "keyed/1"
 Again = Callable[..., Post]
@@ -28,8 +28,7 @@ def after_a_crash(post: Make, ledger: Ledger, clock: FakeClock) -> Again:
     """Make the worker after one that died; the provider knows the key for a day."""
 
     def make(*says: Any, account: str = ACCOUNT, until: float = NOW + 86_400, **changes: Any) -> Post:
-        claimed(ledger, account=account)
-        clock.advance(LEASE)
+        crash(ledger, clock, account=account)
         worker = post(*says, evidence=Repeatable(until, again), **changes)
         worker.adapter.account = ACCOUNT
         return worker

@@ -23,7 +23,6 @@ from tests.support.unit.shared import (
     LEASE,
     NOW_MS,
     PREFERENCES,
-    SUPPRESSIONS,
     Aws,
     FakeClock,
     item,
@@ -36,11 +35,6 @@ REFUSED = {
     "code": "not_allowed_here",
     "message": "this stage sends only to recipients in its setting recipients.only",
 }
-
-
-@pytest.fixture
-def list_(aws: Aws, clock: FakeClock) -> Suppressions:
-    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
 
 
 class Sending(WorkerPost):

@@ -18,11 +18,6 @@ BULK: dict[str, Any] = {"bulk": True, "runs_table": RUNS}
 
 
 @pytest.fixture
-def runs(aws: Aws, clock: FakeClock) -> Runs:
-    return Runs(aws.dynamodb, RUNS, clock=clock)
-
-
-@pytest.fixture
 def id_(runs: Runs) -> str:
     """Id of a message of a run that is stopped."""
     runs.begin("weekly", "r", "start", "2026-11-18T13:00:00Z")

@@ -9,15 +9,10 @@ from mailroom.message.outcome import Rejected, Sent
 from mailroom.recipients.choices import Suppression, Suppressions
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log, Make
-from tests.support.unit.shared import LEASE, NOW_MS, SUPPRESSIONS, Aws, FakeClock, claimed, item
+from tests.support.unit.shared import NOW_MS, SUPPRESSIONS, Aws, FakeClock, crash, item
 
 ADA, EVE, BOB = "ada@example.com", "eve@example.com", "bob@example.com"
 SENTENCE = "on the suppression list since 2026-11-21: it bounced (no such user); an operator can remove it"
-
-
-@pytest.fixture
-def list_(aws: Aws, clock: FakeClock) -> Suppressions:
-    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
 
 
 def _bounced(recipient: str, channel: str = "mail") -> Suppression:
@@ -99,8 +94,7 @@ def test_while_the_suppression_list_cannot_be_read_messages_are_retried_and_not_
 def test_a_message_that_the_provider_already_sent_is_recorded_as_sent_despite_a_suppression(
     post: Make, list_: Suppressions, aws: Aws, clock: FakeClock, ledger: Ledger
 ) -> None:
-    claimed(ledger)
-    clock.advance(LEASE + 1)
+    crash(ledger, clock)
     list_.mark(_bounced("vincent@example.com"))
     worker = post(suppressions=list_, evidence=Sent("p-0"))
     worker.handle(item())

@@ -21,7 +21,6 @@ from tests.support.unit.post import Counted, Make, Post
 from tests.support.unit.shared import (
     BUDGETS,
     CONTENTS,
-    LEASE,
     LEDGER,
     NOW,
     NOW_MS,
@@ -30,7 +29,7 @@ from tests.support.unit.shared import (
     Aws,
     FakeClock,
     Item,
-    claimed,
+    crash,
     item,
 )
 
@@ -323,15 +322,6 @@ def test_a_mail_with_more_recipients_than_the_limit_of_today_waits_if_a_later_li
     assert line_of(aws, clock) == ["large"]
 
 
-def test_a_corrected_limit_applies_to_the_next_batch(post: Make, aws: Aws, clock: FakeClock) -> None:
-    wrong = lane(post, bulk=True, per_day=(("0001-01-01", 10),))
-    wrong.handle(*mails(10))
-    assert line_of(aws, clock) == ["m-9"]
-    right = lane(post, bulk=True)
-    assert right.handle(item(id="m-9"), waited={"m-9": NOW - 1}) == {}
-    assert right.submitted == ["m-9"]
-
-
 def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batch(
     post: Make, aws: Aws, clock: FakeClock
 ) -> None:
@@ -425,12 +415,6 @@ def test_in_a_stage_without_a_daily_limit_a_message_waits_if_the_providers_quota
     assert "trouble" not in aws.item()
 
 
-def after_a_crash(ledger: Ledger, clock: FakeClock) -> None:
-    """Leave a message whose worker has died after its claim."""
-    claimed(ledger)
-    clock.advance(LEASE)
-
-
 def waits_for_day(post: Make, aws: Aws, clock: FakeClock, **changes: Any) -> Post:
     a_day(aws, clock).join(0)
     return lane(post, bulk=True, **changes)
@@ -449,7 +433,7 @@ def test_a_message_that_a_look_up_proves_sent_is_recorded_as_sent_and_does_not_w
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait, on_unknown: str
 ) -> None:
     """A provider may forget the key of the try while the message waits."""
-    after_a_crash(ledger, clock)
+    crash(ledger, clock)
     bulk = to_wait(post, aws, clock, evidence=Sent("p-0"), on_unknown=on_unknown)
     assert bulk.handle(item(), receives=2) == {}
     assert (bulk.submitted, aws.item()["status"]) == ([], "sent")
@@ -460,7 +444,7 @@ def test_a_message_that_a_look_up_proves_sent_is_recorded_as_sent_and_does_not_w
 def test_a_message_that_a_look_up_proves_unsent_waits_for_its_time(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
 ) -> None:
-    after_a_crash(ledger, clock)
+    crash(ledger, clock)
     bulk = to_wait(post, aws, clock, evidence=NotFound())
     assert bulk.handle(item(), receives=2) == {}
     assert (bulk.submitted, len(bulk.adapter.looked_up)) == ([], 1)
@@ -474,7 +458,7 @@ def test_a_message_that_a_look_up_proves_unsent_waits_for_its_time(
 def test_a_message_with_an_unknown_outcome_fails_as_outcome_unknown_and_does_not_wait_for_its_time(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, to_wait: ToWait
 ) -> None:
-    after_a_crash(ledger, clock)
+    crash(ledger, clock)
     bulk = to_wait(post, aws, clock, evidence=Unknowable(), on_unknown="hold")
     assert bulk.handle(item(), receives=2) == {}
     assert (bulk.submitted, aws.item()["error"]["code"]) == ([], "outcome_unknown")
@@ -483,7 +467,7 @@ def test_a_message_with_an_unknown_outcome_fails_as_outcome_unknown_and_does_not
 def test_a_resend_of_a_message_with_an_unknown_outcome_uses_the_days_budget(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    after_a_crash(ledger, clock)
+    crash(ledger, clock)
     bulk = waits_for_day(post, aws, clock, evidence=Unknowable(), resend_delays=(0,))
     assert bulk.handle(item(), receives=2) == {}
     assert (bulk.submitted, spent(aws, clock)) == (["m-1"], (1, 1))
@@ -492,7 +476,7 @@ def test_a_resend_of_a_message_with_an_unknown_outcome_uses_the_days_budget(
 def test_a_message_with_an_unknown_outcome_is_retried_if_the_providers_quota_is_used_up(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
-    after_a_crash(ledger, clock)
+    crash(ledger, clock)
     codes = lane(post, DayUsedUp("quota"), bulk=False, evidence=Unknowable(), resend_delays=(0,))
     assert codes.handle(item(), receives=2) == {"r-0": USED_UP_SECONDS}
     assert "wait" not in aws.item()

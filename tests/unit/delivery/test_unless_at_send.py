@@ -8,7 +8,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Repeatable, Retry, Sent
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.post import Counted, Make
-from tests.support.unit.shared import LEASE, LEDGER, NOW_MS, Aws, FakeClock, claimed, item, mail
+from tests.support.unit.shared import LEDGER, NOW_MS, Aws, FakeClock, crash, item
 
 OTHER = {"id": "other", "event_type": "mail", "status": ["sent"]}
 
@@ -71,8 +71,7 @@ def test_the_condition_of_a_retried_message_is_checked_again_before_its_next_sub
 def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_its_condition_holds(
     post: Make, aws: Aws, ledger: Ledger, clock: FakeClock, evidence: Any
 ) -> None:
-    claimed(ledger, mail())
-    clock.advance(LEASE + 1)
+    crash(ledger, clock)
     other(aws, "delivered")
     worker = post(evidence=evidence)
     assert worker.handle(follow_up(), receives=2) == {}

@@ -10,13 +10,7 @@ from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error, failing
 from tests.support.unit.post import Counted, Log, Make, Post
-from tests.support.unit.shared import (
-    LEASE,
-    Aws,
-    FakeClock,
-    claimed,
-    item,
-)
+from tests.support.unit.shared import Aws, FakeClock, crash, item
 
 
 @pytest.mark.parametrize("body", ["no", "", "[]", "{}", '{"id": "m-1"}', '{"id": 5, "event_type": "mail"}'])
@@ -28,16 +22,6 @@ def test_a_malformed_queue_record_is_retried_at_once_and_the_rest_of_the_batch_i
     assert worker.submitted == ["a", "b"]
     assert counted() == {"Malformed": 1, "Sent": 2}
     assert lines_about(log(), "not a message")[0]["message_id"] == "r-1"
-
-
-def test_a_failed_message_changes_no_other_message_of_its_batch(post: Make, aws: Aws) -> None:
-    worker = post(
-        Sent("p-1"), Retry("slow"), OSError("unknown"), Rejected("no"), Misconfigured("ours"), Sent("p-6")
-    )
-    waits = worker.handle(*(item(id=f"m-{at}") for at in range(1, 7)))
-    assert waits == {"r-1": 4, "r-2": int(LEASE) + 1, "r-4": 20}
-    statuses = [aws.item(f"m-{at}")["status"] for at in range(1, 7)]
-    assert statuses == ["sent", "sending", "sending", "failed", "sending", "sent"]
 
 
 def test_while_the_ledger_is_down_no_message_is_sent_and_all_are_retried(
@@ -62,8 +46,7 @@ def test_the_metrics_of_a_batch_exclude_earlier_batches(post: Make, counted: Cou
 def test_every_log_line_about_a_message_has_the_messages_key_and_no_address(
     post: Make, log: Log, ledger: Ledger, clock: FakeClock
 ) -> None:
-    claimed(ledger)
-    clock.advance(LEASE)
+    crash(ledger, clock)
     says = (
         Retry("vincent@example.com is slow"),
         OSError("vincent@example.com"),

@@ -10,15 +10,7 @@ from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import client_error
 from tests.support.unit.post import Counted, Make
-from tests.support.unit.shared import (
-    BUCKET,
-    NOW,
-    Aws,
-    FakeClock,
-    Item,
-    claimed,
-    item,
-)
+from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item, claimed, item
 
 
 @pytest.mark.parametrize("done", ["complete", "fail"])

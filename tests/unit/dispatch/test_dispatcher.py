@@ -12,15 +12,7 @@ from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.dispatching import Counted, Log, at, made, numbered
 from tests.support.unit.fakes import Meddler, client_error, failing
-from tests.support.unit.shared import (
-    KEY,
-    LEDGER,
-    NOW,
-    Aws,
-    FakeClock,
-    image,
-    item,
-)
+from tests.support.unit.shared import KEY, LEDGER, NOW, Aws, FakeClock, image, item
 
 
 def test_an_item_becomes_a_queue_message_with_its_channel_and_type(dispatcher: Dispatcher, aws: Aws) -> None:

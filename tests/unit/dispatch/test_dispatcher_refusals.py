@@ -10,14 +10,7 @@ import pytest
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.dispatching import Counted, Log, at, made, numbered
-from tests.support.unit.shared import (
-    BUCKET,
-    NOW,
-    Aws,
-    FakeClock,
-    claimed,
-    item,
-)
+from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, claimed, item
 
 ADDRESS = "is not a mail address; use name@domain.example"
 LINE = "holds a line break or control character; use one line of plain text"

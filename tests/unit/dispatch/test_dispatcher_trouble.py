@@ -5,11 +5,7 @@ from typing import Any
 
 from tests.support.unit.dispatching import Counted, Log, made, numbered
 from tests.support.unit.fakes import Meddler, client_error, failing
-from tests.support.unit.shared import (
-    Aws,
-    FakeClock,
-    item,
-)
+from tests.support.unit.shared import Aws, FakeClock, item
 
 
 def test_only_the_entry_that_sqs_refuses_is_returned_as_failed(aws: Aws, clock: FakeClock) -> None:

@@ -227,6 +227,13 @@ def test_a_message_with_unreadable_content_keeps_waiting_and_does_not_block_othe
     ]
 
 
+def test_an_invalid_message_is_handed_over_to_its_worker_which_reports_the_fault(waiting: Waiting) -> None:
+    waiting.hold(mail(to="nobody"), OUTSIDE_WINDOW, NOW)
+    waiting.release_due()
+    assert [json.loads(entry["MessageBody"])["to"] for entry in waiting.sent] == ["nobody"]
+    assert (waiting.marked, waiting.held) == ([], [])
+
+
 def sharing(id_: str, count: int) -> list[str]:
     """Return ids of the same shard as `id_`."""
     shard = crc32(id_.encode()) % SHARDS
@@ -250,10 +257,11 @@ def test_a_message_that_sqs_refuses_keeps_its_mark_and_its_content(waiting: Wait
     assert [each["id"] for each in waiting.aws.bodies("mail-bulk")] == ["m-2"]
 
 
+@pytest.mark.parametrize("lines_up", [False, True])
 def test_the_lateness_of_a_round_is_the_lateness_of_its_first_due_message(
-    waiting: Waiting, timed: Timed
+    waiting: Waiting, timed: Timed, *, lines_up: bool
 ) -> None:
-    waiting.hold("m-1", OUTSIDE_WINDOW, NOW)
+    waiting.hold("m-1", OUTSIDE_WINDOW, NOW, lines_up=lines_up)
     waiting.clock.advance(90)
     waiting.release_due()
     assert sorted(timed()["ReleaseLate"]) == [0] * 7 + [90_000]

@@ -7,12 +7,15 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from mailroom.aws.queues import DUE_AT
 from mailroom.clock import iso
+from mailroom.ledger.items import PAUSED
 from mailroom.ledger.waits import DAY_USED_UP, OUTSIDE_WINDOW, PAGE, SHARDS
 from mailroom.message.message import decode, encode
 from mailroom.message.window import Window
+from tests.support.unit.post import Make
 from tests.support.unit.releasing import Waiting
-from tests.support.unit.shared import CONTENTS, LEDGER, NOW, image, item, mail
+from tests.support.unit.shared import BUDGETS, CONTENTS, LEDGER, NOW, image, item, mail
 
 HOUR = 3600
 FORENOON = Window(from_="08:00", to="10:00", zone="UTC")
@@ -140,6 +143,26 @@ def test_messages_that_wait_for_a_removed_limit_are_released(waiting: Waiting) -
     assert ids(waiting) == ["a", "b"]
 
 
+def test_messages_in_a_line_fail_with_their_reason_if_the_lane_was_removed(waiting: Waiting) -> None:
+    waiting.limit(10)
+    waiting.line_up("a")
+    waiting.lanes = "normal"
+    waiting.release_line()
+    assert waiting.aws.item("a")["error"]["message"].startswith("its lane 'bulk' of mail does not exist")
+    assert (waiting.marked, is_closed(waiting)) == ([], True)
+
+
+def test_the_delay_of_a_message_that_waited_for_the_day_or_for_its_run_counts_from_its_release(
+    waiting: Waiting,
+) -> None:
+    waiting.line_up("a")
+    waiting.hold(mail("b", lane="bulk"), PAUSED, NOW, put_at=NOW - 60)
+    waiting.clock.advance(30)
+    waiting.release_line()
+    due = [entry["MessageAttributes"][DUE_AT]["StringValue"] for entry in waiting.sent]
+    assert due == [str(int(NOW + 30))] * 2
+
+
 def test_a_due_bulk_message_joins_the_line_at_the_place_of_its_put(waiting: Waiting) -> None:
     waiting.limit(1)
     waiting.line_up("b", "c")
@@ -186,6 +209,26 @@ def test_a_message_keeps_its_place_in_the_line_during_a_closed_window(waiting: W
     waiting.release_line()
     assert ids(waiting) == ["a"]
     assert waiting.marked == ["c"]
+
+
+def test_a_message_whose_window_closes_while_it_waits_for_the_day_waits_for_its_recipients_next_opening(
+    waiting: Waiting, post: Make
+) -> None:
+    waiting.limit(1)
+    assert waiting.budget.ask(1).recipients == 1
+    evening = {"from": "17:00", "to": "19:00", "zone": "UTC"}  # in Tokyo it is 18:00
+    message = item(lane="bulk", window=evening, time_zone="Asia/Tokyo")
+    bulk = post(budgets_table=BUDGETS, per_day=waiting.settings.per_day, bulk=True)
+    assert bulk.handle(message, waited={"m-1": NOW}) == {}
+    assert waiting.aws.item()["wait"]["reason"] == DAY_USED_UP
+    waiting.limit(10)
+    waiting.clock.advance(2 * HOUR)
+    waiting.release_line()
+    assert (ids(waiting), waiting.aws.item()["scheduledFor"]) == ([], iso(NOW + 23 * HOUR))
+    waiting.clock.advance(21 * HOUR)
+    waiting.release_due()
+    waiting.release_line()
+    assert ids(waiting) == ["m-1"]
 
 
 def test_a_message_with_a_closed_window_is_not_read_again_before_the_opening(waiting: Waiting) -> None:

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mailroom.channels.sms.contract import Sms, sms_in
 from mailroom.environment import FEEDBACK_KEPT_BACK_SECONDS, FeedbackSettings
@@ -347,31 +345,6 @@ def test_a_callback_does_not_suppress_a_number_that_its_message_was_not_sent_to(
     _text(ledger)
     desk.handle(bodies.twilio("undelivered", "s-1", ErrorCode="30006", To="+12025550123"))
     assert desk.list.find("sms", ["+12025550123", "+16175551234"]) == {}
-
-
-KINDS = ("Send", "Delivery", "Bounce", "Complaint", "DeliveryDelay", "Open", "Reject")
-NAMING = st.tuples(st.sampled_from(KINDS), st.sampled_from([(ADA,), (EVE,), (ADA, EVE)]))
-
-
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data(), st.lists(NAMING, min_size=1, max_size=6))
-def test_the_order_and_batching_of_a_mails_events_do_not_change_the_result(
-    aws: Aws, clock: FakeClock, ledger: Ledger, data: st.DataObject, events: list[Any]
-) -> None:
-    to = [ADA, EVE]
-
-    def end(order: list[Any], batch: int) -> dict[str, Any]:
-        id_ = f"any-{next(_ids)}"
-        _sent(ledger, id_, to=to)
-        desk = Desk(aws, clock)
-        records = [by_sns(ses(kind, id_, *recipients, to=to)) for kind, recipients in order]
-        for start in range(0, len(records), batch):
-            assert desk.handle(*records[start : start + batch]) == []
-        unordered = ("id", "history", "claim_token")
-        return {name: value for name, value in aws.item(id_).items() if name not in unordered}
-
-    shuffled = data.draw(st.permutations(events + data.draw(st.lists(st.sampled_from(events), max_size=3))))
-    assert end(events, len(events)) == end(shuffled, data.draw(st.integers(1, 4)))
 
 
 @pytest.mark.parametrize(

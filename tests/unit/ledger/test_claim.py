@@ -2,14 +2,7 @@
 
 import pytest
 
-from mailroom.ledger.claims import (
-    Claim,
-    Completed,
-    InProgress,
-    OutOfSequence,
-    Superseded,
-    why_not_claimed,
-)
+from mailroom.ledger.claims import Claim, Completed, InProgress, OutOfSequence, Superseded, why_not_claimed
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import KEY, NOW_MS, TTL, Aws, Item, claimed, mail
 

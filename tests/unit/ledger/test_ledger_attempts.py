@@ -4,14 +4,7 @@ import pytest
 
 from mailroom.errors import ClaimLost
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.shared import (
-    LEASE,
-    NOW_MS,
-    Aws,
-    FakeClock,
-    claimed,
-    mail,
-)
+from tests.support.unit.shared import LEASE, NOW_MS, Aws, FakeClock, claimed, mail
 from tests.support.unit.verbs import OWN_VERBS
 
 

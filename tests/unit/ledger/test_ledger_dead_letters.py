@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
+from tests.support.unit.shared import KEY, NOW_MS, Aws, FakeClock, claimed, crash, mail
 from tests.support.unit.verbs import OWN_VERBS
 
 ENDING = ("complete", "fail")
@@ -60,8 +60,7 @@ def test_a_claim_that_has_ended_can_be_neither_released_nor_marked_with_an_unkno
     ledger: Ledger, aws: Aws, clock: FakeClock, end: str
 ) -> None:
     """The response to its end was lost, so the worker releases it as after any error."""
-    claimed(ledger)
-    clock.advance(LEASE)
+    crash(ledger, clock)
     claim = claimed(ledger)
     ledger.checkpoint(claim, "telnyx", "p-1")
     OWN_VERBS[end](ledger, claim)

@@ -6,15 +6,7 @@ from mailroom.errors import ClaimLost
 from mailroom.ledger.claims import Claimed
 from mailroom.ledger.items import MAX_HISTORY
 from mailroom.ledger.ledger import Ledger
-from tests.support.unit.shared import (
-    LEASE,
-    LEDGER,
-    NOW_MS,
-    Aws,
-    FakeClock,
-    claimed,
-    image,
-)
+from tests.support.unit.shared import LEASE, LEDGER, NOW_MS, Aws, FakeClock, claimed, image
 from tests.support.unit.verbs import OWN_VERBS
 
 

@@ -6,18 +6,7 @@ from mailroom.ledger.items import MAX_ERROR
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from tests.support.told import told
-from tests.support.unit.shared import (
-    KEY,
-    LEDGER,
-    NOW,
-    NOW_MS,
-    TTL,
-    Aws,
-    FakeClock,
-    claimed,
-    image,
-    mail,
-)
+from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, image, mail
 from tests.support.unit.verbs import watched
 
 

@@ -8,16 +8,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.ledger.waits import SHARDS, WaitingRow
 from tests.support.told import told
-from tests.support.unit.shared import (
-    KEY,
-    LEDGER,
-    NOW,
-    NOW_MS,
-    Aws,
-    claimed,
-    item,
-    mail,
-)
+from tests.support.unit.shared import KEY, LEDGER, NOW, NOW_MS, Aws, claimed, item, mail
 from tests.support.unit.verbs import OWN_VERBS
 from tests.support.unit.waiting import hold, waits_of
 

@@ -6,7 +6,7 @@ from mailroom.ledger.claims import Try
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import ANY_ACCOUNT
 from tests.support.unit.fakes import Meddler, asked_twice
-from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, Aws, FakeClock, claimed, mail
+from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, Aws, FakeClock, claimed, crash, mail
 from tests.support.unit.verbs import OWN_VERBS
 
 A, B = "twilio/AC1", "aws/own"
@@ -18,8 +18,7 @@ def test_hand_back_and_retry_later_remove_all_tries_of_unknown_outcome(
     ledger: Ledger, clock: FakeClock, aws: Aws, verb: str, crashes: int
 ) -> None:
     for _ in range(crashes):
-        claimed(ledger, account=A)
-        clock.advance(LEASE)
+        crash(ledger, clock, account=A)
     claim = claimed(ledger, account=A)
     ledger.checkpoint(claim, "telnyx", "p-1")
     OWN_VERBS[verb](ledger, claim)

@@ -12,11 +12,6 @@ from tests.support.unit.shared import RUNS, Aws, FakeClock
 AT = "2026-11-18T13:00:00Z"
 
 
-@pytest.fixture
-def runs(aws: Aws, clock: FakeClock) -> Runs:
-    return Runs(aws.dynamodb, RUNS, clock=clock)
-
-
 def begun(runs: Runs, name: str = "r") -> Run:
     assert runs.begin("weekly", name, "start", AT)
     run = runs.read("weekly", name)

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailroom.recipients.choices import Addressee, Choices, Preferences, Suppression, Suppressions
 from tests.support.dynamodb import in_memory_client
 from tests.support.tables import create_table
-from tests.support.unit.shared import NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock
+from tests.support.unit.shared import NOW_MS, PREFERENCES, Aws, FakeClock
 
 ADA = "+16175551234"
 LANDLINE = Suppression(ADA, "sms", "bounce", NOW_MS - 9000, "undelivered: error 30006", "s-0")
@@ -20,11 +19,6 @@ Text = tuple[str, int]
 
 def stop(sent_ms: int = NOW_MS, detail: str = "STOP sent to +12025550123") -> Suppression:
     return Suppression(ADA, "sms", "stop", sent_ms, detail)
-
-
-@pytest.fixture
-def list_(aws: Aws, clock: FakeClock) -> Suppressions:
-    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
 
 
 def of_ada(list_: Suppressions) -> Suppression | None:

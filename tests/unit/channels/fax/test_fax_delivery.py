@@ -11,7 +11,7 @@ from tests.support.unit.fakes import Meddler, client_error
 from tests.support.unit.fax import LINE, SENDING, FakeLine, ends_after, entry, fax_body, fax_item
 from tests.support.unit.fax_post import FUNCTION_SECONDS, FaxMake
 from tests.support.unit.post import Counted, Log
-from tests.support.unit.shared import NOW, NOW_MS, Aws, FakeClock, Item
+from tests.support.unit.shared import BUCKET, NOW, NOW_MS, Aws, FakeClock, Item
 from tests.support.unjudged import others
 
 
@@ -28,6 +28,16 @@ def test_a_fax_is_submitted_once_and_polled_until_it_is_delivered(
     expected = {"status": "sent", "provider": "fake", "provider_id": "p-1", "to": LINE, "attempts": 1}
     assert expected.items() <= entry(aws).items()
     assert counted() == {"Submitted": 1, "Sent": 1, "Duplicates": 1}
+
+
+def test_the_payload_of_a_fax_is_its_pdf_which_only_the_provider_reads(fax_post: FaxMake, aws: Aws) -> None:
+    aws.s3.put_object(Bucket=BUCKET, Key="f-1.pdf", Body=b"%PDF")
+    line = FakeLine(Delivered())
+    body = fax_body(pdf_url=..., payload_ref=f"s3://{BUCKET}/f-1.pdf")
+    assert fax_post(line).handle(body) is None
+    (request,) = line.requests
+    assert "/f-1.pdf?" in request.media_url
+    assert entry(aws)["status"] == "sent"
 
 
 def test_the_ledger_has_the_providers_fax_id_before_the_first_poll(fax_post: FaxMake, aws: Aws) -> None:

@@ -9,17 +9,7 @@ from mailroom.aws.queues import MAX_BYTES
 from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.fakes import client_error, failing
-from tests.support.unit.fax import (
-    LINE,
-    OTHER_LINE,
-    TOLD,
-    FakeLine,
-    entry,
-    fax,
-    fax_body,
-    fax_item,
-    on_line,
-)
+from tests.support.unit.fax import LINE, OTHER_LINE, TOLD, FakeLine, entry, fax, fax_body, fax_item, on_line
 from tests.support.unit.fax_post import FaxMake
 from tests.support.unit.post import Counted, Log, Visibilities
 from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item

@@ -80,6 +80,21 @@ def test_a_fax_from_an_unknown_number_fails_as_invalid_if_the_look_up_finds_no_e
     assert entry(aws)["error"]["message"].startswith("from: is not among this stage's fax numbers")
 
 
+@pytest.mark.usefixtures("crashed")
+def test_a_fax_without_resends_left_becomes_a_dead_letter_only_once_it_cannot_be_in_transmission_any_more(
+    fax_post: FaxMake, clock: FakeClock
+) -> None:
+    """A dead letter frees the line of its fax."""
+    line = FakeLine(finds=["p-7", "p-8"])
+    worker = fax_post(line, on_unknown="resend", resend_delays=(), longest_fax_seconds=7200)
+    wait = worker.handle(fax_body(), receives=2)
+    assert wait is not None
+    assert clock() + wait > NOW + 7200
+    clock.advance(wait)
+    assert worker.handle(fax_body(), receives=3) == 0
+    assert line.submits == 0
+
+
 @pytest.mark.parametrize("account", ["fake/another", "another/ours", "fake", ""])
 def test_a_fax_that_may_have_been_submitted_with_another_account_is_not_submitted_again(
     fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock, account: str

@@ -6,9 +6,7 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import (
-    ReadTimeoutError,
-)
+from botocore.exceptions import ReadTimeoutError
 
 from mailroom.aws import clients
 from mailroom.channels.push.sns import SnsPush

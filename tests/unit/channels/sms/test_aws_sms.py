@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from botocore.exceptions import (
-    ReadTimeoutError,
-)
+from botocore.exceptions import ReadTimeoutError
 from botocore.session import get_session
 from botocore.stub import Stubber
 
