@@ -128,15 +128,15 @@ def count(name: str, value: int = 1) -> None:
 def record_duration(name: str, *seconds: float) -> None:
     """Add durations to a metric of the current invocation. CloudWatch gets every value, so that it can
     compute percentiles."""
-    for duration in () if _Metrics.muted else seconds:
-        value = float(round(duration * 1000))
+    durations = [] if _Metrics.muted else [float(round(duration * 1000)) for duration in seconds]
+    while durations:
+        metrics.add_metric(name=name, unit=MetricUnit.Milliseconds, value=durations.pop(0))
         # `add_metric` is slow. It is only needed for the value that begins the metric's list, and for the
-        # value that fills the list, because it then writes all metrics.
-        values = metrics.metric_set.get(name, {}).get("Value", ())
-        if 0 < len(values) < MAX_METRICS - 1:
-            values.append(value)
-        else:
-            metrics.add_metric(name=name, unit=MetricUnit.Milliseconds, value=value)
+        # value that fills the list, because it then writes all metrics and removes them.
+        if metric := metrics.metric_set.get(name):
+            room = MAX_METRICS - 1 - len(metric["Value"])
+            metric["Value"] += durations[:room]
+            del durations[:room]
 
 
 def count_by(name: str, value: int, *dimensions: Mapping[str, str]) -> None:

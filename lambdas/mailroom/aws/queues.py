@@ -183,12 +183,14 @@ def due_at(record: Mapping[str, Any]) -> float | None:
 def first_received_at(record: Mapping[str, Any]) -> float:
     """Return the time in epoch seconds when the record was received for the first time. Return infinity if
     the record lacks that time."""
-    received = _moment(record["attributes"].get("ApproximateFirstReceiveTimestamp", ""), parts=1000)
+    text = record["attributes"].get("ApproximateFirstReceiveTimestamp")
+    received = None if text is None else _moment(text, parts=1000)
     return math.inf if received is None else received
 
 
 def _attribute(record: Mapping[str, Any], name: str) -> str:
-    return str(record.get("messageAttributes", {}).get(name, {}).get("stringValue", ""))
+    attribute = record.get("messageAttributes", {}).get(name)
+    return "" if attribute is None else str(attribute.get("stringValue", ""))
 
 
 def _moment(text: str, parts: int = 1) -> float | None:

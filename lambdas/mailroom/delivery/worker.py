@@ -379,7 +379,8 @@ class Worker:
         """Read a queue record. Returns None if its body lacks a valid key."""
         try:
             item, message = self._delivery.read(decode(record["body"]))
-            key = key_of(item)
+            # A valid message has a valid key.
+            key = key_of(item) if isinstance(message, Invalid) else message.key
         except Malformed as fault:
             logger.error("not a message", reason=str(fault), message_id=record["messageId"])
             return None
