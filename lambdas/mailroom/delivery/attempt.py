@@ -89,6 +89,8 @@ class Attempt(Generic[M, R]):
         self.batch = batch
         self.claim = claim
         self.message = message
+        self.submitted = message
+        """Message with the recipients and the content that the provider gets, from the fourth step on."""
         self.record = record
         self.sender = sender = batch.sender
         self.settings = sender.settings
@@ -174,9 +176,8 @@ class Attempt(Generic[M, R]):
         message's turn. This is the last step that may refuse the message."""
         build = evidence.prepare if isinstance(evidence, Repeatable) else self.adapter.prepare
         try:
-            # From here on, the message has the recipients and the content that the provider gets.
-            self.message = self._redirected(self.screen(self._with_payload()))
-            request: R = build(self.message)
+            self.submitted = self._redirected(self.screen(self._with_payload()))
+            request: R = build(self.submitted)
             self.batch.session  # noqa: B018 - raises NotReady if the account could not be opened
         except Invalid as fault:
             raise Ended(self._fail("invalid", str(fault), self.sender.attribute(fault))) from None
@@ -205,7 +206,7 @@ class Attempt(Generic[M, R]):
         except NotSent as error:
             return error.outcome if isinstance(error, NotReady) else Retry(str(error))
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
-            self.batch.answers.append(Answer(self.message, None))
+            self._answer(None)
             # The error is logged before it is recorded, because the write to the ledger may last until the
             # function times out.
             unknown = self._unknown()
@@ -218,10 +219,10 @@ class Attempt(Generic[M, R]):
         try:
             self.sender.other.answered(outcome)
             if isinstance(outcome, Sent):
-                self.batch.answers.append(Answer(self.message, outcome))
+                self._answer(outcome)
                 return self.accepted(outcome)
             if isinstance(outcome, Conflict):
-                self.batch.answers.append(Answer(self.message, outcome))
+                self._answer(outcome)
                 return self._hold(outcome.reason)
             return self._refused(outcome)
         except ClaimLost:
@@ -264,7 +265,7 @@ class Attempt(Generic[M, R]):
         # delivery.
         self.tally.add("Sent")
         try:
-            self._complete(self.message, sent)
+            self._complete(self.submitted, sent)
         except Exception:
             logger.error("sent, but not recorded", provider_id=sent.provider_id)
             raise
@@ -400,6 +401,10 @@ class Attempt(Generic[M, R]):
         provider = self.adapter.provider
         self.ledger.complete(self.claim, provider, sent.provider_id, sent.facts, message.line)
 
+    def _answer(self, outcome: Outcome | None) -> None:
+        recipients = self.submitted.recipient_count
+        self.batch.answers.append(Answer(self.record.key, recipients, outcome))
+
     def retry(self, minimum: float = 0) -> ComeBack:
         """Return the result for a record that is retried after the usual wait, or after `minimum` seconds if
         that is longer."""
@@ -413,7 +418,7 @@ class Attempt(Generic[M, R]):
     def _refused(self, refusal: Refusal, *, may_move: bool = True) -> Result:
         """Record that the message was not sent. `may_move`: whether the other provider may send the message
         instead."""
-        self.batch.answers.append(Answer(self.message, refusal))
+        self._answer(refusal)
         claim, record, choice = self.claim, self.record, self.sender.other
         if may_move and choice.moves(refusal, claim, record):
             return self._move(Release("other_provider", refusal.reason))

@@ -50,9 +50,8 @@ class Batch(Generic[M, R]):
         self._attempt = attempt
         self.halted: dict[str, str] = {}
         """STOPPED or PAUSED by message id, for the messages whose campaign run is stopped or paused."""
-        channel, all_messages = sender.settings.channel, [message for message, _ in messages]
-        choices = sender.choices
-        self.choices = None if choices is None else BatchChoices(choices, channel, all_messages)
+        choices, channel = sender.choices, sender.settings.channel
+        self.choices = None if choices is None else BatchChoices(choices, channel)
         """Suppression list and opt-outs; None if the recipients are not people."""
         self.unheld: dict[Key, Wait] = {}
         """Waits of messages that may have been sent. Such a message waits only after evidence has shown that
@@ -154,10 +153,11 @@ class Batch(Generic[M, R]):
         """Read the recipients' choices and the states of the campaign runs in one call, and return the
         messages whose run is known. The other messages go back to the queue unsent. Never raises."""
         ids, runs = [message.id for message, _ in messages], self.sender.runs
-        keys, run_keys = {} if self.choices is None else self.choices.keys, runs.keys(ids)
-        if run_keys:
-            keys = {**keys, runs.table: run_keys}
+        run_keys = runs.keys(ids)
+        keys = {runs.table: run_keys} if run_keys else {}
         try:
+            if self.choices is not None:
+                keys |= self.choices.keys([message for message, _ in messages])
             items = batch_get(self.tools.dynamodb, keys, consistent=(runs.table,))
             if self.choices is not None:
                 self.choices.take(items)

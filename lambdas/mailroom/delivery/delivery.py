@@ -23,7 +23,9 @@ class Delivery(SenderState[M, R]):
     and the classes of its batches and attempts; see FaxDelivery."""
 
     batch: type[Batch[M, R]] = Batch
+    """Class of the channel's batches."""
     attempt: type[Attempt[M, R]] = Attempt
+    """Class of the channel's attempts."""
 
     @contextmanager
     def open(self, messages: Sequence[tuple[M, QueueRecord]]) -> Iterator[Batch[M, R]]:

@@ -37,7 +37,7 @@ class SenderState(Generic[M, R]):
         choices: Choices | None = None,
         line_seconds: float | None = None,
     ) -> None:
-        """Create the delivery of one sender.
+        """Create the state of one sender.
 
         `choices`: suppression list and opt-outs, if the recipients are people. `line_seconds`: a look-up by
         telephone number for a try may also find messages to the same number that were submitted up to this

@@ -378,16 +378,16 @@ class BatchChoices:
     """Recipients who must not get the messages of a batch: suppressed recipients, and recipients who have
     opted out of the topic of a message."""
 
-    def __init__(self, choices: Choices, channel: str, messages: Iterable["Message"]) -> None:
+    def __init__(self, choices: Choices, channel: str) -> None:
         self._choices = choices
         self._channel = channel
-        self._asked = dict.fromkeys(chain.from_iterable(map(_addressees, messages)))
+        self._asked: dict[Addressee, None] = {}
         self._checked: set[Addressee] = set()
         self._blocked: dict[Addressee, Blocked] = {}
 
-    @property
-    def keys(self) -> dict[str, list[Sets]]:
-        """Keys of the items that the caller must read for `take`, by table."""
+    def keys(self, messages: Iterable["Message"]) -> dict[str, list[Sets]]:
+        """Return the keys of the items that the caller must read for `take`, by table."""
+        self._asked = dict.fromkeys(chain.from_iterable(map(_addressees, messages)))
         return self._choices.keys(self._channel, self._asked)
 
     def take(self, items: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:

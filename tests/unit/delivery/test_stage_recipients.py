@@ -11,7 +11,7 @@ from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender, Sender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
-from mailroom.message.outcome import Rejected, Sent
+from mailroom.message.outcome import DayUsedUp, Rejected, Sent
 from mailroom.recipients.choices import Preferences, Suppression, Suppressions
 from tests.support.unit import push, sms
 from tests.support.unit.fakes import FakeAdapter
@@ -143,6 +143,17 @@ def test_a_rejected_redirected_message_adds_no_recipient_to_the_suppression_list
     post(outcome, suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
     assert aws.item()["status"] == status
     assert list_.find("mail", [ADA, TESTERS]) == {}
+
+
+def test_a_redirected_message_that_waits_is_listed_with_its_original_recipients(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    worker = post(DayUsedUp("454"), suppressions=list_, recipients_only=[], redirect_to=TESTERS)
+    worker.handle(item(to=[ADA, EVE]))
+    assert (aws.item()["status"], aws.item()["to"], aws.item()["wait"]["recipients"]) == (
+        *("scheduled", [ADA, EVE]),
+        2,
+    )
 
 
 def test_a_resend_after_the_redirect_was_removed_is_recorded_as_sent_to_the_original_recipient(

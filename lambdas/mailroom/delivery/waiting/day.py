@@ -80,8 +80,8 @@ class Day(WaitReason):
         if self._budget is None:
             return
         # A message whose outcome is unknown may have been sent.
-        reached = [answer.message for answer in answers if isinstance(answer.outcome, Sent | None)]
-        sent = sum(message.recipient_count for message in reached)
+        reached = [answer.recipients for answer in answers if isinstance(answer.outcome, Sent | None)]
+        sent = sum(reached)
         if self._bulk:
             # Messages that may have been sent before need no grant, but count as well. So more may have been
             # sent than was granted, and the excess is counted separately.

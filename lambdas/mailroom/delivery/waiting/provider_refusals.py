@@ -41,9 +41,8 @@ class ProviderRefusals(WaitReason):
         and one of this batch. Retry, DayUsedUp and Conflict do not count."""
         for answer in answers:
             if isinstance(answer.outcome, Sent | Rejected | Misconfigured):
-                key = answer.message.key
-                self._refused.pop(key, None)
-                self._refused[key] = isinstance(answer.outcome, Misconfigured)
+                self._refused.pop(answer.key, None)
+                self._refused[answer.key] = isinstance(answer.outcome, Misconfigured)
         self._refused = dict([*self._refused.items()][-LATEST_MESSAGES:])
         is_refused = any(isinstance(answer.outcome, Misconfigured) for answer in answers)
         if is_refused and sum(self._refused.values()) >= MOST_REFUSED:

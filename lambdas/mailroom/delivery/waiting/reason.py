@@ -26,7 +26,10 @@ class Entry(Struct, frozen=True):
 class Answer(Struct, frozen=True):
     """Result of a message's submit, or the reason why a message was not submitted."""
 
-    message: Message
+    key: Key
+    """Key of the message. The message itself is not stored, because its content may be large."""
+    recipients: int
+    """Number of recipients of the request."""
     outcome: Outcome | None
     """Outcome; None if it is unknown."""
 
