@@ -21,7 +21,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import Sender
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key, decode, key_of
+from mailroom.message.message import Key, Message, decode, key_of
 from mailroom.telemetry import count, logger, record_duration, working_on
 
 if TYPE_CHECKING:
@@ -379,8 +379,8 @@ class Worker:
         """Read a queue record. Returns None if its body lacks a valid key."""
         try:
             item, message = self._delivery.read(decode(record["body"]))
-            # A valid message has a valid key.
-            key = key_of(item) if isinstance(message, Invalid) else message.key
+            # A message has been parsed, so its key is valid.
+            key = message.key if isinstance(message, Message) else key_of(item)
         except Malformed as fault:
             logger.error("not a message", reason=str(fault), message_id=record["messageId"])
             return None
