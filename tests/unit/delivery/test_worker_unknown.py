@@ -13,7 +13,15 @@ from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import ConnectError, NotSent, OutcomeUnknown
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.outcome import Misconfigured, NotFound, NotReady, Retry, Sent, Unknowable
+from mailroom.message.outcome import (
+    Misconfigured,
+    NotFound,
+    NotReady,
+    Outcome,
+    Retry,
+    Sent,
+    Unknowable,
+)
 from tests.support.told import told
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
@@ -123,6 +131,26 @@ def test_a_redriven_message_of_unknown_outcome_is_submitted_exactly_once_more(
     ledger.dead_lettered(KEY)
     received(worker, clock)
     assert worker.submitted == ["m-1"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "milliseconds"),
+    [
+        pytest.param(Retry("throttled"), 300_000, id="refused"),
+        pytest.param(Sent("p-1"), 15_500, id="no time left after the preparation"),
+    ],
+)
+def test_a_redriven_message_of_unknown_outcome_that_was_not_submitted_is_submitted_by_a_later_receive(
+    post: Make, ledger: Ledger, clock: FakeClock, outcome: Outcome, milliseconds: int
+) -> None:
+    crash(ledger, clock)
+    ledger.dead_lettered(KEY)
+    ends = clock() + milliseconds / 1000
+    first = post(outcome, resend_delays=(), prepare=lambda _message: clock.advance(1))
+    assert first.handle(item(), remaining=lambda: int((ends - clock()) * 1000)) != {}
+    second = post(resend_delays=())
+    assert second.handle(item(), receives=2) == {}
+    assert second.submitted == ["m-1"]
 
 
 def test_a_try_that_a_look_up_did_not_find_is_not_looked_up_again(
