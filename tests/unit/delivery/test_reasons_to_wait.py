@@ -322,33 +322,18 @@ def test_a_mail_with_more_recipients_than_the_limit_of_today_waits_if_a_later_li
     assert line_of(aws, clock) == ["large"]
 
 
-def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batch(
-    post: Make, aws: Aws, clock: FakeClock
+@pytest.mark.parametrize(
+    ("seconds", "counted"), [(0, 1), (3_600, 2)], ids=["within the hour", "an hour later"]
+)
+def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batch_within_the_hour(
+    post: Make, aws: Aws, clock: FakeClock, seconds: float, counted: int
 ) -> None:
     bulk = lane(post, Retry("slow down"), Sent("p-1"), bulk=True)
     bulk.handle(item())
     assert spent(aws, clock) == (1, 1)
+    clock.advance(seconds)
     assert bulk.handle(item(), receives=2) == {}
-    assert spent(aws, clock) == (1, 1)
-
-
-def test_reserved_daily_budget_that_was_not_used_expires_after_the_hour(
-    post: Make, aws: Aws, clock: FakeClock
-) -> None:
-    bulk = lane(post, Retry("slow down"), Sent("p-1"), bulk=True)
-    bulk.handle(item())
-    clock.advance(3_600)
-    bulk.handle(item(), receives=2)
-    assert spent(aws, clock) == (2, 2)
-
-
-def test_an_expired_bulk_message_fails_as_expired_and_does_not_use_the_days_budget(
-    post: Make, aws: Aws, clock: FakeClock
-) -> None:
-    bulk = lane(post, bulk=True)
-    assert bulk.handle(item(expires_at="2026-11-21T08:59:00Z")) == {}
-    assert aws.item()["error"]["code"] == "expired"
-    assert spent(aws, clock) == (0, 0)
+    assert spent(aws, clock) == (counted, counted)
 
 
 def test_bulk_messages_are_retried_and_not_sent_while_the_budget_table_fails(
@@ -529,10 +514,16 @@ def test_a_message_that_expires_before_its_time_window_opens_waits_until_its_exp
     assert due_of(aws, clock) == {"m-1": ("outside_window", NOW + 3_600)}
 
 
-def test_a_message_that_expired_while_it_waited_for_its_window_fails_as_expired(post: Make, aws: Aws) -> None:
-    codes = lane(post, bulk=False)
-    assert codes.handle(item(window=NIGHT, expires_at="2026-11-21T08:00:00Z")) == {}
+@pytest.mark.parametrize(
+    ("bulk", "window"), [(True, ...), (False, NIGHT)], ids=["bulk", "outside its window"]
+)
+def test_an_expired_message_fails_as_expired_and_neither_waits_nor_uses_the_days_budget(
+    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool, window: Any
+) -> None:
+    sender = lane(post, bulk=bulk)
+    assert sender.handle(item(window=window, expires_at="2026-11-21T08:59:00Z")) == {}
     assert aws.item()["error"]["code"] == "expired"
+    assert spent(aws, clock) == (0, 0)
 
 
 def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(post: Make, aws: Aws) -> None:
@@ -607,10 +598,11 @@ def test_a_single_refusal_does_not_stop_bulk_messages_once_the_provider_accepts_
     assert (bulk.handle(*batch("p")), due_of(aws, clock)) == ({}, {})
 
 
-def test_refusals_of_a_third_of_the_mails_by_the_provider_do_not_stop_bulk_messages(
-    post: Make, aws: Aws, clock: FakeClock
+@pytest.mark.parametrize("other", [Sent("p-1"), Rejected("no such domain")], ids=["sent", "rejected"])
+def test_refusals_of_a_third_of_the_mails_do_not_stop_bulk_messages_if_the_others_are_sent_or_rejected(
+    post: Make, aws: Aws, clock: FakeClock, other: Sent | Rejected
 ) -> None:
-    bulk = unlimited(post, REFUSED, Sent("p-1"), Sent("p-2"))
+    bulk = unlimited(post, REFUSED, other, other)
     back = [record for at in range(9) for record in bulk.handle(*batch(f"n{at}"))]
     assert (len(back), due_of(aws, clock)) == (30, {})
 
@@ -620,15 +612,6 @@ def test_repeated_refusals_of_one_message_do_not_stop_bulk_messages(post: Make, 
     for receives in range(1, 2 * MOST_REFUSED):
         assert len(bulk.handle(item(id="odd"), receives=receives)) == 1
     assert len(bulk.handle(item(id="another"))) == 1, "it was submitted, and refused as well"
-
-
-def test_refusals_do_not_stop_bulk_messages_if_most_mails_were_rejected_for_invalid_recipients(
-    post: Make, aws: Aws, clock: FakeClock
-) -> None:
-    bulk = unlimited(post, REFUSED, Rejected("no such domain"), Rejected("no such address"))
-    for at in range(9):
-        bulk.handle(*batch(f"n{at}"))
-    assert due_of(aws, clock) == {}
 
 
 def test_a_message_that_waits_for_the_provider_keeps_its_place(
