@@ -322,9 +322,7 @@ def test_a_mail_with_more_recipients_than_the_limit_of_today_waits_if_a_later_li
     assert line_of(aws, clock) == ["large"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "counted"), [(0, 1), (3_600, 2)], ids=["within the hour", "an hour later"]
-)
+@pytest.mark.parametrize(("seconds", "counted"), [(0, 1), (3_600, 2)], ids=["at once", "an hour later"])
 def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batch_within_the_hour(
     post: Make, aws: Aws, clock: FakeClock, seconds: float, counted: int
 ) -> None:
@@ -514,9 +512,7 @@ def test_a_message_that_expires_before_its_time_window_opens_waits_until_its_exp
     assert due_of(aws, clock) == {"m-1": ("outside_window", NOW + 3_600)}
 
 
-@pytest.mark.parametrize(
-    ("bulk", "window"), [(True, ...), (False, NIGHT)], ids=["bulk", "outside its window"]
-)
+@pytest.mark.parametrize(("bulk", "window"), [(True, ...), (False, NIGHT)], ids=["bulk", "with a window"])
 def test_an_expired_message_fails_as_expired_and_neither_waits_nor_uses_the_days_budget(
     post: Make, aws: Aws, clock: FakeClock, *, bulk: bool, window: Any
 ) -> None:
