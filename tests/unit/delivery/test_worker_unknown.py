@@ -14,6 +14,7 @@ from mailroom.errors import ConnectError, NotSent, OutcomeUnknown
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from mailroom.message.outcome import (
+    ANY_ACCOUNT,
     Misconfigured,
     NotFound,
     NotReady,
@@ -55,23 +56,15 @@ def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_and_not_subm
     assert counted() == {"Recovered": 1}
 
 
-def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+@pytest.mark.parametrize("account", [ANY_ACCOUNT, "another/account"])
+def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted_if_its_channel_has_no_accounts(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, account: str | None
 ) -> None:
-    crash(ledger, clock)
+    """A webhook may come twice: its receiver drops the second one by its id."""
+    crash(ledger, clock, account=account)
     worker = post(evidence=NotFound(), on_unknown="hold")
     assert worker.handle(item()) == {}
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
-
-
-def test_a_message_that_a_look_up_does_not_find_is_sent_if_its_channel_does_not_use_provider_accounts(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    """A webhook may come twice: its receiver drops the second one by its id."""
-    crash(ledger, clock, account="another/account")
-    worker = post(evidence=NotFound(), on_unknown="hold")
-    assert worker.handle(item()) == {}
-    assert worker.submitted == ["m-1"]
 
 
 def test_if_on_unknown_is_resend_a_message_whose_look_up_is_inconclusive_after_a_crash_is_sent_again(
