@@ -68,6 +68,10 @@ class Batch(Generic[M, R]):
         self._requested: dict[Key, NewClaim] = {}
         """Claims that the batch's call has requested, and may have got although its response was lost."""
         self._claims: dict[Key, Claimed] = {}
+        if messages:
+            # The account is opened before threads share the batch: a claim, a look-up and a submit use the
+            # same account, even if the secret changes.
+            self.access  # noqa: B018 - the property opens the account
         readable = self._read(messages)
         # The messages of a stopped run are left out: they are cancelled, so they need neither a sending time
         # nor a part of the daily budget.
