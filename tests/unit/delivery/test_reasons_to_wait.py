@@ -435,6 +435,7 @@ def test_a_message_that_a_look_up_proves_unsent_waits_for_its_time(
     assert len(content_of(aws, "m-1")) == 1
     stored = aws.item()
     assert (stored["status"], {"startedAt", "unsettled_tries"} & set(stored)) == ("scheduled", set())
+    assert stored["wait"]["reason"] == stored["trouble"]["code"]
 
 
 @TO_WAIT
