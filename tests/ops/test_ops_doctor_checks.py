@@ -337,21 +337,18 @@ def test_credentials_without_any_right_produce_a_warning_for_each_check(answers:
     assert set(states.values()) == {"warning"}
 
 
+TWILIO = {"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "local"}
+WITH_KEY = TWILIO | {"api_key": "SKfedcba9876543210fedcba9876543210", "api_key_secret": "local-key"}
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            '{"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "wrong"}',
-            "for sending: 401, Authenticate",
-        ),
-        (
-            '{"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "wrong", '
-            '"api_key": "SKfedcba9876543210fedcba9876543210", "api_key_secret": "local-key"}',
-            "token, which signs callbacks: 401",
-        ),
-    ],
+    ("secret", "words"),
+    [(TWILIO, "for sending: 401, Authenticate"), (WITH_KEY, "token, which signs callbacks: 401")],
 )
-def test_credentials_that_twilio_refuses_are_found(answers: dict[str, Answer], text: str, words: str) -> None:
+def test_credentials_that_twilio_refuses_are_found(
+    answers: dict[str, Answer], secret: dict[str, str], words: str
+) -> None:
+    text = json.dumps(secret | {"auth_token": "wrong"})
     answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", text)
     found = looked(Aws(answers), ["sms"])
     assert any(each.state == "failed" and words in each.sentence for each in found), found
@@ -359,11 +356,7 @@ def test_credentials_that_twilio_refuses_are_found(answers: dict[str, Answer], t
 
 
 def test_an_api_key_that_may_not_see_the_account_is_good(answers: dict[str, Answer]) -> None:
-    text = (
-        '{"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "local", '
-        '"api_key": "SKfedcba9876543210fedcba9876543210", "api_key_secret": "local-key"}'
-    )
-    answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", text)
+    answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", json.dumps(WITH_KEY))
     assert {each.state for each in looked(Aws(answers), ["sms"])} == {"ok"}
 
 

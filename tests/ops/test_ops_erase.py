@@ -114,7 +114,8 @@ def scheduled(stage: Stage, id_: str, at: str = LATER, send_at: str = LATER, **i
 
 def waits_with_content(stage: Stage, id_: str, to: object) -> None:
     """A mail that waits for the day, whose item is gone from the mailbox."""
-    message = plain_mail(id_, to)
+    item = {"id": id_, "event_type": "mail", "to": to, "subject": "Hello", "text": f"Hi {ADA}"}
+    message = parse(item, CONTRACTS)
     wait = Wait(message, "day_used_up", NOW, "v1", lines_up=True)
     assert Waits(stage.dynamodb, "mailroom-dev-ledger", 1e6, lambda: NOW).hold([wait]) == [True]
     contents(stage).put([(Held(message.key, version), ADA) for version in ("v0", "v1")])
@@ -123,12 +124,6 @@ def waits_with_content(stage: Stage, id_: str, to: object) -> None:
 def contents(stage: Stage) -> Contents:
     """The contents of what waits."""
     return Contents(stage.dynamodb, "mailroom-dev-contents", lambda: NOW)
-
-
-def plain_mail(id_: str, to: object) -> Message:
-    """A mail."""
-    item = {"id": id_, "event_type": "mail", "to": to, "subject": "Hello", "text": f"Hi {ADA}"}
-    return parse(item, CONTRACTS)
 
 
 def test_recipients_in_cc_move_to_the_field_to_if_it_would_be_empty(stage: Stage) -> None:

@@ -21,7 +21,7 @@ from mailroom.ledger.items import PAUSED, provider_of
 from mailroom.ledger.ledger import NO_RESPONSE
 from mailroom.ledger.run_states import REASON as RUN_STOPPED
 from mailroom.ledger.run_states import STOPPED
-from mailroom.ledger.waits import DAY_USED_UP
+from mailroom.ledger.waits import DAY_USED_UP, Wait
 from mailroom.message.message import parse
 from mailroom.message.outcome import (
     ANY_ACCOUNT,
@@ -50,26 +50,29 @@ _NOT_FOUND = NotFound()
 _NO_LOCK = nullcontext()
 
 
-class Release(Struct, frozen=True):
+class ReleaseReason(Struct, frozen=True):
     """Reason for the release of a claim: the ledger attribute `trouble`, for programs and for people."""
 
     code: str
     message: str
-    passing: bool = False
-    """Whether the reason is independent of the message. Such a reason does not replace the trouble of an
-    earlier try."""
+    keeps_trouble: bool = False
+    """Whether the trouble of an earlier try stays, because this reason is independent of the message."""
 
 
-NO_TIME = Release(
-    "no_time", "the function's remaining time was too short to submit the message", passing=True
+NO_TIME = ReleaseReason(
+    "no_time", "the function's remaining time was too short to submit the message", keeps_trouble=True
 )
-RESTARTED = Release("restarted", "the stopped campaign run of the message was started again", passing=True)
-USED_UP = Release(
+RESTARTED = ReleaseReason(
+    "restarted", "the stopped campaign run of the message was started again", keeps_trouble=True
+)
+USED_UP = ReleaseReason(
     DAY_USED_UP,
     "the provider's daily quota is used up; the message waits until there is capacity again",
 )
-RUN_PAUSED = Release(PAUSED, "the campaign run of the message is paused")
-OTHER_TRY = Release("other_provider", "the other provider may have sent the message", passing=True)
+RUN_PAUSED = ReleaseReason(PAUSED, "the campaign run of the message is paused")
+OTHER_TRY = ReleaseReason(
+    "other_provider", "the other provider may have sent the message", keeps_trouble=True
+)
 
 
 class Ended(Exception):
@@ -118,10 +121,10 @@ class Attempt(Generic[M, R]):
         except ClaimLost:
             raise
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
-            # `submit` and `record_outcome` catch their errors, so after this error the message was not
-            # submitted.
+            # `submit` and `record_outcome` catch their errors, so after this error this claim has submitted
+            # nothing.
             logger.exception("not submitted; it goes back to the queue")
-            return self.release(Release("unprepared", _cause(error)), self.retry())
+            return self.release(ReleaseReason("unprepared", _cause(error)), self.retry())
 
     def choose_provider(self) -> None:
         """1. Provider: whose message is it? Only the provider of the oldest try with an unknown outcome can
@@ -148,7 +151,7 @@ class Attempt(Generic[M, R]):
                 raise Ended(self._not_ready(reason)) from None
             except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
                 logger.exception("the provider could not be asked about an earlier try")
-                failed = Release("look_up_failed", _cause(error))
+                failed = ReleaseReason("look_up_failed", _cause(error))
                 raise Ended(self.release(failed, self.look_up_wait())) from None
         self.claim = claim.after(evidence)
         return evidence
@@ -167,9 +170,8 @@ class Attempt(Generic[M, R]):
             raise Ended(self._cancel("unless", f"unless: {fulfilled.text}", by))
         if self.claim.unsettled:
             self._decide_resend(evidence)
-        elif (wait := self.batch.unheld.get(self.record.key)) is not None:
-            self.release(Release(wait.reason, "the message may not be sent yet"), DONE)
-            raise Ended(self.batch.wait(message, self.record, wait))
+        elif (wait := self.batch.waits_after_evidence.get(self.record.key)) is not None:
+            raise Ended(self._wait(ReleaseReason(wait.reason, "the message may not be sent yet"), wait))
 
     def prepare(self, evidence: Evidence) -> R:
         """4. Request: build the provider's request for the recipients who are not blocked, and wait for the
@@ -183,7 +185,7 @@ class Attempt(Generic[M, R]):
             raise Ended(self._fail("invalid", str(fault), self.sender.attribute(fault))) from None
         except NotReady as reason:
             raise Ended(self._not_ready(reason)) from None
-        if self.message.id in self.batch.halted:
+        if self.batch.halted.get(self.message.id) == PAUSED:
             # The message's run is paused. A message whose outcome is unknown cannot wait in the ledger, so it
             # waits in the queue.
             raise Ended(self.release(RUN_PAUSED, self.retry(self.settings.backoff_cap_seconds)))
@@ -209,7 +211,7 @@ class Attempt(Generic[M, R]):
             self._answer(None)
             # The error is logged before it is recorded, because the write to the ledger may last until the
             # function times out.
-            unknown = self._unknown()
+            unknown = self._keep_claim()
             self._doubt(error)
             raise Ended(unknown) from None
 
@@ -223,12 +225,12 @@ class Attempt(Generic[M, R]):
                 return self.accepted(outcome)
             if isinstance(outcome, Conflict):
                 self._answer(outcome)
-                return self._hold(outcome.reason)
+                return self._end_unknown(outcome.reason)
             return self._refused(outcome)
         except ClaimLost:
             raise
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
-            return self._unknown()
+            return self._keep_claim()
 
     def screen(self, message: M) -> M:
         """Return the message without its blocked recipients. If all recipients are blocked, the message ends
@@ -296,10 +298,10 @@ class Attempt(Generic[M, R]):
             due = max(message.due() or 0.0, record.due_at or 0.0)
             self.tally.waits.append(max(0.0, self.tools.clock() - max(record.put_at, due)))
 
-    def release(self, reason: Release, result: Result) -> Result:
-        """Release the claim of a message that was not sent, and return `result`. No other method releases a
-        claim."""
-        is_kept = reason.passing and self.claim.trouble
+    def release(self, reason: ReleaseReason, result: Result) -> Result:
+        """Release the claim of a message that this claim has not sent, and return `result`. Only this method
+        calls `Ledger.release`."""
+        is_kept = reason.keeps_trouble and self.claim.trouble
         self.ledger.release(self.claim, "" if is_kept else reason.code, reason.message)
         return result
 
@@ -341,7 +343,7 @@ class Attempt(Generic[M, R]):
         if isinstance(evidence, Repeatable):
             return
         if self.settings.on_unknown == "hold":
-            raise Ended(self._hold(_HELD.format("on_unknown: hold")))
+            raise Ended(self._end_unknown(_HELD.format("on_unknown: hold")))
         if not self.claim.redriven:
             self._postpone_resend()
 
@@ -365,7 +367,7 @@ class Attempt(Generic[M, R]):
         cause = f": {trouble['message']}" if trouble.get("code") == NO_RESPONSE else ""
         sentence = f"the message may have been sent, and its outcome is unknown{cause}"
         # An earlier wait has already written the cause, so its `trouble` is not replaced.
-        doubt = Release(_IN_DOUBT, sentence, passing=trouble.get("code") == _IN_DOUBT)
+        doubt = ReleaseReason(_IN_DOUBT, sentence, keeps_trouble=trouble.get("code") == _IN_DOUBT)
         raise Ended(self.release(doubt, ComeBack(seconds + 1) if seconds > 0 else TO_DEAD_LETTERS))
 
     def _redirected(self, message: M) -> M:
@@ -384,7 +386,7 @@ class Attempt(Generic[M, R]):
     def _blocked(self, message: M) -> dict[str, Blocked]:
         return {} if self.batch.choices is None else self.batch.choices.blocked(message)
 
-    def _unknown(self) -> Result:
+    def _keep_claim(self) -> Result:
         logger.exception("outcome unknown; the claim lasts until its lease ends")
         self.tally.add("Unknown")
         return ComeBack(self.settings.lease_seconds + 1)
@@ -421,14 +423,13 @@ class Attempt(Generic[M, R]):
         self._answer(refusal)
         claim, record, choice = self.claim, self.record, self.sender.other
         if may_move and choice.moves(refusal, claim, record):
-            return self._move(Release("other_provider", refusal.reason))
+            return self._move(ReleaseReason("other_provider", refusal.reason))
         match refusal:
             case Rejected():
                 return self._rejected(refusal)
             case DayUsedUp(reason):
                 self.tally.note("DayUsedUp", "not sent: the daily quota is used up", reason=reason)
-                self.release(USED_UP, DONE)
-                return self.batch.wait(self.message, record)
+                return self._wait(USED_UP)
             case Retry(reason, after):
                 self.sender.retried(self.message, record)
                 self.tally.note("Retried", "not sent; it goes back to the queue", reason=reason)
@@ -438,17 +439,17 @@ class Attempt(Generic[M, R]):
                 self.tally.add("Misconfigured")
                 code, seconds = "misconfigured", self.settings.misconfigured_seconds
         wait = choice.wait(seconds, claim, record) if may_move else seconds
-        return self.release(Release(code, reason), ComeBack(wait))
+        return self.release(ReleaseReason(code, reason), ComeBack(wait))
 
-    def _move(self, reason: Release) -> Result:
+    def _wait(self, reason: ReleaseReason, wait: Wait | None = None) -> Result:
+        """Release the claim, and let the message wait: see `Batch.wait`."""
+        self.release(reason, DONE)
+        return self.batch.wait(self.message, self.record, wait)
+
+    def _move(self, reason: ReleaseReason) -> Result:
         """Release the claim of a message that goes to the channel's other provider."""
         self.tally.note("ToOtherProvider", "it goes to the other provider", reason=reason.message)
-        result = self.release(reason, self.sender.other.hand_over())
-        if self.claim.redriven:
-            # The claim has removed `dead_lettered_at`. The other provider's sender needs the attribute to
-            # recognise a message that an operator has redriven.
-            self.ledger.dead_lettered(self.claim.key)
-        return result
+        return self.release(reason, self.sender.other.hand_over())
 
     def _rejected(self, outcome: Rejected) -> Result:
         choices = self.batch.choices if self.claim.redirected_to is None else None
@@ -457,7 +458,7 @@ class Attempt(Generic[M, R]):
                 choices.mark(self.message, outcome)
             except Exception:  # noqa: BLE001 - logged; nothing was sent, so another try costs one call
                 logger.exception("a recipient could not be put on the suppression list")
-                return self.release(Release("unmarked", outcome.reason), self.retry())
+                return self.release(ReleaseReason("unmarked", outcome.reason), self.retry())
         if outcome.opted_out:
             return self._suppress(Blocked("suppressed", outcome.reason))
         return self._fail("rejected", outcome.reason)
@@ -466,7 +467,7 @@ class Attempt(Generic[M, R]):
         """End a message as failed. If an earlier try may have sent the message, end it with the code
         `outcome_unknown` instead. So do `_suppress` and `_cancel`."""
         if self.claim.unsettled:
-            return self._hold(_HELD.format(reason))
+            return self._end_unknown(_HELD.format(reason))
         self.ledger.fail(self.claim, code, reason, field)
         # The reason of an invalid item may quote the item's content, which must not reach the logs.
         self.tally.note(metric, metric.lower(), **({"field": field} if field else {"reason": reason}))
@@ -475,7 +476,7 @@ class Attempt(Generic[M, R]):
     def _suppress(self, reason: Blocked) -> Result:
         """End a message as suppressed, because all recipients are blocked."""
         if self.claim.unsettled:
-            return self._hold(_HELD.format(reason.sentence))
+            return self._end_unknown(_HELD.format(reason.sentence))
         self.ledger.suppress(self.claim, reason.code, reason.sentence)
         self.tally.note("Suppressed", "suppressed", code=reason.code)
         return DONE
@@ -483,12 +484,12 @@ class Attempt(Generic[M, R]):
     def _cancel(self, code: str, reason: str, facts: Mapping[str, Any] = MappingProxyType({})) -> Result:
         """End a message as cancelled, with further ledger attributes `facts`."""
         if self.claim.unsettled:
-            return self._hold(_HELD.format(reason))
+            return self._end_unknown(_HELD.format(reason))
         self.ledger.cancel_claimed(self.claim, code, reason, facts)
         self.tally.note("Cancelled", "cancelled before it was sent", code=code)
         return DONE
 
-    def _hold(self, reason: str) -> Result:
+    def _end_unknown(self, reason: str) -> Result:
         """End a message whose outcome cannot be found out: as failed, with the code `outcome_unknown`."""
         unsettled = self.claim.unsettled
         provider = provider_of(unsettled[0].account if unsettled else "") or self.adapter.provider

@@ -53,7 +53,7 @@ class Batch(Generic[M, R]):
         choices, channel = sender.choices, sender.settings.channel
         self.choices = None if choices is None else BatchChoices(choices, channel)
         """Suppression list and opt-outs; None if the recipients are not people."""
-        self.unheld: dict[Key, Wait] = {}
+        self.waits_after_evidence: dict[Key, Wait] = {}
         """Waits of messages that may have been sent. Such a message waits only after evidence has shown that
         no try has sent it."""
         self.answers: list[Answer] = []
@@ -209,7 +209,9 @@ class Batch(Generic[M, R]):
                         waiting.append((self._wait(entry, reason, due), entry.record))
             entries = [entry for entry in entries if entry.record.key not in dues]
         self._results |= self._hold(waiting)
-        self.unheld = {wait.message.key: wait for wait, record in waiting if record.key not in self._results}
+        self.waits_after_evidence = {
+            wait.message.key: wait for wait, record in waiting if record.key not in self._results
+        }
 
     def _wait(self, entry: Entry, reason: WaitReason, due: float) -> Wait:
         message, record = entry.message, entry.record

@@ -34,16 +34,13 @@ def test_bulk_gets_at_most_the_daily_limit_minus_the_reserve(aws: Aws, clock: Fa
     assert [granted(mails, 40) for _ in range(4)] == [40, 40, 10, 0]
 
 
-def test_codes_within_the_reserve_do_not_reduce_the_part_of_bulk(aws: Aws, clock: FakeClock) -> None:
+@pytest.mark.parametrize(("codes", "part"), [(10, PART), (30, PER_DAY - 30)])
+def test_codes_reduce_the_part_of_bulk_only_beyond_the_reserve(
+    aws: Aws, clock: FakeClock, codes: int, part: int
+) -> None:
     mails = budget(aws, clock)
-    mails.count(10)
-    assert granted(mails, 200) == PART
-
-
-def test_codes_beyond_the_reserve_reduce_the_part_of_bulk(aws: Aws, clock: FakeClock) -> None:
-    mails = budget(aws, clock)
-    mails.count(30)
-    assert granted(mails, 200) == PER_DAY - 30
+    mails.count(codes)
+    assert granted(mails, 200) == part
 
 
 def test_codes_may_exceed_the_daily_limit(aws: Aws, clock: FakeClock) -> None:

@@ -114,24 +114,15 @@ def test_a_dry_run_of_both_functions_writes_no_item(
     assert aws.receive("audience") == []
 
 
-def test_the_messages_of_a_run_have_the_template_versions_that_were_current_when_the_run_began(
-    aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", [7, 0], ids=["a published version", "the deployed template"])
+def test_the_messages_of_a_run_have_the_template_version_that_was_current_when_the_run_began(
+    aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     monkeypatch.setenv("TEMPLATES_BUCKET", TEMPLATES)
-    choose(aws, default=7)
+    if version:
+        choose(aws, default=version)
     bodies = collected(aws, campaign, monkeypatch)
     choose(aws, default=8)
     monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
     assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
-    assert aws.item(id_of(aws, "1"), "mail", MAILBOX)["template_version"] == 7
-
-
-def test_a_run_that_began_with_the_deployed_template_keeps_it(
-    aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TEMPLATES_BUCKET", TEMPLATES)
-    bodies = collected(aws, campaign, monkeypatch)
-    choose(aws, default=8)
-    monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
-    assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
-    assert aws.item(id_of(aws, "1"), "mail", MAILBOX)["template_version"] == 0
+    assert aws.item(id_of(aws, "1"), "mail", MAILBOX)["template_version"] == version

@@ -148,23 +148,13 @@ def test_a_message_that_may_have_been_sent_fails_as_outcome_unknown_even_if_late
     assert judge(stored, force=False).twice, "it is resent without a word"
 
 
-def released_in_doubt(post: Make, ledger: Ledger, clock: FakeClock) -> None:
+def test_a_dead_letter_with_a_try_of_unknown_outcome_has_that_cause_and_its_advice_warns_of_a_second_message(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
     crash(ledger, clock)  # its worker dies after the provider accepted
     post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend").handle(item())
-
-
-def test_a_dead_letter_with_a_try_of_unknown_outcome_has_the_cause_outcome_unknown(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    released_in_doubt(post, ledger, clock)
     letter = DeadLetter("mail-dlq", "r-1", "receipt", "{}", 3, 0, "")
     assert cause_of(letter, Subject("message", KEY), aws.item()).code == "outcome_unknown"
-
-
-def test_the_advice_for_a_message_with_a_try_of_unknown_outcome_warns_that_it_may_have_been_sent(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    released_in_doubt(post, ledger, clock)
     stored = of_ledger(aws.item())
     sentence = " ".join(advice(stored, commands(stored, "dev"), clock(), None))
     assert sentence.startswith("An earlier try, whose outcome is unknown, may have sent it.")

@@ -80,9 +80,10 @@ def test_a_record_without_the_time_of_its_first_receive_moves_at_the_last_of_its
 
 
 @pytest.mark.parametrize(
-    ("outcome", "status"), [(Rejected("no such address"), "failed"), (Sent("p-1"), "sent")]
+    ("outcome", "status"),
+    [(Rejected("no such address"), "failed"), (Sent("p-1"), "sent"), (FULL, "scheduled")],
 )
-def test_a_message_that_has_an_outcome_does_not_move(
+def test_a_message_that_has_an_outcome_or_waits_for_the_day_does_not_move(
     first: Begin, aws: Aws, outcome: Outcome, status: str
 ) -> None:
     assert first(outcome).handle(item(), receives=TRIES) == {}
@@ -134,12 +135,7 @@ def test_a_held_message_names_the_provider_that_may_have_it(
     assert error["message"].endswith("; ask fake, and resend the message if it never arrived")
 
 
-def test_a_day_that_is_used_up_moves_a_message_at_once_if_the_setting_says_so(first: Begin, aws: Aws) -> None:
-    assert first(FULL, when_day_used_up=True).handle(item()) == {}
-    assert moved(aws) == ["m-1"]
-
-
-def test_messages_that_are_not_submitted_because_the_day_is_used_up_move_at_once_as_well(
+def test_if_the_setting_says_so_a_day_that_is_used_up_moves_messages_at_once_whether_submitted_or_not(
     first: Begin, aws: Aws
 ) -> None:
     worker = first(FULL, when_day_used_up=True)
@@ -147,14 +143,6 @@ def test_messages_that_are_not_submitted_because_the_day_is_used_up_move_at_once
         assert worker.handle(*(item(id=f"m-{number}-{at}") for at in range(5))) == {}
     assert worker.submitted == ["m-0-0", "m-0-1", "m-0-2", "m-1-0"]
     assert len(moved(aws)) == 10
-
-
-def test_a_day_that_is_used_up_otherwise_lets_a_message_wait_as_without_a_fallback(
-    first: Begin, aws: Aws
-) -> None:
-    assert first(FULL).handle(item(), receives=TRIES) == {}
-    assert aws.item()["status"] == "scheduled"
-    assert not moved(aws)
 
 
 def test_credentials_that_cannot_be_read_move_a_message(first: Begin, aws: Aws) -> None:

@@ -90,20 +90,17 @@ def test_dispatch_reads_the_time_of_the_mailbox_put_from_the_stream_record(load:
     assert attributes_of(aws)[PUT_AT] == str(int(NOW))
 
 
-def test_a_sender_measures_the_time_from_the_mailbox_put_to_the_providers_acceptance(
-    post: Make, clock: FakeClock, timed: Timed
+@pytest.mark.parametrize(
+    ("seconds", "send_at", "delay"),
+    [(4.25, ..., 4250), (600, iso(NOW + 598), 2000), (-2, ..., 0)],
+    ids=["from the put", "from send_at", "never negative if the sender's clock is behind"],
+)
+def test_a_sender_measures_the_time_from_the_mailbox_put_or_send_at_to_the_providers_acceptance(
+    post: Make, clock: FakeClock, timed: Timed, seconds: float, send_at: Any, delay: int
 ) -> None:
-    clock.advance(4.25)
-    post().handle(item())
-    assert timed() == {"PutToAccepted": [4250]}
-
-
-def test_the_time_to_acceptance_of_a_scheduled_message_is_measured_from_its_send_at(
-    post: Make, clock: FakeClock, timed: Timed
-) -> None:
-    clock.advance(600)
-    post().handle(item(send_at=iso(NOW + 598)))
-    assert timed() == {"PutToAccepted": [2000]}
+    clock.advance(seconds)
+    post().handle(item(send_at=send_at))
+    assert timed() == {"PutToAccepted": [delay]}
 
 
 @pytest.mark.parametrize(("due", "delay"), [(NOW, 2_000), (NOW - 3_600, 3_602_000)])
@@ -114,14 +111,6 @@ def test_the_time_to_acceptance_of_a_message_that_has_waited_is_measured_from_it
     clock.advance(2)
     post()._worker.handle({"Records": [released(NOW - 3_600, due)]}, plenty)
     assert timed() == {"PutToAccepted": [delay]}
-
-
-def test_a_sender_whose_clock_is_behind_measures_zero_instead_of_a_negative_time(
-    post: Make, clock: FakeClock, timed: Timed
-) -> None:
-    clock.advance(-2)
-    post().handle(item())
-    assert timed() == {"PutToAccepted": [0]}
 
 
 def test_time_to_acceptance_is_not_measured_if_the_ledger_could_not_record_the_acceptance(

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from mailroom.budget import CLOSED_SECONDS, Budget
-from mailroom.clock import epoch
+from mailroom.clock import epoch, iso
 from mailroom.delivery.waiting.day import USED_UP_SECONDS
 from mailroom.delivery.waiting.provider_refusals import LATEST_MESSAGES, MOST_REFUSED
 from mailroom.environment import OtherProvider
 from mailroom.ledger.contents import Contents, Held
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.waits import PROVIDER_REFUSES, SHARDS, Waits
+from mailroom.ledger.waits import OUTSIDE_WINDOW, PROVIDER_REFUSES, SHARDS, Waits
 from mailroom.message.message import Key, decode
 from mailroom.message.outcome import DayUsedUp, Misconfigured, NotFound, Rejected, Retry, Sent, Unknowable
 from mailroom.recipients.choices import Suppression, Suppressions
@@ -322,33 +322,16 @@ def test_a_mail_with_more_recipients_than_the_limit_of_today_waits_if_a_later_li
     assert line_of(aws, clock) == ["large"]
 
 
-def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batch(
-    post: Make, aws: Aws, clock: FakeClock
+@pytest.mark.parametrize(("seconds", "counted"), [(0, 1), (3_600, 2)], ids=["at once", "an hour later"])
+def test_reserved_daily_budget_that_a_batch_did_not_use_is_used_by_the_next_batch_within_the_hour(
+    post: Make, aws: Aws, clock: FakeClock, seconds: float, counted: int
 ) -> None:
     bulk = lane(post, Retry("slow down"), Sent("p-1"), bulk=True)
     bulk.handle(item())
     assert spent(aws, clock) == (1, 1)
+    clock.advance(seconds)
     assert bulk.handle(item(), receives=2) == {}
-    assert spent(aws, clock) == (1, 1)
-
-
-def test_reserved_daily_budget_that_was_not_used_expires_after_the_hour(
-    post: Make, aws: Aws, clock: FakeClock
-) -> None:
-    bulk = lane(post, Retry("slow down"), Sent("p-1"), bulk=True)
-    bulk.handle(item())
-    clock.advance(3_600)
-    bulk.handle(item(), receives=2)
-    assert spent(aws, clock) == (2, 2)
-
-
-def test_an_expired_bulk_message_fails_as_expired_and_does_not_use_the_days_budget(
-    post: Make, aws: Aws, clock: FakeClock
-) -> None:
-    bulk = lane(post, bulk=True)
-    assert bulk.handle(item(expires_at="2026-11-21T08:59:00Z")) == {}
-    assert aws.item()["error"]["code"] == "expired"
-    assert spent(aws, clock) == (0, 0)
+    assert spent(aws, clock) == (counted, counted)
 
 
 def test_bulk_messages_are_retried_and_not_sent_while_the_budget_table_fails(
@@ -529,10 +512,14 @@ def test_a_message_that_expires_before_its_time_window_opens_waits_until_its_exp
     assert due_of(aws, clock) == {"m-1": ("outside_window", NOW + 3_600)}
 
 
-def test_a_message_that_expired_while_it_waited_for_its_window_fails_as_expired(post: Make, aws: Aws) -> None:
-    codes = lane(post, bulk=False)
-    assert codes.handle(item(window=NIGHT, expires_at="2026-11-21T08:00:00Z")) == {}
+@pytest.mark.parametrize(("bulk", "window"), [(True, ...), (False, NIGHT)], ids=["bulk", "with a window"])
+def test_an_expired_message_fails_as_expired_and_neither_waits_nor_uses_the_days_budget(
+    post: Make, aws: Aws, clock: FakeClock, *, bulk: bool, window: Any
+) -> None:
+    sender = lane(post, bulk=bulk)
+    assert sender.handle(item(window=window, expires_at="2026-11-21T08:59:00Z")) == {}
     assert aws.item()["error"]["code"] == "expired"
+    assert spent(aws, clock) == (0, 0)
 
 
 def test_a_message_with_an_unknown_time_zone_fails_and_other_messages_are_sent(post: Make, aws: Aws) -> None:
@@ -607,10 +594,11 @@ def test_a_single_refusal_does_not_stop_bulk_messages_once_the_provider_accepts_
     assert (bulk.handle(*batch("p")), due_of(aws, clock)) == ({}, {})
 
 
-def test_refusals_of_a_third_of_the_mails_by_the_provider_do_not_stop_bulk_messages(
-    post: Make, aws: Aws, clock: FakeClock
+@pytest.mark.parametrize("other", [Sent("p-1"), Rejected("no such domain")], ids=["sent", "rejected"])
+def test_refusals_of_a_third_of_the_mails_do_not_stop_bulk_messages_if_the_others_are_sent_or_rejected(
+    post: Make, aws: Aws, clock: FakeClock, other: Sent | Rejected
 ) -> None:
-    bulk = unlimited(post, REFUSED, Sent("p-1"), Sent("p-2"))
+    bulk = unlimited(post, REFUSED, other, other)
     back = [record for at in range(9) for record in bulk.handle(*batch(f"n{at}"))]
     assert (len(back), due_of(aws, clock)) == (30, {})
 
@@ -620,15 +608,6 @@ def test_repeated_refusals_of_one_message_do_not_stop_bulk_messages(post: Make, 
     for receives in range(1, 2 * MOST_REFUSED):
         assert len(bulk.handle(item(id="odd"), receives=receives)) == 1
     assert len(bulk.handle(item(id="another"))) == 1, "it was submitted, and refused as well"
-
-
-def test_refusals_do_not_stop_bulk_messages_if_most_mails_were_rejected_for_invalid_recipients(
-    post: Make, aws: Aws, clock: FakeClock
-) -> None:
-    bulk = unlimited(post, REFUSED, Rejected("no such domain"), Rejected("no such address"))
-    for at in range(9):
-        bulk.handle(*batch(f"n{at}"))
-    assert due_of(aws, clock) == {}
 
 
 def test_a_message_that_waits_for_the_provider_keeps_its_place(
@@ -646,3 +625,34 @@ def test_refusals_by_the_provider_never_stop_messages_outside_the_bulk_lane(post
     for at in range(3):
         codes.handle(*batch(f"n{at}"))
     assert len(codes.submitted) == 30
+
+
+def test_the_rest_of_a_grant_that_was_returned_is_not_used_by_the_next_batch(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    aws.urls["second"] = aws.sqs.create_queue(QueueName="second")["QueueUrl"]
+    second = OtherProvider(name="other", queue_url=aws.urls["second"], after_tries=3, after_seconds=600)
+    bulk = lane(post, Retry("429"), Sent("p-1"), bulk=True, other_provider=second)
+    bulk.handle(item(id="a"))
+    bulk.handle(item(id="b"))
+    assert (bulk.submitted, spent(aws, clock)) == (["a", "b"], (1, 1))
+
+
+def test_a_bulk_message_shortly_after_its_send_at_waits_for_its_window(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    window = {"from": "08:00", "to": "09:00", "zone": "UTC"}
+    bulk = lane(post, bulk=True)
+    bulk.handle(item(window=window, send_at=iso(NOW - 30)))
+    assert (bulk.submitted, due_of(aws, clock)["m-1"][0]) == ([], OUTSIDE_WINDOW)
+
+
+def test_a_message_that_was_put_exactly_at_the_place_of_the_line_needs_capacity_as_well(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    bulk = used_up(post)
+    before = len(bulk.submitted)
+    a_day(aws, clock).join(NOW)
+    bulk.handle(to_many(20, "old"), item(id="new"), waited={"old": NOW - 1, "new": NOW})
+    assert bulk.submitted[before:] == []
+    assert {*line_of(aws, clock)} >= {"old", "new"}

@@ -75,16 +75,11 @@ def held(worker: Post, aws: Aws, **changes: str) -> str:
     return str(aws.item()["error"]["message"])
 
 
-def test_a_message_whose_idempotency_key_has_expired_at_the_provider_is_held(
-    after_a_crash: Again, aws: Aws, clock: FakeClock
+@pytest.mark.parametrize("changes", [{"until": NOW + LEASE}, {"account": "keyed/2"}])
+def test_a_message_whose_idempotency_key_has_expired_or_is_of_another_account_is_held_and_not_repeated(
+    after_a_crash: Again, aws: Aws, changes: dict[str, Any]
 ) -> None:
-    assert "on_unknown: hold" in held(after_a_crash(until=NOW + LEASE, on_unknown="hold"), aws)
-
-
-def test_a_message_that_another_account_may_have_sent_is_held_and_not_repeated(
-    after_a_crash: Again, aws: Aws
-) -> None:
-    assert "on_unknown: hold" in held(after_a_crash(account="keyed/2", on_unknown="hold"), aws)
+    assert "on_unknown: hold" in held(after_a_crash(**changes, on_unknown="hold"), aws)
 
 
 def test_a_message_that_expired_after_a_try_of_unknown_outcome_is_held(

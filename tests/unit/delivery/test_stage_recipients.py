@@ -11,7 +11,7 @@ from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender, Sender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
-from mailroom.message.outcome import DayUsedUp, Rejected, Sent
+from mailroom.message.outcome import DayUsedUp, NotFound, Rejected, Sent
 from mailroom.recipients.choices import Preferences, Suppression, Suppressions
 from tests.support.unit import push, sms
 from tests.support.unit.fakes import FakeAdapter
@@ -143,6 +143,19 @@ def test_a_rejected_redirected_message_adds_no_recipient_to_the_suppression_list
     post(outcome, suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
     assert aws.item()["status"] == status
     assert list_.find("mail", [ADA, TESTERS]) == {}
+
+
+def test_a_look_up_without_the_redirect_does_not_search_for_a_try_that_was_redirected(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    lost = ConnectionResetError("gone")
+    first = post(lost, recipients_only=[], redirect_to=TESTERS, on_unknown="hold")
+    second = post(evidence=NotFound(), on_unknown="hold")
+    first.adapter.account = second.adapter.account = "p/1"
+    first.handle(item(to=ADA))
+    clock.advance(LEASE)
+    second.handle(item(to=ADA))
+    assert (second.submitted, aws.item()["error"]["code"]) == ([], "outcome_unknown")
 
 
 def test_a_redirected_message_that_waits_is_listed_with_its_original_recipients(

@@ -85,6 +85,9 @@ def test_a_batch_reads_suppressions_and_runs_in_one_call_and_separately_if_that_
     post(suppressions=Suppressions(client, SUPPRESSIONS, clock), **BULK).handle(item(id=id_))
     reads = [call["RequestItems"] for name, call in client.calls if name == "batch_get_item"]
     assert ([len(read) for read in reads], aws.item(id_)["error"]["code"]) == (tables, "stopped")
+    # An operator's stop is in force at once, so runs are read consistently; choices need not be.
+    assert all(read[RUNS].get("ConsistentRead") for read in reads if RUNS in read)
+    assert not any("ConsistentRead" in read[SUPPRESSIONS] for read in reads if SUPPRESSIONS in read)
 
 
 def test_a_lane_without_campaigns_reads_no_run(post: Make, aws: Aws, id_: str) -> None:

@@ -149,9 +149,8 @@ def test_a_claim_that_cannot_be_released_is_logged_and_its_message_is_retried(
         clock.advance(21)
         return real(**request)
 
-    deadline = clock() + 30
     worker, client = posted(aws, clock, batch_execute_statement=slow, update_item=failing(OSError("no")))
-    assert worker.handle(*MAILS, remaining=until(clock, deadline)) == {"r-0": 0, "r-1": 0, "r-2": 0}
+    assert worker.handle(*MAILS, remaining=until(clock, clock() + 30)) == {"r-0": 0, "r-1": 0, "r-2": 0}
     assert [line["message"] for line in log()] == ["a claim was not released; it ends with its lease"]
     assert worker.submitted == []
     assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
@@ -165,16 +164,14 @@ def test_claims_of_a_batch_are_released_even_if_the_response_to_the_claiming_cal
         clock.advance(21)
         raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
 
-    deadline = clock() + 30
     worker, _ = posted(aws, clock, batch_execute_statement=lost)
-    assert worker.handle(*MAILS, remaining=until(clock, deadline)) == {"r-0": 0, "r-1": 0, "r-2": 0}
+    assert worker.handle(*MAILS, remaining=until(clock, clock() + 30)) == {"r-0": 0, "r-1": 0, "r-2": 0}
     assert not any("startedAt" in aws.item(body["id"]) for body in MAILS)
 
 
 def test_claims_of_messages_for_which_no_time_remains_are_released(aws: Aws, clock: FakeClock) -> None:
-    deadline = clock() + 20
     worker, _ = posted(aws, clock, pace_seconds=10)
-    waits = worker.handle(*MAILS, remaining=until(clock, deadline))
+    waits = worker.handle(*MAILS, remaining=until(clock, clock() + 20))
     assert waits == {"r-1": 0, "r-2": 0}
     assert worker.submitted == ["m-0"]
     assert ["startedAt" in aws.item(body["id"]) for body in MAILS] == [True, False, False]

@@ -1,17 +1,20 @@
 """A worker's time: its deadline, its pace, and the waits of records."""
 
+import pytest
+
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.post import Make
 from tests.support.unit.shared import Aws, FakeClock, claimed, item
 
 
-def test_a_message_is_not_submitted_if_the_functions_remaining_time_might_be_too_short(
-    post: Make, aws: Aws
+@pytest.mark.parametrize(("gap", "least"), [(0, 15_000), (20, 20_000)])
+def test_a_message_is_not_submitted_if_the_remaining_time_might_be_too_short_for_it_or_the_gap_after_it(
+    post: Make, aws: Aws, gap: float, least: int
 ) -> None:
-    worker = post()
-    assert worker.handle(item(), remaining=lambda: 15_000) == {"r-0": 0}
+    worker = post(pace_seconds=gap)
+    assert worker.handle(item(), remaining=lambda: least) == {"r-0": 0}
     assert (worker.submitted, aws.item()) == ([], {})
-    assert worker.handle(item(), remaining=lambda: 15_001) == {}
+    assert worker.handle(item(), remaining=lambda: least + 1) == {}
     assert worker.submitted == ["m-1"]
 
 
@@ -22,15 +25,6 @@ def test_a_message_is_not_submitted_if_waiting_for_the_gap_before_it_would_use_u
     assert worker.handle(item(id="a"), item(id="b"), remaining=lambda: 20_000) == {"r-1": 0}
     assert worker.handle(item(id="b"), item(id="c"), remaining=lambda: 20_001) == {}
     assert worker.submitted == ["a", "b", "c"]
-
-
-def test_a_message_is_not_submitted_if_waiting_for_the_gap_after_it_would_use_up_the_remaining_time(
-    post: Make,
-) -> None:
-    worker = post(pace_seconds=20)
-    assert worker.handle(item(), remaining=lambda: 20_000) == {"r-0": 0}
-    assert worker.submitted == []
-    assert worker.handle(item(), remaining=lambda: 20_001) == {}
 
 
 def test_a_message_whose_preparation_takes_too_long_is_not_submitted_and_its_claim_is_released(

@@ -13,7 +13,16 @@ from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import ConnectError, NotSent, OutcomeUnknown
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.outcome import Misconfigured, NotFound, NotReady, Retry, Sent, Unknowable
+from mailroom.message.outcome import (
+    ANY_ACCOUNT,
+    Misconfigured,
+    NotFound,
+    NotReady,
+    Outcome,
+    Retry,
+    Sent,
+    Unknowable,
+)
 from tests.support.told import told
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
@@ -47,23 +56,15 @@ def test_a_message_that_the_look_up_finds_after_a_crash_is_recorded_and_not_subm
     assert counted() == {"Recovered": 1}
 
 
-def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+@pytest.mark.parametrize("account", [ANY_ACCOUNT, "another/account"])
+def test_a_message_that_the_look_up_does_not_find_after_a_crash_is_submitted_if_its_channel_has_no_accounts(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, account: str | None
 ) -> None:
-    crash(ledger, clock)
+    """A webhook may come twice: its receiver drops the second one by its id."""
+    crash(ledger, clock, account=account)
     worker = post(evidence=NotFound(), on_unknown="hold")
     assert worker.handle(item()) == {}
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
-
-
-def test_a_message_that_a_look_up_does_not_find_is_sent_if_its_channel_does_not_use_provider_accounts(
-    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
-) -> None:
-    """A webhook may come twice: its receiver drops the second one by its id."""
-    crash(ledger, clock, account="another/account")
-    worker = post(evidence=NotFound(), on_unknown="hold")
-    assert worker.handle(item()) == {}
-    assert worker.submitted == ["m-1"]
 
 
 def test_if_on_unknown_is_resend_a_message_whose_look_up_is_inconclusive_after_a_crash_is_sent_again(
@@ -123,6 +124,26 @@ def test_a_redriven_message_of_unknown_outcome_is_submitted_exactly_once_more(
     ledger.dead_lettered(KEY)
     received(worker, clock)
     assert worker.submitted == ["m-1"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "milliseconds"),
+    [
+        pytest.param(Retry("throttled"), 300_000, id="refused"),
+        pytest.param(Sent("p-1"), 15_500, id="no time left after the preparation"),
+    ],
+)
+def test_a_redriven_message_of_unknown_outcome_that_was_not_submitted_is_submitted_by_a_later_receive(
+    post: Make, ledger: Ledger, clock: FakeClock, outcome: Outcome, milliseconds: int
+) -> None:
+    crash(ledger, clock)
+    ledger.dead_lettered(KEY)
+    ends = clock() + milliseconds / 1000
+    first = post(outcome, resend_delays=(), prepare=lambda _message: clock.advance(1))
+    assert first.handle(item(), remaining=lambda: int((ends - clock()) * 1000)) != {}
+    second = post(resend_delays=())
+    assert second.handle(item(), receives=2) == {}
+    assert second.submitted == ["m-1"]
 
 
 def test_a_try_that_a_look_up_did_not_find_is_not_looked_up_again(

@@ -120,17 +120,6 @@ def test_the_error_of_an_erased_ledger_item_keeps_its_code_and_loses_its_message
     assert aws.item()["error"] == {"code": "invalid", "message": "erased"}
 
 
-def test_a_late_event_adds_no_personal_data_to_an_erased_ledger_item(
-    erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
-) -> None:
-    sent(ledger)
-    erasure.empty(KEY, aws.item())
-    before = aws.item()
-    event: Event = told(KEY, "bounced", provider_id="p-1", facts={"diagnostic_code": f"550 {ADA}"})
-    assert isinstance(observe(ledger, [event]), Outdated)
-    assert aws.item() == before
-
-
 def test_erasing_a_ledger_item_causes_no_callback_and_no_retry(
     erasure: Erasure, ledger: Ledger, aws: Aws
 ) -> None:
@@ -174,23 +163,16 @@ def test_the_ledger_item_of_an_unfinished_message_is_not_erased(
     assert aws.item()["to"] == ADA
 
 
-def test_erasing_a_ledger_item_a_second_time_leaves_it_unchanged(
+def test_no_late_event_claim_reopening_or_second_erasure_changes_an_erased_ledger_item(
     erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     sent(ledger)
     erasure.empty(KEY, aws.item())
     before = aws.item()
     clock.advance(60)
-    assert erasure.empty(KEY, before)
-    assert aws.item() == before
-
-
-def test_a_message_with_an_erased_ledger_item_can_be_neither_claimed_nor_reopened(
-    erasure: Erasure, ledger: Ledger, aws: Aws
-) -> None:
-    sent(ledger)
-    erasure.empty(KEY, aws.item())
-    before = aws.item()
+    event: Event = told(KEY, "bounced", provider_id="p-1", facts={"diagnostic_code": f"550 {ADA}"})
+    assert isinstance(observe(ledger, [event]), Outdated)
     assert isinstance(ledger.claim(mail(to=ADA)), Completed)
-    assert ledger.reopen(KEY, aws.item()) is None
+    assert ledger.reopen(KEY, before) is None
+    assert erasure.empty(KEY, before)
     assert aws.item() == before

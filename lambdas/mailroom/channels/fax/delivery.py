@@ -20,7 +20,7 @@ from mailroom.channels.fax.contract import (
     Undelivered,
     item_of,
 )
-from mailroom.delivery.attempt import Attempt, Ended, Release
+from mailroom.delivery.attempt import Attempt, Ended, ReleaseReason
 from mailroom.delivery.batch import Batch
 from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import DONE, TO_DEAD_LETTERS, ComeBack, QueueRecord, Result, Tools
@@ -38,10 +38,10 @@ EARLY_SECONDS = 60
 """Maximum seconds by which a fax may be sent before its `send_at`, because the clock of the function that
 delayed the fax may be ahead of this function's clock."""
 
-TOO_LATE = Release(
+TOO_LATE = ReleaseReason(
     "received_too_often",
     "the queue record was received too often to send the fax and to poll it until it ends",
-    passing=True,
+    keeps_trouble=True,
 )
 
 

@@ -1,5 +1,5 @@
 """Interface of the reasons why messages wait instead of being sent. `SenderState.reasons` has one row for
-each, in the order of asking. `release.DELAYED_SINCE` has a line for each."""
+each, in the order of asking. `DELAYED_SINCE` in `dispatch/release.py` has a line for each."""
 
 from collections.abc import Mapping, Sequence
 

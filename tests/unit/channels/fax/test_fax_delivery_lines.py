@@ -126,15 +126,17 @@ def test_a_callback_url_with_http_is_valid_if_the_stage_allows_http(fax_post: Fa
         *("no", "[]", {}, fax_body(fax_id=...), fax_body(fax_id=7), {"id": "f-1"}),
         pytest.param(fax_body(fax_id="f" * 2049), id="an id that no ledger item can have"),
         pytest.param(fax_item(event_type="f" * 1025), id="an event_type that no ledger item can have"),
+        pytest.param(fax_body(attempt=2), id="the second attempt, before the first"),
+        pytest.param(fax_body(attempt=7), id="the seventh attempt, before the first"),
         pytest.param('{"fax_id": "f-1", "copies": 1E+99999999999999999999}', id="a number beyond all"),
     ],
 )
-def test_a_malformed_body_goes_to_the_dead_letter_queue_at_once_and_is_not_sent_as_a_fax(
+def test_a_malformed_body_or_skipped_attempt_goes_to_the_dead_letter_queue_at_once_and_is_not_sent(
     fax_post: FaxMake, aws: Aws, counted: Counted, body: str | Item
 ) -> None:
     worker = fax_post()
     assert worker.handle(body) == 0
-    assert worker.line.calls == []
+    assert (worker.line.calls, entry(aws)) == ([], {})
     assert counted() == {"Malformed": 1}
 
 
@@ -167,16 +169,6 @@ def test_an_invalid_copy_of_the_queue_record_does_not_end_a_fax_that_is_being_tr
     assert ("completedAt" in entry(aws), entry(aws)["provider_id"]) == (False, "p-0")
     assert worker.handle(fax_body()) is None
     assert (worker.line.calls, entry(aws)["status"]) == (["fetch p-0"], "sent")
-
-
-@pytest.mark.parametrize("attempt", [2, 7])
-def test_a_fax_attempt_that_skips_earlier_attempts_goes_to_the_dead_letter_queue_at_once(
-    fax_post: FaxMake, aws: Aws, counted: Counted, attempt: int
-) -> None:
-    worker = fax_post()
-    assert worker.handle(fax_body(attempt=attempt)) == 0
-    assert (worker.line.calls, entry(aws)) == ([], {})
-    assert counted() == {"Malformed": 1}
 
 
 def test_a_fax_submitted_to_another_provider_is_neither_looked_up_nor_sent_again(

@@ -45,17 +45,6 @@ def test_a_fax_that_the_look_up_does_not_find_is_submitted_again(fax_post: FaxMa
 
 
 @pytest.mark.usefixtures("crashed")
-def test_if_a_look_up_finds_several_faxes_and_on_unknown_is_hold_the_fax_ends_as_unknown(
-    fax_post: FaxMake, aws: Aws, counted: Counted
-) -> None:
-    line = FakeLine(Delivered(), finds=["p-7", "p-8"])
-    assert fax_post(line, on_unknown="hold").handle(fax_body(), receives=2) is None
-    assert line.calls == ["find"]
-    assert (entry(aws)["status"], entry(aws)["error"]["code"]) == ("failed", "outcome_unknown")
-    assert counted() == {"Held": 1}
-
-
-@pytest.mark.usefixtures("crashed")
 @pytest.mark.parametrize("on_unknown", ["hold", "resend"])
 def test_after_a_failed_look_up_the_fax_is_not_submitted_and_its_line_is_locked_for_a_back_off(
     fax_post: FaxMake, aws: Aws, on_unknown: str
@@ -95,16 +84,27 @@ def test_a_fax_without_resends_left_becomes_a_dead_letter_only_once_it_cannot_be
     assert line.submits == 0
 
 
-@pytest.mark.parametrize("account", ["fake/another", "another/ours", "fake", ""])
-def test_a_fax_that_may_have_been_submitted_with_another_account_is_not_submitted_again(
-    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock, account: str
+@pytest.mark.parametrize(
+    ("account", "finds"),
+    [(OURS, ["p-7", "p-8"]), *((other, []) for other in ("fake/another", "another/ours", "fake", ""))],
+    ids=["several found", "another account", "another provider", "no account", "nothing known"],
+)
+def test_if_on_unknown_is_hold_a_fax_that_may_be_one_of_several_or_at_another_account_ends_as_unknown(
+    fax_post: FaxMake,
+    fax_ledger: Ledger,
+    aws: Aws,
+    clock: FakeClock,
+    counted: Counted,
+    account: str,
+    finds: list[str],
 ) -> None:
     claimed(fax_ledger, fax(), account)
     clock.advance(FAX_LEASE)
-    line = FakeLine(finds=[])
+    line = FakeLine(Delivered(), finds=finds)
     assert fax_post(line, on_unknown="hold").handle(fax_body(), receives=2) is None
     assert line.calls == ["find"]
     assert (entry(aws)["status"], entry(aws)["error"]["code"]) == ("failed", "outcome_unknown")
+    assert counted() == {"Held": 1}
 
 
 def test_a_fax_found_in_this_account_is_polled_even_if_another_account_was_tried_too(

@@ -81,6 +81,7 @@ def test_each_fax_quality_setting_is_sent_under_the_name_that_telnyx_uses(qualit
         (fault(422, "10002", "Invalid phone number"), Misconfigured),
         (Answer(422, b"<html>"), Misconfigured),
         (Answer(422, {"errors": "?"}), Misconfigured),
+        (Answer(422, {"errors": [{"code": "10015", "source": {"parameter": "to"}}]}), Rejected),
     ],
 )
 def test_a_refusal_by_telnyx_means_an_invalid_fax_or_a_misconfiguration(
@@ -89,11 +90,6 @@ def test_a_refusal_by_telnyx_means_an_invalid_fax_or_a_misconfiguration(
     outcome, server = submitted(answer)
     assert isinstance(outcome, kind)
     assert len(server.requests) == 1
-
-
-def test_a_telnyx_error_that_names_the_recipient_as_a_parameter_rejects_the_fax() -> None:
-    error = {"code": "10015", "title": "Bad Request", "source": {"parameter": "to"}}
-    assert isinstance(submitted(Answer(422, {"errors": [error]}))[0], Rejected)
 
 
 def test_a_refusal_that_names_the_recipient_and_the_sender_is_a_misconfiguration() -> None:
