@@ -10,6 +10,8 @@ from mailroom_ops.shared.times import short
 
 SAMPLE = 500
 """Number of newest messages that are searched for outages."""
+_OF_MAILROOM = ("no_time", "received_too_often", "restarted", "other_try")
+"""Codes of troubles that do not come from a provider, and end by themselves."""
 OUTAGE = 10
 """Minimum number of messages with the same trouble that count as an outage."""
 
@@ -29,7 +31,9 @@ def outages_among(messages: Sequence[MessageStatus]) -> list[Outage]:
     keep their trouble after an outage has ended."""
     put_times = defaultdict[tuple[str, str], list[str]](list)
     for message in messages:
-        if message.trouble and "dead_lettered_at" not in message.times:
+        if not message.trouble or message.trouble.get("code") in _OF_MAILROOM:
+            continue
+        if "dead_lettered_at" not in message.times:
             put_times[message.event_type, message.trouble["message"]].append(message.times["putAt"])
     of = f"of the newest {len(messages):,} messages have this trouble; the first was put on"
     return [

@@ -131,7 +131,7 @@ _TROUBLES = {
     "retry": "not accepted in any of its tries: {}; redrive it when the problem is solved",
     "unprepared": "its request could not be prepared ({}); see the sender function's log, then redrive it",
     "no_time": "{}; see how long the batches of the sender function take, then redrive it",
-    "received_too_often": "{}; redrive it",
+    **dict.fromkeys(("received_too_often", "restarted", "other_try"), "{}; redrive it"),
     **_TROUBLES_IN_DOUBT,
 }
 """Sentences by the code in the ledger attribute `trouble`, the reason why a message was not sent."""

@@ -70,9 +70,7 @@ USED_UP = ReleaseReason(
     "the provider's daily quota is used up; the message waits until there is capacity again",
 )
 RUN_PAUSED = ReleaseReason(PAUSED, "the campaign run of the message is paused")
-OTHER_TRY = ReleaseReason(
-    "other_provider", "the other provider may have sent the message", keeps_trouble=True
-)
+OTHER_TRY = ReleaseReason("other_try", "the other provider may have sent the message", keeps_trouble=True)
 
 
 class Ended(Exception):
@@ -95,6 +93,8 @@ class Attempt(Generic[M, R]):
         self.submitted = message
         """Message with the recipients and the content that the provider gets, from the fourth step on."""
         self.record = record
+        self._may_be_sent = False
+        """Whether the submit has begun. From then on, no error releases the claim."""
         self.sender = sender = batch.sender
         self.settings = sender.settings
         self.adapter = sender.adapter
@@ -114,6 +114,7 @@ class Attempt(Generic[M, R]):
                     return self.already_submitted(evidence)
                 self.decide(evidence)
                 request = self.prepare(evidence)
+                self._may_be_sent = True
                 outcome = self.submit(request)
                 return self.record_outcome(outcome)
         except Ended as end:
@@ -121,8 +122,8 @@ class Attempt(Generic[M, R]):
         except ClaimLost:
             raise
         except Exception as error:  # noqa: BLE001 - logged, and the queue keeps the record
-            # `submit` and `record_outcome` catch their errors, so after this error this claim has submitted
-            # nothing.
+            if self._may_be_sent:
+                return self._keep_claim()
             logger.exception("not submitted; it goes back to the queue")
             return self.release(ReleaseReason("unprepared", _cause(error)), self.retry())
 
@@ -218,19 +219,14 @@ class Attempt(Generic[M, R]):
     def record_outcome(self, outcome: Outcome) -> Result:
         """6. Record the outcome, and return the record's result. If the ledger does not respond, the claim
         lasts until its lease ends, as after an unknown outcome."""
-        try:
-            self.sender.other.answered(outcome)
-            if isinstance(outcome, Sent):
-                self._answer(outcome)
-                return self.accepted(outcome)
-            if isinstance(outcome, Conflict):
-                self._answer(outcome)
-                return self._end_unknown(outcome.reason)
-            return self._refused(outcome)
-        except ClaimLost:
-            raise
-        except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
-            return self._keep_claim()
+        self.sender.other.answered(outcome)
+        if isinstance(outcome, Sent):
+            self._answer(outcome)
+            return self.accepted(outcome)
+        if isinstance(outcome, Conflict):
+            self._answer(outcome)
+            return self._end_unknown(outcome.reason)
+        return self._refused(outcome)
 
     def screen(self, message: M) -> M:
         """Return the message without its blocked recipients. If all recipients are blocked, the message ends
@@ -449,7 +445,12 @@ class Attempt(Generic[M, R]):
     def _move(self, reason: ReleaseReason) -> Result:
         """Release the claim of a message that goes to the channel's other provider."""
         self.tally.note("ToOtherProvider", "it goes to the other provider", reason=reason.message)
-        return self.release(reason, self.sender.other.hand_over())
+        result = self.release(reason, self.sender.other.hand_over())
+        if self.claim.redriven:
+            # The claim has removed `dead_lettered_at`. The other provider's sender needs the attribute to
+            # recognise a message that an operator has redriven.
+            self.ledger.dead_lettered(self.claim.key)
+        return result
 
     def _rejected(self, outcome: Rejected) -> Result:
         choices = self.batch.choices if self.claim.redirected_to is None else None

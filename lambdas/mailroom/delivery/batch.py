@@ -57,7 +57,7 @@ class Batch(Generic[M, R]):
         """Waits of messages that may have been sent. Such a message waits only after evidence has shown that
         no try has sent it."""
         self.answers: list[Answer] = []
-        """Answers of the provider, in any order."""
+        """Outcomes of the batch's messages, and reasons why messages were not submitted, in any order."""
         self.tools = sender.tools
         self._tested = False
         """Whether a message has been submitted, or is about to be."""
@@ -68,13 +68,16 @@ class Batch(Generic[M, R]):
         self._requested: dict[Key, NewClaim] = {}
         """Claims that the batch's call has requested, and may have got although its response was lost."""
         self._claims: dict[Key, Claimed] = {}
+        if messages:
+            # The account is opened before threads share the batch: a claim, a look-up and a submit use the
+            # same account, even if the secret changes.
+            self.access  # noqa: B018 - the property opens the account
         readable = self._read(messages)
         # The messages of a stopped run are left out: they are cancelled, so they need neither a sending time
         # nor a part of the daily budget.
         self._find_waits([entry for entry in readable if entry.halted != STOPPED])
-        self._claim_together(
-            [entry for entry in readable if entry.record.key not in self._results.keys() | self._invalid]
-        )
+        unclaimed = self._results.keys() | self._invalid
+        self._claim_together([entry for entry in readable if entry.record.key not in unclaimed])
 
     @cached_property
     def access(self) -> Session[M, R] | Refusal:
@@ -131,7 +134,9 @@ class Batch(Generic[M, R]):
         for the daily budget. The caller must release its claim before."""
         day = self.sender.day
         waiting = wait or self._wait(Entry(message, record), day, day.due())
-        return self._hold([(waiting, record)]).get(record.key, ComeBack(USED_UP_SECONDS))
+        results = self._hold([(waiting, record)])
+        self._results |= results  # for a copy of the message in this batch
+        return results.get(record.key, ComeBack(USED_UP_SECONDS))
 
     def fail_invalid(self, fault: Invalid, record: QueueRecord) -> Result:
         """Record that a message has failed because it is invalid, and return the record's result."""
@@ -146,14 +151,14 @@ class Batch(Generic[M, R]):
         for reason in self.sender.reasons:
             try:
                 reason.learn(self.answers)
-            except Exception:  # noqa: BLE001 - logged; the messages are sent, and later answers teach the same
+            except Exception:  # noqa: BLE001 - logged; the messages are sent, and the provider counts them too
                 logger.warning("the answers to a batch were not accounted", reason=reason.name, exc_info=True)
 
     def _read(self, messages: Sequence[tuple[M, QueueRecord]]) -> list[Entry]:
         """Read the recipients' choices and the states of the campaign runs in one call, and return the
         messages whose run is known. The other messages go back to the queue unsent. Never raises."""
         ids, runs = [message.id for message, _ in messages], self.sender.runs
-        run_keys = runs.keys(ids)
+        moment, run_keys = self.tools.clock(), runs.keys(ids)
         keys = {runs.table: run_keys} if run_keys else {}
         try:
             if self.choices is not None:
@@ -162,7 +167,7 @@ class Batch(Generic[M, R]):
             if self.choices is not None:
                 self.choices.take(items)
             if run_keys:
-                self.halted = runs.states(ids, run_keys, items[runs.table])
+                self.halted = runs.states(ids, run_keys, items[runs.table], moment)
         except Exception:  # noqa: BLE001 - logged; choices are read again for each message, and runs now
             logger.warning("suppressed recipients, opt-outs and runs could not be read", exc_info=True)
             return self._read_runs(messages, ids)

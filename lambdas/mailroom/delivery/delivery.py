@@ -29,8 +29,8 @@ class Delivery(SenderState[M, R]):
 
     @contextmanager
     def open(self, messages: Sequence[tuple[M, QueueRecord]]) -> Iterator[Batch[M, R]]:
-        """Open a batch of messages for delivery; its end does the accounts. A crash leaves no accounts: only
-        a part of the daily budget may be lost. Never raises."""
+        """Open a batch of messages for delivery; its end does the accounts. After a crash, the recipients of
+        its messages are not counted. Never raises."""
         batch = self.batch(self, self.attempt, messages)
         yield batch
         batch.close()

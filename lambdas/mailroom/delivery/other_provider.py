@@ -70,9 +70,10 @@ class OtherProviderChoice:
         If the provider's daily quota is used up, the reason is DayUsedUp, so that the message moves to the
         other provider at once. Any other refusal becomes a Retry.
         """
-        if not self.is_fallback or len(self._refusals) < REFUSED_IN_A_ROW:
+        refusals = tuple(self._refusals)  # another thread may remember a response meanwhile
+        if not self.is_fallback or len(refusals) < REFUSED_IN_A_ROW:
             return None
-        refusal = self._refusals[-1]
+        refusal = refusals[-1]
         return refusal if isinstance(refusal, DayUsedUp) else Retry(refusal.reason)
 
     def moves(self, refusal: Refusal, claim: Claimed, record: QueueRecord) -> bool:

@@ -22,7 +22,7 @@ from mailroom.recipients.choices import AllowedRecipients, Choices
 
 
 class SenderState(Generic[M, R]):
-    """State of a sender that outlives a batch. Its batches and attempts may run in several threads."""
+    """State of a sender that outlives a batch. The attempts of a batch may run in several threads."""
 
     payload_is_content = False
     """Whether the payload is the content for the provider (true), or JSON with further attributes of the

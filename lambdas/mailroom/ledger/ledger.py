@@ -311,10 +311,6 @@ class Ledger(LedgerTable):
         `trouble`, the reason why the message was not sent. Without a code, an earlier `trouble` stays.
         """
         sets, removes = _without_own_try(claim)
-        if claim.redriven and claim.unsettled:
-            # The claim has removed this attribute, by which the next worker recognises that an operator has
-            # redriven the message. An operator's redrive permits one more submit, which did not happen yet.
-            sets["dead_lettered_at"] = number(self._now_ms())
         # The condition STARTED is needed because `retry_later` may have ended this claim although the
         # response to that write was lost. A release after that must fail. Otherwise it would restore the
         # tries that `retry_later` has removed.

@@ -49,25 +49,26 @@ class RunStates:
         """Return STOPPED or PAUSED by message id, for each message whose run is stopped or paused now. An id
         that a producer has chosen in the form of a run's message ids matches no run. Raises UnprocessedKeys
         and botocore's errors."""
-        keys = self.keys(ids)
+        moment, keys = self._clock(), self.keys(ids)
         if not keys:
             return {}
         try:
             items = batch_get(self._client, {self.table: keys}, consistent=(self.table,))[self.table]
         except self._client.exceptions.ResourceNotFoundException:
             items = []  # the table is missing, because the stage's campaigns are not deployed yet
-        return self.states(ids, keys, items)
+        return self.states(ids, keys, items, moment)
 
     def states(
-        self, ids: Sequence[str], keys: Sequence[Sets], items: Sequence[Mapping[str, Any]]
+        self, ids: Sequence[str], keys: Sequence[Sets], items: Sequence[Mapping[str, Any]], moment: float
     ) -> dict[str, str]:
-        """Return the result of `halted`. `items` are the runs' items of `keys`, by consistent reads."""
+        """Return the result of `halted`. `items` are the runs' items of `keys`, by consistent reads that
+        began at `moment` (epoch seconds)."""
         states = {
             ((item["campaign"], item["run"]), int(item["begun_at"])): STOPPED if stopped else PAUSED
             for item in items
             if (stopped := item["state"] == STOPPED) or item.get("paused")
         }
-        halted, moment = {run for run, _ in states}, self._clock()
+        halted = {run for run, _ in states}
         read = {(key["campaign"]["S"], key["run"]["S"]) for key in keys}
         fresh = {run: until for run, until in self._goes_on_until.items() if until > moment}
         self._goes_on_until = fresh | dict.fromkeys(read - halted, moment + FRESH_SECONDS)

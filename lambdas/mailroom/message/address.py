@@ -41,7 +41,6 @@ def has_control(text: str) -> bool:
     return _CONTROL.search(text) is not None
 
 
-@lru_cache(maxsize=32)  # cached, because `normalise` and `bare` are called for the same address
 def split(text: str) -> tuple[str, str]:
     """Split `a@b.example` or `Name <a@b.example>` into the display name (or "") and the bare address.
 

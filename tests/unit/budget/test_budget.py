@@ -251,8 +251,6 @@ def test_the_daily_limit_grows_from_date_to_date_while_an_address_is_warmed_up(
 def test_a_count_raises_contention_if_other_workers_always_change_the_item_first(
     aws: Aws, clock: FakeClock
 ) -> None:
-    mails = budget(aws, clock)
-
     def outrun(real: Any, **arguments: Any) -> Any:
         clock.advance(HOUR)
         budget(aws, clock).count(1)

@@ -435,6 +435,7 @@ def test_a_message_that_a_look_up_proves_unsent_waits_for_its_time(
     assert len(content_of(aws, "m-1")) == 1
     stored = aws.item()
     assert (stored["status"], {"startedAt", "unsettled_tries"} & set(stored)) == ("scheduled", set())
+    assert stored["wait"]["reason"] == stored["trouble"]["code"]
 
 
 @TO_WAIT
@@ -656,3 +657,22 @@ def test_a_message_that_was_put_exactly_at_the_place_of_the_line_needs_capacity_
     bulk.handle(to_many(20, "old"), item(id="new"), waited={"old": NOW - 1, "new": NOW})
     assert bulk.submitted[before:] == []
     assert {*line_of(aws, clock)} >= {"old", "new"}
+
+
+def test_a_copy_of_a_message_that_waits_for_the_day_is_not_submitted(post: Make, aws: Aws) -> None:
+    codes = lane(post, DayUsedUp("454"), Sent("p-1"), bulk=False)
+    assert codes.handle(item(), item()) == {}
+    assert (codes.submitted, aws.item()["status"]) == (["m-1"], "scheduled")
+
+
+def test_a_used_up_day_stops_bulk_messages_even_if_the_sent_ones_cannot_be_counted(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    def no_count(real: Callable[..., Any], **request: Any) -> Any:
+        if request["UpdateExpression"].startswith("ADD"):
+            raise client_error("ThrottlingException")
+        return real(**request)
+
+    client = Meddler(aws.dynamodb, update_item=no_count)
+    lane(post, Sent("p-1"), DayUsedUp("454"), bulk=False, budgets=client).handle(item(id="a"), item(id="b"))
+    assert a_day(aws, clock).room().recipients == 0

@@ -163,10 +163,8 @@ def test_a_redirected_message_that_waits_is_listed_with_its_original_recipients(
 ) -> None:
     worker = post(DayUsedUp("454"), suppressions=list_, recipients_only=[], redirect_to=TESTERS)
     worker.handle(item(to=[ADA, EVE]))
-    assert (aws.item()["status"], aws.item()["to"], aws.item()["wait"]["recipients"]) == (
-        *("scheduled", [ADA, EVE]),
-        2,
-    )
+    waiting = aws.item()
+    assert (waiting["status"], waiting["to"], waiting["wait"]["recipients"]) == ("scheduled", [ADA, EVE], 2)
 
 
 def test_a_resend_after_the_redirect_was_removed_is_recorded_as_sent_to_the_original_recipient(

@@ -70,6 +70,15 @@ def test_messages_submitted_at_the_same_time_by_threads_each_get_their_own_outco
     assert lines_about(log(), "rejected")[0]["id"] == "m-3"
 
 
+def test_the_account_is_opened_once_for_a_batch_before_its_threads_begin(aws: Aws, clock: FakeClock) -> None:
+    adapter, openers = Together(4), list[int]()
+    opened = adapter.open
+    adapter.open = lambda: openers.append(get_ident()) or opened()  # type: ignore[method-assign, func-returns-value]
+    # Such a sender claims each message in its thread, by the account of the session.
+    Post(aws, clock, adapter, submits_at_once=4, on_unknown="hold").handle(*(item(id=id_) for id_ in IDS[4:]))
+    assert openers == [get_ident()]
+
+
 def test_threads_of_a_worker_share_the_gap_between_submits(clock: FakeClock) -> None:
     slept: list[float] = []
     pace = Pace(0.5, clock, slept.append)

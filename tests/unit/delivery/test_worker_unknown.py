@@ -10,6 +10,7 @@ from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
 from mailroom.dead_letters.cause import Subject, cause_of
 from mailroom.dead_letters.queue import DeadLetter
+from mailroom.delivery.attempt import Attempt
 from mailroom.errors import ConnectError, NotSent, OutcomeUnknown
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
@@ -18,7 +19,6 @@ from mailroom.message.outcome import (
     Misconfigured,
     NotFound,
     NotReady,
-    Outcome,
     Retry,
     Sent,
     Unknowable,
@@ -124,26 +124,6 @@ def test_a_redriven_message_of_unknown_outcome_is_submitted_exactly_once_more(
     ledger.dead_lettered(KEY)
     received(worker, clock)
     assert worker.submitted == ["m-1"]
-
-
-@pytest.mark.parametrize(
-    ("outcome", "milliseconds"),
-    [
-        pytest.param(Retry("throttled"), 300_000, id="refused"),
-        pytest.param(Sent("p-1"), 15_500, id="no time left after the preparation"),
-    ],
-)
-def test_a_redriven_message_of_unknown_outcome_that_was_not_submitted_is_submitted_by_a_later_receive(
-    post: Make, ledger: Ledger, clock: FakeClock, outcome: Outcome, milliseconds: int
-) -> None:
-    crash(ledger, clock)
-    ledger.dead_lettered(KEY)
-    ends = clock() + milliseconds / 1000
-    first = post(outcome, resend_delays=(), prepare=lambda _message: clock.advance(1))
-    assert first.handle(item(), remaining=lambda: int((ends - clock()) * 1000)) != {}
-    second = post(resend_delays=())
-    assert second.handle(item(), receives=2) == {}
-    assert second.submitted == ["m-1"]
 
 
 def test_a_try_that_a_look_up_did_not_find_is_not_looked_up_again(
@@ -292,3 +272,12 @@ def test_an_error_that_proves_that_the_message_was_not_sent_releases_the_claim(
     assert post(error, on_unknown="hold").handle(item()).keys() == {"r-0"}
     assert aws.item().keys().isdisjoint({"startedAt", "unsettled_tries"})
     assert aws.item()["trouble"] == trouble
+
+
+def test_an_error_after_the_submit_keeps_the_claim_whatever_it_is(
+    post: Make, aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = post(ConnectionResetError("gone"))
+    monkeypatch.setattr(Attempt, "_answer", lambda *_: 1 / 0)
+    assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
+    assert (aws.item()["startedAt"], len(aws.item()["unsettled_tries"])) == (NOW_MS, 1)

@@ -73,24 +73,6 @@ class Stage:
                 observe(self._waiting.ledger, [told(Key(body["id"], channel), self._reports[channel])])
 
 
-@pytest.mark.parametrize(
-    ("reports", "ends"),
-    [
-        ({"sms": "delivered"}, {"sms": "delivered", "mail": "cancelled"}),
-        ({"sms": "undelivered"}, {"sms": "undelivered", "mail": "sent"}),
-        ({}, {"sms": "sent", "mail": "sent"}),
-    ],
-)
-def test_a_code_is_mailed_unless_its_text_was_delivered(
-    waiting: Waiting,
-    post: Make,
-    monkeypatch: pytest.MonkeyPatch,
-    reports: Mapping[str, Status],
-    ends: dict[str, str],
-) -> None:
-    assert Stage(waiting, post, reports).run(items_of(CODE, monkeypatch)) == ends
-
-
 @pytest.mark.parametrize("receipt", [None, "sent", "delivered", "undelivered", "bounced"])
 def test_the_reminder_of_an_order_is_cancelled_if_its_receipt_was_sent(
     waiting: Waiting, post: Make, monkeypatch: pytest.MonkeyPatch, receipt: Status | None
@@ -103,24 +85,22 @@ def test_the_reminder_of_an_order_is_cancelled_if_its_receipt_was_sent(
 
 
 @pytest.mark.parametrize(
-    ("reports", "ends"),
+    ("recipe", "reports", "ends"),
     [
-        ({"mail": "delivered"}, {"mail": "delivered", "sms": "cancelled", "fax": "cancelled"}),
-        (
-            {"mail": "bounced", "sms": "delivered"},
-            {"mail": "bounced", "sms": "delivered", "fax": "cancelled"},
-        ),
-        (
-            {"mail": "bounced", "sms": "undelivered"},
-            {"mail": "bounced", "sms": "undelivered", "fax": "sent"},
-        ),
+        (CODE, {"sms": "delivered"}, {"mail": "cancelled"}),
+        (CODE, {"sms": "undelivered"}, {"mail": "sent"}),
+        (CODE, {}, {"sms": "sent", "mail": "sent"}),
+        (RECALL, {"mail": "delivered"}, {"sms": "cancelled", "fax": "cancelled"}),
+        (RECALL, {"mail": "bounced", "sms": "delivered"}, {"fax": "cancelled"}),
+        (RECALL, {"mail": "bounced", "sms": "undelivered"}, {"fax": "sent"}),
     ],
 )
-def test_a_recall_uses_the_next_channel_only_if_the_channel_before_has_not_delivered(
+def test_a_code_or_a_recall_uses_its_next_channel_only_if_the_channel_before_has_not_delivered(
     waiting: Waiting,
     post: Make,
     monkeypatch: pytest.MonkeyPatch,
+    recipe: str,
     reports: Mapping[str, Status],
     ends: dict[str, str],
 ) -> None:
-    assert Stage(waiting, post, reports).run(items_of(RECALL, monkeypatch)) == ends
+    assert Stage(waiting, post, reports).run(items_of(recipe, monkeypatch)) == {**reports, **ends}

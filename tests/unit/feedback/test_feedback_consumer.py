@@ -21,6 +21,7 @@ from tests.support.unit.post import Counted, Log
 from tests.support.unit.shared import LEDGER, SUPPRESSIONS, TTL, Aws, FakeClock, claimed, mail
 
 ADA, EVE = "ada@example.com", "eve@example.com"
+NUMBER = "+16175551234"
 _ids = itertools.count()
 
 
@@ -152,16 +153,12 @@ def test_a_repeated_callback_does_not_undo_an_operators_removal_from_the_suppres
     desk: Desk, ledger: Ledger, clock: FakeClock
 ) -> None:
     _text(ledger)
-    number = "+16175551234"
     desk.handle(bodies.twilio("undelivered", "s-1", at=0, ErrorCode="30006"))
     clock.now = bodies.SENT.timestamp() + 3600
-    assert desk.list.lift(number, "sms")
+    assert desk.list.lift(NUMBER, "sms")
     # Twilio's callbacks have no time of their own, so a repeated one counts as of its repetition.
     desk.handle(bodies.twilio("undelivered", "s-1", at=7_200_000, ErrorCode="30006"))
-    assert desk.list.find("sms", [number]) == {}
-
-
-NUMBER = "+16175551234"
+    assert desk.list.find("sms", [NUMBER]) == {}
 
 
 def test_a_stop_puts_its_sender_on_the_suppression_list_and_a_later_start_removes_it(

@@ -11,6 +11,8 @@ from tests.support.unit.fax import LINE, TOLD
 from tests.support.unit.shared import NOW
 
 BUSY = {"code": "busy", "message": "Fax status: busy"}
+SEVENTH = "Failed to deliver fax (attempt 7 of 20). Fax status: busy"
+LAST = "Failed to deliver fax after 20 tries. Last attempt status: busy"
 FAX = {
     "id": "abc123",
     "event_type": "fax",
@@ -38,26 +40,10 @@ def reported(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
     [
         ({"status": "sent", "attempts": 1}, "sent", "Fax sent successfully"),
         ({"status": "sent", "attempts": 7, "error": BUSY}, "sent", "Fax sent successfully"),
-        (
-            {"status": "retrying", "attempts": 7, "error": BUSY},
-            "tmp_fail",
-            "Failed to deliver fax (attempt 7 of 20). Fax status: busy",
-        ),
-        (
-            {"status": "retrying", "attempts": 4, "retry_count": 3, "error": BUSY},
-            "tmp_fail",
-            "Failed to deliver fax (attempt 7 of 20). Fax status: busy",
-        ),
-        (
-            {"status": "failed", "attempts": 1, "retry_count": 19, "error": BUSY},
-            "perm_fail",
-            "Failed to deliver fax after 20 tries. Last attempt status: busy",
-        ),
-        (
-            {"status": "failed", "attempts": 20, "error": BUSY},
-            "perm_fail",
-            "Failed to deliver fax after 20 tries. Last attempt status: busy",
-        ),
+        ({"status": "retrying", "attempts": 7, "error": BUSY}, "tmp_fail", SEVENTH),
+        ({"status": "retrying", "attempts": 4, "retry_count": 3, "error": BUSY}, "tmp_fail", SEVENTH),
+        ({"status": "failed", "attempts": 1, "retry_count": 19, "error": BUSY}, "perm_fail", LAST),
+        ({"status": "failed", "attempts": 20, "error": BUSY}, "perm_fail", LAST),
         (
             {
                 "status": "failed",

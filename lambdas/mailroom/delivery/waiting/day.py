@@ -45,8 +45,8 @@ class Day(WaitReason):
         self._moves = provider is not None and provider.is_fallback
         """Whether messages that the provider has refused go to another provider."""
         self._closes = provider is None or not provider.when_day_used_up
-        """Whether messages wait if the provider's quota is used up. If they go to another provider instead,
-        the bulk lane need not stop."""
+        """Whether the bulk lane stops if the provider's quota is used up. It need not stop if its messages go
+        to another provider."""
 
     def due(self) -> float:
         """Return the time until which a message waits: as soon as the budget has capacity for the message, or
@@ -88,8 +88,6 @@ class Day(WaitReason):
             granted = min(sent, self._left.recipients)
             self._left = self._left._replace(recipients=self._left.recipients - granted)
             sent -= granted
-        if sent:
-            self._budget.count(sent, bulk=self._bulk)
         if self._closes and any(isinstance(answer.outcome, DayUsedUp) for answer in answers):
             # The rest of the grant is not used any more.
             self._left = Grant(0, 0)
@@ -97,6 +95,8 @@ class Day(WaitReason):
         elif self._moves and len(reached) < len(answers) and self._left.recipients > 0:
             grant, self._left = self._left, self._left._replace(recipients=0)
             self._budget.settle(self._tools.once or self._tools.dynamodb, grant, 0)
+        if sent:  # last, because other workers may prevent this write
+            self._budget.count(sent, bulk=self._bulk)
 
     def join(self, waits: Sequence[Wait]) -> None:
         """Record in the budget that messages wait for it now, so that no later message overtakes them."""
