@@ -104,7 +104,6 @@ def of_limits() -> list[str]:
     )
     templates = (BENCH["template_shapes"], BENCH["template_random"])
     much = BENCH["template_shapes"]["much"]
-    pattern, wrapped = much["format of one field often"], much["wordwrap in a loop"]
     dynamodb, ses, sqs = DELAYS_MS["aws"]
     usual = Estimate()
     slowed = usual.latency + usual.computing * (WHOLE_VCPU_MB / 256 - 1)
@@ -131,9 +130,7 @@ def of_limits() -> list[str]:
         f"five at a time with 512 MB, ${large['dollars_a_million']:.2f} ten at a time with 1,024 MB",
         f"a rendering takes at most {max(each['seconds'] for each in templates):.1f} s and "
         f"{max(each['megabytes'] for each in templates)} MB ({STAMPS['templates']}).",
-        f'`("{{0}}" * 1000).format(list)` ({pattern[0]:.1f} s, {pattern[1]} MB), `unique` of some '
-        f"thousand maps ({much['unique of maps'][0]:.1f} s) and `wordwrap` of a long text in a loop "
-        f"({wrapped[0]:.1f} s).",
+        f"and `unique` of some thousand maps ({much['unique of maps'][0]:.1f} s).",
     ]
 
 
@@ -166,5 +163,6 @@ def test_the_picture_of_chaos_shows_the_recorded_run() -> None:
 
 def test_the_estimate_of_a_mails_computing_is_one_that_the_bench_measured() -> None:
     measured: dict[str, Any] = BENCH["cpu_ms_a_mail"]
-    ours = [ms / 1000 for sender, ms in measured.items() if sender.startswith("mailroom_")]
+    # The estimate is in whole milliseconds.
+    ours = [round(ms) / 1000 for sender, ms in measured.items() if sender.startswith("mailroom_")]
     assert min(ours) <= Estimate().computing <= max(ours)
