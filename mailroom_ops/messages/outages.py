@@ -31,10 +31,10 @@ def outages_among(messages: Sequence[MessageStatus]) -> list[Outage]:
     keep their trouble after an outage has ended."""
     put_times = defaultdict[tuple[str, str], list[str]](list)
     for message in messages:
-        if not message.trouble or message.trouble.get("code") in _OF_MAILROOM:
-            continue
-        if "dead_lettered_at" not in message.times:
-            put_times[message.event_type, message.trouble["message"]].append(message.times["putAt"])
+        trouble = message.trouble or {}
+        ends_by_itself = trouble.get("code") in _OF_MAILROOM
+        if trouble and not ends_by_itself and "dead_lettered_at" not in message.times:
+            put_times[message.event_type, trouble["message"]].append(message.times["putAt"])
     of = f"of the newest {len(messages):,} messages have this trouble; the first was put on"
     return [
         Outage(channel, words, f"{channel}: {words}. {len(times):,} {of} {short(min(times))}.")

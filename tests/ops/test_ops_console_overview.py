@@ -173,16 +173,18 @@ def test_an_outage_is_the_headline_and_doctor_reports_the_same_sentence(
         stage.know(f"o-{at}", **sending, trouble=outage, putAt=(at + 1) * 60_000)
     for at in range(9):
         stage.know(f"t-{at}", **sending, trouble=throttled, putAt=at + 1)
+    for at in range(10):  # these are tried again at once, and no provider has refused them
+        stage.know(f"n-{at}", **sending, trouble={"code": "no_time", "message": "too short"}, putAt=at + 1)
     stage.know("t-dead", **sending, trouble=throttled, putAt=1, dead_lettered_at=2)
     index(stage.dynamodb)
     sentence = (
-        "mail: SES did not answer: ReadTimeoutError. 10 of the newest 20 messages have this trouble; the "
+        "mail: SES did not answer: ReadTimeoutError. 10 of the newest 30 messages have this trouble; the "
         "first was put on 1970-01-01 00:01"
     )
     words = browser.get("/").words
     assert "Mail does not get through: SES did not answer: ReadTimeoutError." in words
     assert sentence in words
-    assert "too many requests" not in words
+    assert "too many requests" not in words and "too short" not in words
     (finding,) = queues.outages(ExaminedStage(stage.session, "dev"))
     assert (finding.state, sentence in finding.sentence) == ("failed", True)
 

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from mailroom.aws.queues import DUE_AT, PUT_AT
+from mailroom.budget import Budget
 from mailroom.channels.mail.contract import Mail
 from mailroom.environment import OtherProvider
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from mailroom.message.outcome import DayUsedUp, Misconfigured, NotReady, Outcome, Rejected, Retry, Sent
 from tests.support.unit.post import Counted, Make, Post
-from tests.support.unit.shared import NOW, Aws, FakeClock, crash, item
+from tests.support.unit.shared import BUDGETS, NOW, Aws, FakeClock, crash, item
 
 TRIES, SECONDS = 3, 60
 THROTTLED, PAUSED, FULL = Retry("429", 0), Misconfigured("paused"), DayUsedUp("full")
@@ -234,3 +235,13 @@ def test_a_sender_of_the_fallback_retries_and_does_not_send_messages_back(post: 
     worker = post(THROTTLED, other_provider=other)
     assert list(worker.handle(item(), receives=2 * TRIES)) == ["r-0"]
     assert not aws.bodies("first")
+
+
+def test_a_used_up_day_stops_no_bulk_lane_whose_messages_move_to_the_other_provider(
+    first: Begin, aws: Aws, clock: FakeClock
+) -> None:
+    days = [("0001-01-01", 10)]
+    sender = first(FULL, when_day_used_up=True, bulk=True, budgets_table=BUDGETS, per_day=days)
+    sender.handle(item(), item(id="m-2"))
+    assert moved(aws) == ["m-1", "m-2"]
+    assert Budget(aws.dynamodb, BUDGETS, "mail", days, clock=clock).room().recipients == 10

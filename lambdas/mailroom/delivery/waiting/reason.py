@@ -1,6 +1,7 @@
 """Interface of the reasons why messages wait instead of being sent. `SenderState.reasons` has one row for
 each, in the order of asking. `DELAYED_SINCE` in `dispatch/release.py` has a line for each."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -34,7 +35,7 @@ class Answer(Struct, frozen=True):
     """Outcome; None if it is unknown."""
 
 
-class WaitReason:
+class WaitReason(ABC):
     """Reason why messages wait. It is asked once for each batch, and learns from the answers to the batch. An
     object of this class outlives a batch."""
 
@@ -43,11 +44,11 @@ class WaitReason:
     metric: str
     """Metric that counts the messages that wait."""
 
+    @abstractmethod
     def waits(self, entries: Sequence[Entry], moment: float) -> Mapping[Key, Due]:
         """Return the messages that must wait at `moment` (epoch seconds), by key. `entries` need not wait for
         any reason before this one. An error returns all entries to the queue."""
-        raise NotImplementedError
 
-    def learn(self, answers: Sequence[Answer]) -> None:
+    def learn(self, answers: Sequence[Answer]) -> None:  # noqa: B027 - most reasons learn nothing
         """Learn from the provider's answers to a batch. By default, the answers are ignored. An error is
         only logged."""
