@@ -41,8 +41,8 @@ class Update(NamedTuple):
     @property
     def values(self) -> Sets:
         """Values for the placeholders in the expression."""
-        values = values_of({**self.sets, **self.once, **self.appends, **self.adds})
-        return {**values, ":no_entries": {"L": []}} if self.appends else values
+        no_entries = {"no_entries": {"L": []}} if self.appends else _NO_ATTRIBUTES
+        return values_of({**self.sets, **self.once, **self.appends, **self.adds, **no_entries})
 
 
 @lru_cache(maxsize=512)  # cached, because a process changes few different combinations of attributes
@@ -65,15 +65,19 @@ def values_of(sets: Mapping[str, Value]) -> Sets:
 
 
 @lru_cache(maxsize=512)  # cached, because a process uses few different expressions
-def _in_one_line(text: str) -> str:
-    """Return an expression in one line, because unlike DynamoDB, moto and emulators do not accept several
-    lines."""
-    return " ".join(text.split())
-
-
-@lru_cache(maxsize=512)
-def _aliases(*texts: str) -> dict[str, str]:
-    return {f"#{name}": name for text in texts for name in _ALIAS.findall(text)}
+def _frame(expression: str, condition: str, returns: Returns) -> dict[str, Any]:
+    """Return the part of a request that is equal for all items. The expressions are in one line, because
+    unlike DynamoDB, moto and emulators do not accept several lines."""
+    frame: dict[str, Any] = {
+        "UpdateExpression": " ".join(expression.split()),
+        "ConditionExpression": " ".join(condition.split()),
+        "ReturnValues": returns,
+        # DynamoDB sends the item with the error of a failed condition, so that no read is needed.
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    if aliases := _ALIAS.findall(f"{expression} {condition}"):
+        frame["ExpressionAttributeNames"] = {f"#{name}": name for name in aliases}
+    return frame
 
 
 class ConditionFailed(Exception):
@@ -103,20 +107,14 @@ def update(
     for this alias. An attribute such as `ttl` needs an alias, because DynamoDB reserves the word
     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html).
     """
-    request: dict[str, Any] = {
-        "UpdateExpression": _in_one_line(expression),
-        "ConditionExpression": _in_one_line(condition),
-        "ReturnValues": returns,
-        # DynamoDB sends the item with the error of a failed condition, so that no read is needed.
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
+    request = {**_frame(expression, condition, returns), "TableName": table, "Key": key}
     # DynamoDB refuses an empty map of names or of values.
-    if aliases := {**_aliases(expression, condition), **(names or {})}:
-        request["ExpressionAttributeNames"] = aliases
+    if names:
+        request["ExpressionAttributeNames"] = {**request.get("ExpressionAttributeNames", {}), **names}
     if values:
         request["ExpressionAttributeValues"] = values
     try:
-        response = client.update_item(TableName=table, Key=key, **request)
+        response = client.update_item(**request)
     except client.exceptions.ConditionalCheckFailedException as failure:
         raise ConditionFailed(plain(item_of(failure.response))) from None
     return plain(response["Attributes"]) if "Attributes" in response else {}

@@ -86,7 +86,7 @@ def about_of(message: "Message") -> Sets:
     """Return a message's recipients, topic, callback URL and `unless` conditions, and the attributes that
     lists of messages show, as item attributes."""
     addressing = addressing_of(message.recipient, message.callback_url, message.topic)
-    return addressing | facts_of(message.headline) | (_unless_of(message) if message.unless else {})
+    return {**addressing, **facts_of(message.headline), **(_unless_of(message) if message.unless else {})}
 
 
 def _unless_of(message: "Message") -> Sets:

@@ -160,7 +160,7 @@ class Ledger(LedgerTable):
         """
         moment = self._clock()
         now_ms, dates = milliseconds(moment), self.dates(moment)
-        claims = [(where(new.message.key), self._claiming(new, now_ms)) for new in new_claims]
+        claims = [(where(new.message), self._claiming(new, now_ms)) for new in new_claims]
         items = [{**key, **dates, **claim.sets, **claim.once, **claim.adds} for key, claim in claims]
         codes = insert(self._client, self._table, items)
         return [code or _claimed(new, {}) for new, code in zip(new_claims, codes, strict=True)]

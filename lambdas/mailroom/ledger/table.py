@@ -36,8 +36,10 @@ has replaced it. Each call writes a new version."""
 WAITS = f"#status = :waits AND {STANDS}"
 """Condition: the message waits, and its mark has the caller's version. A message waits only while its status
 is `scheduled`."""
-_ROOM = "(attribute_not_exists(history) OR size(history) < :room)"
-"""Condition: `history` has fewer entries than its maximum."""
+_ROOM = " AND (attribute_not_exists(history) OR size(history) < :room)"
+"""Further condition: `history` has fewer entries than its maximum."""
+_LIMIT = {":room": number(MAX_HISTORY)}
+"""Values of _ROOM."""
 TRY_NOTES = ("trouble", "dead_lettered_at")
 """Attributes about tries, which are removed when the message ends."""
 TAKEN_BACK = "it was cancelled before it was sent"
@@ -72,7 +74,7 @@ class LedgerTable:
         moment, appends, room, limit = self._clock(), changes.appends, "", Sets()
         if entry is not None:
             appends = {"history": {"L": [_entry(moment, entry, code)]}}
-            room, limit = f" AND {_ROOM}", {":room": number(MAX_HISTORY)}
+            room, limit = _ROOM, _LIMIT
         sets = {**self.dates(moment), **changes.sets}
         whole = Update(sets, changes.once, appends, changes.adds, changes.removes)
         arguments = whole.expression, condition + room, {**whole.values, **(values or {}), **limit}
