@@ -149,8 +149,8 @@ def check_variables(field: str, size: int) -> None:
 
 def too_deep(text: str | bytes, value: Any, levels: int = MAX_DEPTH) -> bool:
     """Return whether `value`, decoded from the JSON `text`, has more than `levels` nested levels."""
-    brackets = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
-    if sum(map(text.count, brackets)) <= levels:  # type: ignore[arg-type] # few brackets, so few levels
+    array, map_ = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
+    if text.count(array) + text.count(map_) <= levels:  # type: ignore[arg-type] # few brackets, so few levels
         return False
     return lies_too_deep(value, levels)
 

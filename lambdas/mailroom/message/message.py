@@ -363,7 +363,7 @@ class Message(Struct, frozen=True, kw_only=True):
         variables that the template has `used`."""
         return [name for name in self.variables.keys() - _names(type(self)) if name not in used]
 
-    def misspelt(self) -> dict[str, str]:
+    def misspelt(self) -> Mapping[str, str]:
         """Return the attributes outside the contract that resemble a vital attribute, such as `sendAt`,
         `scheduled_at` and `attachment`, each with the vital attribute's name. The names in `audience_columns`
         are not among them."""
@@ -456,7 +456,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     def expired(self, timestamp: float) -> bool:
         """Return whether sending is pointless at `timestamp` (epoch seconds)."""
-        return (expiry := self.expiry()) is not None and expiry <= timestamp
+        return self.expires_at is not None and _time("expires_at", self.expires_at) <= timestamp
 
 
 DEFAULT_TEMPLATE = "default"
@@ -520,9 +520,14 @@ def _names(contract: type[Message]) -> frozenset[str]:
     return frozenset(contract.__struct_encode_fields__)
 
 
-def mistakes(contract: type[Message], names: Iterable[str]) -> dict[str, str]:
+def mistakes(contract: type[Message], names: Iterable[str]) -> Mapping[str, str]:
     """Return the names outside the contract that resemble a vital attribute, each with the name of that
     attribute."""
+    return _mistakes(contract, *names)
+
+
+@lru_cache(maxsize=32)  # cached, because most messages have the same names; few, because names may be long
+def _mistakes(contract: type[Message], *names: str) -> Mapping[str, str]:
     short = {name for name in names if len(name) <= MAX_MISTAKABLE} - _names(contract)
     return {name: attribute for name in short if (attribute := _meant(contract, name))}
 

@@ -399,11 +399,11 @@ class BatchChoices:
         """Return the recipients of the message who must not get it, each with the reason. Recipients who were
         not read with the batch are read now. Raises UnprocessedKeys and botocore's errors."""
         addressees = _addressees(message)
-        if unchecked := [addressee for addressee in addressees if addressee not in self._checked]:
+        if not self._checked.issuperset(addressees):
             # `_checked` is updated after `_blocked`: another thread that finds an addressee in `_checked`
             # must also find the result.
-            self._blocked.update(self._choices.find(self._channel, unchecked))
-            self._checked.update(unchecked)
+            self._blocked.update(self._choices.find(self._channel, addressees))
+            self._checked.update(addressees)
         return {item.recipient: self._blocked[item] for item in addressees if item in self._blocked}
 
     def mark(self, message: "Message", outcome: "Rejected") -> None:
