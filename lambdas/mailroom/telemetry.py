@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.constants import MAX_METRICS
+from msgspec.json import encode
 
 
 class MessageKey(Protocol):
@@ -121,22 +122,32 @@ def quiet() -> Iterator[None]:
 
 def count(name: str, value: int = 1) -> None:
     """Add a number to a metric of the current invocation."""
-    if not _Metrics.muted:
-        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    _add(name, MetricUnit.Count.value, [float(value)])
 
 
 def record_duration(name: str, *seconds: float) -> None:
     """Add durations to a metric of the current invocation. CloudWatch gets every value, so that it can
     compute percentiles."""
-    durations = [] if _Metrics.muted else [float(round(duration * 1000)) for duration in seconds]
-    while durations:
-        metrics.add_metric(name=name, unit=MetricUnit.Milliseconds, value=durations.pop(0))
-        # `add_metric` is slow. It is only needed for the value that begins the metric's list, and for the
-        # value that fills the list, because it then writes all metrics and removes them.
-        if metric := metrics.metric_set.get(name):
-            room = MAX_METRICS - 1 - len(metric["Value"])
-            metric["Value"] += durations[:room]
-            del durations[:room]
+    _add(name, MetricUnit.Milliseconds.value, [float(round(duration * 1000)) for duration in seconds])
+
+
+def _add(name: str, unit: str, values: Sequence[float]) -> None:
+    """Add values to a metric of the current invocation. Like `add_metric` of Powertools, which is slow, this
+    writes all metrics as soon as CloudWatch would accept no further value or metric."""
+    while values and not _Metrics.muted:
+        metric = metrics.metric_set.setdefault(name, {"Unit": unit, "Value": []})
+        room = MAX_METRICS - len(metric["Value"])
+        metric["Value"] += values[:room]
+        values = values[room:]
+        if MAX_METRICS in (len(metric["Value"]), len(metrics.metric_set)):
+            _write()
+
+
+def _write() -> None:
+    """Write the metrics of the current invocation, and remove them. Powertools' `flush_metrics` encodes
+    slowly."""
+    print(encode(metrics.serialize_metric_set()).decode())  # noqa: T201 - CloudWatch reads metrics from the log
+    metrics.clear_metrics()
 
 
 def count_by(name: str, value: int, *dimensions: Mapping[str, str]) -> None:
@@ -162,7 +173,7 @@ def instrumented(handler: Handler) -> Handler:
         finally:
             # Powertools' own decorator would warn if an invocation has counted nothing.
             if metrics.metric_set:
-                metrics.flush_metrics()
+                _write()
 
     with_context: Handler = logger.inject_lambda_context(measured)
     return with_context
