@@ -166,7 +166,7 @@ class Attempt(Generic[M, R]):
             raise Ended(self._fail("expired", reason, metric="Expired"))
         if self.batch.halted.get(message.id) == STOPPED:
             raise Ended(self._stop())
-        if message.conditions and (fulfilled := self.ledger.fulfilled(message.conditions)):
+        if message.unless and (fulfilled := self.ledger.fulfilled(message.conditions)):
             by = {"unless_fulfilled": structs.asdict(fulfilled)}
             raise Ended(self._cancel("unless", f"unless: {fulfilled.text}", by))
         if self.claim.unsettled:
@@ -291,8 +291,8 @@ class Attempt(Generic[M, R]):
         """
         record, message = self.record, self.message
         if record.put_at is not None and message.attempt == 1:
-            due = max(message.due() or 0.0, record.due_at or 0.0)
-            self.tally.waits.append(max(0.0, self.tools.clock() - max(record.put_at, due)))
+            since = max(record.put_at, message.due() or 0.0, record.due_at or 0.0)
+            self.tally.waits.append(max(0.0, self.tools.clock() - since))
 
     def release(self, reason: ReleaseReason, result: Result) -> Result:
         """Release the claim of a message that this claim has not sent, and return `result`. Only this method
@@ -396,12 +396,10 @@ class Attempt(Generic[M, R]):
             logger.warning("the cause of an unknown outcome was not recorded", exc_info=True)
 
     def _complete(self, message: M, sent: Sent) -> None:
-        provider = self.adapter.provider
-        self.ledger.complete(self.claim, provider, sent.provider_id, sent.facts, message.line)
+        self.ledger.complete(self.claim, self.adapter.provider, sent.provider_id, sent.facts, message.line)
 
     def _answer(self, outcome: Outcome | None) -> None:
-        recipients = self.submitted.recipient_count
-        self.batch.answers.append(Answer(self.record.key, recipients, outcome))
+        self.batch.answers.append(Answer(self.record.key, self.submitted.recipient_count, outcome))
 
     def retry(self, minimum: float = 0) -> ComeBack:
         """Return the result for a record that is retried after the usual wait, or after `minimum` seconds if

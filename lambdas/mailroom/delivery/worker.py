@@ -179,11 +179,6 @@ class Tally:
         """Seconds until the provider's acceptance of each message, from the put into the mailbox or from the
         time when the message was due."""
 
-    @property
-    def counts(self) -> Counter[str]:
-        """Number of records by the name of their metric."""
-        return Counter(self._counted)
-
     def add(self, metric: str) -> None:
         """Count one record under the metric."""
         self._counted.append(metric)
@@ -195,7 +190,7 @@ class Tally:
 
     def write(self) -> None:
         """Write all counts and durations as metrics, and reset them."""
-        for name, value in self.counts.items():
+        for name, value in Counter(self._counted).items():
             count(name, value)
         record_duration("PutToAccepted", *self.waits)
         self._counted.clear()
@@ -302,8 +297,7 @@ class Worker:
     def _deliver(self, batch: Sequence[Received]) -> list[str]:
         """Deliver a batch, and return the ids of the records that the queue has to deliver again."""
         entries = [received.entry for received in batch]
-        readable = [entry for entry in entries if entry is not None]
-        valid = [entry for entry in readable if not isinstance(entry.message, Invalid)]
+        valid = [entry for entry in entries if entry is not None and not isinstance(entry.message, Invalid)]
         with self._delivery.open(valid) as messages:
             results = self._handed_over(batch, self._work_on(messages, entries))
         unfinished = self._return(batch, results)
@@ -392,7 +386,9 @@ class Worker:
     def _work_on(self, messages: OpenBatch[Any], entries: Iterable[Read | None]) -> list[Result]:
         work = partial(self._work, messages)
         if self._at_once == 1:
-            return [work(entry) for entry in entries]
+            results = [work(entry) for entry in entries]
+            working_on(None)  # later log lines are not about the last message
+            return results
         with ThreadPoolExecutor(self._at_once) as threads:
             return [*threads.map(work, entries)]
 
@@ -409,8 +405,6 @@ class Worker:
             logger.exception("not delivered; it goes back to the queue")
             self._tools.tally.add("Errors")
             return ComeBack(self._delivery.retry_wait(record.receives))
-        finally:
-            working_on(None)
 
 
 def _entry(record: Mapping[str, Any], read: QueueRecord) -> queues.Entry:

@@ -80,7 +80,7 @@ class Day(WaitReason):
         if self._budget is None:
             return
         # A message whose outcome is unknown may have been sent.
-        reached = [answer.recipients for answer in answers if isinstance(answer.outcome, Sent | None)]
+        reached = [answer.recipients for answer in answers if isinstance(answer.outcome, (Sent, type(None)))]
         sent = sum(reached)
         if self._bulk:
             # Messages that may have been sent before need no grant, but count as well. So more may have been
