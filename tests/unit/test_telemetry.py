@@ -133,6 +133,19 @@ def test_every_duration_is_written_once_however_many_a_batch_has(capsys: pytest.
     assert max(map(len, lists)) == 100, "CloudWatch accepts no longer list"
 
 
+def test_metrics_are_written_before_there_are_more_than_cloudwatch_accepts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = {f"Metric{number}" for number in range(100)}
+    for name in names:
+        count(name)
+    count("Further")
+    (line,) = capsys.readouterr().out.splitlines()
+    (written,) = json.loads(line)["_aws"]["CloudWatchMetrics"]
+    assert {metric["Name"] for metric in written["Metrics"]} == names
+    assert [*metrics.metric_set] == ["Further"]
+
+
 def test_where_nobody_wants_metrics_none_are_kept_or_written(capsys: pytest.CaptureFixture[str]) -> None:
     with quiet():
         count("Sent")
