@@ -150,7 +150,7 @@ def _show(cost: Cost) -> None:
             print_line(f"Not included: the provider's price; {queue.not_included}.")
         print_line(f"Put at the same time, they take {exactly(queue.seconds)}, limited by {queue.setting}.")
         if queue.messages > queue.most_at_once:
-            print_line(f"SQS deletes the last ones if more than {queue.most_at_once:,} wait in the queue.", "red")
+            print_line(f"SQS deletes the last ones if over {queue.most_at_once:,} wait in the queue.", "red")
         if queue.note:
             print_line(queue.note)
     screen.print(cost_table(f"The stage {cost.stage} itself", cost.stage_parts))

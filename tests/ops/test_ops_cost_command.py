@@ -60,7 +60,7 @@ def test_each_queue_has_the_time_of_its_messages_and_the_setting_that_limits_it(
 
 def test_a_number_of_messages_above_the_retention_of_the_queue_is_warned_of_with_the_maximum() -> None:
     (mail,) = said("mail=5").queues
-    maximum = f"if more than {mail.most_at_once:,} wait in the queue."
+    maximum = f"if over {mail.most_at_once:,} wait in the queue."
     assert (
         f"SQS deletes the last ones {maximum}"
         in run(f"mail={mail.most_at_once + 1}", "--stage", "prod").stdout
