@@ -81,11 +81,6 @@ class ConfiguredLane:
     """Whether the provider reports events by requests to Mailroom's API, instead of through an SNS topic."""
 
     @property
-    def vcpu(self) -> float:
-        """Share of a vCPU that a worker can use: at most 1, because Python uses only one."""
-        return min(1, self.memory_mb / WHOLE_VCPU_MB)
-
-    @property
     def pace(self) -> float:
         """Seconds between two submits of one worker."""
         return self.workers / self.rate if self.rate else 0
@@ -94,7 +89,8 @@ class ConfiguredLane:
     def seconds(self) -> float:
         """Seconds that a message takes in its sender. Computing takes longer with less than a vCPU, and
         messages that are delivered in parallel share the vCPU."""
-        slowed = self.estimate.computing / self.vcpu
+        # A worker uses at most one vCPU, because Python does.
+        slowed = self.estimate.computing / min(1, self.memory_mb / WHOLE_VCPU_MB)
         return max(self.estimate.latency - self.estimate.computing + slowed, self.at_once * slowed)
 
     @property
