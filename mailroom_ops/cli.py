@@ -34,7 +34,6 @@ PANELS = {
     "Setting up": {
         "update": "mailroom_ops.setup.update:update",
         "init": "mailroom_ops.setup.init:init",
-        "plan": "mailroom_ops.costs.plan:plan",
         "cost": "mailroom_ops.costs.cost:cost",
     },
     "On this machine": {

@@ -1,1 +1,1 @@
-"""The commands `plan` and `cost`: how long messages take, and what they and their stage cost."""
+"""The command `cost`: what messages and their stage cost, and how long messages take."""

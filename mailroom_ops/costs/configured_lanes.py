@@ -41,9 +41,6 @@ _BY_RESEND = structs.replace(
 """Estimate of a mail that Resend sends."""
 BETWEEN_SECONDS = 0.1
 """Seconds from the end of a worker's invocation to its next invocation, assumed."""
-MIN_WORKERS = 2
-"""The lowest MaximumConcurrency of a queue's mapping:
-https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +48,6 @@ class ConfiguredLane:
     """Lane of a channel, with its settings."""
 
     channel: str
-    name: str = "normal"
     queue: str
     workers: int
     """Maximum number of workers that run at the same time."""
@@ -85,11 +81,6 @@ class ConfiguredLane:
     """Whether the provider reports events by requests to Mailroom's API, instead of through an SNS topic."""
 
     @property
-    def vcpu(self) -> float:
-        """Share of a vCPU that a worker can use: at most 1, because Python uses only one."""
-        return min(1, self.memory_mb / WHOLE_VCPU_MB)
-
-    @property
     def pace(self) -> float:
         """Seconds between two submits of one worker."""
         return self.workers / self.rate if self.rate else 0
@@ -98,7 +89,8 @@ class ConfiguredLane:
     def seconds(self) -> float:
         """Seconds that a message takes in its sender. Computing takes longer with less than a vCPU, and
         messages that are delivered in parallel share the vCPU."""
-        slowed = self.estimate.computing / self.vcpu
+        # A worker uses at most one vCPU, because Python does.
+        slowed = self.estimate.computing / min(1, self.memory_mb / WHOLE_VCPU_MB)
         return max(self.estimate.latency - self.estimate.computing + slowed, self.at_once * slowed)
 
     @property
@@ -113,27 +105,16 @@ class ConfiguredLane:
 
     @property
     def speeds(self) -> dict[str, float]:
-        """Messages a second that the rate allows, and that the workers can send, the lower first."""
-        speeds = {"workers": self.workers * self._worker_speed}
-        if self.rate:
-            speeds["rate"] = self.rate
-        return dict(sorted(speeds.items(), key=lambda item: item[1]))
+        """Messages a second that the workers can send, and that the rate allows, by the path of the
+        setting."""
+        of_workers = self.workers / (self.working + BETWEEN_SECONDS / self.batch)
+        of_rate = {self.rate_setting: self.rate} if self.rate else {}
+        return {self.workers_setting: of_workers, **of_rate}
 
     @property
     def speed(self) -> float:
         """Messages a second."""
         return min(self.speeds.values())
-
-    @property
-    def workers_for_rate(self) -> int | None:
-        """Lowest number of workers that reaches the rate; None if the lane is unlimited."""
-        if self.rate is None:
-            return None
-        return max(MIN_WORKERS, math.ceil(round(self.rate / self._worker_speed, 9)))
-
-    @property
-    def _worker_speed(self) -> float:
-        return 1 / (self.working + BETWEEN_SECONDS / self.batch)
 
 
 def read_settings(stage: str) -> Settings:
@@ -150,21 +131,13 @@ def lanes_of(settings: Settings) -> list[ConfiguredLane]:
     return [*lanes, _webhook_lane(settings)]
 
 
-def lane_of(settings: Settings, channel: str, name: str = "normal") -> ConfiguredLane:
-    """Return a lane of a stage. Raises SettingsError, which lists the existing channels or lanes, if the
-    stage does not have it."""
-    lanes: dict[str, dict[str, ConfiguredLane]] = {}
-    for lane in lanes_of(settings):
-        lanes.setdefault(lane.channel, {})[lane.name] = lane
-    if channel not in lanes:
-        raise SettingsError(
-            f"channel: {channel!r} is not in {settings.stage}; use one of {', '.join(lanes)}."
-        )
-    if name not in lanes[channel]:
-        raise SettingsError(
-            f"lane: {channel} has no {name!r} in {settings.stage}; use {' or '.join(lanes[channel])}."
-        )
-    return lanes[channel][name]
+def lane_of(settings: Settings, queue: str) -> ConfiguredLane:
+    """Return the lane of a queue. Raises SettingsError, which lists the queues of all lanes, if the stage
+    does not have the queue."""
+    lanes = {lane.queue: lane for lane in lanes_of(settings)}
+    if queue not in lanes:
+        raise SettingsError(f"queue: {queue!r} is not in {settings.stage}; use one of {', '.join(lanes)}.")
+    return lanes[queue]
 
 
 def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
@@ -174,7 +147,6 @@ def _channel_lane(settings: Settings, row: LaneRow) -> ConfiguredLane:
     estimate = CHANNELS[row.event_type].estimate if row.event_type in CHANNELS else Estimate()
     return ConfiguredLane(
         channel=row.event_type,
-        name=row.name,
         queue=row.queue,
         workers=row.polling.maximum_concurrency,
         workers_setting=f"{channel}.lanes.{row.lane}.maximum_concurrency",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct, structs
 from rich.table import Table
 
-from mailroom.budget import HOUR, PerDay, frees, hour_of, limits_of, oldest_hour, room_left
+from mailroom.budget import PerDay, frees, hour_of, limits_of, oldest_hour, room_left
 from mailroom.clock import iso
 from mailroom_ops.shared.screen import right, table_of
 from mailroom_ops.shared.times import short
@@ -26,7 +26,7 @@ class DayShare(Struct, frozen=True):
 
 
 class Portion(Struct, frozen=True):
-    """Messages that are sent one after another, within an hour."""
+    """Messages that are queued at the same time."""
 
     begins: float
     """Time in epoch seconds."""
@@ -40,23 +40,21 @@ def portions(
     start: float,
     *,
     room: int | None = None,
-    speed: float = float("inf"),
 ) -> Iterator[Portion]:
     """Yield bulk messages to one recipient each, in portions, as the function `release` queues them.
 
     `room` is the number of recipients that bulk messages may still reach at `start` (epoch seconds); the
-    default is their whole part of the daily limit. `speed` is in messages a second.
+    default is their whole part of the daily limit.
     """
     part = limits_of(per_day, reserve, start)[1]
     counts = {hour_of(start): part - room} if room is not None else {}
     time = start
     while messages > 0:
         if free := room_left(counts, counts, per_day, reserve, time):
-            hour = hour_of(time)
-            share = int(min(free, messages, max(1, ((hour + 1) * HOUR - time) * speed)))
+            share = min(free, messages)
             yield Portion(time, share)
-            counts[hour] = counts.get(hour, 0) + share
-            time, messages = time + share / speed, messages - share
+            counts[hour_of(time)] = counts.get(hour_of(time), 0) + share
+            messages -= share
         else:
             # There is capacity again when the oldest hour no longer counts, or at the next date, which may
             # have another limit.

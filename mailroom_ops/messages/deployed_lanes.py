@@ -11,7 +11,7 @@ from mailroom_ops.shared.deployed_stage import depth, prefix, queue_urls
 from mailroom_ops.shared.screen import Refused
 from mailroom_ops.shared.stage_queues import DeployedStage
 from mailroom_ops.shared.times import short
-from mailroom_stacks.settings.channels import OF_FALLBACK, fallback_lane
+from mailroom_stacks.settings.channels import OF_FALLBACK
 
 PAUSED = "mailroom:paused"
 """Tag of a queue, with a text about the latest pause of its lane. The text is valid only while the queue's
@@ -51,7 +51,7 @@ class DeployedLanes:
             for lane, url in [*lanes.items()]:
                 name = f"{url.rpartition('/')[2].removeprefix(prefix(self._deployed.stage))}{OF_FALLBACK}"
                 if name in queues:
-                    lanes[fallback_lane(lane)] = queues[name]
+                    lanes["fallback" if lane == "normal" else f"{lane}{OF_FALLBACK}"] = queues[name]
         return routes
 
     @property

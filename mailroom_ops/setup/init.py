@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -38,6 +38,8 @@ def _list(text: str) -> list[Any]:
 class Question(NamedTuple):
     """Question about a setting."""
 
+    channel: str
+    """Channel that needs the setting; empty if every stage needs it."""
     key: str
     """Key of the setting in the stage's section."""
     words: str
@@ -46,27 +48,25 @@ class Question(NamedTuple):
     """Default answer; empty if the setting may stay unset. None if an answer is required."""
 
 
-_RATE = Question("channels.mail.messages_per_second", "Mails per second that SES allows the account", _json)
-_STAGE = (
-    Question("mail.senders", "The sender address of mails; separate several by commas", _list),
-    Question("monitoring.emails", "The address that gets alarms (empty: none)", _list, ""),
+QUESTIONS = (
+    Question("mail", "channels.mail.messages_per_second", "Mails per second that SES allows you", _json),
+    Question("", "mail.senders", "The sender address of mails; separate several by commas", _list),
+    Question("", "monitoring.emails", "The address that gets alarms (empty: none)", _list, ""),
+    Question("sms", "sms.provider", "The provider of SMS (twilio, aws)"),
+    Question("sms", "sms.sender", "The sender number of SMS, such as +12025550123", default=""),
+    Question(
+        "push",
+        "push.platform_applications",
+        'Platform applications of SNS, such as {"ios": "arn:aws:sns:…"}',
+        _json,
+        "",
+    ),
+    Question("fax", "fax.provider", "The provider of faxes (signalwire, telnyx)"),
+    Question("fax", "fax.senders", "The sender numbers of faxes, such as +12025550123", _list),
+    Question("fax", "fax.space", "The space at SignalWire: SPACE.signalwire.com", default=""),
+    Question("fax", "fax.connection_id", "Telnyx's id of the fax application", default=""),
 )
-_SMS = (
-    Question("sms.provider", "The provider of SMS (twilio, aws)"),
-    Question("sms.sender", "The sender number of SMS, such as +12025550123", default=""),
-)
-_PUSH = Question(
-    "push.platform_applications", 'Platform applications of SNS, such as {"ios": "arn:aws:sns:…"}', _json, ""
-)
-_FAX = (
-    Question("fax.provider", "The provider of faxes (signalwire, telnyx)"),
-    Question("fax.senders", "The sender numbers of faxes, such as +12025550123", _list),
-)
-_SPACE = Question("fax.space", "The space at SignalWire: SPACE.signalwire.com", default="")
-_CONNECTION = Question("fax.connection_id", "Telnyx's id of the fax application", default="")
-_PARSERS = {
-    question.key: question.parse for question in (_RATE, *_STAGE, *_SMS, _PUSH, *_FAX, _SPACE, _CONNECTION)
-}
+_PARSERS = {question.key: question.parse for question in QUESTIONS}
 
 
 def init(
@@ -152,26 +152,13 @@ def _assignment(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _questions(section: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield the questions for the channels of a section. Later questions depend on the answers to earlier
-    ones."""
-    channels = channels_of(section)
-    if "mail" in channels:
-        yield _RATE
-    yield from _STAGE
-    if "sms" in channels:
-        yield from _SMS
-    if "push" in channels:
-        yield _PUSH
-    if "fax" in section:
-        yield from _FAX
-        yield _SPACE if get(section, "fax.provider") == "signalwire" else _CONNECTION
-
-
 def _ask(section: dict[str, Any], answers: Mapping[str, str]) -> None:
-    """Ask each question once, unless its answer is given. The current value is the default."""
-    for question in _questions(section):
-        if question.key not in answers:
+    """Ask each question once, if the section has its channel and no answer is given. The current value is the
+    default."""
+    channels = {"", *section["channels"], *({"fax"} & section.keys())}
+    for question in QUESTIONS:
+        of_other = "fax.connection_id" if get(section, "fax.provider") == "signalwire" else "fax.space"
+        if question.channel in channels and question.key not in {*answers, of_other}:
             current = get(section, question.key)
             # An address of a reserved domain is a placeholder, not an answer.
             default = question.default if current is None or "@example." in str(current) else _shown(current)

@@ -27,7 +27,7 @@ _COUNTS: Any = tuple(f"ApproximateNumberOfMessages{of}" for of in ("", "NotVisib
 
 def aws_session() -> "boto3.Session":
     """Return a session with the environment's credentials and region. boto3 is imported only here: the import
-    takes as long as the rest of a command's start, and `--help` and `plan` do not need it."""
+    takes as long as the rest of a command's start, and `--help` does not need it."""
     import boto3
 
     return boto3.Session()

@@ -89,8 +89,8 @@ class MonitoringStack(StageStack):
             meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that this account may run at a time in "
             "this region are in use, by all applications together. At the quota, Lambda throttles functions.",
             next_step="aws lambda get-account-settings, then raise the quota in Service Quotas and "
-            "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --channel mail "
-            f"--messages 100000 --stage {settings.stage})",
+            "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom cost --stage "
+            f"{settings.stage} mail=100000)",
         )
         claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
         many = settings.monitoring.many_functions

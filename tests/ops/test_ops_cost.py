@@ -31,18 +31,18 @@ TEMPLATES = [
 ]
 
 
-def reckoned(channel: str = "mail", lane: str = "normal", **changes: Any) -> dict[str, float]:
+def reckoned(queue: str = "mail", **changes: Any) -> dict[str, float]:
     """A million messages of prod, with other values of settings, by their sections."""
     paths = {f"{section}.{name}": value for section, of in changes.items() for name, value in of.items()}
     settings = load(with_settings(paths, "prod"), "prod")
-    parts = message_parts(settings, lane_of(settings, channel, lane))
+    parts = message_parts(settings, lane_of(settings, queue))
     return {name: price * MILLION for name, price in parts.items()}
 
 
 def month(**messages: int) -> Cost:
     settings = load(STAGES, "prod")
     return month_cost(
-        settings, TEMPLATES, {lane_of(settings, channel): count for channel, count in messages.items()}
+        settings, TEMPLATES, {lane_of(settings, queue): count for queue, count in messages.items()}
     )
 
 
@@ -135,9 +135,9 @@ def test_a_stage_without_messages_costs_its_alarms_dashboards_keys_and_secrets()
 
 def test_the_total_cost_is_the_sum_of_its_parts() -> None:
     cost = month(mail=MILLION, sms=20_000, fax=500)
-    parts = [cost.stage_parts, *(channel.parts for channel in cost.channels)]
+    parts = [cost.stage_parts, *(queue.parts for queue in cost.queues)]
     assert cost.dollars == pytest.approx(sum(sum(each.values()) for each in parts))
-    assert sum(cost.channels[0].parts.values()) == pytest.approx(sum(reckoned().values()))
+    assert sum(cost.queues[0].parts.values()) == pytest.approx(sum(reckoned().values()))
 
 
 def test_a_months_canaries_cost_their_mails_and_a_metric() -> None:

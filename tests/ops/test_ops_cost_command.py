@@ -35,35 +35,56 @@ def test_json_is_one_object_of_its_schema() -> None:
     document = json.loads(result.stdout)
     jsonschema.validate(document, msgspec.json.schema(Cost))
     assert result.exit_code == 0
-    assert [each["channel"] for each in document["channels"]] == ["mail", "webhook"]
+    assert [each["queue"] for each in document["queues"]] == ["mail", "webhook"]
 
 
-def test_a_table_a_channel_and_one_for_the_stage() -> None:
-    result = run("mail=1000000", "sms=10", "--bulk", "--stage", "prod")
+def test_a_table_a_queue_and_one_for_the_stage() -> None:
+    result = run("mail-bulk=1000000", "sms=10", "--stage", "prod")
     assert result.exit_code == 0
-    for part in ("messages by mail (ses), lane bulk", "10 messages by sms (twilio)", "The stage prod itself"):
+    for part in ("messages of mail-bulk (ses)", "10 messages of sms (twilio)", "The stage prod itself"):
         assert part in result.stdout
-    assert "Not included: the provider's price for sms" in result.stdout
+    assert "Not included: the provider's price; it differs by country" in result.stdout
     assert "Together: " in result.stdout
     assert "Assumed for the cost: " in result.stdout
 
 
+def test_each_queue_has_the_time_of_its_messages_and_the_setting_that_limits_it() -> None:
+    lines = run("mail-bulk=40000", "fax=500", "--stage", "prod").stdout.splitlines()
+    rate, calls = "mailroom.prod.channels.mail.messages_per_second", "mailroom.prod.fax.concurrent_calls"
+    assert f"Put at the same time, they take 1 h 35 min (5,714 s), limited by {rate}." in lines
+    assert f"Put at the same time, they take 4 h 10 min (15,032 s), limited by {calls}." in lines
+    assert (
+        "Faxes to the same number are sent one by one, so many take longer; so do further attempts." in lines
+    )
+
+
+def test_a_number_of_messages_above_the_retention_of_the_queue_is_warned_of_with_the_maximum() -> None:
+    (mail,) = said("mail=5").queues
+    maximum = f"if over {mail.most_at_once:,} wait in the queue."
+    assert (
+        f"SQS deletes the last ones {maximum}"
+        in run(f"mail={mail.most_at_once + 1}", "--stage", "prod").stdout
+    )
+    assert maximum not in run(f"mail={mail.most_at_once}", "--stage", "prod").stdout
+
+
 def test_the_cost_of_no_messages_is_that_of_the_stage() -> None:
     alone = said()
-    assert (alone.channels, alone.dollars > 10) == ([], True)
+    assert (alone.queues, alone.dollars > 10) == ([], True)
     assert "The stage dev itself" in run().stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("push=5",), "channel: 'push' is not in dev"),
+        (("push=5",), "queue: 'push' is not in dev; use one of mail, mail-bulk, sms, fax, webhook."),
         (("--stage", "moon"), "use one of dev, prod, local"),
         (("mail=1e6",), "use mail=10000"),
         (("mail",), "use mail=10000"),
+        (("mail=0",), "use mail=10000"),
     ],
 )
-def test_an_unknown_stage_or_channel_exits_with_2_and_a_sentence(
+def test_an_unknown_stage_or_queue_exits_with_2_and_a_sentence(
     arguments: tuple[str, ...], words: str
 ) -> None:
     result = run(*arguments)

@@ -1,5 +1,6 @@
 """How fast a lane sends, and what bounds it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -7,14 +8,23 @@ import pytest
 
 from mailroom.channels.channel import Estimate
 from mailroom_ops.costs.configured_lanes import ConfiguredLane, lane_of
-from mailroom_ops.costs.plan import plan_output
+from mailroom_ops.costs.cost import sending_time
+from mailroom_ops.costs.days import days, portions
 from mailroom_stacks.settings.load import load
 from mailroom_stacks.settings.sentences import SettingsError
-from tests.support.ops.plan import CHANNEL, NOW, UNLIMITED, planned
 from tests.support.stacks.refusals import STAGES, with_settings
 
 SETTINGS = load(STAGES, "prod")
-LANE = lane_of(SETTINGS, "mail", "bulk")
+LANE = lane_of(SETTINGS, "mail-bulk")
+NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
+CHANNEL = "channels.mail"
+UNLIMITED = {f"{CHANNEL}.per_day": None, f"{CHANNEL}.lanes.normal.reserve": 0}
+RATE = f"{CHANNEL}.messages_per_second"
+
+
+def bulk(messages: int, changes: Mapping[str, Any], queue: str = "mail-bulk") -> tuple[float, str]:
+    """Return the time that mails of prod take and its bound, with `changes` of settings by their paths."""
+    return sending_time(lane_of(load(with_settings(changes, "prod"), "prod"), queue), messages, NOW)
 
 
 def pace(latency: float = 0.1, computing: float = 0, **lane: Any) -> ConfiguredLane:
@@ -28,11 +38,8 @@ def test_the_example_of_the_article_takes_67_minutes() -> None:
 
 
 def test_the_workers_are_the_bound_of_a_lane_with_a_higher_rate() -> None:
-    plan = planned(changes={**UNLIMITED, f"{CHANNEL}.messages_per_second": 200})
-    assert (plan.bound, plan.setting) == (
-        "workers",
-        "mailroom.prod.channels.mail.lanes.bulk.maximum_concurrency",
-    )
+    changes = {**UNLIMITED, RATE: 200}
+    assert bulk(100_000, changes)[1] == f"{CHANNEL}.lanes.bulk.maximum_concurrency"
 
 
 @pytest.mark.parametrize(
@@ -51,23 +58,15 @@ def test_threads_divide_the_time_of_a_batch() -> None:
     assert pace(at_once=5).working == pytest.approx(0.1 * 2 / 10)
 
 
-@pytest.mark.parametrize(("rate", "workers"), [(9.0, 2), (20.0, 3), (99.0, 11), (None, None)])
-def test_a_rate_needs_a_minimum_of_workers(rate: float | None, workers: int | None) -> None:
-    assert pace(rate=rate).workers_for_rate == workers
-
-
 def test_a_single_message_takes_its_own_duration() -> None:
     faxes = lane_of(SETTINGS, "fax")
     assert faxes.speed > 1 / 60
-    assert plan_output(SETTINGS, faxes, 1, NOW).seconds == 60
+    assert sending_time(faxes, 1, NOW) == (faxes.seconds, "fax.concurrent_calls")
 
 
-def test_a_number_of_messages_above_the_queues_retention_is_warned_of_with_the_maximum() -> None:
+def test_messages_may_wait_for_the_retention_of_their_queue_without_their_retries() -> None:
     (row,) = (each for each in SETTINGS.lane_rows() if each.lane == "bulk")
-    most = int((4 * 86_400 - row.rules.longest_stay) * 7)
-    assert f"Put at most {most:,}." in planned(10_000_000).warning
-    assert planned(most).warning == ""
-    assert planned(most + 1).warning
+    assert LANE.longest_wait == 4 * 86_400 - row.rules.longest_stay
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])
@@ -76,7 +75,7 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
     rows = list(settings.lane_rows())
     assert rows
     for row in rows:
-        lane = lane_of(settings, row.event_type, row.lane)
+        lane = lane_of(settings, row.queue)
         assert lane.pace == pytest.approx(row.pace)
         assert (lane.workers, lane.batch) == (row.polling.maximum_concurrency, row.batch_size)
         assert lane.at_once == row.channel.submits_at_once
@@ -84,28 +83,30 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
         assert lane_of(settings, "fax").pace == pytest.approx(settings.fax.pace)
 
 
-@pytest.mark.parametrize(
-    ("channel", "lane"), [("mail", "bulk"), ("sms", "normal"), ("fax", "normal"), ("webhook", "normal")]
-)
-def test_each_setting_that_bounds_a_lane_exists(channel: str, lane: str) -> None:
-    lane_ = lane_of(SETTINGS, channel, lane)
-    for path in filter(None, (lane_.workers_setting, lane_.rate_setting)):
+@pytest.mark.parametrize("queue", ["mail-bulk", "sms", "fax", "webhook"])
+def test_each_setting_that_bounds_a_lane_exists(queue: str) -> None:
+    for path in lane_of(SETTINGS, queue).speeds:
         with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{path}: -1 should be "):
             load(with_settings({path: -1}, "prod"), "prod")
 
 
-WARM_UP = [["2026-11-21", 500], ["2026-11-22", 1_000], ["2026-11-23", 5_000]]
+WARM_UP = (("2026-11-21", 500), ("2026-11-22", 1_000), ("2026-11-23", 5_000))
 
 
-def test_bulk_above_the_daily_limit_is_sent_on_the_next_days_and_codes_keep_their_reserve() -> None:
-    plan = planned(2_000, {f"{CHANNEL}.per_day": WARM_UP})
-    assert [(each.begins[:10], each.messages, each.left_for_codes) for each in plan.days] == [
+def test_a_day_ends_where_the_limit_of_a_date_begins_and_codes_keep_their_reserve() -> None:
+    shares = days(portions(2_000, WARM_UP, 0.1, NOW), WARM_UP, 0.1)
+    assert [(each.begins[:10], each.messages, each.left_for_codes) for each in shares] == [
         ("2026-11-21", 450, 50),
         ("2026-11-22", 900, 100),
         ("2026-11-23", 650, 500),
     ]
-    assert plan.seconds == pytest.approx(34 * 3600 - 34 + 650 / 7, abs=1)
-    assert (plan.bound, plan.setting) == ("day", "mailroom.prod.channels.mail.per_day")
+
+
+def test_bulk_above_the_daily_limit_is_sent_on_the_next_days() -> None:
+    # 450 at once and 900 on the next day; the rest from midnight of the third on.
+    seconds, bound = bulk(2_000, {f"{CHANNEL}.per_day": WARM_UP})
+    assert seconds == pytest.approx(34 * 3600 - 34 + 650 / 7, abs=1)
+    assert bound == f"{CHANNEL}.per_day"
 
 
 FALLBACK = {"mail.fallback": "resend", f"{CHANNEL}.fallback": {"messages_per_second": 2, "per_day": 1_000}}
@@ -113,20 +114,17 @@ FALLBACK = {"mail.fallback": "resend", f"{CHANNEL}.fallback": {"messages_per_sec
 
 def test_a_second_provider_has_its_own_rate_day_and_price() -> None:
     settings = load(with_settings(FALLBACK, "prod"), "prod")
-    first, second = (lane_of(settings, "mail", name) for name in ("bulk", "bulk-fallback"))
+    first, second = (lane_of(settings, queue) for queue in ("mail-bulk", "mail-bulk-fallback"))
     assert [(each.provider, each.estimate.provider, each.rate) for each in (first, second)] == [
         ("ses", "SES", 7.0),
         ("resend", "", 1.0),
     ]
-    plan = plan_output(settings, second, 1_800, NOW)
-    assert (plan.provider, plan.lane, plan.bound) == ("resend", "bulk-fallback", "day")
-    assert plan.setting == "mailroom.prod.channels.mail.fallback.per_day"
-    assert [each.messages for each in plan.days] == [900, 900]
-    plan = plan_output(settings, second, 100, NOW)
-    assert plan.setting == "mailroom.prod.channels.mail.fallback.messages_per_second"
+    # The hour of the first 900 counts until 15:15 of the next day.
+    seconds = 25.25 * 3600 - 34 + 900
+    assert sending_time(second, 1_800, NOW) == (seconds, f"{CHANNEL}.fallback.per_day")
+    assert sending_time(second, 100, NOW) == (100, f"{CHANNEL}.fallback.messages_per_second")
 
 
 def test_messages_within_the_daily_limit_take_as_long_as_without_a_limit() -> None:
-    within, unlimited = planned(40_000, {}), planned(40_000)
-    assert (within.seconds, within.bound) == (unlimited.seconds, "rate")
-    assert planned(60_000, {}, lane="normal").days == []
+    assert bulk(40_000, {}) == bulk(40_000, UNLIMITED) == (40_000 / 7, RATE)
+    assert bulk(60_000, {}, "mail") == (60_000 / 7, RATE)

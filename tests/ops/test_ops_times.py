@@ -3,7 +3,7 @@
 import pytest
 
 from mailroom_ops.shared.screen import Refused
-from mailroom_ops.shared.times import duration, seconds_of, short, span_of
+from mailroom_ops.shared.times import duration, exactly, seconds_of, short, span_of, speed_of
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,32 @@ def test_an_invalid_span_is_refused_with_examples(typed: str) -> None:
 )
 def test_a_duration_is_rounded_to_its_largest_unit(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.04, "0.0 s"),
+        (9.96, "10.0 s"),
+        (42.4, "42 s"),
+        (60, "1 min (60 s)"),
+        (4000, "1 h 6 min (4,000 s)"),
+        (3600, "1 h (3,600 s)"),
+        (14_285.7, "3 h 58 min (14,286 s)"),
+        (90_000, "1 d 1 h (90,000 s)"),
+        (86_460, "1 d (86,460 s)"),
+    ],
+)
+def test_a_duration_is_printed_in_its_two_largest_units(seconds: float, words: str) -> None:
+    assert exactly(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("speed", "words"),
+    [(10_000.0, "10,000"), (99.96, "100"), (6.7633, "6.76"), (0.0322, "0.0322"), (7.0, "7")],
+)
+def test_a_speed_is_rounded_to_significant_digits(speed: float, words: str) -> None:
+    assert speed_of(speed) == words
 
 
 def test_a_time_is_written_to_the_second() -> None:

@@ -73,7 +73,7 @@ def test_each_command_on_the_dashboard_is_a_valid_command(each_stage: Templates)
 @pytest.mark.parametrize(
     "wrong",
     [
-        "plan --stage dev (raise the rate)",
+        "status --stage dev (of the message)",
         "campaign status --stage dev",
         "campaign --stage dev",
         "replays --stage dev",

@@ -25,7 +25,7 @@ READING_SECONDS = 2
 ROWS, COLUMNS = 400, 140
 """Size of the terminal. On a smaller one, long answers would open a pager."""
 ANSWERS = {
-    r"Mails per second that SES allows the account.*: $": "\n",
+    r"Mails per second that SES allows you.*: $": "\n",
     r"The sender address of mails.*: $": "ada@example.com\n",
     r"The address that gets alarms.*: $": "\n",
     r"Run it now\? \[Y/n\]: $": "y\n",

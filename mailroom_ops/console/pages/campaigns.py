@@ -223,13 +223,13 @@ def _days(site: Site, channel: str, recipients: int) -> list[DayShare]:
 
 
 def _price(site: Site, channel: str, answer: DryRunAnswer) -> tuple[float | None, float | None]:
-    """Return the cost in US dollars and the seconds that `mailroom plan` estimates. Both are None if the
+    """Return the cost in US dollars and the seconds that their lane needs. Both are None if the
     stage's settings cannot be read."""
     if not answer.recipients:
         return 0.0, 0.0
     try:
         settings = read_settings(site.stage)
-        lane = lane_of(settings, channel, "bulk")
+        lane = lane_of(settings, f"{channel}-bulk")
     except (SettingsError, OSError, ValueError, KeyError):
         return None, None
     cost = answer.recipients * sum(message_parts(settings, lane).values())

@@ -19,7 +19,7 @@ def watch_objective(scope: Construct, settings: Settings) -> None:
     """Create both alarms of each normal lane. Lanes of second providers are left out: a message that has
     moved to a second provider is always late, and the alarm `fallback-used-warning` reports it."""
     for row in settings.lane_rows():
-        if row.name != "normal":
+        if row.queue != row.event_type:
             continue
         delay, slow_ms = counted(settings, row.function, "PutToAccepted", "p99"), SLOW_SECONDS * 1000
         for suffix, (at_least, periods) in WINDOWS.items():

@@ -184,11 +184,6 @@ class LaneRow:
         return self._named(self.channel.handler.replace("_", "-"))
 
     @property
-    def name(self) -> str:
-        """Name of the lane for operators: normal, bulk, fallback, bulk-fallback."""
-        return fallback_lane(self.lane) if self.fallback else self.lane
-
-    @property
     def budget(self) -> str:
         """Name of the daily budget: mail, mail-fallback."""
         return f"{self.event_type}{OF_FALLBACK}" if self.fallback else self.event_type
@@ -206,11 +201,6 @@ class LaneRow:
 
 OF_FALLBACK = "-fallback"
 """End of the names of a second provider's queues and functions."""
-
-
-def fallback_lane(lane: str) -> str:
-    """Return the name of a lane at the second provider: fallback for normal, bulk-fallback for bulk."""
-    return "fallback" if lane == "normal" else f"{lane}{OF_FALLBACK}"
 
 
 def lane_rows(
