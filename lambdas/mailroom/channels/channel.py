@@ -10,7 +10,7 @@ from mailroom.message.message import Message
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """Estimate of the time and the money that one message takes, for the commands `plan` and `cost`."""
+    """Estimate of the time and the money that one message takes, for the commands `cost` and `cost`."""
 
     latency: float = 0.1
     """Seconds that a sender function with a whole vCPU takes for one message: the wait for the provider's
@@ -33,7 +33,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
     callbacks: int = 1
     """Number of callbacks to the message's `callback_url` if the message is delivered."""
     note: str = ""
-    """Sentence about costs or delays that the command `plan` cannot compute."""
+    """Sentence about costs or delays that the command `cost` cannot compute."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
