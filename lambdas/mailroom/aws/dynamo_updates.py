@@ -17,6 +17,11 @@ Returns = Literal["NONE", "ALL_OLD", "ALL_NEW"]
 """Item that UpdateItem returns: none, the item before the update, or the item after it."""
 _ALIAS = re.compile(r"#(\w+)")
 _NO_ATTRIBUTES: Sets = {}
+MAX_UPDATES = 100
+"""Maximum number of writes in one TransactWriteItems."""
+_ROUNDS = 4
+"""Maximum number of transactions for the same items, if conditions are false or other writers interfere."""
+_CONDITION_IS_FALSE = "ConditionalCheckFailed"
 
 
 class Update(NamedTuple):
@@ -133,6 +138,61 @@ def try_update(
         return True, update(client, table, key, expression, condition, values)
     except ConditionFailed as failed:
         return False, failed.item
+
+
+class Conditional(NamedTuple):
+    """Arguments of `update` for one item."""
+
+    key: Mapping[str, Value]
+    expression: str
+    condition: str
+    values: Sets
+
+
+def update_together(client: "DynamoDBClient", table: str, updates: Sequence[Conditional]) -> list[bool]:
+    """Update items on their conditions, in one TransactWriteItems for every 100 items. All keys must be
+    different. A transaction writes all of its items or none, so it is repeated without the items whose
+    condition is false.
+
+    Returns for each item whether it was updated. An item that other writers keep changing is not updated, and
+    counts as one whose condition is false. Raises botocore's errors; then some items may be updated.
+    """
+    updated = [False] * len(updates)
+    for first in range(0, len(updates), MAX_UPDATES):
+        remaining = [*range(first, min(first + MAX_UPDATES, len(updates)))]
+        for _ in range(_ROUNDS):
+            codes = _transact(client, table, [updates[number] for number in remaining])
+            if not any(codes):
+                for number in remaining:
+                    updated[number] = True
+                break
+            remaining = [
+                number for number, code in zip(remaining, codes, strict=True) if code != _CONDITION_IS_FALSE
+            ]
+            if not remaining:
+                break
+    return updated
+
+
+def _transact(client: "DynamoDBClient", table: str, updates: Sequence[Conditional]) -> list[str]:
+    """Write a transaction. Returns for each update the code of the reason why it was cancelled, or an empty
+    text; all texts are empty if the items were written. Raises the errors of a call that did not fail by
+    conditions or by other writers."""
+    writes: Any = []
+    for key, expression, condition, values in updates:
+        frame = _frame(expression, condition, "NONE")
+        parts = {name: frame[name] for name in frame if not name.startswith("ReturnValues")}
+        place = {"TableName": table, "Key": key, "ExpressionAttributeValues": values}
+        writes.append({"Update": {**parts, **place}})
+    try:
+        client.transact_write_items(TransactItems=writes)
+    except client.exceptions.TransactionCanceledException as cancelled:
+        response: Any = cancelled.response
+        codes = [reason.get("Code", "None") for reason in response.get("CancellationReasons", ())]
+        if len(codes) != len(updates) or {*codes} - {"None", "TransactionConflict", _CONDITION_IS_FALSE}:
+            raise
+        return ["" if code == "None" else code for code in codes]
+    return [""] * len(updates)
 
 
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:

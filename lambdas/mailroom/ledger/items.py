@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mailroom.aws.dynamo_values import Sets, image_of, number, string, strings
 
 if TYPE_CHECKING:
-    from mailroom.message.message import Message
+    from mailroom.message.message import CampaignStart, Message
 
 MAX_HISTORY = 50
 """Maximum number of entries in `history`: enough for the 20 attempts of a fax and the events of its provider;
@@ -42,6 +42,11 @@ MARK = (WAIT, "waits_in", "waits_at")
 PAUSED = "paused"
 """State of a campaign run that an operator has paused, and the reason why its messages wait. It is
 independent of the run's attribute `state`, which a pause does not change."""
+RUN_UNKNOWN = "run_unknown"
+"""State of a campaign run that does not exist or cannot be read, and the reason why its messages wait."""
+CAMPAIGN_START = "campaign_start"
+"""Attribute with the start of the campaign's run that composed the message: see
+`mailroom.message.message.CampaignStart`."""
 ARRIVED_BEFORE = "arrived_before"
 """Attribute with the number of resends by operators after the message may have arrived."""
 LINES = "lines"
@@ -86,7 +91,19 @@ def about_of(message: "Message") -> Sets:
     """Return a message's recipients, topic, callback URL and `unless` conditions, and the attributes that
     lists of messages show, as item attributes."""
     addressing = addressing_of(message.recipient, message.callback_url, message.topic)
+    if message.campaign_start is not None:
+        addressing |= start_of(message.campaign_start)
     return {**addressing, **facts_of(message.headline), **(_unless_of(message) if message.unless else {})}
+
+
+def start_of(start: "CampaignStart") -> Sets:
+    """Return the start of the campaign's run that composed a message as an item attribute."""
+    fields = {
+        "campaign": string(start.campaign),
+        "run": string(start.run),
+        "start": number(start.start),
+    }
+    return {CAMPAIGN_START: {"M": fields}}
 
 
 def _unless_of(message: "Message") -> Sets:

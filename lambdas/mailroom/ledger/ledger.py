@@ -15,7 +15,7 @@ from msgspec import structs
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import insert
-from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_of
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, update_together, values_of
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
@@ -34,6 +34,7 @@ from mailroom.ledger.items import (
     entries_of,
     error_of,
     facts_of,
+    start_of,
     trouble_of,
     where,
 )
@@ -48,7 +49,7 @@ from mailroom.ledger.table import (
     LedgerTable,
     waits_as,
 )
-from mailroom.message.message import Key, Message, key_of
+from mailroom.message.message import CampaignStart, Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
 from mailroom.message.unless import Condition, word_of
 
@@ -404,6 +405,26 @@ class Ledger(LedgerTable):
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
         return self._end_unclaimed(key, "suppressed", code, sets) is None
 
+    def cancel_together(
+        self, messages: Sequence[tuple[Message, float | None]], code: str, reason: str
+    ) -> list[Key]:
+        """Cancel attempts that were certainly not sent, in one call for every 100 messages, each with the
+        time when it was put (see `NewClaim`). `reason` is a sentence for people. Either this write or a
+        worker's claim succeeds, never both.
+
+        Returns the keys of the cancelled messages. Each other message has ended, is claimed, may have been
+        sent, or has a later attempt. Raises botocore's errors; then some messages may be cancelled.
+        """
+        unique = {message.key: (message, put_at) for message, put_at in messages}
+        updates = []
+        for key, (message, put_at) in unique.items():
+            changes = self.cancelled(reason, code, about_of(message), put_at)
+            condition = f"{UNSENT} AND {FIRST if message.attempt == 1 else NEXT}"
+            ended = {":ended": number(message.attempt - 1)}
+            updates.append(self.conditional(key, changes, condition, ended, entry="cancelled"))
+        cancelled = update_together(self._client, self._table, updates)
+        return [key for key, is_cancelled in zip(unique, cancelled, strict=True) if is_cancelled]
+
     def _end_unclaimed(
         self,
         key: Key,
@@ -462,6 +483,44 @@ class Ledger(LedgerTable):
         except ConditionFailed:
             return None
         return int(item.get("attempts", 0)) + 1
+
+    def restart(
+        self, key: Key, snapshot: Mapping[str, Any], start: CampaignStart, by: str = ""
+    ) -> int | None:
+        """Prepare the next attempt of a message for a later start of its campaign's run, so that copies from
+        earlier starts are dropped, whether they are claimed before or after this write. `snapshot` is the
+        item that the caller has read, or {}. `by` is the operator's name, or empty.
+
+        Returns the number of the next attempt. Returns None if the message may have been sent, or has changed
+        since the snapshot. The caller must not call this for a message that has ended, unless it was
+        cancelled.
+
+        The write adds one to `generation`, like `reopen`, so that it does not count as an outcome.
+        """
+        ended = "completedAt" in snapshot
+        attempts = int(snapshot.get("attempts", 0)) + (not ended)
+        unchanged, values = "attribute_not_exists(id)", Sets()
+        if snapshot:
+            unchanged, values = _unchanged_since(snapshot)
+            unchanged += "" if ended else f" AND {UNSENT}"
+        restarted = Update(
+            sets={
+                "status": string("retrying"),
+                "claim_token": string(self.new_token()),
+                "attempts": number(attempts),
+                **start_of(start),
+                **({"reopened_by": string(by)} if by else {}),
+            },
+            once=self.first_values({}),
+            adds={"generation": _ONE},
+            # The mark of a wait stays: `release` removes it together with the content of the wait.
+            removes=(*TRY_NOTES, "completedAt", "error"),
+        )
+        try:
+            self.write(key, restarted, unchanged, values, entry="retrying", code="restarted")
+        except ConditionFailed:
+            return None
+        return attempts + 1
 
     def settle(
         self, key: Key, snapshot: Mapping[str, Any], status: Literal["sent", "failed"], before: float

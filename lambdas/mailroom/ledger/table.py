@@ -7,7 +7,7 @@ Producers import this module, so boto3 is the only package that it may import.
 import time
 from typing import TYPE_CHECKING, Any
 
-from mailroom.aws.dynamo_updates import ConditionFailed, Returns, Update, update
+from mailroom.aws.dynamo_updates import Conditional, ConditionFailed, Returns, Update, update
 from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.ledger.items import MAX_HISTORY, MessageKey, addressing_of, error_of, where
@@ -71,20 +71,35 @@ class LedgerTable:
         `condition` consists of parts that are joined by AND, and `values` are the values of its placeholders.
         Returns the item before or after the write, as `returns` requires. Raises ConditionFailed.
         """
+        planned = self.conditional(key, changes, condition, values, entry=entry, code=code)
+        try:
+            return update(self._client, self._table, *planned, returns=returns)
+        except ConditionFailed as failed:
+            if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
+                raise
+        # The history is full. The change itself must not be lost, so it is written without an entry.
+        return self.write(key, changes, condition, values, returns=returns)
+
+    def conditional(
+        self,
+        key: MessageKey,
+        changes: Update,
+        condition: str,
+        values: Sets | None = None,
+        *,
+        entry: "Status | None" = None,
+        code: str | None = None,
+    ) -> Conditional:
+        """Return the update that `write` makes. The arguments are those of `write`; in addition, the
+        condition requires that the history is not full if an `entry` is added."""
         moment, appends, room, limit = self._clock(), changes.appends, "", Sets()
         if entry is not None:
             appends = {"history": {"L": [_entry(moment, entry, code)]}}
             room, limit = _ROOM, _LIMIT
         sets = {**self.dates(moment), **changes.sets}
         whole = Update(sets, changes.once, appends, changes.adds, changes.removes)
-        arguments = whole.expression, condition + room, {**whole.values, **(values or {}), **limit}
-        try:
-            return update(self._client, self._table, where(key), *arguments, returns=returns)
-        except ConditionFailed as failed:
-            if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
-                raise
-        # The history is full. The change itself must not be lost, so it is written without an entry.
-        return self.write(key, changes, condition, values, returns=returns)
+        all_values = {**whole.values, **(values or {}), **limit}
+        return Conditional(where(key), whole.expression, condition + room, all_values)
 
     def cancel(
         self,
@@ -115,22 +130,23 @@ class LedgerTable:
         if since is not None:
             condition = f"{UNSENT} AND scheduledFor >= :since AND {WAITS}"
             values = {":since": string(iso(since)), **waits_as(version)}
-        cancelled = Update(
-            sets={
-                "status": string("cancelled"),
-                "completedAt": number(milliseconds(self._clock())),
-                **error_of(code, message),
-                **addressing,
-            },
-            once=self.first_values(addressing),
-            adds={"attempts": number(1)},
-            removes=TRY_NOTES,
-        )
+        cancelled = self.cancelled(message, code, addressing)
         try:
             self.write(key, cancelled, condition, values, entry="cancelled")
         except ConditionFailed:
             return False
         return True
+
+    def cancelled(self, message: str, code: str, about: Sets, put_at: float | None = None) -> Update:
+        """Return the changes that cancel a message whose description is `about`. The other arguments are
+        those of `cancel` and of `first_values`."""
+        ended = {"status": string("cancelled"), "completedAt": number(milliseconds(self._clock()))}
+        return Update(
+            sets={**ended, **error_of(code, message), **about},
+            once=self.first_values(about, put_at),
+            adds={"attempts": number(1)},
+            removes=TRY_NOTES,
+        )
 
     def first_values(self, description: Sets, put_at: float | None = None) -> Sets:
         """Return the attributes that only the first write of an item sets.
