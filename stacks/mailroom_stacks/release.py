@@ -143,8 +143,9 @@ def _watch(scope: Construct, settings: Settings) -> None:
     stage_alarm(scope, "Late", settings, text, lateness, LATE_SECONDS * 1000, periods=5, missing=missing)
     text = AlarmText(
         kind="run-unknown",
-        meaning="Messages of a campaign run wait, because the run is missing in the table of runs or cannot be "
-        f"read, and the oldest was put over {UNKNOWN_SECONDS // 60} minutes ago. None of them is sent or lost.",
+        meaning="Messages of a campaign run wait, because the run is missing in the table of runs or cannot "
+        f"be read, and the oldest was put over {UNKNOWN_SECONDS // 60} minutes ago. None of them is sent or "
+        "lost.",
         next_step=f"mailroom list --status scheduled --stage {settings.stage} shows their run",
     )
     age = counted(settings, FUNCTION, "RunUnknown", "Maximum")
