@@ -111,7 +111,7 @@ class Composer(Struct, frozen=True):
         """Return the items for an operator's dry run. It also returns the keys of people who have opted out,
         for whom the campaign's module composes no message, or for whom the module fails. Puts no item. Raises
         Invalid for a campaign that is not deployed."""
-        chunk = msgspec.convert(request, Chunk)
+        chunk = msgspec.convert({**request, "start": 0}, Chunk)
         drafted = self.drafter.drafts(deployed(self.campaigns, chunk.campaign), chunk, remaining)
         answer = {
             "items": [draft.item for draft in drafted.drafts if draft.blocked is None],

@@ -497,9 +497,11 @@ def _compose(_aws: Aws) -> Run:
     def run(bad: str) -> Ended:
         world = CampaignWorld()
         world.runs.begin("weekly", RUN, "s-1", CHUNK["scheduled_at"])
+        found = world.runs.read("weekly", RUN)
+        assert found is not None
+        chunk = {**CHUNK, "run": RUN, "start": found.valid_from}
         people = [
-            {**CHUNK, "run": RUN, "recipients": [{"key": id_, "attributes": {"email": "a@b.example"}}]}
-            for id_ in GOOD
+            {**chunk, "recipients": [{"key": id_, "attributes": {"email": "a@b.example"}}]} for id_ in GOOD
         ]
         event = sqs_event(*_between([json.dumps(each) for each in people], bad))
         composer = structs.replace(world.composer(), sqs=Taking())

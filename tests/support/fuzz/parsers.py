@@ -106,6 +106,7 @@ CHUNK: Item = {
     "campaign": "weekly",
     "run": "a",
     "scheduled_at": "2026-11-18T13:00:00Z",
+    "start": 1795000000000,
     "recipients": [{"key": "7", "attributes": {"email": "a@b.example", "first_name": "Ada"}}],
 }
 FILES = [
