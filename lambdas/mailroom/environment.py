@@ -413,7 +413,8 @@ class ReleaseSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper
     budgets_table: str
     lines: dict[str, LineSettings]
     """Settings by channel, for the channels with a daily limit."""
-    runs_table: str
+    runs_table: str = ""
+    """Table of campaign runs. Without its name, messages of runs wait."""
     lease_seconds: Seconds
     """Seconds for which an invocation has the exclusive right to its shard or channel."""
 

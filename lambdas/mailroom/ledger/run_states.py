@@ -71,6 +71,8 @@ class RunStates:
         known = {run: answer for run, answer in self._fresh.items() if answer[1] > moment}
         paused = set[RunKey]()
         for item in items:
+            if "valid_from" not in item:
+                continue  # a version before 0.3.0 wrote the run, so its starts have no numbers
             run = item["campaign"], item["run"]
             known[run] = int(item["valid_from"]), moment + FRESH_SECONDS
             if item.get("paused"):

@@ -134,7 +134,8 @@ class Waits(LedgerTable):
             before = self.write(wait.message.key, changes, condition, ended, returns="ALL_OLD")
         except ConditionFailed:
             return False
-        if WAIT in before:
+        # `insert` may have written the mark of this wait although it returned an error code.
+        if WAIT in before and before[WAIT]["version"] != wait.version:
             on_replaced(wait.message.key, before[WAIT]["version"])
         return True
 

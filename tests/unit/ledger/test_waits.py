@@ -114,6 +114,7 @@ def test_the_row_of_a_waiting_message_contains_its_key_lane_reason_time_place_an
         recipients=2,
         window=WINDOW,
         lines_up=True,
+        start=None,
         waits=True,
     )
 
