@@ -70,9 +70,7 @@ class RunStates:
         that began at `moment` (epoch seconds)."""
         known = {run: answer for run, answer in self._fresh.items() if answer[1] > moment}
         paused = set[RunKey]()
-        for item in items:
-            if "valid_from" not in item:
-                continue  # a version before 0.3.0 wrote the run, so its starts have no numbers
+        for item in _numbered(items):
             run = item["campaign"], item["run"]
             known[run] = int(item["valid_from"]), moment + FRESH_SECONDS
             if item.get("paused"):
@@ -91,3 +89,9 @@ class RunStates:
             elif run in paused:
                 halted[start] = PAUSED
         return halted
+
+
+def _numbered(items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the runs whose starts have numbers. A run that a version before 0.3.0 wrote lacks them, and
+    counts as unknown."""
+    return [item for item in items if "valid_from" in item]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
 from mailroom.errors import can_be_key
-from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, provider_of
+from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, RUN_UNKNOWN, provider_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -238,9 +238,10 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
     # The list in `waits_in` decides, because the reason in the mark is never changed: if a message waited for
-    # a paused run, the mark has this reason even after the pause.
-    first = "outside_window" if mark["reason"] == PAUSED else mark["reason"]
-    reason = {PAUSED: PAUSED, "line": "day_used_up"}.get(kind, first)
+    # its run, the mark has this reason even after the run went on.
+    of_runs = (PAUSED, RUN_UNKNOWN)
+    first = "outside_window" if mark["reason"] in of_runs else mark["reason"]
+    reason = kind if kind in of_runs else "day_used_up" if kind == "line" else first
     return MarkedWait(reason, channel if kind == "line" else "", place)
 
 
