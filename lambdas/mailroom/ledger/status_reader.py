@@ -53,7 +53,7 @@ class MarkedWait:
     budget."""
 
     reason: str
-    """`send_at`, `outside_window`, `day_used_up`, `provider_refuses` or `paused`."""
+    """`send_at`, `outside_window`, `day_used_up`, `provider_refuses`, `paused` or `run_unknown`."""
     line: str = ""
     """Channel for whose daily budget the message waits; empty if it waits for another reason."""
     place: int = 0
@@ -238,10 +238,9 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
     # The list in `waits_in` decides, because the reason in the mark is never changed: if a message waited for
-    # its run, the mark has this reason even after the run went on.
-    of_runs = (PAUSED, RUN_UNKNOWN)
-    first = "outside_window" if mark["reason"] in of_runs else mark["reason"]
-    reason = kind if kind in of_runs else "day_used_up" if kind == "line" else first
+    # its run, the mark has this reason even after the run goes on.
+    first = "outside_window" if mark["reason"] in (PAUSED, RUN_UNKNOWN) else mark["reason"]
+    reason = {PAUSED: PAUSED, RUN_UNKNOWN: RUN_UNKNOWN, "line": "day_used_up"}.get(kind, first)
     return MarkedWait(reason, channel if kind == "line" else "", place)
 
 
