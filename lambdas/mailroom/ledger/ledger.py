@@ -421,7 +421,7 @@ class Ledger(LedgerTable):
             changes = self.cancelled(reason, code, about_of(message), put_at)
             condition = f"{UNSENT} AND {FIRST if message.attempt == 1 else NEXT}"
             ended = {":ended": number(message.attempt - 1)}
-            updates.append(self.conditional(key, changes, condition, ended, entry="cancelled"))
+            updates.append(self.conditional(key, changes, condition, ended, entry="cancelled", code=code))
         cancelled = update_together(self._client, self._table, updates)
         return [key for key, is_cancelled in zip(unique, cancelled, strict=True) if is_cancelled]
 
@@ -491,18 +491,19 @@ class Ledger(LedgerTable):
         earlier starts are dropped, whether they are claimed before or after this write. `snapshot` is the
         item that the caller has read, or {}. `by` is the operator's name, or empty.
 
-        Returns the number of the next attempt. Returns None if the message may have been sent, or has changed
-        since the snapshot. The caller must not call this for a message that has ended, unless it was
-        cancelled.
+        Returns the number of the next attempt. Returns None if the message may have been sent, has ended and
+        was not cancelled, was erased, or has changed since the snapshot.
 
         The write adds one to `generation`, like `reopen`, so that it does not count as an outcome.
         """
         ended = "completedAt" in snapshot
+        if ended and snapshot["status"] != "cancelled":
+            return None
         attempts = int(snapshot.get("attempts", 0)) + (not ended)
         unchanged, values = "attribute_not_exists(id)", Sets()
         if snapshot:
             unchanged, values = _unchanged_since(snapshot)
-            unchanged += "" if ended else f" AND {UNSENT}"
+            unchanged += " AND attribute_not_exists(erased_at)" if ended else f" AND {UNSENT}"
         restarted = Update(
             sets={
                 "status": string("retrying"),
@@ -514,7 +515,7 @@ class Ledger(LedgerTable):
             once=self.first_values({}),
             adds={"generation": _ONE},
             # The mark of a wait stays: `release` removes it together with the content of the wait.
-            removes=(*TRY_NOTES, "completedAt", "error"),
+            removes=(*TRY_NOTES, *_CLAIM_OVER, "completedAt", "error"),
         )
         try:
             self.write(key, restarted, unchanged, values, entry="retrying", code="restarted")

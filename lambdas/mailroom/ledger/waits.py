@@ -240,7 +240,7 @@ class Waits(LedgerTable):
         changes = changes._replace(removes=(*changes.removes, *MARK))
         condition = f"{UNSENT} AND {WAITS}"
         updates = [
-            self.conditional(row.key, changes, condition, waits_as(row.version), entry="cancelled")
+            self.conditional(row.key, changes, condition, waits_as(row.version), entry="cancelled", code=code)
             for row in rows
         ]
         return update_together(self._client, self._table, updates)
