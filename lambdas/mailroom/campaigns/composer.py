@@ -281,7 +281,11 @@ def _next_step(item: Mapping[str, Any], start: CampaignStart) -> Literal["restar
     queue the attempt that this start has prepared, wait for a worker of an earlier start, or leave it."""
     if not item:
         return "restart"
-    is_own = item.get(CAMPAIGN_START, {}).get("start", 0) >= start.start
+    latest = item.get(CAMPAIGN_START, {}).get("start", 0)
+    if latest > start.start:
+        # A copy of this start would be cancelled, and its attempt is that of the later start.
+        return "leave"
+    is_own = latest == start.start
     if "completedAt" in item:
         is_stopped = item["status"] == "cancelled" and item.get("error", {}).get("code") == STOPPED
         return "restart" if is_stopped and not is_own and ERASED_AT not in item else "leave"
