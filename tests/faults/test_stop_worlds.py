@@ -15,6 +15,7 @@ from mailroom.clock import iso
 from mailroom.delivery.worker import Worker
 from mailroom.message.message import key_of
 from tests.support.faults.campaign_world import AUDIENCE, COLLECT, RUN, People, address
+from tests.support.faults.outside import Ses
 from tests.support.faults.rules_of_starts import RulesOfStarts
 from tests.support.faults.stop_world import StopWorld
 from tests.support.faults.stops import SIDES
@@ -25,6 +26,7 @@ PEOPLE, SEEDS = 25, 80
 ACTS = {
     "play_for_a_while": 14,
     "crash": 6,
+    "race": 8,
     "start_again": 3,
     **dict.fromkeys(("stop", "pause", "resume", "correct_content", "correct_audience", "restore_run"), 2),
     **dict.fromkeys(("deploy", "back_up", "lose_run", "expire_items", "restart_process"), 1),
@@ -76,9 +78,12 @@ class RandomWorld(StopWorld):
         self.numbers: list[int] = []
         self.deployed = True
         self.backup: Any = None
-        self.judged = 0
+        self.begun_batches: list[float] = []
+        self.wrong: list[tuple[str, int, float, int]] = []
+        """Mails that the rules did not permit, with the number of acts before."""
         self.crashes = 0
         self.log: list[str] = []
+        self.ses.send_email = self.judge  # type: ignore[method-assign]
         self.bulk_worker = super().worker(BULK)
 
     def worker(self, url: str = MAIL) -> Worker:
@@ -86,18 +91,17 @@ class RandomWorld(StopWorld):
         return self.bulk_worker if url == BULK else super().worker(url)
 
     def deliver(self, url: str = MAIL) -> None:
-        begun = self.clock.now
+        self.begun_batches.append(self.clock.now)
         super().deliver(url)
-        for request in self.ses.accepted[self.judged :]:
-            self.judge(request, begun)
-        self.judged = len(self.ses.accepted)
+        self.begun_batches.pop()
 
-    def judge(self, request: dict[str, Any], begun: float) -> None:
-        """Check that the rules permitted a mail when its batch began."""
-        text = json.dumps(request["Content"])
-        number = int(text.partition("start ")[2].split()[0])
-        person = request["Destination"]["ToAddresses"][0]
-        assert self.rules.permits(number, begun), (person, number, begun, self.log[-12:])
+    def judge(self, **request: Any) -> Any:
+        """Check that the rules permit a mail, by the time when its batch has begun."""
+        number = int(json.dumps(request["Content"]).partition("start ")[2].split()[0])
+        person, begun = request["Destination"]["ToAddresses"][0], self.begun_batches[-1]
+        if not self.rules.permits(number, begun):
+            self.wrong.append((person, number, begun, len(self.log)))
+        return Ses.send_email(self.ses, **request)
 
     def play(self) -> bool:
         """Do the next due step, and note which start has begun."""
@@ -106,9 +110,8 @@ class RandomWorld(StopWorld):
             return False
         self.clock.now = max(self.clock.now, due)
         self.dispatch()
+        self.collect()
         if self.deployed:
-            self.campaign.deliver(COLLECT, 1)
-            self.note_starts()
             self.campaign.deliver(AUDIENCE)
         self.dispatch()
         self.step()
@@ -141,7 +144,7 @@ class RandomWorld(StopWorld):
         getattr(self, name)()
 
     def play_for_a_while(self) -> None:
-        self.play_on(self.random.choice((1, 30, 300, 3600)))
+        self.play_on(self.random.choice((0, 1, 1, 30, 300, 3600)))
 
     def crash(self) -> None:
         self.crashes += 1
@@ -149,6 +152,34 @@ class RandomWorld(StopWorld):
         self.play()
         self.outside.stop = None
         self.note_starts()
+
+    def race(self) -> None:
+        """Let another function, or an operator, act just before a call of a function."""
+        self.outside.intrude = len(self.outside.calls) + self.random.randrange(60), self.act_at_once
+        self.play()
+        self.outside.intrude = None
+        self.note_starts()
+
+    def act_at_once(self) -> None:
+        """Do a few acts that take no time."""
+        acts = (
+            *(self.stop, self.pause, self.resume, self.start_again, self.start_again, self.release),
+            *(self.collect, self.compose, self.compose, self.dispatch),
+            *(lambda: self.deliver(BULK), lambda: self.deliver(BULK)),
+        )
+        for act in self.random.choices(acts, k=self.random.randrange(1, 6)):
+            self.log.append(f"  race: {getattr(act, '__name__', '')}")
+            act()
+
+    def collect(self) -> None:
+        if self.deployed:
+            self.campaign.deliver(COLLECT, 1)
+            self.note_starts()
+
+    def compose(self) -> None:
+        if self.deployed:
+            self.campaign.deliver(AUDIENCE, 1)
+            self.dispatch()
 
     def correct_content(self) -> None:
         self.people.version += 1
@@ -219,6 +250,7 @@ def check_end(world: RandomWorld) -> None:
     """Check that after the last start each person of the present audience has one message, that nobody has
     two, and that no other message waits. After a crash, the outcome of a batch may stay unknown.
     """
+    assert not world.wrong, (world.wrong, world.log)
     counts = Counter(request["Destination"]["ToAddresses"][0] for request in world.ses.accepted)
     assert {*counts.values()} <= {1}, world.log
     unknown = set[str]()
