@@ -28,7 +28,9 @@ ACTS = {
     "crash": 6,
     "race": 8,
     "start_again": 3,
-    **dict.fromkeys(("stop", "pause", "resume", "correct_content", "correct_audience", "restore_run"), 2),
+    **dict.fromkeys(
+        ("stop", "pause", "resume", "correct_content", "correct_audience", "restore_run", "pause_lane"), 2
+    ),
     **dict.fromkeys(("deploy", "back_up", "lose_run", "expire_items", "restart_process"), 1),
 }
 """Acts of operators, functions and time: methods of `RandomWorld`, with their weights."""
@@ -76,7 +78,7 @@ class RandomWorld(StopWorld):
         )
         self.rules = RulesOfStarts()
         self.numbers: list[int] = []
-        self.deployed = True
+        self.deployed, self.lane_is_paused = True, False
         self.backup: Any = None
         self.begun_batches: list[float] = []
         self.wrong: list[tuple[str, int, float, int]] = []
@@ -91,6 +93,8 @@ class RandomWorld(StopWorld):
         return self.bulk_worker if url == BULK else super().worker(url)
 
     def deliver(self, url: str = MAIL) -> None:
+        if url == BULK and self.lane_is_paused:
+            return
         self.begun_batches.append(self.clock.now)
         super().deliver(url)
         self.begun_batches.pop()
@@ -121,9 +125,8 @@ class RandomWorld(StopWorld):
         return True
 
     def next_due(self) -> float | None:
-        if self.deployed:
-            return super().next_due()
-        waiting = {url: self.queues.messages.pop(url, []) for url in (COLLECT, AUDIENCE)}
+        idle = (*(() if self.deployed else (COLLECT, AUDIENCE)), *((BULK,) if self.lane_is_paused else ()))
+        waiting = {url: self.queues.messages.pop(url, []) for url in idle}
         due = super().next_due()
         self.queues.messages |= waiting
         return due
@@ -180,6 +183,10 @@ class RandomWorld(StopWorld):
         if self.deployed:
             self.campaign.deliver(AUDIENCE, 1)
             self.dispatch()
+
+    def pause_lane(self) -> None:
+        """Let the lane's sender pause, so that messages stay in its queue, or resume."""
+        self.lane_is_paused = not self.lane_is_paused
 
     def correct_content(self) -> None:
         self.people.version += 1
@@ -239,6 +246,7 @@ class RandomWorld(StopWorld):
 
     def finish(self) -> None:
         """Deploy the campaign, restore its run, start it for the present audience, and play to the end."""
+        self.lane_is_paused = False
         if not self.deployed:
             self.deploy()
         self.restore_run()
