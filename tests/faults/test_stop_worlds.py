@@ -28,10 +28,9 @@ ACTS = {
     "crash": 6,
     "race": 8,
     "start_again": 3,
-    **dict.fromkeys(
-        ("stop", "pause", "resume", "correct_content", "correct_audience", "restore_run", "pause_lane"), 2
-    ),
-    **dict.fromkeys(("deploy", "back_up", "lose_run", "expire_items", "restart_process"), 1),
+    **dict.fromkeys(("stop", "pause", "resume", "correct_content", "correct_audience", "pause_lane"), 2),
+    **dict.fromkeys(("back_up", "lose_run", "restore_run"), 2),
+    **dict.fromkeys(("deploy", "expire_items", "restart_process"), 1),
 }
 """Acts of operators, functions and time: methods of `RandomWorld`, with their weights."""
 RUN_KEY: Any = image_of({"campaign": "weekly", "run": RUN})

@@ -232,18 +232,19 @@ class Release(Struct, frozen=True):
 
     def _resume(self, channel: str, limit: int, in_time: Callable[[], bool]) -> None:
         """Let up to `limit` messages whose runs go on again wait for the daily budget, in the order in which
-        they were put. The limit leaves time for the rest of the round. Each run is read once, and again with
+        they were put. The limit leaves time for the rest of the round. Each run is read once, and again for
         each batch of its messages."""
         state = cache(lambda start: "" if start is None else self.runs.halted([start]).get(start, ""))
         unknown = 0.0
 
-        def goes_on(row: WaitingRow) -> bool:
+        def stays(row: WaitingRow, reason: str) -> bool:
             nonlocal unknown
             if state(row.start) == RUN_UNKNOWN:
                 unknown = max(unknown, self.clock() - row.place)
-            return state(row.start) not in OF_RUNS
+                return True
+            return state(row.start) == reason
 
-        rows = islice(self.waits.of_runs(channel, goes_on), limit)
+        rows = islice(self.waits.of_runs(channel, stays), limit)
         while (batch := [*islice(rows, BATCH)]) and in_time():
             self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
         if unknown:

@@ -9,6 +9,7 @@ a message later.
 import heapq
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 from zlib import crc32
 
@@ -183,19 +184,23 @@ class Waits(LedgerTable):
         shards = [self._rows(f"line#{channel}#{shard}", "waits_at >= :at", 0) for shard in range(SHARDS)]
         return heapq.merge(*shards, key=lambda row: row.at)
 
-    def of_runs(self, channel: str, goes_on: Callable[[WaitingRow], bool]) -> Iterator[WaitingRow]:
-        """Yield the messages that wait for their runs, but only of runs for which `goes_on` is true. Messages
-        are grouped by run, in the order in which they were put. Each run that does not go on costs one page
-        of each shard."""
-        lists = [f"{reason}#{channel}#{shard}" for reason in OF_RUNS for shard in range(SHARDS)]
-        return heapq.merge(*(self._of_runs(name, goes_on) for name in lists), key=lambda row: row.at)
+    def of_runs(self, channel: str, stays: Callable[[WaitingRow, str], bool]) -> Iterator[WaitingRow]:
+        """Yield the messages that wait for their runs, except those of runs for which `stays` is true, which
+        is called with a message and the reason of its wait. Messages are grouped by run, in the order in
+        which they were put. Each run that stays costs one page of each shard."""
+        lists = [
+            self._of_runs(f"{reason}#{channel}#{shard}", partial(stays, reason=reason))
+            for reason in OF_RUNS
+            for shard in range(SHARDS)
+        ]
+        return heapq.merge(*lists, key=lambda row: row.at)
 
     def _of_runs(
-        self, name: str, goes_on: Callable[[WaitingRow], bool], start: int = 0
+        self, name: str, stays: Callable[[WaitingRow], bool], start: int = 0
     ) -> Iterator[WaitingRow]:
         for row in self._rows(name, "waits_at >= :at", start):
-            if not goes_on(row):
-                yield from self._of_runs(name, goes_on, (row.at // _POSITIONS + 1) * _POSITIONS)
+            if stays(row):
+                yield from self._of_runs(name, stays, (row.at // _POSITIONS + 1) * _POSITIONS)
                 return
             yield row
 
