@@ -94,7 +94,8 @@ class DryRun:
                     "not stable."
                 )
             cursor = page["cursor"]
-        composed = self._ask("compose", {"recipients": people}) if people else {}
+        # The number of the start is for the messages of a real start.
+        composed = self._ask("compose", {"recipients": people, "start": 0}) if people else {}
         return DryRunAnswer(
             self._about["campaign"],
             self._about["run"],

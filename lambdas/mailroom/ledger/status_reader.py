@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mailroom.aws.dynamo_values import plain
 from mailroom.clock import Clock, epoch, iso
 from mailroom.errors import can_be_key
-from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, provider_of
+from mailroom.ledger.items import ARRIVED_BEFORE, ERASED_AT, PAUSED, RUN_UNKNOWN, provider_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -53,7 +53,7 @@ class MarkedWait:
     budget."""
 
     reason: str
-    """`send_at`, `outside_window`, `day_used_up`, `provider_refuses` or `paused`."""
+    """`send_at`, `outside_window`, `day_used_up`, `provider_refuses`, `paused` or `run_unknown`."""
     line: str = ""
     """Channel for whose daily budget the message waits; empty if it waits for another reason."""
     place: int = 0
@@ -238,9 +238,9 @@ def _wait(item: Mapping[str, Any]) -> MarkedWait | None:
     kind, channel, *_ = f"{item.get('waits_in', '')}#".split("#")
     mark, place = item["wait"], int(item.get("putAt", 0)) // 1000
     # The list in `waits_in` decides, because the reason in the mark is never changed: if a message waited for
-    # a paused run, the mark has this reason even after the pause.
-    first = "outside_window" if mark["reason"] == PAUSED else mark["reason"]
-    reason = {PAUSED: PAUSED, "line": "day_used_up"}.get(kind, first)
+    # its run, the mark has this reason even after the run goes on.
+    first = "outside_window" if mark["reason"] in (PAUSED, RUN_UNKNOWN) else mark["reason"]
+    reason = {PAUSED: PAUSED, RUN_UNKNOWN: RUN_UNKNOWN, "line": "day_used_up"}.get(kind, first)
     return MarkedWait(reason, channel if kind == "line" else "", place)
 
 
