@@ -70,12 +70,12 @@ def start(
 ) -> None:
     """Start a campaign now. Without --run, a new run starts, named after the present minute.
 
-    With --run, an earlier run starts again, also right after a stop or during a pause, which then ends. The
-    people of the present audience whose messages were not sent yet get them, as they are composed now. Other
-    unsent messages of earlier starts are cancelled. A run can be started again for 60 days. A new name needs
-    --new, because every recipient gets a message in each run.
+    With --run, an earlier run starts again, also right after a stop or a pause: people of the present
+    audience whose message was not sent yet get it, as it is composed now. Other unsent messages of the run
+    are cancelled. A run can be started again for 60 days.
 
-    Exit code 1: a message of a dry run would fail, or all entries of its audience are faulty.
+    A new name needs --new, because every recipient gets a message in each run. Exit code 1: a message of a
+    dry run would fail, or all entries of its audience are faulty.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """

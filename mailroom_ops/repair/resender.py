@@ -118,7 +118,7 @@ def _under_way(item: Item) -> Judgement:
     if "dead_lettered_at" in item:
         return Judgement(go=False, why=f"{status}: it is a dead letter; see mailroom dead-letters")
     if awaits_queuing(item):
-        return Judgement(go=True, why="reopened before, but not started: it is queued again")
+        return Judgement(go=True, why="its next attempt is prepared, but not started: it is queued again")
     if status == "scheduled" and WAIT in item:
         return Judgement(go=False, why=f"scheduled: it waits for {WAITS_FOR[item[WAIT]['reason']]}")
     return Judgement(go=False, why=f"{status}: it is on its way; if it is stuck, use mailroom repair")

@@ -13,6 +13,7 @@ paused until an operator decides.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from operator import is_
 from pathlib import Path
@@ -24,7 +25,6 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo_updates import item_of
 from mailroom.aws.dynamo_values import string
-from mailroom.clock import iso
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.items import MARK
 from mailroom.mailbox import RESTORED
@@ -105,7 +105,7 @@ def restore(
         total = client.describe_table(TableName=source)["Table"].get("ItemCount", 0)
         confirm(f"Copy missing items of {target} from {source} (about {total:,} items)?", yes=yes)
         read = copied = 0
-        paused = f"since {iso(time.time() // 1)}: restored from a backup"
+        paused = f"since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: restored from a backup"
         unknown: list[Key] = []
         too_large: list[Key] = []
         with bar("copied", quiet=as_json) as advance, ThreadPoolExecutor(PUTS_AT_ONCE) as threads:

@@ -206,17 +206,17 @@ def looked_at(browser: Browser, **run: str) -> Reply:
     return browser.get(looked.headers["location"])
 
 
-def test_a_stopped_run_is_continued_by_its_own_button(world: World) -> None:
+def test_a_stopped_run_is_started_again_by_its_own_button(world: World) -> None:
     answers(world)
     world.begun()
     browser = Browser(world.session).enter()
-    assert "Continue …" not in browser.get("/campaigns", campaign="weekly").words
+    assert "Start again …" not in browser.get("/campaigns", campaign="weekly").words
     browser.post("/campaigns/stop", {"campaign": "weekly", "run": RUN})
     runs = browser.get("/campaigns", campaign="weekly")
-    assert "Continue …" in runs.words
+    assert "Start again …" in runs.words
     assert "Start a new run …" in runs.words
     page = looked_at(browser, run=RUN)
-    assert f"Continue run {RUN}, to 2" in page.words
+    assert f"Start run {RUN} again, for 2" in page.words
     browser.post("/campaigns/start", {**page.hidden(), "step": "start"})
     (body,) = world.started()
     assert body["run"] == RUN

@@ -15,7 +15,7 @@ from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
-from tests.support.ops.campaign import RUN, World
+from tests.support.ops.campaign import RUN, World, make_runs
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.message import PAYLOADS, Stage, deployed, many
 from tests.support.ops.repair import RepairStage, repair_stage
@@ -122,7 +122,7 @@ def test_a_message_that_a_stop_of_its_run_has_cancelled_is_not_sent_again_by_han
     assert "Send again" in message(browser, "m").words
     stage.know("m", **ended, error={"code": "stopped", "message": "its run was stopped"})
     page = message(browser, "m")
-    assert "If an operator starts its run again, it is sent after all." in page.words
+    assert "To send it after all, start its run again." in page.words
     assert "Send again" not in page.words
 
 
@@ -206,6 +206,7 @@ def test_elements_of_a_mail_that_make_a_browser_connect_are_removed(
 
 
 def test_text_of_others_is_escaped_on_every_page(stage: RepairStage, browser: Browser) -> None:
+    make_runs(stage.dynamodb)
     stage.put(mail(HOSTILE, subject=HOSTILE, text=HOSTILE, headers={"X-Own": HOSTILE}, topic=HOSTILE))
     stage.failed(
         HOSTILE,
