@@ -71,7 +71,7 @@ def start(
     """Start a campaign now. Without --run, a new run starts, named after the present minute.
 
     With --run, an earlier run starts again, also right after a stop or a pause: people of the present
-    audience whose message was not sent yet get it, as it is composed now. Other unsent messages of the run
+    audience whose message was not sent yet get it, with its present content. Other unsent messages of the run
     are cancelled. A run can be started again for 60 days.
 
     A new name needs --new, because every recipient gets a message in each run. Exit code 1: a message of a
@@ -218,7 +218,7 @@ def _question(starting: RunStart, stage: str, day: CampaignDay | None) -> str:
         again = " again"
         so_far = (
             f" It has put {starting.known.composed:,} messages into the mailbox. People of the present "
-            "audience whose message was not sent yet get it, as it is composed now."
+            "audience whose message was not sent yet get it, with its present content."
         )
     room = (
         f" The daily limit allows {day.room.recipients:,} recipients now; the rest follow later."

@@ -182,11 +182,13 @@ def _history(message: MessageStatus) -> Iterator[Step]:
 def _attempt(history: Sequence[Mapping[str, Any]]) -> int:
     """Return the number of the attempt whose outcome is the last entry of a history."""
     # A later start of a run ends the attempt before it, unless that attempt was cancelled.
-    ended = sum(
-        later.get("code") == "restarted" and earlier.get("status") == "cancelled"
+    preparations = [entry for entry in history if entry.get("code") == "reopened"]
+    preparations += [
+        later
         for earlier, later in pairwise(history)
-    )
-    return sum(entry.get("code") != "reopened" for entry in history) - ended
+        if later.get("code") == "restarted" and earlier["status"] == "cancelled"
+    ]
+    return len(history) - len(preparations)
 
 
 def _provider(message: MessageStatus) -> str:

@@ -111,7 +111,7 @@ def test_a_later_start_of_its_run_is_a_step_and_ends_an_attempt_that_was_not_can
         {"at": MS + 2_000, **restarted},
     ]
     prepared = ("prepared", "for a later start of its campaign's run")
-    item = {"status": "retrying", "attempts": 2, "history": history}
+    item: dict[str, Any] = {"status": "retrying", "attempts": 2, "history": history}
     assert [each[:2] for each in life(**item)] == [prepared, ("cancelled", "stopped"), prepared]
     found = of_ledger({"id": "m", "event_type": "mail", **item})
     assert meaning(found).startswith("It is not sent yet. Its campaign's run was started again")
