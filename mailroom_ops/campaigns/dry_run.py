@@ -94,8 +94,7 @@ class DryRun:
                     "not stable."
                 )
             cursor = page["cursor"]
-        # The number of the start is for the messages of a real start.
-        composed = self._ask("compose", {"recipients": people, "start": 0}) if people else {}
+        composed = self._ask("compose", {"recipients": people}) if people else {}
         return DryRunAnswer(
             self._about["campaign"],
             self._about["run"],

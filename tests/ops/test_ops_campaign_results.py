@@ -15,6 +15,7 @@ from mailroom_ops.campaigns.results import Results
 from mailroom_ops.console.pages.campaigns import StartJob
 from mailroom_ops.messages.failures import Failure
 from mailroom_ops.messages.failures_csv import csv_lines
+from tests.support.campaign_start import start_in
 from tests.support.ops.campaign import NOW, RUN, World, answers, run
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.shared import make_table
@@ -282,6 +283,7 @@ def went_wrong(world: World, id_: str, seconds_after: float, **attributes: Any) 
         "completedAt": int(at * 1000),
         "failed_on": f"{day}#mail",
         "to": "ada@example.com",
+        **start_in(id_),
         **attributes,
     }
     world.dynamodb.put_item(TableName="mailroom-dev-ledger", Item=image_of(item))

@@ -15,6 +15,7 @@ from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom_ops.console.pages.dead_letters import RedriveJob
 from mailroom_ops.repair.redrive import DeadLetterMover
 from mailroom_ops.repair.requeuer import Requeuer
+from tests.support.campaign_start import start_in
 from tests.support.ops.campaign import RUN, World, make_runs
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.message import PAYLOADS, Stage, deployed, many
@@ -323,6 +324,9 @@ def test_the_page_of_a_message_shows_its_subject_its_recipient_and_its_attachmen
     stage.put(mail("spring#2026#ada", **shop))
     known: dict[str, Any] = {"to": "ada@example.com", "subject": "Your invoice", "template": "invoice"}
     stage.know("spring#2026#ada", status="bounced", completedAt=1, **known)
+    assert "Campaign spring" not in browser.get("/message", id="spring#2026#ada", channel="mail").words
+    known |= start_in("spring#2026#ada")
+    stage.know("spring#2026#ada", status="bounced", completedAt=1, **known)
     page = browser.get("/message", id="spring#2026#ada", channel="mail")
     assert '<h1 dir="auto">Your invoice</h1>' in page.text
     for said in (
@@ -513,7 +517,8 @@ def test_live_updates_of_a_page_can_be_switched_off(browser: Browser) -> None:
 def test_failures_are_shown_as_a_list_and_as_bars_that_filter_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with deployed(monkeypatch) as stage:
         day = failed(stage, "a", "invalid", error={"code": "invalid", "message": "no", "field": "to"})
-        failed(stage, "spring#1#b", "x", status="bounced", bounce_type="Permanent", template="welcome")
+        bounced = {"status": "bounced", "bounce_type": "Permanent", "template": "welcome"}
+        failed(stage, "spring#1#b", "x", **bounced, **start_in("spring#1#b"))
         failed(stage, "c", "rejected", "sms", to="+16175551234")
         browser = Browser(stage.session).enter()
         page = browser.get("/failures")
