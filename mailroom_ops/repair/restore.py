@@ -27,6 +27,7 @@ from mailroom.aws.dynamo_updates import item_of
 from mailroom.aws.dynamo_values import string
 from mailroom.ledger.batch import items_of
 from mailroom.ledger.items import MARK
+from mailroom.ledger.waits import OF_RUNS
 from mailroom.mailbox import RESTORED
 from mailroom.message.message import Key, encode
 from mailroom_ops.shared.deployed_stage import aws_session, config_for_puts, name
@@ -130,10 +131,12 @@ def restore(
 
 
 def _without_past_wait(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item without the attributes of its wait if the wait is over by now: the message may have been
-    sent since, and the function `release` would queue it again. The command `repair` finds such a message,
-    and an operator decides."""
-    if "waits_at" not in item or int(item["waits_at"]["N"]) > time.time():
+    """Return an item without the attributes of its wait if the wait may be over by now, as each wait for a
+    campaign's run: the message may have been sent since, and the function `release` would queue it again. The
+    command `repair` finds such a message, and an operator decides."""
+    waits_in = item.get("waits_in", {}).get("S", "")
+    waits_for_run = waits_in.startswith(OF_RUNS)
+    if not waits_in or (int(item["waits_at"]["N"]) > time.time() and not waits_for_run):
         return item
     return {name: value for name, value in item.items() if name not in MARK}
 

@@ -11,6 +11,7 @@ from mailroom.ledger.status_reader import of_ledger, of_mailbox
 from mailroom.ledger.waits import REASONS, Waits
 from mailroom_ops.messages.status import reader_of, settled, view_of
 from mailroom_ops.messages.waiting import WAITS_FOR, place_of, turn_of
+from tests.support.campaign_start import start_in
 from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, many, run
 from tests.support.ops.shared import make_table
 
@@ -158,13 +159,13 @@ def trouble(code: str, message: str) -> dict[str, Any]:
             "It waits until its provider accepts messages, and is tried about 2026-11-21 14:30:00 UTC",
         ),
         (
-            waiting("paused", "21T10:00") | {"waits_in": "paused#mail#1"},
-            "It waits for its campaign's run: mailroom campaign status shows who has paused the run",
+            waiting("paused", "21T10:00") | {"waits_in": "paused#mail#1"} | start_in("spring#r#ada"),
+            "It waits for its campaign's run: mailroom campaign status spring shows who paused the run, and why",
         ),
         (
-            waiting("send_at", "21T10:00") | {"waits_in": "run_unknown#mail#1"},
+            waiting("send_at", "21T10:00") | {"waits_in": "run_unknown#mail#1"} | start_in("spring#r#ada"),
             "It waits for its campaign's run, which is missing or cannot be read: see mailroom campaign "
-            "status, and mailroom docs run-unknown, which shows how to end the wait. Its content is stored",
+            "status spring, and mailroom docs run-unknown, which shows how to end the wait. Its content",
         ),
         (waiting("run_unknown", "22T09:00") | {"waits_in": "due#1"}, "It waits until its window opens"),
         (waiting("send_at", "21T13:00"), "60 minutes late: the function release does not queue"),
