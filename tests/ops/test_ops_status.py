@@ -160,7 +160,7 @@ def trouble(code: str, message: str) -> dict[str, Any]:
         ),
         (
             waiting("paused", "21T10:00") | {"waits_in": "paused#mail#1"} | start_in("spring#r#ada"),
-            "It waits for its campaign's run: mailroom campaign status spring shows who paused the run, and why",
+            "It waits for its campaign's run: mailroom campaign status spring shows who paused the run",
         ),
         (
             waiting("send_at", "21T10:00") | {"waits_in": "run_unknown#mail#1"} | start_in("spring#r#ada"),
