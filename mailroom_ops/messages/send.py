@@ -14,7 +14,7 @@ from mailroom.aws.dynamo_batches import batch_get
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import assumed_utc
 from mailroom.errors import Invalid, Malformed, can_be_key
-from mailroom.ledger.items import where
+from mailroom.ledger.items import CAMPAIGN_START, where
 from mailroom.ledger.status_reader import READY, LedgerReader
 from mailroom.mailbox import original
 from mailroom.message.message import Key
@@ -41,7 +41,7 @@ _RANDOM = 6
 _NOT_COPIED = frozenset(
     (
         *("to", "email", "cc", "bcc", "url", "attempt", "ttl"),
-        *("send_at", "expires_at", "unless"),
+        *("send_at", "expires_at", "unless", CAMPAIGN_START),
     )
 )
 """Attributes that a copy of a message to another recipient does not get, such as recipients and times."""

@@ -167,7 +167,7 @@ class Composer(Struct, frozen=True):
             item = draft.item
             to = item.get("to") or item.get("email")
             key = Key(item["id"], item["event_type"])
-            self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence)
+            self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence, start)
         # Messages of an earlier start may be in the mailbox, in queues and in the ledger.
         results = self._restarted(drafts, run, start) if len(run.starts) > 1 else self._put(drafts)
         self._tally(drafts, results, tally)

@@ -117,7 +117,7 @@ def _reserved(message: Message) -> str:
     if start is None:
         return "attempt" if message.attempt != 1 else ""
     # The function `compose` puts a later attempt if the run is started again.
-    return "" if message.id.startswith(f"{start.campaign}#{start.run}#") else CAMPAIGN_START
+    return "" if start.may_have(message.id) else CAMPAIGN_START
 
 
 def _check_ttl(message: Message, moment: float) -> None:

@@ -106,6 +106,16 @@ def start_of(start: "CampaignStart") -> Sets:
     return {CAMPAIGN_START: {"M": fields}}
 
 
+def run_of(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of the campaign and of the run that composed a message, by its item in the ledger or
+    in the mailbox, where attributes may be invalid. Returns two empty strings for a message that a producer
+    has put, whatever the form of the message's id."""
+    start = item.get(CAMPAIGN_START)
+    if not isinstance(start, Mapping):
+        return "", ""
+    return f"{start.get('campaign', '')}", f"{start.get('run', '')}"
+
+
 def _unless_of(message: "Message") -> Sets:
     conditions = [
         {"id": condition.id, "event_type": condition.event_type, "status": [*condition.statuses]}

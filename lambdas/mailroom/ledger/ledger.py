@@ -11,7 +11,7 @@ from contextlib import suppress
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from msgspec import structs
+from msgspec import ValidationError, convert, structs
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import insert
@@ -24,6 +24,7 @@ from mailroom.ledger.batch import items_of
 from mailroom.ledger.claims import Checkpoint, Claim, Claimed, Try, tries_in, why_not_claimed
 from mailroom.ledger.items import (
     ARRIVED_BEFORE,
+    CAMPAIGN_START,
     LINES,
     MAX_ERROR,
     PROVIDER_FACTS,
@@ -375,7 +376,7 @@ class Ledger(LedgerTable):
         Returns False if a valid copy of the message was claimed before and has not ended. Then the copy
         decides the outcome, and the record of the invalid item must be delivered again later.
         """
-        sets = {**error_of(code, message, field), **addressing_of_any(item)}
+        sets = {**error_of(code, message, field), **addressing_of_any(item), **_start_of_any(item)}
         stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at)
         return stored is None or "completedAt" in stored
 
@@ -397,12 +398,20 @@ class Ledger(LedgerTable):
         return True
 
     def leave_out(
-        self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
+        self,
+        key: Key,
+        to: str | list[str] | None,
+        topic: str | None,
+        code: str,
+        message: str,
+        start: CampaignStart | None = None,
     ) -> bool:
         """Record as suppressed a message that is not put into the mailbox, because its recipient has opted
-        out or is on the suppression list. `message` is the reason. Returns False if the message has been
-        claimed or has ended."""
+        out or is on the suppression list. `message` is the reason, and `start` the start of the campaign's
+        run that composed the message. Returns False if the message has been claimed or has ended."""
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
+        if start is not None:
+            sets |= start_of(start)
         return self._end_unclaimed(key, "suppressed", code, sets) is None
 
     def cancel_together(
@@ -693,6 +702,16 @@ def _without_own_try(claim: Claimed) -> tuple[Sets, Sequence[str]]:
     if not claim.unsettled:
         return {}, ("unsettled_tries",)
     return {"unsettled_tries": {"SS": [earlier.text for earlier in claim.unsettled]}}, ()
+
+
+def _start_of_any(item: Mapping[str, Any]) -> Sets:
+    """Return the start of the campaign's run that composed a message as an item attribute. It is left out if
+    it is missing or invalid in the mailbox item."""
+    try:
+        start = convert(item.get(CAMPAIGN_START), CampaignStart)
+    except ValidationError:
+        return {}
+    return start_of(start) if start.may_have(item["id"]) else {}
 
 
 def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:

@@ -98,6 +98,10 @@ class CampaignStart(Struct, frozen=True):
     """Number of the start: its time in epoch milliseconds, greater than the number of each earlier start and
     stop of the run."""
 
+    def may_have(self, id_: str) -> bool:
+        """Return whether a message with this id may be of the run."""
+        return id_.startswith(f"{self.campaign}#{self.run}#")
+
 
 class Key(Struct, frozen=True):
     """Identity of a message: the primary key of the mailbox and of the ledger."""
