@@ -78,7 +78,12 @@ UNUSED = (
         Row("compose", action, resource, "A restarted run sends the messages that its stop cancelled")
         for action, resource in (("sqs:SendMessage", "*-bulk"), ("dynamodb:BatchGetItem", "*-ledger"))
     ),
-    Row("release", "dynamodb:BatchGetItem", "*-campaign-runs", "It reads runs if their messages wait"),
+    Row(
+        "send-*",
+        "dynamodb:BatchGetItem",
+        "*-campaign-runs",
+        "Senders of all lanes read runs in the same way; the tests use the mails of a bulk lane",
+    ),
     Row(
         "dead-letters",
         "sqs:ChangeMessageVisibility",
