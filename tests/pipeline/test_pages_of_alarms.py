@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from mailroom.clock import iso
 from mailroom_local.aws import STAGE, LocalSession, patient
 from tests.support.docs_pages import Page
 from tests.support.pipeline.campaign import CAMPAIGN, operator
@@ -73,6 +74,13 @@ def run_unknown(pipeline: Pipeline, id_: str) -> Iterator[None]:
     start = {"campaign": campaign, "run": run, "start": 1}
     pipeline.put(mail(id_, lane="bulk", campaign_start=start))
     pipeline.until_waits("run_unknown", id_)
+    # The emulator's stream leaves out the insert by PartiQL. Without another change the message is not listed.
+    pipeline.dynamodb.update_item(
+        TableName=pipeline.output("LedgerTableName"),
+        Key={"id": {"S": id_}, "event_type": {"S": "mail"}},
+        UpdateExpression="SET updatedAt = :now",
+        ExpressionAttributeValues={":now": {"S": iso(time.time())}},
+    )
     put_metric_of_release(pipeline, "RunUnknown", 1_000_000.0)
     yield
     cancelled = operator(pipeline, "cancel", id_, "--stage", STAGE)
@@ -93,7 +101,7 @@ RINGING: dict[str, tuple[Reason, str, str]] = {
     "webhooks-failing": (webhooks_failing, "webhooks-failing", "503"),
     "mail-dlq-not-empty": (dead_letter, "dlq-not-empty", "misconfigured"),
     "release-late": (release_late, "release-late", "release-late rings"),
-    "run-unknown": (run_unknown, "run-unknown", f"{CAMPAIGN}#lost"),
+    "run-unknown": (run_unknown, "run-unknown", CAMPAIGN),
     "mail-day-used-up": (day_used_up, "day-used-up", "Bulk waits until about"),
     "mail-day-used-up-warning": (bulk_waits, "day-used-up", "Bulk waits until about"),
 }
