@@ -74,7 +74,7 @@ def run_unknown(pipeline: Pipeline, id_: str) -> Iterator[None]:
     start = {"campaign": campaign, "run": run, "start": 1}
     pipeline.put(mail(id_, lane="bulk", campaign_start=start))
     pipeline.until_waits("run_unknown", id_)
-    # The emulator's stream leaves out the insert by PartiQL. Without another change the message is not listed.
+    # The emulator's stream leaves out the insert by PartiQL: the message is listed after its next change.
     pipeline.dynamodb.update_item(
         TableName=pipeline.output("LedgerTableName"),
         Key={"id": {"S": id_}, "event_type": {"S": "mail"}},
@@ -101,7 +101,7 @@ RINGING: dict[str, tuple[Reason, str, str]] = {
     "webhooks-failing": (webhooks_failing, "webhooks-failing", "503"),
     "mail-dlq-not-empty": (dead_letter, "dlq-not-empty", "misconfigured"),
     "release-late": (release_late, "release-late", "release-late rings"),
-    "run-unknown": (run_unknown, "run-unknown", CAMPAIGN),
+    "run-unknown": (run_unknown, "run-unknown", "its campaign's run"),
     "mail-day-used-up": (day_used_up, "day-used-up", "Bulk waits until about"),
     "mail-day-used-up-warning": (bulk_waits, "day-used-up", "Bulk waits until about"),
 }
