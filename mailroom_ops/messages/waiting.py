@@ -26,8 +26,8 @@ WAITS_FOR = {
     "outside_window": "its window",
     "day_used_up": "the daily quota",
     "provider_refuses": "its provider",
-    PAUSED: "its campaign's run, which is paused",
-    RUN_UNKNOWN: "its campaign's run, which is missing or cannot be read",
+    PAUSED: "its campaign's run (paused)",
+    RUN_UNKNOWN: "its campaign's run (unknown)",
 }
 """Description of what a message waits for, by the reason of the wait."""
 _UNTIL = {

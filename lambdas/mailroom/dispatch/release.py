@@ -210,7 +210,8 @@ class Release(Struct, frozen=True):
         # If there is no URL, the bulk lane was removed from the settings, and its waiting messages fail.
         if url := self.dispatcher.routes[channel].get("bulk"):
             paced -= queues.depth(self.dispatcher.sqs, url)
-        self._resume(channel, max(0, paced), in_time)
+        # At least one message is resumed, because this also reads how long messages wait for unknown runs.
+        self._resume(channel, max(1, paced), in_time)
         for _ in range(PASSES):
             line = budget.line()
             fitting, behind = self._choose(channel, budget.largest_part(), line.recipients, paced, in_time)

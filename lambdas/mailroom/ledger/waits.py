@@ -9,7 +9,6 @@ a message later.
 import heapq
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Self
 from zlib import crc32
 
@@ -188,11 +187,11 @@ class Waits(LedgerTable):
         """Yield the messages that wait for their runs, except those of runs for which `stays` is true, which
         is called with a message and the reason of its wait. Messages are grouped by run, in the order in
         which they were put. Each run that stays costs one page of each shard."""
-        lists = [
-            self._of_runs(f"{reason}#{channel}#{shard}", partial(stays, reason=reason))
-            for reason in OF_RUNS
-            for shard in range(SHARDS)
-        ]
+
+        def rows(reason: str, shard: int) -> Iterator[WaitingRow]:
+            return self._of_runs(f"{reason}#{channel}#{shard}", lambda row: stays(row, reason))
+
+        lists = [rows(reason, shard) for reason in OF_RUNS for shard in range(SHARDS)]
         return heapq.merge(*lists, key=lambda row: row.at)
 
     def _of_runs(
