@@ -14,10 +14,11 @@ from mailroom.aws.dynamo_batches import batch_get
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import assumed_utc
 from mailroom.errors import Invalid, Malformed, can_be_key
-from mailroom.ledger.items import CAMPAIGN_START, where
+from mailroom.ledger.items import where
 from mailroom.ledger.status_reader import READY, LedgerReader
 from mailroom.mailbox import original
 from mailroom.message.message import Key
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom_ops.messages.items import Rules, read_item, rules_of, set_values
 from mailroom_ops.messages.status import reader_of
 from mailroom_ops.messages.waiting import WAITS_FOR

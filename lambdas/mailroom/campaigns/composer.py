@@ -23,11 +23,12 @@ from mailroom.clock import Clock
 from mailroom.content.versions import DEPLOYED, unbound
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed, Unfinished, UnknownRun
-from mailroom.ledger.items import CAMPAIGN_START, ERASED_AT
+from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import STOPPED
 from mailroom.mailbox import MailboxWriter, PutResult, in_order
 from mailroom.message.message import CampaignStart, Key, encode, parse
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.recipients.choices import Preferences
 from mailroom.telemetry import count, logger
 

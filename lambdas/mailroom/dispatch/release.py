@@ -376,13 +376,6 @@ class Release(Struct, frozen=True):
     def _cancel(self, rows: Sequence[WaitingRow]) -> None:
         cancelled = self.waits.cancel_together(rows, STOPPED, REASON)
         done = [row for row, is_cancelled in zip(rows, cancelled, strict=True) if is_cancelled]
-        # A message whose history is full is not cancelled together with others.
-        done += [
-            row
-            for row, is_cancelled in zip(rows, cancelled, strict=True)
-            if not is_cancelled
-            and self.ledger.cancel(row.key, REASON, code=STOPPED, since=0, version=row.version)
-        ]
         self._delete_contents(done)
         count("Cancelled", len(done))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mailroom.aws.dynamo_values import Sets, image_of, number, string, strings
+from mailroom.message.reserved import CAMPAIGN_START
 
 if TYPE_CHECKING:
     from mailroom.message.message import CampaignStart, Message
@@ -44,9 +45,6 @@ PAUSED = "paused"
 independent of the run's attribute `state`, which a pause does not change."""
 RUN_UNKNOWN = "run_unknown"
 """State of a campaign run that does not exist or cannot be read, and the reason why its messages wait."""
-CAMPAIGN_START = "campaign_start"
-"""Attribute with the start of the campaign's run that composed the message: see
-`mailroom.message.message.CampaignStart`."""
 ARRIVED_BEFORE = "arrived_before"
 """Attribute with the number of resends by operators after the message may have arrived."""
 LINES = "lines"

@@ -15,7 +15,7 @@ from msgspec import ValidationError, convert, structs
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import insert
-from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, update_together, values_of
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_of
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
@@ -24,7 +24,6 @@ from mailroom.ledger.batch import items_of
 from mailroom.ledger.claims import Checkpoint, Claim, Claimed, Try, tries_in, why_not_claimed
 from mailroom.ledger.items import (
     ARRIVED_BEFORE,
-    CAMPAIGN_START,
     LINES,
     MAX_ERROR,
     PROVIDER_FACTS,
@@ -48,10 +47,12 @@ from mailroom.ledger.table import (
     UNSENT,
     WAITS,
     LedgerTable,
+    Write,
     waits_as,
 )
 from mailroom.message.message import CampaignStart, Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.unless import Condition, word_of
 
 if TYPE_CHECKING:
@@ -425,14 +426,14 @@ class Ledger(LedgerTable):
         sent, or has a later attempt. Raises botocore's errors; then some messages may be cancelled.
         """
         unique = {message.key: (message, put_at) for message, put_at in messages}
-        updates = []
+        writes = []
         for key, (message, put_at) in unique.items():
             changes = self.cancelled(reason, code, about_of(message), put_at)
             condition = f"{UNSENT} AND {FIRST if message.attempt == 1 else NEXT}"
             ended = {":ended": number(message.attempt - 1)}
-            updates.append(self.conditional(key, changes, condition, ended, entry="cancelled"))
-        cancelled = update_together(self._client, self._table, updates)
-        return [key for key, is_cancelled in zip(unique, cancelled, strict=True) if is_cancelled]
+            writes.append(Write(key, changes, condition, ended, "cancelled"))
+        results = self.write_together(writes)
+        return [key for key, is_cancelled in zip(unique, results, strict=True) if is_cancelled]
 
     def _end_unclaimed(
         self,

@@ -17,13 +17,14 @@ from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import insert
-from mailroom.aws.dynamo_updates import ConditionFailed, Update, try_update, update_together
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, try_update
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso
 from mailroom.environment import Common
-from mailroom.ledger.items import CAMPAIGN_START, MARK, PAUSED, RUN_UNKNOWN, WAIT, about_of, where
-from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, WAITS, LedgerTable, waits_as
+from mailroom.ledger.items import MARK, PAUSED, RUN_UNKNOWN, WAIT, about_of, where
+from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, WAITS, LedgerTable, Write, waits_as
 from mailroom.message.message import MAX_AHEAD_SECONDS, CampaignStart, Key, Message
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.window import Window
 
 INDEX = "waiting"
@@ -238,15 +239,13 @@ class Waits(LedgerTable):
 
     def cancel_together(self, rows: Sequence[WaitingRow], code: str, reason: str) -> list[bool]:
         """Cancel waiting messages, and remove their marks, in one call for every 100 messages. `reason` is a
-        sentence for people. Returns for each message whether it was cancelled: see `update_together`."""
+        sentence for people. Returns for each message whether it was cancelled."""
         changes = self.cancelled(reason, code, {})
         changes = changes._replace(removes=(*changes.removes, *MARK))
         condition = f"{UNSENT} AND {WAITS}"
-        updates = [
-            self.conditional(row.key, changes, condition, waits_as(row.version), entry="cancelled")
-            for row in rows
-        ]
-        return update_together(self._client, self._table, updates)
+        return self.write_together(
+            [Write(row.key, changes, condition, waits_as(row.version), "cancelled") for row in rows]
+        )
 
     def _change(self, row: WaitingRow, changes: Update) -> bool:
         values = {**changes.values, ":version": string(row.version)}
