@@ -19,9 +19,6 @@ _ALIAS = re.compile(r"#(\w+)")
 _NO_ATTRIBUTES: Sets = {}
 MAX_UPDATES = 100
 """Maximum number of writes in one TransactWriteItems."""
-_ROUNDS = 4
-"""Maximum number of transactions for the same items, if conditions are false or other writers interfere."""
-_CONDITION_IS_FALSE = "ConditionalCheckFailed"
 
 
 class Update(NamedTuple):
@@ -149,35 +146,10 @@ class Conditional(NamedTuple):
     values: Sets
 
 
-def update_together(client: "DynamoDBClient", table: str, updates: Sequence[Conditional]) -> list[bool]:
-    """Update items on their conditions, in one TransactWriteItems for every 100 items. All keys must be
-    different. A transaction writes all of its items or none, so it is repeated without the items whose
-    condition is false.
-
-    Returns for each item whether it was updated. An item that other writers keep changing is not updated, and
-    counts as one whose condition is false. Raises botocore's errors; then some items may be updated.
-    """
-    updated = [False] * len(updates)
-    for first in range(0, len(updates), MAX_UPDATES):
-        remaining = [*range(first, min(first + MAX_UPDATES, len(updates)))]
-        for _ in range(_ROUNDS):
-            codes = _transact(client, table, [updates[number] for number in remaining])
-            if not any(codes):
-                for number in remaining:
-                    updated[number] = True
-                break
-            remaining = [
-                number for number, code in zip(remaining, codes, strict=True) if code != _CONDITION_IS_FALSE
-            ]
-            if not remaining:
-                break
-    return updated
-
-
-def _transact(client: "DynamoDBClient", table: str, updates: Sequence[Conditional]) -> list[str]:
-    """Write a transaction. Returns for each update the code of the reason why it was cancelled, or an empty
-    text; all texts are empty if the items were written. Raises the errors of a call that did not fail by
-    conditions or by other writers."""
+def update_together(client: "DynamoDBClient", table: str, updates: Sequence[Conditional]) -> bool:
+    """Update up to MAX_UPDATES items in one TransactWriteItems. All keys must be different. Returns False, and
+    updates no item, if a condition is false or another writer changes one of the items. Raises botocore's
+    other errors."""
     writes: Any = []
     for key, expression, condition, values in updates:
         frame = _frame(expression, condition, "NONE")
@@ -186,13 +158,9 @@ def _transact(client: "DynamoDBClient", table: str, updates: Sequence[Conditiona
         writes.append({"Update": {**parts, **place}})
     try:
         client.transact_write_items(TransactItems=writes)
-    except client.exceptions.TransactionCanceledException as cancelled:
-        response: Any = cancelled.response
-        codes = [reason.get("Code", "None") for reason in response.get("CancellationReasons", ())]
-        if len(codes) != len(updates) or {*codes} - {"None", "TransactionConflict", _CONDITION_IS_FALSE}:
-            raise
-        return ["" if code == "None" else code for code in codes]
-    return [""] * len(updates)
+    except client.exceptions.TransactionCanceledException:
+        return False
+    return True
 
 
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:

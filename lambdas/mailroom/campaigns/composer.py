@@ -23,11 +23,12 @@ from mailroom.clock import Clock
 from mailroom.content.versions import DEPLOYED, unbound
 from mailroom.environment import COMPOSE_KEPT_BACK_SECONDS, ComposeSettings
 from mailroom.errors import Invalid, Malformed, Unfinished, UnknownRun
-from mailroom.ledger.items import CAMPAIGN_START, ERASED_AT
+from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.run_states import STOPPED
 from mailroom.mailbox import MailboxWriter, PutResult, in_order
 from mailroom.message.message import CampaignStart, Key, encode, parse
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.recipients.choices import Preferences
 from mailroom.telemetry import count, logger
 
@@ -167,7 +168,7 @@ class Composer(Struct, frozen=True):
             item = draft.item
             to = item.get("to") or item.get("email")
             key = Key(item["id"], item["event_type"])
-            self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence)
+            self.ledger.leave_out(key, to, item.get("topic"), blocked.code, blocked.sentence, start)
         # Messages of an earlier start may be in the mailbox, in queues and in the ledger.
         results = self._restarted(drafts, run, start) if len(run.starts) > 1 else self._put(drafts)
         self._tally(drafts, results, tally)

@@ -23,11 +23,11 @@ from mailroom.environment import DispatchSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.contents import fits
-from mailroom.ledger.items import CAMPAIGN_START
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.waits import AHEAD_SECONDS, SEND_AT, Wait, Waits
 from mailroom.mailbox import DAY, NEEDED_AFTER, RESTORED
 from mailroom.message.message import MAX_AHEAD_SECONDS, Message, encode, parse
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _reserved(message: Message) -> str:
     if start is None:
         return "attempt" if message.attempt != 1 else ""
     # The function `compose` puts a later attempt if the run is started again.
-    return "" if message.id.startswith(f"{start.campaign}#{start.run}#") else CAMPAIGN_START
+    return "" if start.may_have(message.id) else CAMPAIGN_START
 
 
 def _check_ttl(message: Message, moment: float) -> None:

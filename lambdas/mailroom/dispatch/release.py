@@ -210,7 +210,8 @@ class Release(Struct, frozen=True):
         # If there is no URL, the bulk lane was removed from the settings, and its waiting messages fail.
         if url := self.dispatcher.routes[channel].get("bulk"):
             paced -= queues.depth(self.dispatcher.sqs, url)
-        self._resume(channel, max(0, paced), in_time)
+        # At least one message is resumed, because this also reads how long messages wait for unknown runs.
+        self._resume(channel, max(1, paced), in_time)
         for _ in range(PASSES):
             line = budget.line()
             fitting, behind = self._choose(channel, budget.largest_part(), line.recipients, paced, in_time)
@@ -232,18 +233,19 @@ class Release(Struct, frozen=True):
 
     def _resume(self, channel: str, limit: int, in_time: Callable[[], bool]) -> None:
         """Let up to `limit` messages whose runs go on again wait for the daily budget, in the order in which
-        they were put. The limit leaves time for the rest of the round. Each run is read once, and again with
+        they were put. The limit leaves time for the rest of the round. Each run is read once, and again for
         each batch of its messages."""
         state = cache(lambda start: "" if start is None else self.runs.halted([start]).get(start, ""))
         unknown = 0.0
 
-        def goes_on(row: WaitingRow) -> bool:
+        def stays(row: WaitingRow, reason: str) -> bool:
             nonlocal unknown
             if state(row.start) == RUN_UNKNOWN:
                 unknown = max(unknown, self.clock() - row.place)
-            return state(row.start) not in OF_RUNS
+                return True
+            return state(row.start) == reason
 
-        rows = islice(self.waits.of_runs(channel, goes_on), limit)
+        rows = islice(self.waits.of_runs(channel, stays), limit)
         while (batch := [*islice(rows, BATCH)]) and in_time():
             self._each(lambda row: self.waits.move(row, None), self._waiting(batch))
         if unknown:
@@ -374,13 +376,6 @@ class Release(Struct, frozen=True):
     def _cancel(self, rows: Sequence[WaitingRow]) -> None:
         cancelled = self.waits.cancel_together(rows, STOPPED, REASON)
         done = [row for row, is_cancelled in zip(rows, cancelled, strict=True) if is_cancelled]
-        # A message whose history is full is not cancelled together with others.
-        done += [
-            row
-            for row, is_cancelled in zip(rows, cancelled, strict=True)
-            if not is_cancelled
-            and self.ledger.cancel(row.key, REASON, code=STOPPED, since=0, version=row.version)
-        ]
         self._delete_contents(done)
         count("Cancelled", len(done))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mailroom.aws.dynamo_values import Sets, image_of, number, string, strings
+from mailroom.message.reserved import CAMPAIGN_START
 
 if TYPE_CHECKING:
     from mailroom.message.message import CampaignStart, Message
@@ -44,9 +45,6 @@ PAUSED = "paused"
 independent of the run's attribute `state`, which a pause does not change."""
 RUN_UNKNOWN = "run_unknown"
 """State of a campaign run that does not exist or cannot be read, and the reason why its messages wait."""
-CAMPAIGN_START = "campaign_start"
-"""Attribute with the start of the campaign's run that composed the message: see
-`mailroom.message.message.CampaignStart`."""
 ARRIVED_BEFORE = "arrived_before"
 """Attribute with the number of resends by operators after the message may have arrived."""
 LINES = "lines"
@@ -104,6 +102,16 @@ def start_of(start: "CampaignStart") -> Sets:
         "start": number(start.start),
     }
     return {CAMPAIGN_START: {"M": fields}}
+
+
+def run_of(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of the campaign and of the run that composed a message, by its item in the ledger or
+    in the mailbox, where attributes may be invalid. Returns two empty strings for a message that a producer
+    has put, whatever the form of the message's id."""
+    start = item.get(CAMPAIGN_START)
+    if not isinstance(start, Mapping):
+        return "", ""
+    return f"{start.get('campaign', '')}", f"{start.get('run', '')}"
 
 
 def _unless_of(message: "Message") -> Sets:

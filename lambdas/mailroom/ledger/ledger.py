@@ -11,11 +11,11 @@ from contextlib import suppress
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from msgspec import structs
+from msgspec import ValidationError, convert, structs
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import insert
-from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, update_together, values_of
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, update, values_of
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
@@ -47,10 +47,12 @@ from mailroom.ledger.table import (
     UNSENT,
     WAITS,
     LedgerTable,
+    Write,
     waits_as,
 )
 from mailroom.message.message import CampaignStart, Key, Message, key_of
 from mailroom.message.outcome import ANY_ACCOUNT, FAILED, Facts, Status, before
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.unless import Condition, word_of
 
 if TYPE_CHECKING:
@@ -375,7 +377,7 @@ class Ledger(LedgerTable):
         Returns False if a valid copy of the message was claimed before and has not ended. Then the copy
         decides the outcome, and the record of the invalid item must be delivered again later.
         """
-        sets = {**error_of(code, message, field), **addressing_of_any(item)}
+        sets = {**error_of(code, message, field), **addressing_of_any(item), **_start_of_any(item)}
         stored = self._end_unclaimed(key_of(item), "failed", code, sets, put_at)
         return stored is None or "completedAt" in stored
 
@@ -397,12 +399,20 @@ class Ledger(LedgerTable):
         return True
 
     def leave_out(
-        self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
+        self,
+        key: Key,
+        to: str | list[str] | None,
+        topic: str | None,
+        code: str,
+        message: str,
+        start: CampaignStart | None = None,
     ) -> bool:
         """Record as suppressed a message that is not put into the mailbox, because its recipient has opted
-        out or is on the suppression list. `message` is the reason. Returns False if the message has been
-        claimed or has ended."""
+        out or is on the suppression list. `message` is the reason, and `start` the start of the campaign's
+        run that composed the message. Returns False if the message has been claimed or has ended."""
         sets = {**error_of(code, message), **addressing_of(to, None, topic)}
+        if start is not None:
+            sets |= start_of(start)
         return self._end_unclaimed(key, "suppressed", code, sets) is None
 
     def cancel_together(
@@ -416,14 +426,14 @@ class Ledger(LedgerTable):
         sent, or has a later attempt. Raises botocore's errors; then some messages may be cancelled.
         """
         unique = {message.key: (message, put_at) for message, put_at in messages}
-        updates = []
+        writes = []
         for key, (message, put_at) in unique.items():
             changes = self.cancelled(reason, code, about_of(message), put_at)
             condition = f"{UNSENT} AND {FIRST if message.attempt == 1 else NEXT}"
             ended = {":ended": number(message.attempt - 1)}
-            updates.append(self.conditional(key, changes, condition, ended, entry="cancelled", code=code))
-        cancelled = update_together(self._client, self._table, updates)
-        return [key for key, is_cancelled in zip(unique, cancelled, strict=True) if is_cancelled]
+            writes.append(Write(key, changes, condition, ended, "cancelled", code))
+        results = self.write_together(writes)
+        return [key for key, is_cancelled in zip(unique, results, strict=True) if is_cancelled]
 
     def _end_unclaimed(
         self,
@@ -694,6 +704,16 @@ def _without_own_try(claim: Claimed) -> tuple[Sets, Sequence[str]]:
     if not claim.unsettled:
         return {}, ("unsettled_tries",)
     return {"unsettled_tries": {"SS": [earlier.text for earlier in claim.unsettled]}}, ()
+
+
+def _start_of_any(item: Mapping[str, Any]) -> Sets:
+    """Return the start of the campaign's run that composed a message as an item attribute. It is left out if
+    it is missing or invalid in the mailbox item."""
+    try:
+        start = convert(item.get(CAMPAIGN_START), CampaignStart)
+    except ValidationError:
+        return {}
+    return start_of(start) if start.may_have(item["id"]) else {}
 
 
 def _unchanged_since(snapshot: Mapping[str, Any]) -> tuple[str, Sets]:

@@ -5,9 +5,18 @@ Producers import this module, so boto3 is the only package that it may import.
 """
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mailroom.aws.dynamo_updates import Conditional, ConditionFailed, Returns, Update, update
+from mailroom.aws.dynamo_updates import (
+    MAX_UPDATES,
+    Conditional,
+    ConditionFailed,
+    Returns,
+    Update,
+    update,
+    update_together,
+)
 from mailroom.aws.dynamo_values import Sets, Value, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.ledger.items import MAX_HISTORY, MessageKey, addressing_of, error_of, where
@@ -45,6 +54,17 @@ TRY_NOTES = ("trouble", "dead_lettered_at")
 TAKEN_BACK = "it was cancelled before it was sent"
 
 
+class Write(NamedTuple):
+    """Arguments of `LedgerTable.write`."""
+
+    key: MessageKey
+    changes: Update
+    condition: str
+    values: Sets | None = None
+    entry: "Status | None" = None
+    code: str | None = None
+
+
 class LedgerTable:
     """Writes items of the ledger's table. An item expires `ttl` seconds after its last change."""
 
@@ -71,7 +91,7 @@ class LedgerTable:
         `condition` consists of parts that are joined by AND, and `values` are the values of its placeholders.
         Returns the item before or after the write, as `returns` requires. Raises ConditionFailed.
         """
-        planned = self.conditional(key, changes, condition, values, entry=entry, code=code)
+        planned = self._planned(Write(key, changes, condition, values, entry, code))
         try:
             return update(self._client, self._table, *planned, returns=returns)
         except ConditionFailed as failed:
@@ -80,18 +100,30 @@ class LedgerTable:
         # The history is full. The change itself must not be lost, so it is written without an entry.
         return self.write(key, changes, condition, values, returns=returns)
 
-    def conditional(
-        self,
-        key: MessageKey,
-        changes: Update,
-        condition: str,
-        values: Sets | None = None,
-        *,
-        entry: "Status | None" = None,
-        code: str | None = None,
-    ) -> Conditional:
-        """Return the update that `write` makes. The arguments are those of `write`; in addition, the
-        condition requires that the history is not full if an `entry` is added."""
+    def write_together(self, writes: Sequence[Write]) -> list[bool]:
+        """Make writes of different items, in one call for every 100 of them. If such a call cannot make all
+        of its writes, each is made in a separate call. Returns for each write whether its condition was true.
+        Raises botocore's errors; then some of the writes may be made."""
+        results: list[bool] = []
+        for first in range(0, len(writes), MAX_UPDATES):
+            batch = writes[first : first + MAX_UPDATES]
+            if update_together(self._client, self._table, [*map(self._planned, batch)]):
+                results += [True] * len(batch)
+            else:
+                results += map(self._try, batch)
+        return results
+
+    def _try(self, write: Write) -> bool:
+        key, changes, condition, values, entry, code = write
+        try:
+            self.write(key, changes, condition, values, entry=entry, code=code)
+        except ConditionFailed:
+            return False
+        return True
+
+    def _planned(self, write: Write) -> Conditional:
+        """Return the update of a write, with the item's dates and the entry of its history."""
+        key, changes, condition, values, entry, code = write
         moment, appends, room, limit = self._clock(), changes.appends, "", Sets()
         if entry is not None:
             appends = {"history": {"L": [_entry(moment, entry, code)]}}
@@ -131,11 +163,7 @@ class LedgerTable:
             condition = f"{UNSENT} AND scheduledFor >= :since AND {WAITS}"
             values = {":since": string(iso(since)), **waits_as(version)}
         cancelled = self.cancelled(message, code, addressing)
-        try:
-            self.write(key, cancelled, condition, values, entry="cancelled")
-        except ConditionFailed:
-            return False
-        return True
+        return self._try(Write(key, cancelled, condition, values, "cancelled"))
 
     def cancelled(self, message: str, code: str, about: Sets, put_at: float | None = None) -> Update:
         """Return the changes that cancel a message whose description is `about`. The other arguments are

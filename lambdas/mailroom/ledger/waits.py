@@ -17,13 +17,14 @@ from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo_batches import insert
-from mailroom.aws.dynamo_updates import ConditionFailed, Update, try_update, update_together
+from mailroom.aws.dynamo_updates import ConditionFailed, Update, try_update
 from mailroom.aws.dynamo_values import Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso
 from mailroom.environment import Common
-from mailroom.ledger.items import CAMPAIGN_START, MARK, PAUSED, RUN_UNKNOWN, WAIT, about_of, where
-from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, WAITS, LedgerTable, waits_as
+from mailroom.ledger.items import MARK, PAUSED, RUN_UNKNOWN, WAIT, about_of, where
+from mailroom.ledger.table import FIRST, NEXT, STANDS, UNSENT, WAITS, LedgerTable, Write, waits_as
 from mailroom.message.message import MAX_AHEAD_SECONDS, CampaignStart, Key, Message
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.window import Window
 
 INDEX = "waiting"
@@ -184,19 +185,23 @@ class Waits(LedgerTable):
         shards = [self._rows(f"line#{channel}#{shard}", "waits_at >= :at", 0) for shard in range(SHARDS)]
         return heapq.merge(*shards, key=lambda row: row.at)
 
-    def of_runs(self, channel: str, goes_on: Callable[[WaitingRow], bool]) -> Iterator[WaitingRow]:
-        """Yield the messages that wait for their runs, but only of runs for which `goes_on` is true. Messages
-        are grouped by run, in the order in which they were put. Each run that does not go on costs one page
-        of each shard."""
-        lists = [f"{reason}#{channel}#{shard}" for reason in OF_RUNS for shard in range(SHARDS)]
-        return heapq.merge(*(self._of_runs(name, goes_on) for name in lists), key=lambda row: row.at)
+    def of_runs(self, channel: str, stays: Callable[[WaitingRow, str], bool]) -> Iterator[WaitingRow]:
+        """Yield the messages that wait for their runs, except those of runs for which `stays` is true, which
+        is called with a message and the reason of its wait. Messages are grouped by run, in the order in
+        which they were put. Each run that stays costs one page of each shard."""
+
+        def rows(reason: str, shard: int) -> Iterator[WaitingRow]:
+            return self._of_runs(f"{reason}#{channel}#{shard}", lambda row: stays(row, reason))
+
+        lists = [rows(reason, shard) for reason in OF_RUNS for shard in range(SHARDS)]
+        return heapq.merge(*lists, key=lambda row: row.at)
 
     def _of_runs(
-        self, name: str, goes_on: Callable[[WaitingRow], bool], start: int = 0
+        self, name: str, stays: Callable[[WaitingRow], bool], start: int = 0
     ) -> Iterator[WaitingRow]:
         for row in self._rows(name, "waits_at >= :at", start):
-            if not goes_on(row):
-                yield from self._of_runs(name, goes_on, (row.at // _POSITIONS + 1) * _POSITIONS)
+            if stays(row):
+                yield from self._of_runs(name, stays, (row.at // _POSITIONS + 1) * _POSITIONS)
                 return
             yield row
 
@@ -235,15 +240,13 @@ class Waits(LedgerTable):
 
     def cancel_together(self, rows: Sequence[WaitingRow], code: str, reason: str) -> list[bool]:
         """Cancel waiting messages, and remove their marks, in one call for every 100 messages. `reason` is a
-        sentence for people. Returns for each message whether it was cancelled: see `update_together`."""
+        sentence for people. Returns for each message whether it was cancelled."""
         changes = self.cancelled(reason, code, {})
         changes = changes._replace(removes=(*changes.removes, *MARK))
         condition = f"{UNSENT} AND {WAITS}"
-        updates = [
-            self.conditional(row.key, changes, condition, waits_as(row.version), entry="cancelled", code=code)
-            for row in rows
-        ]
-        return update_together(self._client, self._table, updates)
+        return self.write_together(
+            [Write(row.key, changes, condition, waits_as(row.version), "cancelled", code) for row in rows]
+        )
 
     def _change(self, row: WaitingRow, changes: Update) -> bool:
         values = {**changes.values, ":version": string(row.version)}

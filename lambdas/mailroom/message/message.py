@@ -17,6 +17,7 @@ from msgspec import Meta, Struct, structs
 from mailroom.clock import epoch
 from mailroom.errors import MAX_DEPTH, MAX_KEY_BYTES, NUMBERS, Invalid, Malformed, check_variables, too_deep
 from mailroom.message.address import has_control, to_e164
+from mailroom.message.reserved import CAMPAIGN_START
 from mailroom.message.unless import MAX_CONDITIONS, Condition
 from mailroom.message.window import Window
 
@@ -57,7 +58,7 @@ MAX_TOPIC = 64
 """Maximum number of characters of a topic, which is part of the unsubscribe link and so of a header with a
 limited length."""
 
-OURS = ("variables", "attempt", "payload_prefix", "restored_id", "audience_columns", "campaign_start")
+OURS = ("variables", "attempt", "payload_prefix", "restored_id", "audience_columns", CAMPAIGN_START)
 """Attributes of a message that only Mailroom writes."""
 
 MAX_MISTAKABLE = 32
@@ -97,6 +98,10 @@ class CampaignStart(Struct, frozen=True):
     start: int
     """Number of the start: its time in epoch milliseconds, greater than the number of each earlier start and
     stop of the run."""
+
+    def may_have(self, id_: str) -> bool:
+        """Return whether a message with this id may be of the run."""
+        return id_.startswith(f"{self.campaign}#{self.run}#")
 
 
 class Key(Struct, frozen=True):
@@ -624,8 +629,8 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
     if isinstance(locale := item.get("locale"), str) and issubclass(contract, Templated):
         item = {**item, "locale": locale.replace("_", "-")}  # POSIX and Java write pt_BR for pt-BR
     variables = item
-    if "campaign_start" in item:
-        variables = {name: value for name, value in item.items() if name != "campaign_start"}
+    if CAMPAIGN_START in item:
+        variables = {name: value for name, value in item.items() if name != CAMPAIGN_START}
     try:
         message = msgspec.convert({**item, "variables": variables}, contract)
     except msgspec.ValidationError as error:

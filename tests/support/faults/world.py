@@ -49,7 +49,10 @@ AFTER_TRIES, AFTER_SECONDS = 3, 120
 """Tries, and seconds from the first, after which a mail goes to the fallback."""
 LINE = "line#mail"
 MINUTE, HOUR = 60, 3600
-CALLS = ("update_item", "get_item", "batch_get_item", "batch_write_item", "batch_execute_statement")
+CALLS = (
+    *("update_item", "get_item", "batch_get_item"),
+    *("batch_write_item", "batch_execute_statement", "transact_write_items"),
+)
 """DynamoDB calls at which a test can stop a function."""
 TEMPLATES = Path(os.path.relpath(ROOT / "templates" / "mail"))
 """Folder of the templates. Its path is relative to the current folder, as in a bundle, so a process compiles
