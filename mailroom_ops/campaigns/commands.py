@@ -34,7 +34,6 @@ Name = Annotated[str, typer.Argument(help="The campaign: the name of its folder 
 RUN = "The run, such as 2026-11-18T13:00Z."
 RunName = Annotated[str, typer.Option(help=RUN)]
 Reason = Annotated[str, typer.Option("--why", help="The reason, which mailroom campaign status shows.")]
-LOST = "--lost"
 LATEST = 10
 
 
@@ -130,7 +129,7 @@ def stop(
     stage: Stage = "dev",
     *,
     lost: Annotated[
-        bool, typer.Option(LOST, help="The table of runs has lost the run, and messages wait for it.")
+        bool, typer.Option("--lost", help="The table of runs has lost the run, and messages wait for it.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -149,17 +148,13 @@ def stop(
     with aws_faults(stage):
         campaigns, results = DeployedCampaigns(aws_session(), stage), None
         if lost:
-            run = campaigns.lost(name, run)
-            effect = "Messages that wait for it are cancelled, and it can never be started again."
-            confirm(f"Record run {run} of {name} as stopped in {stage}? {effect}", yes=yes)
+            details = "and cancel the messages that wait for it? It can never be started again"
         else:
-            before = campaigns.run(name, run, f" If it is lost, and messages wait for it: {LOST}.")
+            before = campaigns.run(name, run)
             run, results = before.run, ResultsReader(aws_session(), stage).of(before, None)
-            collected = f"with {before.recipients:,} recipients collected"
-            confirm(f"Stop run {run} of {name} in {stage}, {collected}?", yes=yes)
+            details = f"with {before.recipients:,} recipients collected?"
+        confirm(f"Stop run {run} of {name} in {stage}, {details}", yes=yes)
         stopped = campaigns.stop(name, run, lost=lost)
-        if lost and not stopped:
-            campaigns.lost(name, run)
         after = campaigns.run(name, run)
     if as_json:
         print_json(run_status(after))

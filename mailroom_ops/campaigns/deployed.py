@@ -112,29 +112,26 @@ class DeployedCampaigns:
         with self._deployed():
             return self._runs.of_campaign(campaign, limit)
 
-    def run(self, campaign: str, run: str, hint: str = "") -> Run:
+    def run(self, campaign: str, run: str) -> Run:
         """Return a run. Its name may be its time in any ISO 8601 spelling. Raises Refused, which lists the
-        latest runs, and ends with `hint`, if the run does not exist."""
+        latest runs, if the run does not exist."""
         name = _canonical(run)
         entry = self._read(campaign, name)
         if entry is None:
             raise Refused(
-                f"{campaign} has no run {name!r} in {self.stage}; its latest: {self._latest(campaign)}.{hint}"
+                f"{campaign} has no run {name!r} in {self.stage}; its latest: {self._latest(campaign)}."
             )
         return entry
 
-    def lost(self, campaign: str, run: str) -> str:
-        """Return the name of a run that is missing in the table. Raises Refused if the table has the run."""
-        name = _canonical(run)
-        if self._read(campaign, name) is not None:
-            raise Refused(f"The table of runs has run {name} of {campaign}: stop it without --lost.")
-        return name
-
     def stop(self, campaign: str, run: str, *, lost: bool = False) -> bool:
         """Stop a run: it collects no further recipients, and composes and sends no further messages. With
-        `lost`, record the stop of a run that is missing in the table. Return False if it was stopped already
-        or, with `lost`, if it is not missing."""
-        return self._runs.stop(campaign, run, stages.caller(self._session), lost=lost)
+        `lost`, record the stop of a run that is missing in the table. Return False if it was stopped already.
+        Raises Refused if `lost` is true and the table has the run."""
+        name = _canonical(run)
+        stopped = self._runs.stop(campaign, name, stages.caller(self._session), lost=lost)
+        if lost and not stopped:
+            raise Refused(f"The table of runs has run {name} of {campaign}: stop it without --lost.")
+        return stopped
 
     def pause(self, campaign: str, run: str, reason: str | None) -> Run:
         """Pause a run, or resume it if `reason` is None. Return the run. Raises Refused if the run is

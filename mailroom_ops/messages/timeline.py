@@ -1,15 +1,14 @@
 """A message's life as a time-line: the events in the ledger in order, with the time between them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CHANNELS
 from mailroom.clock import epoch
-from mailroom.ledger.items import ERASED_AT
+from mailroom.ledger.items import ERASED_AT, RESTARTED
 from mailroom.ledger.status_reader import FORGOTTEN, READY, MessageStatus
 from mailroom_ops.messages.waiting import SEND_AT, WAITS_FOR
 
@@ -73,7 +72,7 @@ def meaning(message: MessageStatus) -> str:
         sentence = "It was not sent, because a condition of its unless was fulfilled."
     if (message.error or {}).get("code") == "outcome_unknown":
         sentence = "It is unknown whether it was sent."
-    if message.status == "retrying" and message.history and message.history[-1].get("code") == "restarted":
+    if message.status == "retrying" and message.history and message.history[-1].get("code") in RESTARTED:
         sentence = "It is not sent yet. Its campaign's run was started again, and another try follows."
     sentence = sentence.format(provider=_name(message) or "Its provider")
     if "dead_lettered_at" in message.times:
@@ -163,10 +162,11 @@ def _history(message: MessageStatus) -> Iterator[Step]:
         time, status, code = str(entry["at"]), str(entry.get("status", "")), str(entry.get("code", ""))
         if code == "reopened":
             yield Step(time, "sent again", "by an operator")
-        elif code == "restarted":
+        elif code in RESTARTED:
             yield Step(time, "prepared", "for a later start of its campaign's run")
         elif status == "retrying":
-            number = _attempt(message.history[: index + 1])
+            entries = message.history[: index + 1]
+            number = sum(entry.get("code") not in ("reopened", RESTARTED[0]) for entry in entries)
             yield Step(time, "try failed", f"number {number}: {code}; another follows", "bad")
         else:
             yield Step(
@@ -177,18 +177,6 @@ def _history(message: MessageStatus) -> Iterator[Step]:
         abs(epoch(str(earlier["at"])) - epoch(ended_at)) < _SAME_SECONDS for earlier in message.history
     ):
         yield Step(ended_at, "completed", message.status, _kind(message.status))
-
-
-def _attempt(history: Sequence[Mapping[str, Any]]) -> int:
-    """Return the number of the attempt whose outcome is the last entry of a history."""
-    # A later start of a run ends the attempt before it, unless that attempt was cancelled.
-    preparations = [entry for entry in history if entry.get("code") == "reopened"]
-    preparations += [
-        later
-        for earlier, later in pairwise(history)
-        if later.get("code") == "restarted" and earlier["status"] == "cancelled"
-    ]
-    return len(history) - len(preparations)
 
 
 def _provider(message: MessageStatus) -> str:

@@ -147,9 +147,9 @@ class Conditional(NamedTuple):
 
 
 def update_together(client: "DynamoDBClient", table: str, updates: Sequence[Conditional]) -> bool:
-    """Update up to MAX_UPDATES items in one TransactWriteItems. All keys must be different. Returns False, and
-    updates no item, if a condition is false or another writer changes one of the items. Raises botocore's
-    other errors."""
+    """Update up to MAX_UPDATES items of different keys in one TransactWriteItems. Returns False, and updates
+    no item, if a condition is false or another writer changes one of the items. Raises botocore's other
+    errors."""
     writes: Any = []
     for key, expression, condition, values in updates:
         frame = _frame(expression, condition, "NONE")

@@ -43,6 +43,9 @@ MARK = (WAIT, "waits_in", "waits_at")
 PAUSED = "paused"
 """State of a campaign run that an operator has paused, and the reason why its messages wait. It is
 independent of the run's attribute `state`, which a pause does not change."""
+RESTARTED = ("restarted", "superseded")
+"""Codes in `history` of a message that was prepared for a later start of its campaign's run: after it was
+cancelled, or before an attempt had ended, which ends that attempt."""
 RUN_UNKNOWN = "run_unknown"
 """State of a campaign run that does not exist or cannot be read, and the reason why its messages wait."""
 ARRIVED_BEFORE = "arrived_before"

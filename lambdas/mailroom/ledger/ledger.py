@@ -28,6 +28,7 @@ from mailroom.ledger.items import (
     MAX_ERROR,
     PROVIDER_FACTS,
     REDIRECTED_TO,
+    RESTARTED,
     about_of,
     addressing_of,
     addressing_of_any,
@@ -528,7 +529,7 @@ class Ledger(LedgerTable):
             removes=(*TRY_NOTES, *_CLAIM_OVER, "completedAt", "error"),
         )
         try:
-            self.write(key, restarted, unchanged, values, entry="retrying", code="restarted")
+            self.write(key, restarted, unchanged, values, entry="retrying", code=RESTARTED[not ended])
         except ConditionFailed:
             return None
         return attempts + 1

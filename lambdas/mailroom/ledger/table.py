@@ -91,7 +91,7 @@ class LedgerTable:
         `condition` consists of parts that are joined by AND, and `values` are the values of its placeholders.
         Returns the item before or after the write, as `returns` requires. Raises ConditionFailed.
         """
-        planned = self._planned(Write(key, changes, condition, values, entry, code))
+        planned = self._planned(key, changes, condition, values, entry, code)
         try:
             return update(self._client, self._table, *planned, returns=returns)
         except ConditionFailed as failed:
@@ -107,7 +107,7 @@ class LedgerTable:
         results: list[bool] = []
         for first in range(0, len(writes), MAX_UPDATES):
             batch = writes[first : first + MAX_UPDATES]
-            if update_together(self._client, self._table, [*map(self._planned, batch)]):
+            if update_together(self._client, self._table, [self._planned(*write) for write in batch]):
                 results += [True] * len(batch)
             else:
                 results += map(self._try, batch)
@@ -121,9 +121,16 @@ class LedgerTable:
             return False
         return True
 
-    def _planned(self, write: Write) -> Conditional:
+    def _planned(
+        self,
+        key: MessageKey,
+        changes: Update,
+        condition: str,
+        values: Sets | None,
+        entry: "Status | None",
+        code: str | None,
+    ) -> Conditional:
         """Return the update of a write, with the item's dates and the entry of its history."""
-        key, changes, condition, values, entry, code = write
         moment, appends, room, limit = self._clock(), changes.appends, "", Sets()
         if entry is not None:
             appends = {"history": {"L": [_entry(moment, entry, code)]}}
